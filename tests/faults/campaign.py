@@ -17,10 +17,12 @@ import numpy as np
 
 import directrix as dx
 from directrix.data.synthetic import make_linear
+from directrix.data.trec.files import run_text
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
 OLD = b"what was there before\n"
 _LINEAR = ("--method", "ApproxNDCG", "--set", "l2=1e-3", "--set", "alpha=3.0")
+_TEXTS = ("../documents.index", "../queries.jsonl")
 _CELLS = ("crossval", "../train.txt", "--method", "Regression,PRank", "--folds", "3", "-o", "run")
 
 COMMANDS = {
@@ -46,6 +48,28 @@ COMMANDS = {
     ),
     "crossval": ((*_CELLS, "--jobs", "1", "--report", "v.html"), ["v.html"]),
     "crossval --jobs 2": ((*_CELLS, "--jobs", "2"), []),
+    "shard": (("shard", "../train.txt", "shards", "--shards", "3"), []),
+    "export": (("export", "../model.json", "m.sql", "--to", "sql"), ["m.sql"]),
+    "explain": (("explain", "../model.json", "../train.txt", "--report", "e.html"), ["e.html"]),
+    "describe": (("describe", "../model.json", "../train.txt", "--report", "d.html"), ["d.html"]),
+    "index": (("index", "../documents.jsonl", "-o", "d.index"), ["d.index"]),
+    "candidates": (("candidates", *_TEXTS, "-k", "5", "-o", "c.txt"), ["c.txt"]),
+    "text-features": (
+        ("text-features", *_TEXTS, "--run", "../found.txt", "--qrels", "../qrels", "-o", "f.txt"),
+        ["f.txt"],
+    ),
+    "text-features to Parquet": (
+        ("text-features", *_TEXTS, "--run", "../found.txt", "-o", "f.parquet"),
+        ["f.parquet"],
+    ),
+    "rerank": (
+        ("rerank", "../text-model.json", *_TEXTS, "--run", "../found.txt", "-o", "r.jsonl"),
+        ["r.jsonl"],
+    ),
+    "fuse": (
+        ("fuse", "../run.txt", "../other.txt", "--qrels", "../qrels", "--folds", "2", "-o", "u.txt"),
+        ["u.txt"],
+    ),
 }
 """Name: arguments, and files that exist before, which it replaces."""
 
@@ -76,7 +100,7 @@ class Campaign:
             text=True,
         )
         for name, (arguments, _) in COMMANDS.items():
-            if name not in (*PARALLEL, "convert to Parquet"):
+            if name not in PARALLEL and "Parquet" not in name:
                 self._ask({"here": True, "arguments": arguments})
 
     def close(self):
@@ -146,16 +170,18 @@ class Campaign:
         begun_too_late = answer["status"] == 128 + (number or 0) and "\nLokyProcess-" in stderr
         if "Traceback" in stderr and not (is_outside or begun_too_late):
             yield stderr[-2000:]
-        if answer["status"] == 1 and stderr.count("error: ") != 1:
+        if answer["status"] == 1 and len(re.findall(r"^error: ", stderr, re.MULTILINE)) != 1:
             yield f"no message in {stderr[-2000:]!r}"
 
     def _files(self, name, job):
         """Every file is the old or the new one, with the old permissions, and there is no other."""
         work = Path(job["folder"])
         killed = job.get("signal") == signal.SIGKILL
+        if (work / "shards").exists():  # it appears when all of it is written
+            yield from (f"the folder lacks {file}" for file in self._new[name] if not (work / file).exists())
         for path in work.rglob("*"):
             file = str(path.relative_to(work))
-            if path.is_dir() or (killed and re.search(r"\.tmp$|-fold-\d\.pickle$", file)):
+            if path.is_dir() or (killed and re.search(r"\.tmp$|-fold-\d\.pickle$|\.unfinished/", file)):
                 continue
             if file not in self._new[name]:
                 yield f"left {file}"
@@ -214,3 +240,26 @@ def _inputs(folder):
     order = sorted(rows, key=lambda row: (row[0], -row[3]))
     run = [f"{query} Q0 {doc} {n % 6 + 1} {score:.6f} a\n" for n, (query, doc, _, score) in enumerate(order)]
     (folder / "run.txt").write_text("".join(run))
+    rng = np.random.default_rng(5)
+    run = [
+        f"{query} Q0 {doc} 1 {score:.6f} b\n"
+        for (query, doc, *_), score in zip(rows, rng.random(72), strict=True)
+    ]
+    (folder / "other.txt").write_text("".join(run))
+    _texts(folder)
+
+
+def _texts(folder):
+    """Documents with the names of the qrels, and what is computed from them."""
+    words = ("a", "list", "of", "words", "to", "find", "in", "documents")
+    rng = np.random.default_rng(6)
+    documents = [{"docno": f"d{row}", "text": " ".join(rng.choice(words, 9))} for row in range(72)]
+    queries = [{"qid": str(query), "query": " ".join(rng.choice(words[4:], 2))} for query in range(12)]
+    for name, lines in (("documents", documents), ("queries", queries)):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    index = dx.text.Index.build(folder / "documents.jsonl")
+    index.save(folder / "documents.index")
+    found = index.candidates(folder / "queries.jsonl", k=6)
+    (folder / "found.txt").write_text(run_text(found))
+    q = index.features(folder / "queries.jsonl", found, folder / "qrels")
+    dx.LinearRanker(max_iter=2).fit_queries(q).save(folder / "text-model.json")

@@ -11,8 +11,10 @@ import os
 import resource
 import signal
 import sys
+import threading
 import time
 
+from tqdm import tqdm
 from typer.main import get_command
 
 from directrix.cli.main import app
@@ -75,6 +77,7 @@ def watch(child):
 
 
 def main():
+    tqdm.set_lock(threading.RLock())  # its own is shared by all forks, and stays locked when one is killed
     for line in sys.stdin:
         job = json.loads(line)
         if job.get("here"):  # so that the forks find kernels compiled and modules imported

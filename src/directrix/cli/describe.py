@@ -30,7 +30,8 @@ def describe(
     data: Annotated[
         Path | None,
         options.argument(
-            help=f"Data to measure the model and the importance of its features on: {inputs()}."
+            metavar="DATA",
+            help=f"Data to measure the model and the importance of its features on: {inputs()}.",
         ),
     ] = None,
     measures: Annotated[

@@ -26,7 +26,9 @@ _EXTRAS = {
 
 
 def doctor(
-    files: Annotated[list[Path] | None, options.argument(help=f"Data files: {inputs()}.")] = None,
+    files: Annotated[
+        list[Path] | None, options.argument(metavar="DATA...", help=f"Data files: {inputs()}.")
+    ] = None,
     compile_: Annotated[
         bool, Option("--compile", help="Compile all kernels now and keep them for later runs.")
     ] = False,

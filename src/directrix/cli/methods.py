@@ -9,7 +9,7 @@ from directrix.cli.output import print_json, print_rows, remark
 
 
 def methods(
-    name: Annotated[str | None, options.argument(help="Method to show in full.")] = None,
+    name: Annotated[str | None, options.argument(metavar="METHOD", help="Method to show in full.")] = None,
     form: options.FormatOption = options.Format.table,
 ) -> None:
     """List the methods of train, or show one with its settings, grid, cost and source."""

@@ -17,7 +17,7 @@ from directrix.data.formats import inputs, read_file
 
 def predict(
     model: options.ModelArgument,
-    data: Annotated[Path, options.argument(help=f"Data to score: {inputs()}.")],
+    data: Annotated[Path, options.argument(metavar="DATA", help=f"Data to score: {inputs()}.")],
     output: Annotated[
         Path | None,
         options.without_default("--output", "-o", help="File to write. Default: standard output."),

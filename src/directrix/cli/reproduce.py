@@ -20,7 +20,7 @@ Form = StrEnum("Form", ["table", "json"])
 
 
 def reproduce(
-    name: Annotated[str, options.argument(help=f"The paper: {', '.join(PAPERS)}.")],
+    name: Annotated[str, options.argument(metavar="PAPER", help=f"The paper: {', '.join(PAPERS)}.")],
     data: Annotated[Path, options.without_default(help="Folder that holds letor/ and trec7/.")],
     output: Annotated[
         Path | None,

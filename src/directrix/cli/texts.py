@@ -20,7 +20,8 @@ IndexArgument = Annotated[Path, options.argument(metavar="INDEX", help="Written 
 QueriesArgument = Annotated[
     Path,
     options.argument(
-        help="Queries: JSON lines, CSV, TSV, Parquet, TREC topics (<top>) or SMART text (.I 1)."
+        metavar="QUERIES",
+        help="Queries: JSON lines, CSV, TSV, Parquet, TREC topics (<top>) or SMART text (.I 1).",
     ),
 ]
 CandidatesOption = Annotated[
