@@ -42,7 +42,7 @@ def fault_of(text: bytes) -> Fault | None:
             "If the file is in UTF-16, as Excel and PowerShell write it, type "
             "`iconv -f UTF-16 -t UTF-8 FILE > NEW`, and give the new file. If not, it is damaged or no text.",
         )
-    if text.count(b"\r") > text.count(b"\r\n") and (match := _RETURN.search(text)):
+    if b"\r" in text and text.count(b"\r") > text.count(b"\r\n") and (match := _RETURN.search(text)):
         return Fault(
             match.start(),
             "a carriage return within the line; lines end with a line feed",
