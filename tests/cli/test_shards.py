@@ -1,6 +1,7 @@
 """Shards on the command line: write, train, evaluate, certify, go on."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -32,8 +33,10 @@ TRAIN = [
 ]
 
 
-def test_shard_train_evaluate_certify(files, run, monkeypatch):
-    monkeypatch.chdir(files)
+def test_shard_train_evaluate_certify(files, run, monkeypatch, tmp_path):
+    for text in files.glob("*.txt"):
+        shutil.copy(text, tmp_path)
+    monkeypatch.chdir(tmp_path)
     done = run("shard", "train.txt", "shards", "--shards", "3")
     assert "3 shards of 160 to 170 documents; 500 documents, 50 queries, 5 features" in done.stderr
     run("shard", "valid.txt", "valid", "--shards", "2")
@@ -54,7 +57,7 @@ def test_shard_train_evaluate_certify(files, run, monkeypatch):
     assert "model" in compared.stdout
     certified = run("certify", "model.json", "test", "--eps", ".3", "--delta", ".3", "--cluster", "local:2")
     assert "directions" in certified.stdout
-    assert not list(files.glob("*.answers"))
+    assert not list(tmp_path.glob("*.answers"))
 
 
 def test_auto_tries_what_can_be_trained_on_shards(files, run, monkeypatch):
@@ -112,6 +115,7 @@ def test_refused(files, run, monkeypatch, arguments, said):
     monkeypatch.chdir(files)
     if not (files / "shards").exists():
         run("shard", "train.txt", "shards", "--shards", "3")
+        run("train", "train.txt", "--method", "Regression", "-o", "model.json")
     done = run(*arguments)
     assert done.exit_code == 1
     assert said in done.stderr

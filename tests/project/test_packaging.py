@@ -76,6 +76,35 @@ def test_the_image_runs_the_command_as_a_user_without_rights():
     assert words.index("USER") > max(i for i, word in enumerate(words) if word == "RUN")
 
 
+def test_the_user_of_the_image_can_write_where_it_works():
+    last = dict(instructions())
+    made = " ".join(last["RUN"].split())
+    assert f"install --directory --owner={last['USER']} {last['WORKDIR']}" in made
+
+
+def test_users_whom_the_image_does_not_know_share_the_list_of_fonts():
+    settings = " ".join(text for word, text in instructions() if word == "ENV")
+    assert "MPLCONFIGDIR=/" in settings
+    run = " ".join(dict(instructions())["RUN"].split())
+    folder, fonts = '--mode=1777 "$MPLCONFIGDIR"', "import matplotlib.font_manager"
+    assert 0 < run.index(folder) < run.index(fonts)
+
+
+@pytest.mark.parametrize("path", ["Dockerfile", "docs/how-to/deploy.md"])
+def test_calls_of_the_image_run_as_the_user_who_calls(path):
+    calls = re.findall(r"docker run .*", (ROOT / path).read_text("utf-8"))
+    assert calls
+    for call in calls:
+        assert '--user "$(id -u):$(id -g)" -v "$PWD:/data"' in call
+
+
+@pytest.mark.parametrize("path", ["Dockerfile", "docs/how-to/compile-once.md"])
+def test_slim_images_have_the_library_that_lightgbm_loads(path):
+    text = (ROOT / path).read_text("utf-8")
+    assert "-slim" in text
+    assert "apt-get install -y --no-install-recommends libgomp1" in text
+
+
 def test_the_image_builds_from_files_that_its_context_contains():
     (first, source), *_ = [instruction for instruction in instructions() if instruction[0] == "COPY"]
     assert (first, source) == ("COPY", ". /source")
