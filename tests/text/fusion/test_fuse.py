@@ -10,6 +10,7 @@ from directrix.text.fusion.combination import NORMALISERS, Combination, inverse_
 from directrix.text.fusion.engines import ENGINES, configuration
 from directrix.text.fusion.pool import pool_of, runs_of
 from directrix.text.fusion.search import Weigher, beaten
+from tests.reference.lines import points_between
 
 
 def made(seed=0, n_queries=12, n_docs=30, n_runs=2):
@@ -46,6 +47,38 @@ def test_no_weight_of_a_grid_is_better_than_the_optimum_of_two_runs(measure, nor
     for a in np.linspace(low, high, 12)[1:-1]:
         same = weigher.value(Combination("linear", (1.0 - a, a), normaliser))
         assert np.nanmean(same) == pytest.approx(best, abs=1e-12)
+
+
+@pytest.mark.parametrize("measure", ["nDCG@5", "AP", "P@5", "RR", "ERR@5", "Recall@5"])
+@pytest.mark.parametrize("normaliser", ["min-max", "z-score"])
+def test_the_optimum_of_two_runs_is_the_best_of_all_intervals_between_crossings(measure, normaliser):
+    pool, weigher = pool_and_weigher(measure, seed=8, n_queries=5, n_docs=14)
+    first, second = normalised(pool, normaliser).T
+    points = points_between(first, second - first, pool.qptr)
+    points = np.concatenate([[0.0, 1.0], points[(points > 0.0) & (points < 1.0)]])
+    assert len(points) > 50
+    every = [
+        np.nanmean(weigher.value(Combination("linear", (1.0 - a, a), normaliser))) for a in points.tolist()
+    ]
+    found = weigher.linear(normaliser)
+    # the two ends are single points, at which documents that one run lacks tie
+    assert np.nanmean(weigher.value(found.combination)) == pytest.approx(max(every[2:]), abs=1e-12)
+    assert max(every[:2]) <= max(every[2:]) + 1e-12
+
+
+@pytest.mark.parametrize("measure", ["nDCG@5", "AP"])
+@pytest.mark.parametrize("n_runs", [3, 5])
+def test_no_single_weight_can_be_moved_to_a_better_place(measure, n_runs):
+    _, weigher = pool_and_weigher(measure, seed=11, n_runs=n_runs)
+    weights = np.array(weigher.linear("min-max").combination.weights)
+    best = np.nanmean(weigher.value(weigher.linear("min-max").combination))
+    for i in range(n_runs):
+        for factor in np.append(0.0, np.geomspace(0.01, 100.0, 60)):
+            moved = weights.copy()
+            moved[i] = factor * moved[i] if moved[i] > 0.0 else 0.1 * factor
+            if moved.sum() > 0.0:
+                value = weigher.value(Combination("linear", tuple(moved / moved.sum()), "min-max"))
+                assert np.nanmean(value) <= best + 1e-12
 
 
 def test_ten_thousand_weights_are_not_better():

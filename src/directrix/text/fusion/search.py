@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
+from itertools import cycle, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -137,20 +138,19 @@ class Weigher:
 
     def _climb(self, parts: Float64Array, weights: Float64Array) -> tuple[float, Float64Array]:
         """Change one weight after another, each to its best value >= 0, until none gains."""
-        value = self._line.value(parts @ weights)
-        for _ in range(_SWEEPS):
-            before = value
-            for i in range(len(weights)):
-                others = np.delete(weights, i).sum()
-                if others <= 0.0:  # alone, any weight > 0 is the same
-                    continue
+        n = len(weights)
+        value, without = self._line.value(parts @ weights), 0
+        for i in islice(cycle(range(n)), _SWEEPS * n):
+            moved = weights
+            if np.delete(weights, i).sum() > 0.0:  # alone, any weight > 0 is the same
                 point = self._line.best(parts @ weights, parts[:, i], within=(-weights[i], np.inf))
-                moved = weights + point.t * np.eye(len(weights))[i]
-                moved = np.maximum(moved, 0.0) / np.maximum(moved, 0.0).sum()
-                reached = self._line.value(parts @ moved)  # rounding of the weights may part ties
-                if reached > value + _GAIN:
-                    value, weights = reached, moved
-            if value <= before + _GAIN:
+                moved = np.maximum(weights + point.t * np.eye(n)[i], 0.0)
+                moved = moved / moved.sum()
+            reached = self._line.value(parts @ moved)  # rounding of the weights may part ties
+            without += 1  # a weight that has moved is the best on its line too
+            if reached > value + _GAIN:
+                value, weights, without = reached, moved, 1
+            if without == n:
                 break
         return value, weights
 
