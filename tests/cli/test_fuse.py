@@ -62,6 +62,11 @@ def test_classes_add_a_row(run, here):
     ("arguments", "status", "message"),
     [
         (("--config", "solr", "--method", "CombSUM"), 1, "there is no engine 'solr'"),
+        (
+            ("--config", "vespa", "--classes", "CLASSES", "--method", "linear, by class"),
+            1,
+            "queries of the classes a, b have weights of their own",
+        ),
         (("--method", "magic"), 1, "choose auto or one of"),
         (("--classes", "QRELS"), 1, "words where 2 are needed"),
         (("--name", "a"), 2, "each ranking needs a name"),
@@ -69,6 +74,6 @@ def test_classes_add_a_row(run, here):
     ],
 )
 def test_what_cannot_be_used_is_refused(run, here, arguments, status, message):
-    given = [here / "qrels" if word == "QRELS" else word for word in arguments]
+    given = [here / word.lower() if word in ("QRELS", "CLASSES") else word for word in arguments]
     result = fuse(run, here, *given)
     assert (result.exit_code, message in " ".join(result.stderr.replace("│", " ").split())) == (status, True)

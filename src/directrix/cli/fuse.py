@@ -49,7 +49,7 @@ def fuse_command(
     from directrix.cli.kinds import tables_of
     from directrix.cli.scores import check_system_names, named_columns, system_names
     from directrix.data.trec.files import read_trec_qrels, read_trec_run
-    from directrix.text.fusion.engines import configuration
+    from directrix.text.fusion.engines import check_one_set_of_weights, configuration
     from directrix.text.fusion.fuse import fuse as best_fusion
 
     with options.usage():
@@ -66,6 +66,7 @@ def fuse_command(
             named, judged, measure, method=method, classes=of_query, n_folds=folds, seed=seed, progress=report
         )
     if config is not None:
+        check_one_set_of_weights(found.of_class)
         text, differs = configuration(config, found.names, found.combination)
         typer.echo(text)
         for difference in differs:

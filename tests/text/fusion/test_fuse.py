@@ -236,14 +236,57 @@ def test_configurations_hold_the_weights_and_say_what_differs(engine, combinatio
     text, notes = configuration(engine, ("bm25", "dense-v2"), combination)
     if engine != "vespa":
         json.loads(text)
-    if len(set(combination.weights)) > 1:
+    is_weighted = len(set(combination.weights)) > 1
+    if is_weighted and not (engine == "qdrant" and combination.kind == "rrf"):
         assert f"{combination.weights[1]:g}" in text
     if combination.normaliser == "sum":
         assert any("sum" in note for note in notes)
     if combination.kind == "rrf" and engine in ("opensearch", "elasticsearch"):
         assert f'"rank_constant": {combination.constant:.0f}' in text
-    if combination.kind == "rrf" and engine == "qdrant":
-        assert f'"k": {combination.constant + 1:.0f}' in text
+        assert is_weighted == any("weights of RRF need" in note for note in notes)
+    if combination.kind == "rrf" and engine == "weaviate":
+        assert any("constant is 59" in note for note in notes)
+    if engine == "elasticsearch":
+        # its default is 10
+        assert '"rank_window_size": 1000' in text
+
+
+@pytest.mark.parametrize("constant", [1.0, 60.0])
+def test_the_rrf_of_qdrant_is_ours_for_equal_weights_and_said_to_be_another_for_others(constant):
+    """Its formula: 1 / ((place + 1) / weight + k - 1), places begin at 0."""
+    text, notes = configuration("qdrant", ("a", "b"), Combination("rrf", (0.5, 0.5), constant=constant))
+    rrf = json.loads(text)["query"]["rrf"]
+    assert rrf.keys() == {"k"}
+    assert notes == []
+    for rank in (1, 2, 10):
+        assert 1 / (rank / 1.0 + rrf["k"] - 1) == pytest.approx(1 / (constant + rank))
+    text, notes = configuration("qdrant", ("a", "b"), Combination("rrf", (0.2, 0.8), constant=constant))
+    assert json.loads(text)["query"]["rrf"]["weights"] == [0.4, 1.6]
+    assert any("divides ranks by the weights" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("engine", "normaliser", "note"),
+    [
+        ("opensearch", "z-score", "z-scores below 0"),
+        ("opensearch", "min-max", "pagination_depth"),
+        ("elasticsearch", "none", "gets 0 there, not the lowest score"),
+        ("qdrant", "none", "gets 0 there, not the lowest score"),
+        ("qdrant", "min-max", "choose --method 'linear, none'"),
+        ("vespa", "min-max", "that its first phase ranks highest"),
+        ("weaviate", "z-score", "no normaliser z-score"),
+    ],
+)
+def test_what_an_engine_does_otherwise_is_said(engine, normaliser, note):
+    _, notes = configuration(engine, ("a", "b"), Combination("linear", (0.2, 0.8), normaliser))
+    assert any(note in said for said in notes)
+
+
+def test_functions_of_vespa_have_different_names_that_it_accepts():
+    text, _ = configuration("vespa", ("bm25-a", "bm25.a", "2024 é"), Combination("rrf", (1 / 3,) * 3))
+    for name in ("bm25_a", "bm25_a_2", "run_2024__"):
+        assert f"function {name}()" in text
+        assert f"reciprocal_rank({name}, 60)" in text
 
 
 def test_engines_refuse_what_they_cannot_express():
