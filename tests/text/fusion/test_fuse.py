@@ -195,7 +195,14 @@ def test_weights_by_class_help_where_the_good_run_depends_on_the_class():
     assert fusion.of_class["odd"].weights[0] > 0.5 > fusion.of_class["even"].weights[0]
     values = {row.method: row.tested for row in fusion.rows}
     assert values["linear, by class"] > values["linear, min-max"]
-    assert fusion.apply(mixed, classes).doc_ids is not None
+    single, _ = fusion.tables()
+    assert single.columns[2:] == ("weight in linear, by class", "class even", "class odd")
+    for i, row in enumerate(single.rows):
+        assert row[2:] == tuple(fusion.of_class[name].weights[i] for name in ("", "even", "odd"))
+    applied, without = fusion.apply(mixed, classes), fusion.apply(mixed)
+    values = [dx.evaluate("nDCG@5", run=run, qrels=qrels)["nDCG@5"] for run in (applied, without)]
+    assert values[0] == pytest.approx(next(row.value for row in fusion.rows if row.method == fusion.method))
+    assert values[0] > values[1]
 
 
 @pytest.mark.parametrize(
