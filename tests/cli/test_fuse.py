@@ -17,6 +17,8 @@ def here(tmp_path_factory):
         write_trec_run(Run.from_frame(run, tag=name), folder / f"{name}.run")
     lines = [f"{q} 0 {d} {label}\n" for q, of in qrels.items() for d, label in of.items()]
     (folder / "qrels").write_text("".join(lines))
+    (folder / "twice").write_text("q0 a\nq0 b\n")
+    (folder / "others").write_text("x1 a\n")
     (folder / "classes").write_text("".join(f"q{q} {'ab'[q % 2]}\n" for q in range(15)))
     return folder
 
@@ -69,11 +71,15 @@ def test_classes_add_a_row(run, here):
         ),
         (("--method", "magic"), 1, "choose auto or one of"),
         (("--classes", "QRELS"), 1, "words where 2 are needed"),
+        (("--classes", "TWICE"), 1, "2: query q0 has the class a above. Each query has one class."),
+        (("--classes", "OTHERS"), 1, "no query that has a class (x1) is judged and in the runs (q0"),
         (("--name", "a"), 2, "each ranking needs a name"),
         (("-m", "nonsense"), 1, "nonsense"),
     ],
 )
 def test_what_cannot_be_used_is_refused(run, here, arguments, status, message):
-    given = [here / word.lower() if word in ("QRELS", "CLASSES") else word for word in arguments]
+    given = [
+        here / word.lower() if word in ("QRELS", "CLASSES", "TWICE", "OTHERS") else word for word in arguments
+    ]
     result = fuse(run, here, *given)
     assert (result.exit_code, message in " ".join(result.stderr.replace("│", " ").split())) == (status, True)

@@ -25,7 +25,7 @@ _SWEEPS = 20
 _GAIN = 1e-12
 
 
-class Found(NamedTuple):
+class Optimum(NamedTuple):
     """The best weights of one kind of combination."""
 
     combination: Combination
@@ -46,7 +46,7 @@ class Weigher:
     def __init__(self, pool: Pool, measure: RankingMeasure, seed: int) -> None:
         self.pool, self.measure, self.seed = pool, measure, seed
         self._exact = measure.prepare(pool.labels, pool.qptr, doc_ids=pool.doc_ids)
-        self._found: dict[Combination, Found] = {}
+        self._optima: dict[Combination, Optimum] = {}
 
     def of(self, queries: Int64Array) -> Weigher:
         """Return a search on some of the queries."""
@@ -92,11 +92,11 @@ class Weigher:
         """Return the best run; the first of equals."""
         return max(self.single_runs, key=lambda run: float(np.nanmean(self.value(run))))
 
-    def linear(self, normaliser: Normaliser) -> Found:
+    def linear(self, normaliser: Normaliser) -> Optimum:
         """Return the best weights of scores."""
         return self._best(Combination("linear", self.equal, normaliser))
 
-    def rrf(self, constant: float) -> Found:
+    def rrf(self, constant: float) -> Optimum:
         """Return the best weights of reciprocal ranks."""
         return self._best(Combination("rrf", self.equal, constant=constant))
 
@@ -113,19 +113,19 @@ class Weigher:
         n = len(self.pool.names)
         return (1.0 / n,) * n
 
-    def _best(self, shape: Combination) -> Found:
-        if shape not in self._found:
-            self._found[shape] = self._search(shape)
-        return self._found[shape]
+    def _best(self, shape: Combination) -> Optimum:
+        if shape not in self._optima:
+            self._optima[shape] = self._search(shape)
+        return self._optima[shape]
 
-    def _search(self, shape: Combination) -> Found:
+    def _search(self, shape: Combination) -> Optimum:
         parts = shape.parts(self.pool)[self._is_reached]
         n = parts.shape[1]
         if n == 2:
             # one line holds all weights, so its best point is the best of all
             point = self._line.best(parts[:, 0], parts[:, 1] - parts[:, 0], within=(0.0, 1.0))
             low, high = (min(max(end, 0.0), 1.0) for end in point.interval)
-            return Found(replace(shape, weights=(1.0 - point.t, point.t)), (low, high))
+            return Optimum(replace(shape, weights=(1.0 - point.t, point.t)), (low, high))
         rng = np.random.default_rng(self.seed)
         drawn = np.concatenate([np.full((1, n), 1.0 / n), np.eye(n), rng.dirichlet(np.ones(n), size=_DRAWN)])
         values = [self._line.value(parts @ start) for start in drawn]
@@ -134,7 +134,7 @@ class Weigher:
             value, weights = self._climb(parts, start)
             if value > best_value + _GAIN:
                 best_value, best = value, weights
-        return Found(replace(shape, weights=tuple(best.tolist())), None)
+        return Optimum(replace(shape, weights=tuple(best.tolist())), None)
 
     def _climb(self, parts: Float64Array, weights: Float64Array) -> tuple[float, Float64Array]:
         """Change one weight after another, each to its best value >= 0, until none gains."""
