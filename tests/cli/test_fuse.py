@@ -73,13 +73,13 @@ def test_classes_add_a_row(run, here):
         (("--classes", "QRELS"), 1, "words where 2 are needed"),
         (("--classes", "TWICE"), 1, "2: query q0 has the class a above. Each query has one class."),
         (("--classes", "OTHERS"), 1, "no query that has a class (x1) is judged and in the runs (q0"),
+        (("r0 again",), 1, "of 3 runs some have the same name; each needs another"),
         (("--name", "a"), 2, "each ranking needs a name"),
         (("-m", "nonsense"), 1, "nonsense"),
     ],
 )
 def test_what_cannot_be_used_is_refused(run, here, arguments, status, message):
-    given = [
-        here / word.lower() if word in ("QRELS", "CLASSES", "TWICE", "OTHERS") else word for word in arguments
-    ]
+    files = {"r0 again": "r0.run"} | {name.upper(): name for name in ("qrels", "classes", "twice", "others")}
+    given = [here / files[word] if word in files else word for word in arguments]
     result = fuse(run, here, *given)
     assert (result.exit_code, message in " ".join(result.stderr.replace("│", " ").split())) == (status, True)

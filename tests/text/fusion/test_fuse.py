@@ -213,6 +213,10 @@ def test_weights_by_class_help_where_the_good_run_depends_on_the_class():
         ({"n_folds": 30}, "n_folds=30 need as many"),
         ({"method": "magic"}, "choose auto or one of best run"),
         ({"n_folds": 1}, "n_folds"),
+        (
+            {"qrels": {f"q{q}": {"d0": 0, "x": 1} for q in range(12)}},
+            "no run has a relevant document of the 12",
+        ),
     ],
 )
 def test_what_cannot_be_fused_is_refused(change, message):
@@ -220,6 +224,17 @@ def test_what_cannot_be_fused_is_refused(change, message):
     given = {"runs": runs, "qrels": qrels} | change
     with pytest.raises((dx.InputError, ValueError, TypeError), match=message):
         dx.fuse(given.pop("runs"), given.pop("qrels"), **given)
+
+
+def test_folds_without_a_relevant_document_choose_equal_weights():
+    """Only one query has one, so four of five folds learn from it, and the fifth from nothing."""
+    runs, qrels = made()
+    last = {q: {d: label * (q == "q3") for d, label in of.items()} for q, of in qrels.items()}
+    fusion = dx.fuse(runs, last, "nDCG@5", method="linear, min-max")
+    pool = pool_of(runs_of(runs), last)
+    others = Weigher(pool.take(np.setdiff1d(np.arange(12), [3])), dx.measure("nDCG@5"), 0)
+    assert others.linear("min-max") == (Combination("linear", (0.5, 0.5)), (0.0, 1.0))
+    assert np.isfinite([row.tested for row in fusion.rows]).all()
 
 
 def test_other_systems_are_refused_when_it_is_applied():

@@ -101,6 +101,11 @@ def fuse(  # noqa: PLR0913 - all but the first three are optional and by name
             f"({some_of(pool.query_ids)}); at least one is needed. Give the classes of these queries."
         )
     weigher = Weigher(pool, parse_measure(measure), seed)
+    if weigher.is_flat:
+        raise InputError(
+            f"no run has a relevant document of the {n} judged queries, so all combinations have the same "
+            f"{weigher.measure.name}. Check that runs and judgements belong together."
+        )
     tested = _tested(weigher, known, of_query, n_folds, report)
     chosen = {}
     for name, choose in known.items():

@@ -65,10 +65,12 @@ class Weigher:
     def _line(self) -> LineSearch:
         part = self._reached
         return LineSearch(
-            self.measure, part.labels, part.qptr, query_weight=self._worth(), doc_ids=part.doc_ids
+            self.measure, part.labels, part.qptr, query_weight=self._worth, doc_ids=part.doc_ids
         )
 
+    @cached_property
     def _worth(self) -> Float64Array:
+        """The weight of every query in the line search; 0 where all weights give the same value."""
         pool, part, measure = self.pool, self._reached, self.measure
         whole = self._exact(np.where(self._is_reached, pool.labels, -np.inf))[0]
         of_part = measure(part.labels, part.labels, part.qptr, doc_ids=part.doc_ids)
@@ -82,6 +84,11 @@ class Weigher:
     def value_of(self, scores: Float64Array) -> Float64Array:
         """Return the measure of every query for scores of all documents, -inf = not retrieved."""
         return np.asarray(self._exact(scores)[0])
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether all weights are equally good: no run has a relevant document."""
+        return not self._worth.any()
 
     @property
     def single_runs(self) -> list[Combination]:
@@ -119,8 +126,10 @@ class Weigher:
         return self._optima[shape]
 
     def _search(self, shape: Combination) -> Optimum:
+        n = len(shape.weights)
+        if self.is_flat:
+            return Optimum(shape, (0.0, 1.0) if n == 2 else None)
         parts = shape.parts(self.pool)[self._is_reached]
-        n = parts.shape[1]
         if n == 2:
             # one line holds all weights, so its best point is the best of all
             point = self._line.best(parts[:, 0], parts[:, 1] - parts[:, 0], within=(0.0, 1.0))
