@@ -18,7 +18,7 @@ import directrix as dx
 from directrix.data import Run
 
 GROUPS = {f"{n} functions, one index": ("basic-", n) for n in (2, 3, 4, 5)} | {
-    "BM25 on two indexes": ("BM25", 2),
+    "BM25 on two indexes": ("-BM25", 2),
     "extra systems": ("extra-", 4),
 }
 SHOWN = ("best run", "RRF, c = 60", "CombSUM", "RRF, weights", "linear, best normaliser")

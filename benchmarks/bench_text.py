@@ -8,7 +8,8 @@ The collections are Cranfield, CACM and NPL, found as the tests find them.
 2. Re-ranking of 200 candidates: a method that half of the queries train, its settings chosen in folds of this
    half, on the other half, for five random halves, against the single feature that is best on the same
    training queries. The value of a query is the mean over the halves that test it; the interval, of Student's
-   t, is over queries. Relevant documents that are no candidates count.
+   t, is over queries. Relevant documents that are no candidates count. "auto" is what `directrix train` does
+   without --method, with ``--auto-seconds`` as its --time-budget.
 3. Seconds and peak memory of 42 features of 1,000 queries x 1,000 candidates of 100,000 artificial documents.
    The goal is 300 seconds.
 4. The libraries that find candidates, on the terms of the same documents; tantivy if it is installed.
@@ -23,7 +24,7 @@ import resource
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -40,7 +41,7 @@ from directrix.text.documents import iter_documents
 
 ANALYZER = "porter+stop"
 MEASURES = ("nDCG@10", "AP")
-METHODS = ("ApproxNDCG", "RankSVM")
+METHODS = ("ApproxNDCG", "RankSVM", "auto")
 
 
 def main() -> None:
@@ -49,12 +50,18 @@ def main() -> None:
     beside = Path(__file__).parents[2] / "shared" / "data"
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("DIRECTRIX_DATA", beside)))
     parser.add_argument("--docs", type=int, default=100_000, help="number of artificial documents")
+    parser.add_argument(
+        "--auto-seconds", type=float, default=300.0, help="time budget of each training of auto; 0: no limit"
+    )
+    parser.add_argument("--collection", action="append", help="only these; default: all three")
+    parser.add_argument("--method", action="append", help="only these; default: all three")
     options = parser.parse_args()
     collections = read_texts(options.data)
     if not collections:
         print(f"not measured: no text/ in {options.data}; give --data or set DIRECTRIX_DATA")
+    collections = {k: v for k, v in collections.items() if k in (options.collection or collections)}
     map_of_bm25(collections, options.anserini)
-    gains(collections)
+    gains(collections, options.method or METHODS, options.auto_seconds or None)
     print()
     seconds_of_features(options.docs)
 
@@ -82,15 +89,16 @@ def map_of_bm25(collections: dict[str, Texts], anserini: Path | None) -> None:
         print(f"{name:12}{shown}{values['feature'] - lucene:+18.4f}", flush=True)
 
 
-def gains(collections: dict[str, Texts]) -> None:
+def gains(collections: dict[str, Texts], methods: Sequence[str], budget: float | None) -> None:
     print(f"\n{'':12} {'':14} {'measure':8} {'value':>7} {'feature':>8} {'gain':>7}  95 % interval")
     for name, texts in collections.items():
         index = Index.build(texts.documents, analyzers=["none", ANALYZER])
         run = index.candidates({q: t for q, t in texts.queries.items() if q in texts.qrels.query_ids}, 200)
         q = index.features(texts.queries, run, texts.qrels)
         halves = [np.random.default_rng(seed).permutation(q.n_queries) for seed in range(5)]
-        for what in METHODS:
-            for measure, values, best in _tested(q, texts, halves, what):
+        for what in methods:
+            limit = budget if what == "auto" else None
+            for measure, values, best in _tested(q, texts, halves, what, limit):
                 gain = compare({"ranker": values, "feature": best}).pairs[0]
                 print(
                     f"{name:12} {what:14} {measure:8} {values.mean():7.4f} {best.mean():8.4f} "
@@ -99,7 +107,9 @@ def gains(collections: dict[str, Texts]) -> None:
                 )
 
 
-def _tested(q: dx.Queries, texts: Texts, halves: list[Any], method: str) -> Iterator[tuple[str, Any, Any]]:
+def _tested(
+    q: dx.Queries, texts: Texts, halves: list[Any], method: str, budget: float | None = None
+) -> Iterator[tuple[str, Any, Any]]:
     """Yield, for every measure, values of the test queries by the ranker and by the best single feature."""
     n = q.n_queries
     sums = {measure: np.zeros((2, n)) for measure in MEASURES}
@@ -108,7 +118,7 @@ def _tested(q: dx.Queries, texts: Texts, halves: list[Any], method: str) -> Iter
         train, test = np.sort(order[: n // 2]), np.sort(order[n // 2 :])
         of_train, of_test = q.take(train), q.take(test)
         single = [_values(of_train, texts, column).mean(axis=1) for column in of_train.features.T]
-        ranker = dx.search(of_train, method=method, measure="nDCG@10").ranker
+        ranker = dx.search(of_train, method=method, measure="nDCG@10", time_budget=budget).ranker
         values = _values(of_test, texts, ranker.predict_queries(of_test))
         for m, measure in enumerate(MEASURES):
             best = int(np.argmax([means[m] for means in single]))

@@ -17,6 +17,8 @@ def here(tmp_path_factory):
         write_trec_run(Run.from_frame(run, tag=name), folder / f"{name}.run")
     lines = [f"{q} 0 {d} {label}\n" for q, of in qrels.items() for d, label in of.items()]
     (folder / "qrels").write_text("".join(lines))
+    (folder / "twice").write_text("q0 a\nq0 b\n")
+    (folder / "others").write_text("x1 a\n")
     (folder / "classes").write_text("".join(f"q{q} {'ab'[q % 2]}\n" for q in range(15)))
     return folder
 
@@ -62,13 +64,22 @@ def test_classes_add_a_row(run, here):
     ("arguments", "status", "message"),
     [
         (("--config", "solr", "--method", "CombSUM"), 1, "there is no engine 'solr'"),
+        (
+            ("--config", "vespa", "--classes", "CLASSES", "--method", "linear, by class"),
+            1,
+            "queries of the classes a, b have weights of their own",
+        ),
         (("--method", "magic"), 1, "choose auto or one of"),
         (("--classes", "QRELS"), 1, "words where 2 are needed"),
+        (("--classes", "TWICE"), 1, "2: query q0 has the class a above. Each query has one class."),
+        (("--classes", "OTHERS"), 1, "no query that has a class (x1) is judged and in the runs (q0"),
+        (("r0 again",), 1, "of 3 runs some have the same name; each needs another"),
         (("--name", "a"), 2, "each ranking needs a name"),
         (("-m", "nonsense"), 1, "nonsense"),
     ],
 )
 def test_what_cannot_be_used_is_refused(run, here, arguments, status, message):
-    given = [here / "qrels" if word == "QRELS" else word for word in arguments]
+    files = {"r0 again": "r0.run"} | {name.upper(): name for name in ("qrels", "classes", "twice", "others")}
+    given = [here / files[word] if word in files else word for word in arguments]
     result = fuse(run, here, *given)
     assert (result.exit_code, message in " ".join(result.stderr.replace("│", " ").split())) == (status, True)

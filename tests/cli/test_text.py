@@ -125,6 +125,17 @@ def test_fields_analyzers_and_stop_words_of_an_index_can_be_chosen(run, here, tm
     assert index.stop_words == ("w0", "w1")
 
 
+@pytest.mark.parametrize(
+    ("analyzer", "options", "is_said"),
+    [("german+stop", (), True), ("german+stop", ("--stop-words", "stops"), False), ("german", (), False)],
+)
+def test_stop_words_of_another_language_are_asked_for(run, here, tmp_path, analyzer, options, is_said):
+    (tmp_path / "stops").write_text("der\n")
+    given = [tmp_path / word if word == "stops" else word for word in options]
+    result = run("index", here / "docs.jsonl", "-o", tmp_path / "i", "--analyzer", analyzer, *given)
+    assert ("leaves out English stop words" in result.stderr) == is_said
+
+
 def test_queries_without_candidates_are_named(run, here, tmp_path):
     (tmp_path / "q.tsv").write_text("1\tw1\n2\tunknown\n")
     result = run("candidates", here / "docs.index", tmp_path / "q.tsv")

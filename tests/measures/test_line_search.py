@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import directrix as dx
 from directrix import registry
+from directrix.measures import line_points
 from directrix.measures import line_search as module
 from directrix.measures.line_search import LineSearch, line_search
 from directrix.registry import classes
@@ -173,10 +174,40 @@ def test_windows_give_what_one_window_gives(name, monkeypatch):
     best = search.best(s, u)
     monkeypatch.setattr(module, "_CROSSINGS_AT_ONCE", 1000)
     t_cut, value_cut = search.pieces(s, u)
-    assert len(search._windows(search._groups(s, u))) > 5
+    assert len(search._windows(search._groups(s, u), (-np.inf, np.inf))) > 5
     assert np.array_equal(t, t_cut)
     np.testing.assert_allclose(value_cut, value, rtol=0, atol=1e-12)
     assert search.best(s, u) == best
+
+
+@pytest.mark.parametrize("name", ["nDCG@10", "AP", "ERR", "RR", "ROCArea", "AP(ties='worst')"])
+@pytest.mark.parametrize("within", [(-0.4, 0.3), (0.5, np.inf), (-np.inf, -0.2)])
+@pytest.mark.parametrize("at_once", [1 << 23, 500])
+def test_a_sweep_between_limits_is_that_part_of_the_whole_line(name, within, at_once, monkeypatch):
+    s, u, labels, qptr = real_problem()
+    s, u = s.round(1), u.round(1)  # with ties
+    search = LineSearch(name, labels, qptr)
+    t, value = search.pieces(s, u)
+    monkeypatch.setattr(module, "_CROSSINGS_AT_ONCE", at_once)
+    blocks = list(search._pieces(s, u, within))
+    part, values = (np.concatenate(arrays) for arrays in zip(*blocks, strict=True))
+    assert part[0] == within[0]
+    assert ((part >= within[0]) & (part < within[1]))[1:].all()
+    cuts = crossings(s, u, qptr)
+    points = 0.5 * (cuts[1:] + cuts[:-1])[np.diff(cuts) > 1e-9]
+    points = points[(points > within[0]) & (points < within[1])]
+    wanted = value[np.searchsorted(t, points)]
+    np.testing.assert_allclose(values[np.searchsorted(part[1:], points)], wanted, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("levels", [3, 2000, 10**9])
+@pytest.mark.parametrize("narrow", [0.0, 0.999])
+def test_the_highest_pieces_of_many_are_those_of_all(levels, narrow):
+    rng = np.random.default_rng(levels)
+    ends = np.cumsum(np.where(rng.random(5001) < narrow, 1e-15, rng.random(5001)))
+    value = np.floor(rng.random(5000) * levels) / levels
+    wanted = line_points._widest(ends[:-1], ends[1:], value)
+    assert line_points.widest_of_the_best(ends[:-1], ends[1:], value) == wanted
 
 
 def test_the_same_bits_on_any_number_of_threads():

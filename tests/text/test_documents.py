@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import directrix as dx
+from directrix.text.analysis import words_of
 from directrix.text.documents import iter_documents, query_texts
 
 TREC = """<DOC>
@@ -171,3 +172,34 @@ def test_files_of_unknown_form_are_refused(tmp_path):
         read(tmp_path / "empty")
     with pytest.raises(dx.InputError, match="does not exist"):
         read(tmp_path / "absent.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("docs/a.txt", b"caf\xe9 noir"),
+        ("docs.trec", b"<DOC><DOCNO>a</DOCNO>caf\xe9 noir</DOC>"),
+        ("docs.smart", b".I a\n.W\ncaf\xe9 noir\n"),
+        ("docs.tsv", b"a\tcaf\xe9 noir\n"),
+    ],
+)
+def test_text_that_is_not_utf_8_is_said_to_be_cut(tmp_path, name, content):
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(content)
+    with pytest.warns(UserWarning, match=r"bytes that are not UTF-8 .* words of this document may be cut"):
+        (document,) = iter_documents(path if name.endswith(("trec", "smart", "tsv")) else path.parent)
+    assert words_of(document.fields["text"]) == ["caf", "noir"]
+    many = {"a": "caf\ufffd", "b": "good", "c": "\ufffd"}
+    with pytest.warns(UserWarning, match=r"docno a and 1 more: .* words of these documents"):
+        assert len(list(iter_documents(many))) == 3
+
+
+def test_columns_and_json_that_are_not_utf_8_are_refused(tmp_path):
+    table, lines = tmp_path / "d.csv", tmp_path / "d.jsonl"
+    table.write_bytes(b"id,title,text\n1,good,caf\xe9\n")
+    lines.write_bytes(b'{"id": "1", "text": "caf\xe9"}\n')
+    with pytest.raises(dx.InputError, match=r"d.csv: the column text is not UTF-8 text.*iconv"):
+        list(iter_documents(table))
+    with pytest.raises(dx.InputError, match=r"d.jsonl:1: .* is no JSON object"):
+        list(iter_documents(lines))

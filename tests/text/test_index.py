@@ -214,6 +214,18 @@ def test_a_compressed_archive_is_refused_before_it_is_unpacked(tmp_path):
         Index.load(path)
 
 
+def test_parts_that_overlap_are_refused(tmp_path):
+    """Each of many fields would be the same bytes again."""
+    path = tmp_path / "i.index"
+    Index.build({"a": "word " * 1000}, analyzers=["none"]).save(path)
+    content = bytearray(path.read_bytes())
+    at = content.rindex(b"PK\x01\x02", 0, content.rindex(b"ids_0"))
+    content[at + 20 : at + 28] = (10**6).to_bytes(4, "little") * 2  # compressed and other size
+    path.write_bytes(content)
+    with pytest.raises(dx.InputError, match="its parts are larger than the file"):
+        Index.load(path)
+
+
 def test_an_unknown_analyzer_in_a_file_is_refused(tmp_path):
     path = tmp_path / "i.index"
     Index.build({"a": "word"}, analyzers=["none"]).save(path)

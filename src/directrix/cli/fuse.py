@@ -12,6 +12,7 @@ from directrix.cli import options, texts
 from directrix.cli.files import check_writable
 from directrix.cli.output import print_json, print_rows, progress_bar, remark
 from directrix.data.columns import RECOGNISED, ColumnNames
+from directrix.errors import InputError
 
 
 def fuse_command(
@@ -49,7 +50,7 @@ def fuse_command(
     from directrix.cli.kinds import tables_of
     from directrix.cli.scores import check_system_names, named_columns, system_names
     from directrix.data.trec.files import read_trec_qrels, read_trec_run
-    from directrix.text.fusion.engines import configuration
+    from directrix.text.fusion.engines import check_one_set_of_weights, configuration
     from directrix.text.fusion.fuse import fuse as best_fusion
 
     with options.usage():
@@ -60,24 +61,29 @@ def fuse_command(
     read = [read_trec_run(path, **of(path, "score")) for path in runs]
     judged = read_trec_qrels(qrels, **of(qrels, "label"))
     named = dict(zip(system_names(runs, names, [run.tag for run in read]), read, strict=True))
+    if len(named) < len(read):
+        raise InputError(
+            f"of {len(read)} runs some have the same name; each needs another. Type --name for each."
+        )
     of_query = None if classes is None else _classes(classes)
     with progress_bar("fusion") as report:
-        found = best_fusion(
+        fusion = best_fusion(
             named, judged, measure, method=method, classes=of_query, n_folds=folds, seed=seed, progress=report
         )
     if config is not None:
-        text, differs = configuration(config, found.names, found.combination)
+        check_one_set_of_weights(fusion.of_class)
+        text, differs = configuration(config, fusion.names, fusion.combination)
         typer.echo(text)
         for difference in differs:
             remark(f"note: {difference}")
     elif form is options.Format.json:
-        print_json(found.to_dict())
+        print_json(fusion.to_dict())
     elif form is options.Format.tsv:
-        print_rows(found.tables()[1].heads(), found.tables()[1].rows, form)
+        print_rows(fusion.tables()[1].heads(), fusion.tables()[1].rows, form)
     else:
-        typer.echo(str(found))
+        typer.echo(str(fusion))
     if output is not None:
-        texts.write_run(found.apply(named, of_query), output)
+        texts.write_run(fusion.apply(named, of_query), output)
 
 
 def _classes(path: Path) -> dict[str, str]:
@@ -85,14 +91,15 @@ def _classes(path: Path) -> dict[str, str]:
     from directrix.data.files import open_data, readable
     from directrix.data.problems import Problem, raise_problems
 
-    found, problems = {}, []
+    of_query, problems = {}, []
     with readable(path), open_data(path) as file:
         for number, line in enumerate(file, start=1):
             words = line.decode("utf-8", "replace").split()
-            if len(words) == 2:
-                found[words[0]] = words[1]
-            elif words:
+            if len(words) == 2 and of_query.setdefault(*words) != words[1]:
+                other = f"query {words[0]} has the class {of_query[words[0]]} above"
+                problems.append(Problem(number, other, "Each query has one class."))
+            elif words and len(words) != 2:
                 shape = "Each line reads `query class`."
                 problems.append(Problem(number, f"{len(words)} words where 2 are needed", shape))
     raise_problems(path, problems)
-    return found
+    return of_query

@@ -71,6 +71,9 @@ def index(
             progress=report,
         )
     built.save(output)
+    foreign = [name for name in built.analyzers if _needs_other_stop_words(name)]
+    if foreign and stop_words is None:
+        remark(f"note: {foreign[0]} leaves out English stop words; --stop-words FILE names others")
     for field, tokens in built.fields.items():
         if empty := int((tokens.offsets[1:] == tokens.offsets[:-1]).sum()):
             remark(f"note: {empty} of {built.n_docs} documents have no word in the field {field}")
@@ -79,3 +82,9 @@ def index(
         f"saved: {output} ({built.n_docs} documents, {n_words} words, {len(built.words)} different, fields "
         f"{', '.join(built.fields)}, analyzers {', '.join(built.analyzers)})"
     )
+
+
+def _needs_other_stop_words(analyzer: str) -> bool:
+    """Return whether an analyzer leaves out stop words and stems another language than English."""
+    stemmer, plus, _ = analyzer.partition("+")
+    return bool(plus) and stemmer not in ("none", "english", "porter", "lovins")

@@ -91,6 +91,12 @@ def line_groups(
     return _grouped(first, sums.worth[order], qptr, sums, s, u)
 
 
+def empty_state(groups: Groups) -> tuple[Int64Array, Float64Array, Float64Array]:
+    """Return room for what the kernels know of every group: documents and worth above it, what it earns."""
+    n = len(groups.arrays[0])
+    return np.empty(n, np.int64), np.empty(n), np.empty(n)
+
+
 def value_of(form: Form, terms: Terms, ranking: Ranking, fill: float) -> Float64Array:
     """Value of every query of a ranking, from terms of its labels in the order of the ranking."""
     from directrix.measures._kernels.line_search import begin
@@ -102,8 +108,8 @@ def value_of(form: Form, terms: Terms, ranking: Ranking, fill: float) -> Float64
     first = np.zeros(len(sums.worth), dtype=np.bool_)
     group_starts(ranking.ends, first)
     groups = _grouped(first, sums.worth, qptr, sums, sums.worth, sums.worth)
-    state = np.empty(len(groups.arrays[0]), np.int64), np.empty(len(groups.arrays[0]))
+    state = empty_state(groups)
     earned = np.empty(len(qptr) - 1)
     spec = sums.cutoff, sums.table, groups.passed
-    begin(sums.form, groups.qptr, 0, len(earned), spec, groups.arrays, state, earned)
+    begin(sums.form, groups.qptr, 0, len(earned), spec, groups.arrays, -np.inf, state, earned)
     return sums.constant + sums.scale * earned

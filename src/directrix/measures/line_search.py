@@ -13,7 +13,7 @@ from directrix.data.validate import check_ranking
 from directrix.data.weights import weights_of
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
-from directrix.measures.groups import Groups, line_groups, sums_of
+from directrix.measures.groups import Groups, empty_state, line_groups, sums_of
 from directrix.measures.line_points import Piece, points, the_best, widest_of_the_best
 from directrix.measures.names import measure as parse_measure
 from directrix.measures.order import trec_order
@@ -94,7 +94,9 @@ class LineSearch:
         s, u = self._line(scores, direction)
         left, value = -np.inf, 0.0
         candidates: list[list[Piece]] = [[] for _ in ranges]
-        for t, values in chain(self._pieces(s, u), [(np.array([np.inf]), np.zeros(1))]):
+        # only the crossings inside are listed: runs that agree on most pairs cross mostly elsewhere
+        within = min(low for low, _ in ranges), max(high for _, high in ranges)
+        for t, values in chain(self._pieces(s, u, within), [(np.array([np.inf]), np.zeros(1))]):
             ends, levels = np.append(left, t), np.append(value, values)
             for pieces, (lowest, highest) in zip(candidates, ranges, strict=True):
                 inside = ends.clip(lowest, highest)
@@ -136,20 +138,22 @@ class LineSearch:
         u, _, _ = check_ranking(direction, self._labels, self._qptr)
         return s.astype(np.float64), u.astype(np.float64)
 
-    def _pieces(self, s: Float64Array, u: Float64Array) -> Iterator[tuple[Float64Array, Float64Array]]:
-        """Changes and the values after them, window by window; the first is at -inf."""
+    def _pieces(
+        self, s: Float64Array, u: Float64Array, within: tuple[float, float] = (-np.inf, np.inf)
+    ) -> Iterator[tuple[Float64Array, Float64Array]]:
+        """Changes inside two limits and the values after them, window by window; the first is the limit."""
         from directrix.measures._kernels.line_search import begin, count_crossings, sweep
 
         sums, groups = self._sums, self._groups(s, u)
         spec = (sums.cutoff, sums.table, groups.passed)
         n_queries = len(self._qptr) - 1
-        state = np.empty(len(groups.arrays[0]), np.int64), np.empty(len(groups.arrays[0]))
+        state = empty_state(groups)
         earned, scale = np.empty(n_queries), sums.scale * self._weight
-        form = sums.form
-        self._run(lambda a, b: begin(form, groups.qptr, a, b, spec, groups.arrays, state, earned))
+        form, left = sums.form, float(within[0])
+        self._run(lambda a, b: begin(form, groups.qptr, a, b, spec, groups.arrays, left, state, earned))
         value = float(self._weight @ np.nan_to_num(sums.constant) + scale @ earned)
-        yield np.array([-np.inf]), np.array([value])
-        edges = self._windows(groups)
+        yield np.array([left]), np.array([value])
+        edges = self._windows(groups, within)
         for lower, upper in pairwise(edges):
             count, window = np.empty(n_queries, np.int64), (float(lower), float(upper))
             self._run(
@@ -164,7 +168,7 @@ class LineSearch:
             )
             used = np.arange(place[-1]) < np.repeat(place[:-1] + count, np.diff(place))
             t, change = t[used], change[used]
-            order = np.argsort(t)
+            order = np.argsort(t, kind="stable")  # which is fast for the sorted part of each query
             values = value + np.cumsum(change[order])
             yield t[order], values
             value = float(values[-1]) if len(values) else value
@@ -177,20 +181,23 @@ class LineSearch:
         second = self._labels if rule == "worst" else self._place
         return line_groups(s, u, self._qptr, self._sums, second=second, tied=rule == "expected")
 
-    def _windows(self, groups: Groups) -> Float64Array:
-        """Ends of ranges of t with a bounded number of crossings each; judged from random pairs."""
+    def _windows(self, groups: Groups, within: tuple[float, float]) -> Float64Array:
+        """Ends of ranges of t with a bounded number of crossings each, estimated from random pairs."""
         s, u, _, worth, _, _ = groups.arrays
         n = np.diff(groups.qptr)
         earning = np.add.reduceat(np.append(worth > 0.0, False), groups.qptr[:-1]) * (n > 0)
         wanted = int(np.ceil((earning * n).sum() / _CROSSINGS_AT_ONCE))
         if wanted <= 1:
-            return np.array([-np.inf, np.inf])
+            return np.array(within)
         rng = np.random.default_rng(0)
         query = rng.choice(len(n), 256 * wanted, p=earning * n / (earning * n).sum())
         a, b = (groups.qptr[query] + (rng.random(len(query)) * n[query]).astype(np.int64) for _ in range(2))
         a, b = a[u[a] != u[b]], b[u[a] != u[b]]
-        inner = np.quantile((s[a] - s[b]) / (u[b] - u[a]), np.arange(1, wanted) / wanted) if len(a) else []
-        return np.unique(np.concatenate([[-np.inf], inner, [np.inf]]))
+        met = (s[a] - s[b]) / (u[b] - u[a])
+        inside = met[(met > within[0]) & (met < within[1])]
+        wanted = int(np.ceil(wanted * len(inside) / max(len(met), 1)))
+        inner = np.quantile(inside, np.arange(1, wanted) / wanted) if wanted > 1 else []
+        return np.unique(np.concatenate([within[:1], inner, within[1:]]))
 
 
 def line_search(  # noqa: PLR0913

@@ -55,7 +55,7 @@ def numbered(
     Raises `InputError` if an identifier comes twice, a field is in no document, or there is no word.
     """
     places: dict[str, str] = {}
-    numbers, found = _Numbers(), {name: _Field() for name in fields or ()}
+    numbers, of_field = _Numbers(), {name: _Field() for name in fields or ()}
     others: dict[str, None] = {}
     for row, (place, name, texts) in enumerate(documents):
         if name in places:
@@ -65,27 +65,27 @@ def numbered(
             )
         places[name] = place
         for field, text in texts.items():
-            if fields is None or field in found:
-                found.setdefault(field, _Field()).add(row, map(numbers.__getitem__, words_of(text)))
+            if fields is None or field in of_field:
+                of_field.setdefault(field, _Field()).add(row, map(numbers.__getitem__, words_of(text)))
             else:
                 others[field] = None
         if progress is not None:
             progress(len(places), 0, name)
-    absent = [name for name, field in found.items() if not field.ends]
+    absent = [name for name, field in of_field.items() if not field.ends]
     if absent and places:
         raise InputError(
-            f"no document has a field {absent[0]!r}; they have {', '.join([*others, *found][:20])}. Choose "
-            "of these, or leave out the choice."
+            f"no document has a field {absent[0]!r}; they have {', '.join([*others, *of_field][:20])}. "
+            "Choose among these, or leave out the choice."
         )
     if not numbers:
         raise InputError(
             f"{len(places)} documents were read, and none has a word of text; at least one is needed. Check "
             "the fields."
         )
-    for of_field in found.values():
-        of_field.pad(len(places))
+    for words in of_field.values():
+        words.pad(len(places))
     return {
         "doc_ids": object_array(places),
         "words": tuple(numbers),
-        "fields": {name: field.tokens() for name, field in found.items()},
+        "fields": {name: field.tokens() for name, field in of_field.items()},
     }

@@ -14,10 +14,11 @@ from directrix.data.columns import DOC, QUERY, ColumnNames, column_list
 from directrix.data.files import open_data, path_of, readable, without_compression
 from directrix.data.formats import ARROW, COLUMNS
 from directrix.data.frames import cells_of, columns_of
-from directrix.errors import InputError, short_text
+from directrix.errors import InputError, short_text, warn
 from directrix.text.markup import markup_of, read_markup
 
 _IDS = {"docno": (*DOC, "_id", "id"), "qid": (*QUERY, "_id", "id")}
+_REPLACED = "\ufffd"  # what Python decodes a wrong byte to; it is in no word
 _ROWS = 1 << 14  # of a table that are held as Python texts together
 _QUERY_TEXTS = ("query", "text", "title", "question")
 _NEEDED = (
@@ -96,12 +97,23 @@ def _called(given: Any) -> str:
 
 
 def _checked(records: Iterable[Document], what: str) -> Iterator[Document]:
+    replaced: list[str] = []
     for record in records:
         if not record.name:
             raise InputError(
                 f"{record.place}: a {what} has no identifier; each needs one. Add it, or remove the {what}."
             )
+        if any(_REPLACED in text for text in record.fields.values()):
+            replaced.append(record.place)
         yield record
+    if replaced:
+        others, of = f" and {len(replaced) - 1} more", f"these {what}s"
+        if len(replaced) == 1:
+            others, of = "", f"this {what}"
+        warn(
+            f"{replaced[0]}{others}: bytes that are not UTF-8 were read as blanks, so words of {of} may be "
+            "cut. Convert the file, e.g. `iconv -f latin1 -t utf-8 OLD > NEW`."
+        )
 
 
 def _records(given: Any, id_column: str | None, key: str) -> Iterator[Document]:
@@ -177,6 +189,14 @@ def _of_table(path: Path, id_column: str | None, key: str) -> Iterator[Document]
         return
     name = _id_name(known, id_column, key, str(path))
     table = table_of(path, ColumnNames(doc_id=name))
+    if not ARROW.recognises(path):
+        # a column of CSV that is not UTF-8 is read as bytes, which would count as no text
+        wrong = [field.name for field in table.schema if str(field.type) in ("binary", "large_binary")]
+        if wrong:
+            raise InputError(
+                f"{path}: the column {wrong[0]} is not UTF-8 text, which is needed. Convert the file, e.g. "
+                "`iconv -f latin1 -t utf-8 OLD > NEW`."
+            )
     for first in range(0, table.num_rows, _ROWS):
         yield from _of_frame(table.slice(first, _ROWS), str(path), name, key, first)
 

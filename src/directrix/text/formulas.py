@@ -30,7 +30,7 @@ _NEAREST = 0.3
 class Matched:
     """A query and documents as formulas take them: arrays (n_terms,) of terms, (n_docs,) of documents."""
 
-    found: Matches
+    matches: Matches
     in_query: Float64Array
     """How often each term occurs in the query."""
     df: Int64Array
@@ -46,7 +46,7 @@ class Matched:
     @property
     def tf(self) -> Float64Array:
         """Occurrences of terms in documents, (n_docs, n_terms)."""
-        return self.found.tf
+        return self.matches.tf
 
     @property
     def idf(self) -> Float64Array:
@@ -139,8 +139,8 @@ def coverage(m: Matched) -> Float64Array:
 def idf_coverage(m: Matched) -> Float64Array:
     """The same, each term weighted by the idf of BM25."""
     total = m.idf.sum()
-    found: Float64Array = (m.tf > 0.0) @ m.idf
-    return found / (total if total > 0.0 else 1.0)
+    known: Float64Array = (m.tf > 0.0) @ m.idf
+    return known / (total if total > 0.0 else 1.0)
 
 
 def proximity(m: Matched) -> Float64Array:
@@ -148,7 +148,7 @@ def proximity(m: Matched) -> Float64Array:
 
     Neighbours have distance 1; with fewer than two terms :math:`\delta = l`. Tao and Zhai (2007), Section 4.
     """
-    distance = np.where(m.found.near > 0, m.found.near, m.lengths)
+    distance = np.where(m.matches.near > 0, m.matches.near, m.lengths)
     return np.log(_NEAREST + np.exp(-distance))
 
 
@@ -157,7 +157,7 @@ def bigrams(m: Matched) -> Float64Array:
 
     After the ordered windows of Metzler and Croft (2005), Section 3.
     """
-    return np.log1p(m.found.adjacent)
+    return np.log1p(m.matches.adjacent)
 
 
 def length(m: Matched) -> Float64Array:

@@ -35,7 +35,7 @@ def best_documents(
     if not (0.0 <= k1 < np.inf and 0.0 <= b <= 1.0):
         raise InputError(f"k1={k1!r}, b={b!r}; k1 >= 0 and 0 <= b <= 1 are needed, e.g. k1=1.2, b=0.75.")
     score = scorer(terms, float(k1), float(b))
-    found, rows, scores = list[str](), list[Array](), list[Array]()
+    names, rows, scores = list[str](), list[Array](), list[Array]()
     for done, (name, numbers) in enumerate(queries.items()):
         if progress is not None:
             progress(done, len(queries), name)
@@ -45,17 +45,17 @@ def best_documents(
         chosen = np.flatnonzero(of > 0.0)
         best = chosen[np.argsort(-of[chosen], kind="stable")[:k]]
         if len(best):
-            found.append(name)
+            names.append(name)
             rows.append(best)
             scores.append(of[best].astype(np.float64))
-    if not found:
+    if not names:
         raise InputError(
             f"no document has a word of any of the {len(queries)} queries; candidates need one in common. "
             "Check that queries and documents belong together."
         )
     qptr = np.cumsum([0, *map(len, rows)]).astype(np.int64)
     return Run(
-        "bm25", tuple(found), qptr, object_array(doc_ids[np.concatenate(rows)]), np.concatenate(scores)
+        "bm25", tuple(names), qptr, object_array(doc_ids[np.concatenate(rows)]), np.concatenate(scores)
     )
 
 

@@ -59,7 +59,7 @@ def read_index(path: str | os.PathLike[str]) -> dict[str, Any]:
                 f"{path} is no index; a file of `directrix index DOCS -o FILE` is needed. Type that first."
             )
         try:
-            return _parts(zipfile.ZipFile(file))
+            return _parts(zipfile.ZipFile(file), path.stat().st_size)
         except _DAMAGE as error:
             raise InputError(
                 f"{path} is no index, or is damaged ({error}); build it again with `directrix index DOCS -o "
@@ -67,9 +67,12 @@ def read_index(path: str | os.PathLike[str]) -> dict[str, Any]:
             ) from None
 
 
-def _parts(archive: zipfile.ZipFile) -> dict[str, Any]:
+def _parts(archive: zipfile.ZipFile, size: int) -> dict[str, Any]:
     if any(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist()):
         raise ValueError("its parts are compressed")
+    if sum(entry.file_size for entry in archive.infolist()) > size:
+        # they overlap, and would take more memory than the file has bytes
+        raise ValueError("its parts are larger than the file")
     header = _json(archive, "header")
     if not isinstance(header, dict) or header.get("format") != _FORMAT:
         raise ValueError(f"its format is not {_FORMAT}")

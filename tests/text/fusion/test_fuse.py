@@ -10,6 +10,7 @@ from directrix.text.fusion.combination import NORMALISERS, Combination, inverse_
 from directrix.text.fusion.engines import ENGINES, configuration
 from directrix.text.fusion.pool import pool_of, runs_of
 from directrix.text.fusion.search import Weigher, beaten
+from tests.reference.lines import points_between
 
 
 def made(seed=0, n_queries=12, n_docs=30, n_runs=2):
@@ -46,6 +47,38 @@ def test_no_weight_of_a_grid_is_better_than_the_optimum_of_two_runs(measure, nor
     for a in np.linspace(low, high, 12)[1:-1]:
         same = weigher.value(Combination("linear", (1.0 - a, a), normaliser))
         assert np.nanmean(same) == pytest.approx(best, abs=1e-12)
+
+
+@pytest.mark.parametrize("measure", ["nDCG@5", "AP", "P@5", "RR", "ERR@5", "Recall@5"])
+@pytest.mark.parametrize("normaliser", ["min-max", "z-score"])
+def test_the_optimum_of_two_runs_is_the_best_of_all_intervals_between_crossings(measure, normaliser):
+    pool, weigher = pool_and_weigher(measure, seed=8, n_queries=5, n_docs=14)
+    first, second = normalised(pool, normaliser).T
+    points = points_between(first, second - first, pool.qptr)
+    points = np.concatenate([[0.0, 1.0], points[(points > 0.0) & (points < 1.0)]])
+    assert len(points) > 50
+    every = [
+        np.nanmean(weigher.value(Combination("linear", (1.0 - a, a), normaliser))) for a in points.tolist()
+    ]
+    found = weigher.linear(normaliser)
+    # the two ends are single points, at which documents that one run lacks tie
+    assert np.nanmean(weigher.value(found.combination)) == pytest.approx(max(every[2:]), abs=1e-12)
+    assert max(every[:2]) <= max(every[2:]) + 1e-12
+
+
+@pytest.mark.parametrize("measure", ["nDCG@5", "AP"])
+@pytest.mark.parametrize("n_runs", [3, 5])
+def test_no_single_weight_can_be_moved_to_a_better_place(measure, n_runs):
+    _, weigher = pool_and_weigher(measure, seed=11, n_runs=n_runs)
+    weights = np.array(weigher.linear("min-max").combination.weights)
+    best = np.nanmean(weigher.value(weigher.linear("min-max").combination))
+    for i in range(n_runs):
+        for factor in np.append(0.0, np.geomspace(0.01, 100.0, 60)):
+            moved = weights.copy()
+            moved[i] = factor * moved[i] if moved[i] > 0.0 else 0.1 * factor
+            if moved.sum() > 0.0:
+                value = weigher.value(Combination("linear", tuple(moved / moved.sum()), "min-max"))
+                assert np.nanmean(value) <= best + 1e-12
 
 
 def test_ten_thousand_weights_are_not_better():
@@ -162,7 +195,14 @@ def test_weights_by_class_help_where_the_good_run_depends_on_the_class():
     assert fusion.of_class["odd"].weights[0] > 0.5 > fusion.of_class["even"].weights[0]
     values = {row.method: row.tested for row in fusion.rows}
     assert values["linear, by class"] > values["linear, min-max"]
-    assert fusion.apply(mixed, classes).doc_ids is not None
+    single, _ = fusion.tables()
+    assert single.columns[2:] == ("weight in linear, by class", "class even", "class odd")
+    for i, row in enumerate(single.rows):
+        assert row[2:] == tuple(fusion.of_class[name].weights[i] for name in ("", "even", "odd"))
+    applied, without = fusion.apply(mixed, classes), fusion.apply(mixed)
+    values = [dx.evaluate("nDCG@5", run=run, qrels=qrels)["nDCG@5"] for run in (applied, without)]
+    assert values[0] == pytest.approx(next(row.value for row in fusion.rows if row.method == fusion.method))
+    assert values[0] > values[1]
 
 
 @pytest.mark.parametrize(
@@ -173,6 +213,10 @@ def test_weights_by_class_help_where_the_good_run_depends_on_the_class():
         ({"n_folds": 30}, "n_folds=30 need as many"),
         ({"method": "magic"}, "choose auto or one of best run"),
         ({"n_folds": 1}, "n_folds"),
+        (
+            {"qrels": {f"q{q}": {"d0": 0, "x": 1} for q in range(12)}},
+            "no run has a relevant document of the 12",
+        ),
     ],
 )
 def test_what_cannot_be_fused_is_refused(change, message):
@@ -180,6 +224,17 @@ def test_what_cannot_be_fused_is_refused(change, message):
     given = {"runs": runs, "qrels": qrels} | change
     with pytest.raises((dx.InputError, ValueError, TypeError), match=message):
         dx.fuse(given.pop("runs"), given.pop("qrels"), **given)
+
+
+def test_folds_without_a_relevant_document_choose_equal_weights():
+    """Only one query has one, so four of five folds learn from it, and the fifth from nothing."""
+    runs, qrels = made()
+    last = {q: {d: label * (q == "q3") for d, label in of.items()} for q, of in qrels.items()}
+    fusion = dx.fuse(runs, last, "nDCG@5", method="linear, min-max")
+    pool = pool_of(runs_of(runs), last)
+    others = Weigher(pool.take(np.setdiff1d(np.arange(12), [3])), dx.measure("nDCG@5"), 0)
+    assert others.linear("min-max") == (Combination("linear", (0.5, 0.5)), (0.0, 1.0))
+    assert np.isfinite([row.tested for row in fusion.rows]).all()
 
 
 def test_other_systems_are_refused_when_it_is_applied():
@@ -203,14 +258,57 @@ def test_configurations_hold_the_weights_and_say_what_differs(engine, combinatio
     text, notes = configuration(engine, ("bm25", "dense-v2"), combination)
     if engine != "vespa":
         json.loads(text)
-    if len(set(combination.weights)) > 1:
+    is_weighted = len(set(combination.weights)) > 1
+    if is_weighted and not (engine == "qdrant" and combination.kind == "rrf"):
         assert f"{combination.weights[1]:g}" in text
     if combination.normaliser == "sum":
         assert any("sum" in note for note in notes)
     if combination.kind == "rrf" and engine in ("opensearch", "elasticsearch"):
         assert f'"rank_constant": {combination.constant:.0f}' in text
-    if combination.kind == "rrf" and engine == "qdrant":
-        assert f'"k": {combination.constant + 1:.0f}' in text
+        assert is_weighted == any("weights of RRF need" in note for note in notes)
+    if combination.kind == "rrf" and engine == "weaviate":
+        assert any("constant is 59" in note for note in notes)
+    if engine == "elasticsearch":
+        # its default is 10
+        assert '"rank_window_size": 1000' in text
+
+
+@pytest.mark.parametrize("constant", [1.0, 60.0])
+def test_the_rrf_of_qdrant_is_ours_for_equal_weights_and_said_to_be_another_for_others(constant):
+    """Its formula: 1 / ((place + 1) / weight + k - 1), places begin at 0."""
+    text, notes = configuration("qdrant", ("a", "b"), Combination("rrf", (0.5, 0.5), constant=constant))
+    rrf = json.loads(text)["query"]["rrf"]
+    assert rrf.keys() == {"k"}
+    assert notes == []
+    for rank in (1, 2, 10):
+        assert 1 / (rank / 1.0 + rrf["k"] - 1) == pytest.approx(1 / (constant + rank))
+    text, notes = configuration("qdrant", ("a", "b"), Combination("rrf", (0.2, 0.8), constant=constant))
+    assert json.loads(text)["query"]["rrf"]["weights"] == [0.4, 1.6]
+    assert any("divides ranks by the weights" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("engine", "normaliser", "note"),
+    [
+        ("opensearch", "z-score", "z-scores below 0"),
+        ("opensearch", "min-max", "pagination_depth"),
+        ("elasticsearch", "none", "gets 0 there, not the lowest score"),
+        ("qdrant", "none", "gets 0 there, not the lowest score"),
+        ("qdrant", "min-max", "choose --method 'linear, none'"),
+        ("vespa", "min-max", "that its first phase ranks highest"),
+        ("weaviate", "z-score", "no normaliser z-score"),
+    ],
+)
+def test_what_an_engine_does_otherwise_is_said(engine, normaliser, note):
+    _, notes = configuration(engine, ("a", "b"), Combination("linear", (0.2, 0.8), normaliser))
+    assert any(note in said for said in notes)
+
+
+def test_functions_of_vespa_have_different_names_that_it_accepts():
+    text, _ = configuration("vespa", ("bm25-a", "bm25.a", "2024 é"), Combination("rrf", (1 / 3,) * 3))
+    for name in ("bm25_a", "bm25_a_2", "run_2024__"):
+        assert f"function {name}()" in text
+        assert f"reciprocal_rank({name}, 60)" in text
 
 
 def test_engines_refuse_what_they_cannot_express():

@@ -58,6 +58,15 @@ def test_files_sorted_by_label_are_called_out():
     assert mixed.remarks == ()
 
 
+def test_a_share_of_few_pairs_among_many_ties_is_no_remark():
+    """200 pairs, 56 % in order, and 10,000 tied documents of equal labels: well within chance."""
+    labels = np.array([[1, 0]] * 112 + [[0, 1]] * 88 + [[0, 0]] * 5000)
+    material = material_of_arrays(np.zeros(labels.size), labels.ravel(), qid=np.repeat(range(len(labels)), 2))
+    found = diagnose(dx.measure("nDCG"), material)
+    assert (found.tied_pairs, found.file_order) == (200, pytest.approx(0.56))
+    assert found.remarks == ()
+
+
 @pytest.mark.parametrize("name", ["nDCG@3", "AP", "P@2", "RR", "ERR@3"])
 def test_the_range_of_unjudged_documents_equals_all_labellings(name):
     """The worst and the best of all assignments of 0 or the highest label."""

@@ -13,14 +13,18 @@ from directrix.measures._kernels.order import descending_key, sort_pairs
 DISCOUNTED, PRECISION, FIRST_HIT, CASCADE, PAIRS = range(5)
 """Forms of measures, in the order of `directrix.measures.terms.FORMS`; `_earned` says what a group earns."""
 
+_BITS = 32  # a pair of groups is one integer, with the second in these bits
+_SECOND = (1 << _BITS) - 1
+
 
 @kernel
-def _earned(family, size, worth, before, above, k, table, passed):
+def _earned(family, size, worth, before, above, k, table, passed, start):
     """Expected value that a group of tied documents adds when ``before`` documents precede it.
 
     ``above`` is the worth of those together: their sum of relevance, or for the cascade the
     logarithm of the chance to get past them (chances of long lists are too small for a float).
-    ``table[p]`` is the sum of the discounts of the ranks 1..p.
+    ``table[p]`` is the sum of the discounts of the ranks 1..p. The chances of the group begin at
+    ``passed[start]``: a slice of its own would cost more than the formula.
     """
     if family == PAIRS:
         return -worth * (before - above + 0.5 * (size - worth))
@@ -36,7 +40,7 @@ def _earned(family, size, worth, before, above, k, table, passed):
     total = 0.0
     if family == CASCADE:
         for t in range(end - before):
-            total += (passed[t] - passed[t + 1]) * (table[before + t + 1] - table[before + t])
+            total += (passed[start + t] - passed[start + t + 1]) * (table[before + t + 1] - table[before + t])
         return math.exp(above) * total
     if above > 0.0:
         return 0.0
@@ -65,8 +69,31 @@ def chances(stop, gptr, dptr, passed):
 
 
 @kernel
-def begin(family, qptr, first, last, spec, groups, state, value):
-    """Fill the state and the value of every query far to the left, where t u alone decides.
+def _pass_by(s, u, size, worth, factor, before, above, lower):
+    """Let the groups of one query that change places at t < lower do so, in any order."""
+    n = len(s)
+    for e in range(n):
+        if not worth[e] > 0.0:
+            continue
+        for g in range(n):
+            if u[g] == u[e] or (g < e and worth[g] > 0.0):
+                continue
+            a, b = (e, g) if e < g else (g, e)
+            if (s[a] - s[b]) / (u[b] - u[a]) < lower:
+                if worth[a] > 0.0:
+                    before[a] += size[b]
+                    above[a] += factor[b]
+                if worth[b] > 0.0:
+                    before[b] -= size[a]
+                    above[b] -= factor[a]
+
+
+@kernel
+def begin(family, qptr, first, last, spec, groups, lower, state, value):
+    """Fill the state and the value of every query just to the left of ``lower``.
+
+    For ``lower`` = -inf that is where t u alone decides. Otherwise the groups that meet before ``lower``
+    change places first, so that a sweep from there on agrees with one from the left end in every bit of t.
 
     Parameters
     ----------
@@ -75,22 +102,29 @@ def begin(family, qptr, first, last, spec, groups, state, value):
     spec : (k (n_queries,), table (longest + 1,), passed)
     groups : (s, u, size, worth, factor, dptr), each (n_groups,); factor: what the
         group adds to ``above``
-    state : (before int64, above float64), each (n_groups,)    out
+    lower : float, or -inf
+    state : (before int64, above float64, earned float64), each (n_groups,)    out; kept up to date for
+        groups that are worth something
     value : float64 (n_queries,)       out; not yet divided by the norm
     """
-    _, _, size, worth, factor, dptr = groups
     k, table, passed = spec
-    before, above = state
+    before, above, earned = state
+    s, u, size, worth, factor, dptr = groups
     for q in range(first, last):
+        a, b = qptr[q], qptr[q + 1]
         count, sum_above, total = 0, 0.0, 0.0
-        for g in range(qptr[q], qptr[q + 1]):
+        for g in range(a, b):
             before[g], above[g] = count, sum_above
             count += size[g]
             sum_above += factor[g]
+        if lower > -np.inf:
+            _pass_by(s[a:b], u[a:b], size[a:b], worth[a:b], factor[a:b], before[a:b], above[a:b], lower)
+        for g in range(a, b):
             if worth[g] > 0.0:
-                total += _earned(
-                    family, size[g], worth[g], before[g], above[g], k[q], table, passed[dptr[g] :]
+                earned[g] = _earned(
+                    family, size[g], worth[g], before[g], above[g], k[q], table, passed, dptr[g]
                 )
+                total += earned[g]
         value[q] = total
 
 
@@ -113,7 +147,7 @@ def _crossings(s, u, worth, lower, upper, key, pair):
             if lower <= t < upper:
                 if room:
                     # the key descends as its number ascends, and + 0.0 joins -0.0 to 0.0
-                    key[count], pair[count] = -t + 0.0, a * n + b
+                    key[count], pair[count] = -t + 0.0, a << _BITS | b
                 count += 1
     return count
 
@@ -132,30 +166,26 @@ def count_crossings(qptr, first, last, groups, lower, upper, count):
 def _one_query(family, k, table, passed, scale, groups, state, key, pair, n_events, t_out, d_out):
     """Let the groups of one query change places in the order of ``key``; return the number of changes."""
     s, u, size, worth, factor, dptr = groups
-    before, above = state
-    n, changes, i = len(s), 0, 0
+    before, above, earned = state
+    changes, i = 0, 0
     while i < n_events:
         now, change = key[i], 0.0
         a, b = 0, 0
         while i < n_events and key[i] == now:
-            a, b = pair[i] // n, pair[i] % n
+            a, b = pair[i] >> _BITS, pair[i] & _SECOND
             i += 1
-            if family == DISCOUNTED and before[a] >= k and before[b] - size[a] >= k:
+            if worth[a] > 0.0:
                 before[a] += size[b]
+                above[a] += factor[b]
+                now_a = _earned(family, size[a], worth[a], before[a], above[a], k, table, passed, dptr[a])
+                change += now_a - earned[a]
+                earned[a] = now_a
+            if worth[b] > 0.0:
                 before[b] -= size[a]
-                continue
-            if worth[a] > 0.0:
-                change -= _earned(family, size[a], worth[a], before[a], above[a], k, table, passed[dptr[a] :])
-            if worth[b] > 0.0:
-                change -= _earned(family, size[b], worth[b], before[b], above[b], k, table, passed[dptr[b] :])
-            before[a] += size[b]
-            before[b] -= size[a]
-            above[a] += factor[b]
-            above[b] -= factor[a]
-            if worth[a] > 0.0:
-                change += _earned(family, size[a], worth[a], before[a], above[a], k, table, passed[dptr[a] :])
-            if worth[b] > 0.0:
-                change += _earned(family, size[b], worth[b], before[b], above[b], k, table, passed[dptr[b] :])
+                above[b] -= factor[a]
+                now_b = _earned(family, size[b], worth[b], before[b], above[b], k, table, passed, dptr[b])
+                change += now_b - earned[b]
+                earned[b] = now_b
         if change != 0.0:
             t_out[changes], d_out[changes] = (s[a] - s[b]) / (u[b] - u[a]), change * scale
             changes += 1
@@ -200,6 +230,6 @@ def sweep(family, qptr, first, last, spec, scale, groups, state, window, place, 
         count[q] = _one_query(
             family, k[q], table, passed, scale[q],
             (s[a:b], u[a:b], size[a:b], worth[a:b], factor[a:b], dptr[a:b]),
-            (state[0][a:b], state[1][a:b]),
+            (state[0][a:b], state[1][a:b], state[2][a:b]),
             key, pair, n, t_out[out], d_out[out],
         )  # fmt: skip

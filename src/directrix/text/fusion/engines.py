@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from directrix.errors import InputError
 from directrix.text.fusion.combination import Combination
+
+_DEPTH = 1000  # documents of each run that an engine combines
+_LACKS = "a document that one of the queries does not find gets 0 there, not the lowest score"
 
 
 def configuration(engine: str, names: tuple[str, ...], combination: Combination) -> tuple[str, list[str]]:
@@ -30,14 +33,30 @@ def configuration(engine: str, names: tuple[str, ...], combination: Combination)
     return text, [*differs, *more]
 
 
+def check_one_set_of_weights(of_class: Mapping[str, Combination]) -> None:
+    """Raise `InputError` if the weights depend on the class of a query."""
+    names = sorted(of_class.keys() - {""})
+    if names:
+        raise InputError(
+            f"queries of the classes {', '.join(names)} have weights of their own, and a configuration holds "
+            "one set of weights. Choose another --method, e.g. 'linear, min-max'; --format json has the "
+            "weights of each class."
+        )
+
+
 def _open_search(names: tuple[str, ...], c: Combination) -> tuple[str, list[str]]:
     weights = {"weights": [round(weight, 6) for weight in c.weights]}
     if c.kind == "rrf":
-        combine = {"technique": "rrf", "rank_constant": max(1, round(c.constant)), "parameters": weights}
-        processor: dict[str, Any] = {"score-ranker-processor": {"combination": combine}}
-        notes = _new_weights(c, "OpenSearch")
+        combine = {"technique": "rrf", "rank_constant": max(1, round(c.constant))}
+        more = {"parameters": weights} if _is_weighted(c) else {}
+        processor: dict[str, Any] = {"score-ranker-processor": {"combination": combine | more}}
+        notes = ["weights of RRF need OpenSearch above 3.0"] if more else []
     else:
         technique, notes = _nearest(c, {"min-max": "min_max", "z-score": "z_score"})
+        if technique == "z_score":
+            notes.append(
+                "OpenSearch sets z-scores below 0, and those of documents that a query lacks, to about 0"
+            )
         processor = {
             "normalization-processor": {
                 "normalization": {"technique": technique},
@@ -45,67 +64,83 @@ def _open_search(names: tuple[str, ...], c: Combination) -> tuple[str, list[str]
             }
         }
     order = f"queries of the hybrid query in this order: {', '.join(names)}"
+    notes.append(
+        "OpenSearch combines as many documents of each query as pagination_depth in the search request says; "
+        "set it to the depth of the runs"
+    )
     return _json({"description": order, "phase_results_processors": [processor]}), notes
 
 
 def _elasticsearch(names: tuple[str, ...], c: Combination) -> tuple[str, list[str]]:
+    window = {"rank_window_size": _DEPTH}  # the default is 10 documents of each retriever
     if c.kind == "rrf":
-        retrievers: list[dict[str, Any]] = [
-            {"retriever": {name: "REPLACE"}, "weight": round(weight, 6)}
-            for name, weight in zip(names, c.weights, strict=True)
-        ]
-        retriever: dict[str, Any] = {
-            "rrf": {"retrievers": retrievers, "rank_constant": max(1, round(c.constant))}
-        }
-        return _json({"retriever": retriever}), _new_weights(c, "Elasticsearch")
+        retrievers: list[dict[str, Any]] = [{name: "REPLACE"} for name in names]
+        notes = []
+        if _is_weighted(c):
+            retrievers = [
+                {"retriever": {name: "REPLACE"}, "weight": round(weight, 6)}
+                for name, weight in zip(names, c.weights, strict=True)
+            ]
+            notes.append("weights of RRF need Elasticsearch 9.2 or later")
+        rrf = {"retrievers": retrievers, "rank_constant": max(1, round(c.constant))}
+        return _json({"retriever": {"rrf": rrf | window}}), notes
     normaliser, notes = _nearest(c, {"min-max": "minmax", "none": "none"})
+    if normaliser == "none":
+        notes.append(_LACKS)
     retrievers = [
         {"retriever": {name: "REPLACE"}, "weight": round(weight, 6), "normalizer": normaliser}
         for name, weight in zip(names, c.weights, strict=True)
     ]
-    return _json({"retriever": {"linear": {"retrievers": retrievers}}}), notes
+    return _json({"retriever": {"linear": {"retrievers": retrievers} | window}}), notes
 
 
 def _vespa(names: tuple[str, ...], c: Combination) -> tuple[str, list[str]]:
+    words = _words(names)
     if c.kind == "rrf":
         terms = [
-            f"{weight:.6g} * reciprocal_rank({_word(name)}, {c.constant:g})"
-            for name, weight in zip(names, c.weights, strict=True)
+            f"{weight:.6g} * reciprocal_rank({word}, {c.constant:g})"
+            for word, weight in zip(words, c.weights, strict=True)
         ]
         notes: list[str] = []
     else:
         normaliser, notes = _nearest(c, {"min-max": "normalize_linear", "none": ""})
         terms = [
-            f"{weight:.6g} * {normaliser}({_word(name)})" if normaliser else f"{weight:.6g} * {_word(name)}"
-            for name, weight in zip(names, c.weights, strict=True)
+            f"{weight:.6g} * {normaliser}({word})" if normaliser else f"{weight:.6g} * {word}"
+            for word, weight in zip(words, c.weights, strict=True)
         ]
-    functions = "".join(
-        f"    function {_word(name)}() {{\n        expression: REPLACE\n    }}\n" for name in names
-    )
+    functions = "".join(f"    function {word}() {{\n        expression: REPLACE\n    }}\n" for word in words)
     text = (
         f"rank-profile fused {{\n{functions}    global-phase {{\n        expression: {' + '.join(terms)}\n"
-        "        rerank-count: 1000\n    }\n}"
+        f"        rerank-count: {_DEPTH}\n    }}\n}}"
     )
     return text, [
         *notes,
-        "Vespa normalises over the documents of the global phase, not over those of each run",
+        f"Vespa ranks and normalises the {_DEPTH} documents that its first phase ranks highest, "
+        "not those of each run",
     ]
 
 
 def _qdrant(names: tuple[str, ...], c: Combination) -> tuple[str, list[str]]:
-    prefetch = [{"query": f"REPLACE: {name}", "using": name, "limit": 1000} for name in names]
+    prefetch = [{"query": f"REPLACE: {name}", "using": name, "limit": _DEPTH} for name in names]
     if c.kind == "rrf":
         # Qdrant counts ranks from 0
         rrf: dict[str, Any] = {"k": max(1, round(c.constant) + 1)}
-        if len(set(c.weights)) > 1:
-            rrf["weights"] = [round(weight, 6) for weight in c.weights]
-        return _json({"prefetch": prefetch, "query": {"rrf": rrf}, "limit": 10}), _new_weights(c, "Qdrant")
+        notes = []
+        if _is_weighted(c):
+            mean = sum(c.weights) / len(c.weights)
+            rrf["weights"] = [round(weight / mean, 6) for weight in c.weights]
+            notes.append(
+                "Qdrant divides ranks by the weights, 1 / (rank / weight + k - 1), and does not multiply; "
+                "choose --method 'RRF, best c'"
+            )
+        return _json({"prefetch": prefetch, "query": {"rrf": rrf}, "limit": 10}), notes
     terms = [{"mult": [round(weight, 6), f"$score[{i}]"]} for i, weight in enumerate(c.weights)]
-    notes = (
-        []
-        if c.normaliser == "none"
-        else [f"a formula of Qdrant weighs the scores themselves, not {c.normaliser}"]
-    )
+    notes = [_LACKS]
+    if c.normaliser != "none":
+        notes = [
+            f"a formula of Qdrant weighs the scores themselves, not {c.normaliser}; "
+            "choose --method 'linear, none'"
+        ]
     return _json({"prefetch": prefetch, "query": {"formula": {"sum": terms}}, "limit": 10}), notes
 
 
@@ -115,19 +150,16 @@ def _weaviate(names: tuple[str, ...], c: Combination) -> tuple[str, list[str]]:
             f"Weaviate's hybrid search has two sources, and there are {len(names)} runs. Give two."
         )
     if c.kind == "rrf":
-        fusion, notes = (
-            "rankedFusion",
-            [] if c.constant == 60.0 else [f"Weaviate's constant is 60, not {c.constant:g}"],
-        )
+        # Weaviate adds 60 to ranks that begin at 0
+        fusion, notes = "rankedFusion", [f"Weaviate's constant is 59, not {c.constant:g}"]
     else:
         fusion, notes = _nearest(c, {"min-max": "relativeScoreFusion"})
     text = _json({"alpha": round(c.weights[1], 6), "fusionType": fusion})
     return text, [*notes, f"alpha is the weight of the vectors, here of {names[1]}"]
 
 
-def _new_weights(c: Combination, engine: str) -> list[str]:
-    is_weighted = len(set(c.weights)) > 1
-    return [f"older versions of {engine} have RRF with equal weights only"] if is_weighted else []
+def _is_weighted(c: Combination) -> bool:
+    return len(set(c.weights)) > 1
 
 
 def _nearest(c: Combination, known: dict[str, str]) -> tuple[str, list[str]]:
@@ -141,8 +173,14 @@ def _nearest(c: Combination, known: dict[str, str]) -> tuple[str, list[str]]:
     return known["min-max"], [note]
 
 
-def _word(name: str) -> str:
-    return "".join(letter if letter.isalnum() else "_" for letter in name)
+def _words(names: tuple[str, ...]) -> list[str]:
+    """Return names of functions: letters, digits and _, different, and not beginning with a digit."""
+    words: list[str] = []
+    for name in names:
+        word = "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in name)
+        word = f"run_{word}" if word[:1].isdigit() else word
+        words.append(word if word not in words else f"{word}_{len(words) + 1}")
+    return words
 
 
 def _json(value: Any) -> str:

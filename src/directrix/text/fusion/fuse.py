@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from directrix.data.trec.join import some_of
 from directrix.errors import InputError
 from directrix.experiments.significance import compare
 from directrix.experiments.significance.comparisons import Pair
@@ -64,8 +65,8 @@ def fuse(  # noqa: PLR0913 - all but the first three are optional and by name
     Raises
     ------
     InputError
-        If runs have the same name, no query is judged, an argument is out of range, or the measure
-        has no line search.
+        If runs have the same name, no query is judged or has a class, an argument is out of range, or the
+        measure has no line search.
 
     Notes
     -----
@@ -94,13 +95,23 @@ def fuse(  # noqa: PLR0913 - all but the first three are optional and by name
     if method not in ("auto", *known):
         raise InputError(f"method={method!r}; choose auto or one of {', '.join(known)}.")
     of_query, report = classes_of(pool, classes), _Steps(progress, (n_folds + 1) * len(known))
+    if classes and not any(of_query):
+        raise InputError(
+            f"no query that has a class ({some_of(tuple(map(str, classes)))}) is judged and in the runs "
+            f"({some_of(pool.query_ids)}); at least one is needed. Give the classes of these queries."
+        )
     weigher = Weigher(pool, parse_measure(measure), seed)
+    if weigher.is_flat:
+        raise InputError(
+            f"no run has a relevant document of the {n} judged queries, so all combinations have the same "
+            f"{weigher.measure.name}. Check that runs and judgements belong together."
+        )
     tested = _tested(weigher, known, of_query, n_folds, report)
-    found = {}
+    chosen = {}
     for name, choose in known.items():
         report(name)
-        found[name] = choose(weigher, of_query)
-    return _fusion(weigher, found, tested, of_query, method, n_folds)
+        chosen[name] = choose(weigher, of_query)
+    return _fusion(weigher, chosen, tested, of_query, method, n_folds)
 
 
 def _tested(
@@ -121,13 +132,13 @@ def _tested(
 
 def _fusion(
     weigher: Weigher,
-    found: dict[str, Chosen],
+    chosen: dict[str, Chosen],
     tested: dict[str, Float64Array],
     classes: list[str],
     method: str,
     n_folds: int,
 ) -> Fusion:
-    rows = tuple(_row(name, found[name], weigher, classes, tested) for name in found)
+    rows = tuple(_row(name, chosen[name], weigher, classes, tested) for name in chosen)
     winner = max(rows, key=lambda row: row.tested).method if method == "auto" else method
     names, summary = weigher.pool.names, weigher.measure.summary
     single = (summary(weigher.value(run)) for run in weigher.single_runs)
@@ -135,8 +146,8 @@ def _fusion(
         measure=weigher.measure.name,
         names=names,
         method=winner,
-        of_class=found[winner].of_class,
-        interval=found[winner].interval,
+        of_class=chosen[winner].of_class,
+        interval=chosen[winner].interval,
         rows=rows,
         runs=dict(zip(names, single, strict=True)),
         n_queries=len(classes),

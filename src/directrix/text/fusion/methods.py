@@ -19,7 +19,7 @@ _LEAST_OF_CLASS = 5  # queries of a class with weights of its own
 
 def fusion_methods(*, has_classes: bool) -> dict[str, Choose]:
     """Return the methods by name, simple ones first; the one by class only if there are classes."""
-    found: dict[str, Choose] = {
+    methods: dict[str, Choose] = {
         BEST_RUN: lambda weigher, _: _plain(weigher.best_run()),
         RRF_60: lambda weigher, _: _plain(Combination("rrf", weigher.equal)),
         "RRF, best c": lambda weigher, _: _plain(weigher.rrf_constant()),
@@ -29,7 +29,7 @@ def fusion_methods(*, has_classes: bool) -> dict[str, Choose]:
         **{f"linear, {name}": partial(_linear, name) for name in NORMALISERS},
         "linear, best normaliser": lambda weigher, _: _best_linear(weigher),
     }
-    return found | ({"linear, by class": _by_class} if has_classes else {})
+    return methods | ({"linear, by class": _by_class} if has_classes else {})
 
 
 def _plain(combination: Combination) -> Chosen:
@@ -37,18 +37,18 @@ def _plain(combination: Combination) -> Chosen:
 
 
 def _weighted_rrf(weigher: Weigher, _: Sequence[str]) -> Chosen:
-    found = weigher.rrf(weigher.rrf_constant().constant)
-    return Chosen({"": found.combination}, found.interval)
+    optimum = weigher.rrf(weigher.rrf_constant().constant)
+    return Chosen({"": optimum.combination}, optimum.interval)
 
 
 def _linear(normaliser: Normaliser, weigher: Weigher, _: Sequence[str]) -> Chosen:
-    found = weigher.linear(normaliser)
-    return Chosen({"": found.combination}, found.interval)
+    optimum = weigher.linear(normaliser)
+    return Chosen({"": optimum.combination}, optimum.interval)
 
 
 def _best_linear(weigher: Weigher) -> Chosen:
     every = [weigher.linear(name) for name in NORMALISERS]
-    best = max(every, key=lambda found: round(float(np.nanmean(weigher.value(found.combination))), 12))
+    best = max(every, key=lambda optimum: round(float(np.nanmean(weigher.value(optimum.combination))), 12))
     return Chosen({"": best.combination}, best.interval)
 
 

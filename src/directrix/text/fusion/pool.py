@@ -57,20 +57,20 @@ def runs_of(runs: Mapping[str, Any] | Sequence[Any]) -> dict[str, Run]:
     Raises `InputError` unless there are 2 to 10 of different names.
     """
     if isinstance(runs, Mapping):
-        found = {str(name): run_of(run) for name, run in runs.items()}
+        by_name = {str(name): run_of(run) for name, run in runs.items()}
         n = len(runs)
     else:
         read = [run_of(run) for run in runs]
-        found, n = {run.tag: run for run in read}, len(read)
-    if len(found) < n:
+        by_name, n = {run.tag: run for run in read}, len(read)
+    if len(by_name) < n:
         raise InputError(
-            f"of {n} runs some have the same tag ({', '.join(found)}); each needs another name.",
+            f"of {n} runs some have the same tag ({', '.join(by_name)}); each needs another name.",
             python='Type dx.fuse({"bm25": run, "dense": other}, ...).',
             shell="Type --name for each.",
         )
     if not 2 <= n <= 10:
         raise InputError(f"{n} run{'s' * (n != 1)} cannot be fused; 2 to 10 are needed. Give each of them.")
-    return found
+    return by_name
 
 
 def pool_of(runs: Mapping[str, Run], qrels: Any = None) -> Pool:
@@ -96,13 +96,13 @@ def pool_of(runs: Mapping[str, Run], qrels: Any = None) -> Pool:
     rows: list[list[Float64Array]] = []
     sizes = []
     for query in queries:
-        found = [_of_query(run, place.get(query)) for run, place in zip(runs.values(), places, strict=True)]
+        of_runs = [_of_query(run, place.get(query)) for run, place in zip(runs.values(), places, strict=True)]
         of_judged = {} if judged is None else judged.of_query(in_qrels[query])
         # as trec_eval orders equal scores, so that the order of the runs does not matter
-        names = sorted({doc for of in (*found, of_judged) for doc in of}, reverse=True)
+        names = sorted({doc for of in (*of_runs, of_judged) for doc in of}, reverse=True)
         docs += names
         labels += [max(of_judged.get(doc, 0.0), 0.0) for doc in names]
-        rows.append([np.array([of.get(doc, np.nan) for doc in names]) for of in found])
+        rows.append([np.array([of.get(doc, np.nan) for doc in names]) for of in of_runs])
         sizes.append(len(names))
     qptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     scores = np.stack([np.concatenate(column) for column in zip(*rows, strict=True)], axis=1)

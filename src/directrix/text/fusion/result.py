@@ -121,11 +121,17 @@ class Fusion:
 
     def tables(self) -> tuple[Table, ...]:
         """Return the single runs and the methods as tables."""
+        classes = sorted(self.of_class.keys() - {""})
         single = Table(
             f"{self.measure} of single runs, {self.n_queries} queries",
-            ("run", self.measure, f"weight in {self.method}"),
-            tuple((name, value, self.weights[name]) for name, value in self.runs.items()),
+            ("run", self.measure, f"weight in {self.method}", *(f"class {name}" for name in classes)),
+            tuple(
+                (name, value, *(self.of_class[of].weights[i] for of in ("", *classes)))
+                for i, (name, value) in enumerate(self.runs.items())
+            ),
             digits=4,
+            notes=("Queries of a class have its weights, all others those of the first column.",)
+            * bool(classes),
         )
         rows = [
             (

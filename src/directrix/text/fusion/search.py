@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
+from itertools import cycle, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ _SWEEPS = 20
 _GAIN = 1e-12
 
 
-class Found(NamedTuple):
+class Optimum(NamedTuple):
     """The best weights of one kind of combination."""
 
     combination: Combination
@@ -45,7 +46,7 @@ class Weigher:
     def __init__(self, pool: Pool, measure: RankingMeasure, seed: int) -> None:
         self.pool, self.measure, self.seed = pool, measure, seed
         self._exact = measure.prepare(pool.labels, pool.qptr, doc_ids=pool.doc_ids)
-        self._found: dict[Combination, Found] = {}
+        self._optima: dict[Combination, Optimum] = {}
 
     def of(self, queries: Int64Array) -> Weigher:
         """Return a search on some of the queries."""
@@ -64,10 +65,12 @@ class Weigher:
     def _line(self) -> LineSearch:
         part = self._reached
         return LineSearch(
-            self.measure, part.labels, part.qptr, query_weight=self._worth(), doc_ids=part.doc_ids
+            self.measure, part.labels, part.qptr, query_weight=self._worth, doc_ids=part.doc_ids
         )
 
+    @cached_property
     def _worth(self) -> Float64Array:
+        """The weight of every query in the line search; 0 where all weights give the same value."""
         pool, part, measure = self.pool, self._reached, self.measure
         whole = self._exact(np.where(self._is_reached, pool.labels, -np.inf))[0]
         of_part = measure(part.labels, part.labels, part.qptr, doc_ids=part.doc_ids)
@@ -83,6 +86,11 @@ class Weigher:
         return np.asarray(self._exact(scores)[0])
 
     @property
+    def is_flat(self) -> bool:
+        """Whether all weights are equally good: no run has a relevant document."""
+        return not self._worth.any()
+
+    @property
     def single_runs(self) -> list[Combination]:
         """Each run alone."""
         return [Combination("run", tuple(row)) for row in np.eye(len(self.pool.names)).tolist()]
@@ -91,11 +99,11 @@ class Weigher:
         """Return the best run; the first of equals."""
         return max(self.single_runs, key=lambda run: float(np.nanmean(self.value(run))))
 
-    def linear(self, normaliser: Normaliser) -> Found:
+    def linear(self, normaliser: Normaliser) -> Optimum:
         """Return the best weights of scores."""
         return self._best(Combination("linear", self.equal, normaliser))
 
-    def rrf(self, constant: float) -> Found:
+    def rrf(self, constant: float) -> Optimum:
         """Return the best weights of reciprocal ranks."""
         return self._best(Combination("rrf", self.equal, constant=constant))
 
@@ -112,19 +120,21 @@ class Weigher:
         n = len(self.pool.names)
         return (1.0 / n,) * n
 
-    def _best(self, shape: Combination) -> Found:
-        if shape not in self._found:
-            self._found[shape] = self._search(shape)
-        return self._found[shape]
+    def _best(self, shape: Combination) -> Optimum:
+        if shape not in self._optima:
+            self._optima[shape] = self._search(shape)
+        return self._optima[shape]
 
-    def _search(self, shape: Combination) -> Found:
+    def _search(self, shape: Combination) -> Optimum:
+        n = len(shape.weights)
+        if self.is_flat:
+            return Optimum(shape, (0.0, 1.0) if n == 2 else None)
         parts = shape.parts(self.pool)[self._is_reached]
-        n = parts.shape[1]
         if n == 2:
             # one line holds all weights, so its best point is the best of all
             point = self._line.best(parts[:, 0], parts[:, 1] - parts[:, 0], within=(0.0, 1.0))
             low, high = (min(max(end, 0.0), 1.0) for end in point.interval)
-            return Found(replace(shape, weights=(1.0 - point.t, point.t)), (low, high))
+            return Optimum(replace(shape, weights=(1.0 - point.t, point.t)), (low, high))
         rng = np.random.default_rng(self.seed)
         drawn = np.concatenate([np.full((1, n), 1.0 / n), np.eye(n), rng.dirichlet(np.ones(n), size=_DRAWN)])
         values = [self._line.value(parts @ start) for start in drawn]
@@ -133,24 +143,23 @@ class Weigher:
             value, weights = self._climb(parts, start)
             if value > best_value + _GAIN:
                 best_value, best = value, weights
-        return Found(replace(shape, weights=tuple(best.tolist())), None)
+        return Optimum(replace(shape, weights=tuple(best.tolist())), None)
 
     def _climb(self, parts: Float64Array, weights: Float64Array) -> tuple[float, Float64Array]:
         """Change one weight after another, each to its best value >= 0, until none gains."""
-        value = self._line.value(parts @ weights)
-        for _ in range(_SWEEPS):
-            before = value
-            for i in range(len(weights)):
-                others = np.delete(weights, i).sum()
-                if others <= 0.0:  # alone, any weight > 0 is the same
-                    continue
+        n = len(weights)
+        value, without = self._line.value(parts @ weights), 0
+        for i in islice(cycle(range(n)), _SWEEPS * n):
+            moved = weights
+            if np.delete(weights, i).sum() > 0.0:  # alone, any weight > 0 is the same
                 point = self._line.best(parts @ weights, parts[:, i], within=(-weights[i], np.inf))
-                moved = weights + point.t * np.eye(len(weights))[i]
-                moved = np.maximum(moved, 0.0) / np.maximum(moved, 0.0).sum()
-                reached = self._line.value(parts @ moved)  # rounding of the weights may part ties
-                if reached > value + _GAIN:
-                    value, weights = reached, moved
-            if value <= before + _GAIN:
+                moved = np.maximum(weights + point.t * np.eye(n)[i], 0.0)
+                moved = moved / moved.sum()
+            reached = self._line.value(parts @ moved)  # rounding of the weights may part ties
+            without += 1  # a weight that has moved is the best on its line too
+            if reached > value + _GAIN:
+                value, weights, without = reached, moved, 1
+            if without == n:
                 break
         return value, weights
 

@@ -80,7 +80,8 @@ class Diagnosis:
                 "count them once, twice, or refuse them; remove them first."
             )
         lead = self.file_order - 0.5
-        if self.tied_pairs and abs(lead) > max(_TELLING, self.n_tied**-0.5):  # 3 standard errors of tau
+        # 3 standard errors, of tau for many pairs of few documents, and of a share of independent pairs
+        if self.tied_pairs and abs(lead) > max(_TELLING, self.n_tied**-0.5, 1.5 * self.tied_pairs**-0.5):
             side = "higher" if lead > 0.0 else "lower"
             out.append(
                 f"Of {self.tied_pairs:,} pairs of tied documents with different labels, the {side} label "

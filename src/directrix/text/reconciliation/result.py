@@ -100,7 +100,7 @@ class Reconciliation:
         does = "give" if len(tools) > 1 else "gives"
         by_default = f"{', '.join(tools)} {does} it by default" if tools else "no tool gives it by default"
         if not self.matches[0].switches:
-            return f"{self.measure} is {self.number} as it was given; {by_default}."
+            return f"{self.measure} is {self.number} without any switch; {by_default}."
         if tools:
             return f"{self.measure} = {self.number}: {by_default}."
         return f"{self.measure} = {self.number}: {by_default}; {self.matches[0].words} does."
