@@ -52,14 +52,14 @@ class Peer:
     def __init__(self, python: str, library: str) -> None:
         command = [python, str(HERE / "loss_peers.py"), library]
         self._process: Any = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         self.version, self.unasked = self._line()
 
     def _line(self) -> Any:
         if line := self._process.stdout.readline():
             return json.loads(line)
-        raise SystemExit(f"{' '.join(self._process.args)} ended:\n{self._process.stderr.read()}")
+        raise SystemExit(f"{' '.join(self._process.args)} ended")
 
     def ask(self, **lists: Any) -> dict[str, Any]:
         """Value and gradient of a loss."""
@@ -69,6 +69,11 @@ class Peer:
         if "error" in found:
             raise RuntimeError(found["error"])
         return found
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.stdin.close()
+        self._process.wait()
 
     def loss(self, name: str) -> Callable[..., Any]:
         """A loss as `check_loss` wants it."""
@@ -178,6 +183,7 @@ def main() -> None:
             found += row(title, name, peer.loss(name), unasked)
             if ours := SAME.get((library, name)):
                 same.append(f"- {title}, {name}, {ours}: {difference(peer.loss(name), ours):.0e}")
+        peer.close()
     print("\n" + "\n".join(found))
     print("\nThe same formula here and there, relative difference of the gradients:\n" + "\n".join(same))
     if python:  # of pytorch-metric-learning, which is last

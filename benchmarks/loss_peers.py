@@ -124,7 +124,8 @@ def of_rax() -> Losses:
 
     def by_jax(loss: Any, **settings: Any) -> Loss:
         value_and_grad = jax.value_and_grad(lambda s, y, where: loss(s, y, where=where, **settings))
-        return lambda s, y, mask: value_and_grad(*map(jnp.asarray, (s, y, mask)))
+        compiled = jax.jit(value_and_grad)
+        return lambda s, y, mask: compiled(*map(jnp.asarray, (s, y, mask)))
 
     ndcg, pairs = rax.approx_t12n(rax.ndcg_metric), rax.pairwise_logistic_loss
     yield "approx ndcg_metric", by_jax(ndcg), ()

@@ -1,9 +1,7 @@
 """Every code block of README and docs runs, and prints what the page shows."""
 
 import os
-import re
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +9,7 @@ import pytest
 
 import directrix as dx
 
-from .blocks import Block, blocks, run_console, run_python
+from .blocks import Block, blocks, run_console, run_python, without_writers
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -22,8 +20,6 @@ PAGES = [
     *sorted(path for name in ("tests", "benchmarks", "changes") for path in (ROOT / name).rglob("README.md")),
 ]
 REAL = ("OHSUMED", "MQ2008")
-WRITERS = {"torch.utils.tensorboard": "tensorboard", "mlflow": "mlflow"}
-"""Modules of other packages that log trainings, and the package that has each."""
 
 
 def is_real(block: Block) -> bool:
@@ -72,21 +68,6 @@ def environment(folder):
         "COLUMNS": "120",
         "NO_COLOR": "1",
     }
-
-
-def without_writers(chosen: list[Block]) -> tuple[list[Block], set[str]]:
-    """The blocks that can run, and the packages that the others need.
-
-    A block needs a package if it names its module.
-    """
-    absent = {module: package for module, package in WRITERS.items() if find_spec(package) is None}
-    kept, missing = [], set()
-    for block in chosen:
-        needs = {package for module, package in absent.items() if re.search(rf"\b{module}\b", block.text)}
-        missing |= needs
-        if not needs:
-            kept.append(block)
-    return kept, missing
 
 
 def run(page, folder, environment, *, real):
