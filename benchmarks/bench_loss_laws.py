@@ -1,105 +1,193 @@
-"""Which laws of a ranking loss the losses of PyTorch libraries keep: ``python -m benchmarks loss_laws``.
+"""Which laws of a ranking loss the losses of other libraries keep: ``python -m benchmarks loss_laws``.
 
-Prints a table of `directrix.torch.check_loss` for our losses and for those of sentence-transformers and
-allRank if they are installed (``pip install sentence-transformers``, ``pip install --no-deps allrank``), and
-below it what was found. Losses of sentence-transformers get scores in place of the outputs of a model; they
-compute in float32, so that all are looked at with the tolerances for it. Cut-offs are 5; ListMLE orders
-documents by their labels, which sentence-transformers calls respect_input_order=False.
+Prints a table of `directrix.torch.check_loss` for our losses and for those of sentence-transformers, allRank,
+Rax, TensorFlow Ranking and pytorch-metric-learning where they are installed, in this environment or in those
+of ``--peers``; "-" is a law that cannot be asked of a loss. Below it is what was found. Each library computes
+value and gradient in a process of its own, and `loss_peers` says how it gets its lists. Most compute in
+float32, so that all are compared with the tolerances for it. Cut-offs are 5. A law counts as broken if it is
+broken for the lists of two of three seeds: where the value jumps as two documents change places, there is no
+slope, and documents may happen to keep their order.
+
+Then follow the memory of a Smooth-AP loss of a batch of embeddings, and its value where it should be 0.
 """
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Callable
 from importlib import import_module
-from importlib.metadata import version
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
-from padded_peers import allrank_losses
+from bench_peers import python_of
+from full_pass import extra_mib, installed
+from loss_peers import PEERS
 
 import directrix as dx
 
 torch: Any = import_module("torch") if find_spec("torch") else None
+HERE = Path(__file__).parent
 OURS = ("ApproxNDCG", "ApproxAP", "SmoothNDCG", "LambdaLoss(k=5)", "RankNet", "ListNet", "ListMLE", "Gumbel")
+SAME = {
+    ("allRank", "approxNDCGLoss"): "ApproxNDCG(alpha=1.0)",
+    ("Rax", "approx ndcg_metric"): "ApproxNDCG(alpha=1.0)",
+    ("TensorFlow-Ranking", "ApproxNDCGLoss"): "ApproxNDCG(alpha=10.0)",
+}
+"""Losses with the formula of one of ours, which shows that their lists arrive as they should."""
+SEEDS = range(3)
+BATCHES = (100, 200, 400)
+"""Numbers of embeddings, four of each class."""
+SEPARATE = ((3, 3), (4, 4), (2, 4), (4, 2), (8, 2))
+"""Numbers of classes, and of embeddings of each."""
+NAMES = {"TensorFlow-Ranking": "TensorFlow Ranking"}
 
 
-def of_sentence_transformers() -> Iterator[tuple[str, Callable[..., Any]]]:
-    losses = import_module("sentence_transformers.cross_encoder.losses")
+class Peer:
+    """A process that computes the losses of a library."""
 
-    class Scores(torch.nn.Module):
-        """Takes the place of a cross-encoder: its documents are numbers of scores."""
+    def __init__(self, python: str, library: str) -> None:
+        command = [python, str(HERE / "loss_peers.py"), library]
+        self._process: Any = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self.version, self.unasked = self._line()
 
-        num_labels, device, scores = 1, torch.device("cpu"), None
+    def _line(self) -> Any:
+        if line := self._process.stdout.readline():
+            return json.loads(line)
+        raise SystemExit(f"{' '.join(self._process.args)} ended")
 
-        def preprocess(self, pairs: Any, **_: Any) -> Any:
-            return {"places": torch.tensor([document for _, document in pairs])}
+    def ask(self, **lists: Any) -> dict[str, Any]:
+        """Value and gradient of a loss."""
+        self._process.stdin.write(f"{json.dumps(lists)}\n")
+        self._process.stdin.flush()
+        found = self._line()
+        if "error" in found:
+            raise RuntimeError(found["error"])
+        return found
 
-        def forward(self, tokens: Any) -> Any:
-            return {"scores": self.scores.flatten()[tokens["places"]]}
+    def close(self) -> None:
+        """End the process."""
+        self._process.stdin.close()
+        self._process.wait()
 
-    model = Scores()
+    def loss(self, name: str) -> Callable[..., Any]:
+        """A loss as `check_loss` wants it."""
+        ask = self.ask
 
-    def adapted(loss: Any) -> Callable[..., Any]:
-        def call(scores: Any, labels: Any, *, mask: Any) -> Any:
-            model.scores = scores
-            places = torch.arange(scores.numel()).reshape(scores.shape)
-            lists = [row[kept].tolist() for row, kept in zip(places, mask, strict=True)]
-            grades = [row[kept] for row, kept in zip(labels, mask, strict=True)]
-            return loss([[""] * len(lists), lists], grades)
+        class Asked(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx: Any, scores: Any, labels: Any, mask: Any) -> Any:
+                lists = {"scores": scores, "labels": labels, "mask": mask}
+                found = ask(loss=name, **{key: tensor.tolist() for key, tensor in lists.items()})
+                ctx.save_for_backward(scores.new_tensor(found["grad"]))
+                return scores.new_tensor(found["value"])
 
-        return call
+            @staticmethod
+            def backward(ctx: Any, slope: Any) -> Any:
+                return slope * ctx.saved_tensors[0], None, None
 
-    for name in ("LambdaLoss", "RankNetLoss", "ListNetLoss", "ListMLELoss", "PListMLELoss"):
-        kind = getattr(losses, name)
-        known, wanted = inspect.signature(kind).parameters, {"respect_input_order": False}
-        settings = {key: value for key, value in wanted.items() if key in known}
-        cut = {"k": 5} if name == "LambdaLoss" else {}
-        yield f"{name}{'(k=5)' if cut else ''}", adapted(kind(model, **settings, **cut))
+        return lambda scores, labels, *, mask: Asked.apply(scores, labels, mask)
 
 
-def of_allrank() -> Iterator[tuple[str, Callable[..., Any]]]:
-    losses, cut = allrank_losses(), {"k": 5}
-    for name, settings in {
-        "lambdaLoss": {"weighing_scheme": "ndcgLoss2PP_scheme", **cut},
-        "neuralNDCG": cut,
-        "approxNDCGLoss": {},
-        "listNet": {},
-        "listMLE": {},
-        "rankNet": {},
-    }.items():
-        loss = getattr(losses, name)
+def row(library: str, name: str, loss: Callable[..., Any], unasked: list[str]) -> list[str]:
+    """Print the row of a loss, and return what was found."""
+    from directrix.torch.laws import LAWS
 
-        def call(scores: Any, labels: Any, *, mask: Any, loss: Any = loss, settings: Any = settings) -> Any:
-            return loss(scores.float(), torch.where(mask, labels, -1.0).float(), **settings)
+    asked = () if unasked == ["all"] else [law for law in LAWS if law not in unasked]
+    seen: dict[str, list[str]] = {law: [] for law in LAWS}
+    for seed in SEEDS if asked else ():
+        try:
+            dx.torch.check_loss(loss, seed=seed, eps=1e-3, rtol=1e-2)
+        except dx.laws.LawBroken as error:
+            for law, what in error.laws.items():
+                seen[law].append(what)
+    broken = {law: found[0] for law, found in seen.items() if len(found) > len(SEEDS) // 2}
+    kept = ("-" if law not in asked else "no" if law in broken else "yes" for law in LAWS)
+    print(f"| {library} | {name} | {' | '.join(kept)} |", flush=True)
+    return [f"- {library}, {name}, {law}: {broken[law]}" for law in asked if law in broken]
 
-        yield f"{name}{'(k=5)' if settings else ''}", call
+
+def difference(loss: Callable[..., Any], ours: str) -> float:
+    """Largest difference of the gradients of two losses on padded lists, over the largest component."""
+    generator = torch.Generator().manual_seed(0)
+    scores = torch.randn(8, 20, generator=generator, dtype=torch.float64)
+    labels = torch.randint(0, 3, (8, 20), generator=generator).double()
+    mask = torch.arange(20) < torch.arange(6, 21, 2)[:, None]
+    slopes = []
+    for kind in (loss, dx.torch.loss(ours)):
+        leaf = torch.where(mask, scores, 0.0).requires_grad_()
+        kind(leaf, labels * mask, mask=mask).backward()
+        slopes.append(leaf.grad)
+    return float((slopes[0] - slopes[1]).abs().max() / slopes[1].abs().max())
+
+
+def memory_of_ours(n: int) -> float:
+    """MiB of ApproxAP of n embeddings, four of each class, each of them a query that ranks the others."""
+    loss, labels = dx.torch.loss("ApproxAP"), torch.arange(n) // 4
+
+    def run(n: int) -> None:
+        embeddings = torch.randn(n, 64, generator=torch.Generator().manual_seed(0), requires_grad=True)
+        rows = torch.nn.functional.normalize(embeddings)
+        alike = labels[:n, None] == labels[None, :n]
+        loss(rows @ rows.T, alike, mask=~torch.eye(n, dtype=torch.bool)).backward()
+
+    run(8)
+    return extra_mib(lambda: run(n))
+
+
+def smooth_ap(python: str) -> None:
+    """Print memory of two losses and values of one, each figure from a process of its own."""
+    peer = [python, str(HERE / "loss_peers.py"), "--smooth-ap"]
+
+    def printed(*command: Any) -> Any:
+        done = subprocess.run([*map(str, command)], stdout=subprocess.PIPE, check=True)
+        return json.loads(done.stdout)
+
+    print(f"\nMiB of a batch of embeddings{''.join(f'{n:8}' for n in BATCHES)}")
+    theirs = [printed(*peer, n // 4, 4)[1] for n in BATCHES]
+    print(f"{'SmoothAPLoss':28}{''.join(f'{mib:8.0f}' for mib in theirs)}")
+    ours = [printed(sys.executable, __file__, "--memory", n) for n in BATCHES]
+    print(f"{'directrix ApproxAP':28}{''.join(f'{mib:8.0f}' for mib in ours)}")
+    print("\nSmoothAPLoss where all embeddings of a class are nearer than those of others: 0 is right")
+    for n_classes, size in SEPARATE:
+        print(f"{n_classes} classes of {size} embeddings: {printed(*peer, n_classes, size)[0]:.3f}")
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--peers", help="Python of the environment with the peers")
+    parser.add_argument("--memory", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.memory:
+        print(memory_of_ours(options.memory))
+        return
     from directrix.torch.laws import LAWS
 
-    libraries: dict[str, Iterator[tuple[str, Any]]] = {
-        "directrix": ((name, dx.torch.loss(name)) for name in OURS)
-    }
-    for module, package, adapted in (
-        ("sentence_transformers", "sentence-transformers", of_sentence_transformers),
-        ("allrank", "allRank", of_allrank),
-    ):
-        if find_spec(module):
-            libraries[f"{package} {version(package)}"] = adapted()
+    found, same, python = [], [], None
     print(f"| library | loss | {' | '.join(LAWS)} |\n{'|---' * (len(LAWS) + 2)}|")
-    notes = []
-    for library, losses in libraries.items():
-        for name, loss in losses:
-            broken: Any = {}
-            try:
-                dx.torch.check_loss(loss, eps=1e-3, rtol=1e-2)
-            except dx.laws.LawBroken as error:
-                broken = error.laws
-            print(f"| {library} | {name} | {' | '.join('no' if law in broken else 'yes' for law in LAWS)} |")
-            notes += [f"- {library}, {name}, {law}: {found}" for law, found in broken.items()]
-    print("\n" + "\n".join(notes))
+    for name in OURS:
+        found += row("directrix", name, dx.torch.loss(name), [])
+    for library in PEERS:
+        python = python_of(NAMES.get(library, library), options.peers or sys.executable)
+        if not python or not installed(python, library):
+            python = None
+            continue
+        peer = Peer(python, library)
+        title = f"{NAMES.get(library, library)} {peer.version}"
+        for name, unasked in peer.unasked.items():
+            found += row(title, name, peer.loss(name), unasked)
+            if ours := SAME.get((library, name)):
+                same.append(f"- {title}, {name}, {ours}: {difference(peer.loss(name), ours):.0e}")
+        peer.close()
+    print("\n" + "\n".join(found))
+    print("\nThe same formula here and there, relative difference of the gradients:\n" + "\n".join(same))
+    if python:  # of pytorch-metric-learning, which is last
+        smooth_ap(python)
 
 
 if __name__ == "__main__":

@@ -7,13 +7,15 @@
              ``error:``, the exit status must be 1 or 2
 
 Blocks of other languages are not run. A python or console block that cannot run in a test has a
-comment before it that says why: ``<!-- not run: needs a browser -->``.
+comment before it that says why: ``<!-- not run: needs a browser -->``. A block that names a module of
+`WRITERS` is left out where it is not installed; the test of its page then runs the others and is skipped.
 """
 
 import doctest
 import re
 import subprocess
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,9 @@ _COMMAND = re.compile(r"^\$ ((?:.*\\\n)*.*)\n?((?:(?!\$ ).*\n?)*)", re.MULTILINE
 _FIGURE = re.compile(r"((?<![\w.])[+-]?\d+\.\d+(?![\w.]))")
 _TOLERANCE = 0.02
 _FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+WRITERS = {"torch.utils.tensorboard": "tensorboard", "mlflow": "mlflow"}
+"""Modules that write logs of trainings, and the packages that they need."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,14 @@ def blocks(page: str) -> list[Block]:
             text = "".join(line[indent:] or "\n" for line in match["body"].splitlines(keepends=True))
             runnable.append(Block(match["language"], text, page.count("\n", 0, match.start("body") - 1) + 1))
     return runnable
+
+
+def without_writers(chosen: list[Block]) -> tuple[list[Block], set[str]]:
+    """Return the blocks that can run here, and the packages that the others need."""
+    absent = {module: package for module, package in WRITERS.items() if find_spec(package) is None}
+    needs = [{package for module, package in absent.items() if module in block.text} for block in chosen]
+    kept = [block for block, packages in zip(chosen, needs, strict=True) if not packages]
+    return kept, set().union(*needs)
 
 
 def run_python(block: Block, names: dict[str, Any], where: str) -> None:

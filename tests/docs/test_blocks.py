@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from .blocks import Block, blocks, run_console, run_python
+from .blocks import WRITERS, Block, blocks, run_console, run_python, without_writers
 
 PAGE = """# Title
 
@@ -36,6 +36,14 @@ def test_blocks_are_found_with_their_lines_and_without_their_indentation():
 
 def test_an_exemption_needs_a_reason():
     assert len(blocks("<!-- not run: -->\n```python\nshow()\n```\n")) == 1
+
+
+def test_blocks_that_need_an_absent_package_are_left_out(monkeypatch):
+    monkeypatch.setitem(WRITERS, "absent.module", "no_package_has_this_name")
+    monkeypatch.setitem(WRITERS, "json", "json")
+    runs = [Block("python", "a = 1\n", 1), Block("python", "import json\n", 3)]
+    needs = [Block("python", "from absent.module import Writer\n", 2)]
+    assert without_writers([runs[0], *needs, runs[1]]) == (runs, {"no_package_has_this_name"})
 
 
 def test_names_live_on_from_block_to_block():
