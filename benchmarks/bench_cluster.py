@@ -28,7 +28,7 @@ from bench_stream import DOCS_PER_QUERY, FEATURES, disk_speed, drop_cache
 
 import directrix as dx
 from directrix.data.shards.driver import ROOM
-from directrix.data.shards.opened import OpenShard, Question
+from directrix.data.shards.task import OpenShard, Question
 
 GOAL_DISK, GOAL_OVERHEAD, GOAL_EFFICIENCY = 0.7, 0.020, 0.85
 LATENCY, SPEED = 0.005, 1e9  # of simulated workers: seconds, bytes a second
@@ -129,7 +129,7 @@ class Waiting(Simulated):
 
 def simulated(folder: Path, n_workers: int, megabytes: float, n_params: int, repeats: int = 30) -> float:
     """Seconds of a step on workers that sleep, the median."""
-    from directrix.data.shards.opened import contiguous
+    from directrix.data.shards.task import contiguous
 
     shards = dx.data.open_shards(folder)
     present = shards.manifest.present

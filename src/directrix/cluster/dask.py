@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from directrix.data.memory import available_memory
 from directrix.data.shards.driver import ROOM, Driver
-from directrix.data.shards.opened import Task, contiguous
+from directrix.data.shards.task import Task, contiguous
 from directrix.data.shards.tree import Span
 from directrix.errors import InputError, MissingExtra, short_text
 
@@ -60,12 +60,12 @@ class Dask(Driver):
 
     def answers(self, task: Task) -> dict[Span, Any]:
         """Return the answers of all workers; those of a worker that is lost come from another one."""
-        with _told(self._client):
+        with _dask_errors(self._client):
             workers = self._running()
-            documents = [task.shards[number].documents for number in task.own]
-            runs = contiguous(task.own, documents, len(workers))
+            documents = [task.shards[number].documents for number in task.numbers]
+            runs = contiguous(task.numbers, documents, len(workers))
             waiting = {
-                self._submit(replace(task, own=run), address): run
+                self._submit(replace(task, numbers=run), address): run
                 for address, run in zip(workers, runs, strict=False)
             }
             found: dict[Span, Any] = {}
@@ -80,7 +80,7 @@ class Dask(Driver):
                     for future in [future for future in waiting if self._is_stuck(future)]:
                         run = waiting.pop(future)
                         self._client.cancel([future])
-                        waiting[self._submit(replace(task, own=run), self._running()[0])] = run
+                        waiting[self._submit(replace(task, numbers=run), self._running()[0])] = run
             finally:
                 if waiting:
                     self._client.cancel([*waiting])
@@ -139,7 +139,7 @@ def _answered(task: bytes) -> dict[Span, Any]:
 
 
 @contextlib.contextmanager
-def _told(client: Any) -> Iterator[None]:
+def _dask_errors(client: Any) -> Iterator[None]:
     """Say what happened to the cluster, and what to do."""
     import distributed
     from distributed.comm.core import CommClosedError
