@@ -18,6 +18,8 @@ from directrix.errors import InputError, MissingExtra, short_text
 _REFRESH = 1.0  # seconds after which the workers are listed again
 _PATIENCE = 60.0  # seconds without any worker
 _ASK = 2.0  # seconds after which a worker that has not answered is looked at
+_SILENCE = 120.0  # seconds in which a scheduler that runs answers
+_MOVES = 3  # of a task to another worker, because the memory of its worker is used up
 
 
 class Dask(Driver):
@@ -26,6 +28,7 @@ class Dask(Driver):
     def __init__(self, target: Any) -> None:
         self._target = target
         self._workers: dict[str, tuple[int, int]] = {}
+        self._paused: set[str] = set()
         self._listed = 0.0
         self._stack = contextlib.ExitStack()
 
@@ -42,12 +45,12 @@ class Dask(Driver):
                     f"no scheduler of Dask answers at {self._target}: {error}. Start one with `dask "
                     "scheduler`, and workers with `dask worker ADDRESS`."
                 ) from error
-        elif isinstance(self._target, distributed.Client):
+        elif isinstance(self._target, distributed.Client) and not self._target.asynchronous:
             self._client = self._target
         else:
             raise InputError(
-                f'cluster("dask", {short_text(self._target)}): a distributed.Client, or the address of a '
-                'scheduler is needed, e.g. "tcp://127.0.0.1:8786".'
+                f'cluster("dask", {short_text(self._target)}): a distributed.Client that is not '
+                'asynchronous, or the address of a scheduler is needed, e.g. "tcp://127.0.0.1:8786".'
             )
         import joblib
 
@@ -68,23 +71,41 @@ class Dask(Driver):
                 self._submit(replace(task, numbers=run), address): run
                 for address, run in zip(workers, runs, strict=False)
             }
-            found: dict[Span, Any] = {}
+            answers: dict[Span, Any] = {}
+            moves = dict.fromkeys(runs, 0)
             try:
                 while waiting:
                     self._wait(waiting)
                     done = [future for future in waiting if future.done()]
-                    for answers in self._client.gather(done):
-                        found.update(answers)
+                    for part in self._gathered(done):
+                        answers.update(part)
                     for future in done:
                         del waiting[future]
                     for future in [future for future in waiting if self._is_stuck(future)]:
                         run = waiting.pop(future)
                         self._client.cancel([future])
-                        waiting[self._submit(replace(task, numbers=run), self._running()[0])] = run
+                        moves[run] += 1
+                        if moves[run] > _MOVES:
+                            raise _out_of_memory(f"{_MOVES} workers have no memory left for shards {run}")
+                        address = self._least_busy(waiting)
+                        waiting[self._submit(replace(task, numbers=run), address)] = run
             finally:
                 if waiting:
                     self._client.cancel([*waiting])
-        return found
+        return answers
+
+    def _gathered(self, futures: list[Any]) -> list[dict[Span, Any]]:
+        """Return results of futures that are done; no longer wait for a scheduler that does not answer."""
+
+        async def results() -> Any:
+            return await self._client.gather(futures, asynchronous=True)
+
+        return list(self._client.sync(results, callback_timeout=_SILENCE)) if futures else []
+
+    def _least_busy(self, futures: Any) -> str:
+        """Address of the worker for which the fewest of these futures wait."""
+        addresses = [future.address for future in futures]
+        return min(self._running(), key=addresses.count)
 
     def _submit(self, task: Task, address: str) -> Any:
         from distributed.protocol.pickle import dumps
@@ -108,14 +129,19 @@ class Dask(Driver):
             distributed.wait([*futures], timeout=_ASK)
 
     def _is_stuck(self, future: Any) -> bool:
-        """Whether the task waits for a worker that starts none, because its memory is used up."""
-        return not future.done() and future.address not in self._running()
+        """Whether the task waits for a worker that starts none, because its memory is used up.
+
+        Dask gives the tasks of a worker that is lost to another one, and counts how many end that way.
+        """
+        self._running()
+        return not future.done() and future.address in self._paused
 
     def _running(self) -> list[str]:
         """Addresses of the workers that take tasks, in an order that stays."""
         end = time.monotonic() + _PATIENCE
         while time.monotonic() > self._listed + _REFRESH or not self._workers:
-            known = self._client.scheduler_info(n_workers=-1)["workers"]
+            known = self._listed_workers()
+            self._paused = {address for address, worker in known.items() if worker["status"] == "paused"}
             self._workers = {
                 address: (worker["nthreads"], int(ROOM * (worker["memory_limit"] or available_memory())))
                 for address, worker in sorted(known.items())
@@ -130,6 +156,17 @@ class Dask(Driver):
                     )
                 time.sleep(0.2)
         return [*self._workers]
+
+    def _listed_workers(self) -> Any:
+        from distributed.comm.core import CommClosedError
+
+        if self._client.scheduler is None or self._client.status not in ("running", "connecting"):
+            raise CommClosedError
+
+        async def listed() -> Any:
+            return await self._client.scheduler.identity(n_workers=-1)
+
+        return self._client.sync(listed, callback_timeout=_SILENCE)["workers"]
 
 
 def _answered(task: bytes) -> dict[Span, Any]:
@@ -149,14 +186,23 @@ def _dask_errors(client: Any) -> Iterator[None]:
     try:
         yield
     except KilledWorker as error:
-        raise InputError(
-            "workers ended several times while they worked on the same shards, probably because their "
-            f"memory limit was hit ({error}). Give them more (`dask worker --memory-limit`), or write "
-            "more and smaller shards."
+        raise _out_of_memory(
+            "workers ended several times while they worked on the same shards, probably because their memory "
+            f"limit was hit ({error})"
         ) from error
     except (distributed.CancelledError, CommClosedError, OSError) as error:
-        raise InputError(
-            f"the scheduler of Dask at {address} was lost ({type(error).__name__}). Start it again.",
-            python="fit_shards(..., checkpoint=PATH) goes on where it was, if it began with a checkpoint.",
-            shell="Then type the same command with --resume, which goes on where it was.",
-        ) from error
+        raise _lost(address, error) from error
+
+
+def _out_of_memory(what: str) -> InputError:
+    return InputError(
+        f"{what}. Give them more memory (`dask worker --memory-limit`), or write more and smaller shards."
+    )
+
+
+def _lost(address: str, error: Exception) -> InputError:
+    return InputError(
+        f"the scheduler of Dask at {address} was lost ({type(error).__name__}). Start it again.",
+        python="fit_shards(..., checkpoint=PATH) resumes, if it was called with a checkpoint before.",
+        shell="Then type the same command with --resume, which continues where it was interrupted.",
+    )

@@ -47,8 +47,8 @@ class Processes(Driver):
                 return answers
         shards = ", ".join(str(number) for number in next(iter(wanted.values())).numbers)
         raise InputError(
-            f"a process ended {_ATTEMPTS} times while it worked on the shards {shards}, for lack of memory or "
-            "from outside. Take fewer processes, or smaller shards: "
+            f"a process ended {_ATTEMPTS} times while it worked on the shards {shards}, for lack of memory "
+            "or from outside. Take fewer processes, or smaller shards: "
             "directrix.write_shards(data, folder, n_shards=...)."
         )
 

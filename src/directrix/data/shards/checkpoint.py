@@ -55,9 +55,8 @@ def keep_answers(path: str | os.PathLike[str] | None) -> Iterator[None]:
         yield
         return
     path = path_of(path)
-    with _opened(path) as file:
-        with using_driver(_KeepingDriver(current_driver(), path, file)):
-            yield
+    with _opened(path) as file, using_driver(_KeepingDriver(current_driver(), path, file)):
+        yield
     path.unlink(missing_ok=True)
 
 

@@ -110,7 +110,7 @@ class Manifest:
 
 
 def form_of(n_features: int, dtype: Any, names: Sequence[str] | None) -> str:
-    """Return a digest of what all shards of a folder have in common: the number, type and names of features."""
+    """Return a digest of what all shards of a folder share: the number, type and names of features."""
     return hashlib.sha256(repr((int(n_features), str(dtype), names and tuple(names))).encode()).hexdigest()
 
 

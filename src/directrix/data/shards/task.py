@@ -69,8 +69,8 @@ class OpenShard:
         if size != self.shard.bytes or self._digest() != self.shard.sha256:
             raise InputError(
                 f"shard {self.number}: {self.path} is not the file that the manifest describes "
-                f"({self.shard.bytes:,} bytes, SHA-256 {self.shard.sha256[:12]}...): it has changed since it was "
-                "written. Write the shards again."
+                f"({self.shard.bytes:,} bytes, SHA-256 {self.shard.sha256[:12]}...): it has changed since it "
+                "was written. Write the shards again."
             )
         q = open_parquet(self.path)
         form = form_of(q.n_features, q.features.dtype, q.feature_names)
