@@ -19,7 +19,7 @@ _REFRESH = 1.0  # seconds after which the workers are listed again
 _PATIENCE = 60.0  # seconds without any worker
 _ASK = 2.0  # seconds after which a worker that has not answered is looked at
 _SILENCE = 120.0  # seconds in which a scheduler that runs answers
-_MOVES = 3  # of a task to another worker, because the memory of its worker is used up
+_MOVES = 3  # of a task to another worker, because its own was lost or has no memory left
 
 
 class Dask(Driver):
@@ -28,7 +28,6 @@ class Dask(Driver):
     def __init__(self, target: Any) -> None:
         self._target = target
         self._workers: dict[str, tuple[int, int]] = {}
-        self._paused: set[str] = set()
         self._listed = 0.0
         self._stack = contextlib.ExitStack()
 
@@ -86,7 +85,7 @@ class Dask(Driver):
                         self._client.cancel([future])
                         moves[run] += 1
                         if moves[run] > _MOVES:
-                            raise _out_of_memory(f"{_MOVES} workers have no memory left for shards {run}")
+                            raise _out_of_memory()
                         address = self._least_busy(waiting)
                         waiting[self._submit(replace(task, numbers=run), address)] = run
             finally:
@@ -129,19 +128,17 @@ class Dask(Driver):
             distributed.wait([*futures], timeout=_ASK)
 
     def _is_stuck(self, future: Any) -> bool:
-        """Whether the task waits for a worker that starts none, because its memory is used up.
+        """Whether the worker of a task was lost, or starts none because its memory is used up.
 
-        Dask gives the tasks of a worker that is lost to another one, and counts how many end that way.
+        Dask gives tasks of a lost worker to another one, but not if there is none at that moment.
         """
-        self._running()
-        return not future.done() and future.address in self._paused
+        return not future.done() and future.address not in self._running()
 
     def _running(self) -> list[str]:
         """Addresses of the workers that take tasks, in an order that stays."""
         end = time.monotonic() + _PATIENCE
         while time.monotonic() > self._listed + _REFRESH or not self._workers:
             known = self._listed_workers()
-            self._paused = {address for address, worker in known.items() if worker["status"] == "paused"}
             self._workers = {
                 address: (worker["nthreads"], int(ROOM * (worker["memory_limit"] or available_memory())))
                 for address, worker in sorted(known.items())
@@ -186,17 +183,16 @@ def _dask_errors(client: Any) -> Iterator[None]:
     try:
         yield
     except KilledWorker as error:
-        raise _out_of_memory(
-            "workers ended several times while they worked on the same shards, probably because their memory "
-            f"limit was hit ({error})"
-        ) from error
+        raise _out_of_memory() from error
     except (distributed.CancelledError, CommClosedError, OSError) as error:
         raise _lost(address, error) from error
 
 
-def _out_of_memory(what: str) -> InputError:
+def _out_of_memory() -> InputError:
     return InputError(
-        f"{what}. Give them more memory (`dask worker --memory-limit`), or write more and smaller shards."
+        f"workers were lost, or had no memory left, {_MOVES + 1} times while they worked on the same shards; "
+        "probably their memory limit was hit. Give them more memory (`dask worker --memory-limit`), or write "
+        "more and smaller shards."
     )
 
 
