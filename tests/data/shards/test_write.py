@@ -72,6 +72,29 @@ def test_the_form_and_the_partitions_make_no_difference(q, tmp_path):
         assert read_manifest(folder).digest == wanted
 
 
+def test_frames_that_are_refused(q, tmp_path):
+    dask = pytest.importorskip("dask.dataframe", reason="needs dask and pandas")
+    frame = frame_of(q).drop(columns="docno")
+    gap = frame.copy()
+    gap.loc[3, "qid"] = None
+    with pytest.raises(InputError, match=r"partition 0 has rows without a query in the column 'qid'"):
+        dx.write_shards(dask.from_pandas(gap, npartitions=3), tmp_path / "gap", 2)
+    kinds = frame.assign(kind=pd.Categorical(np.where(frame["a"] > 0, "x", "y")))
+    for data in (kinds, dask.from_pandas(kinds, npartitions=3)):
+        with pytest.raises(InputError, match="columns of categories"):
+            dx.write_shards(data, tmp_path / "kinds", 2)
+    assert not any(tmp_path.iterdir())
+
+
+def test_queries_that_are_categories(q, tmp_path):
+    dask = pytest.importorskip("dask.dataframe", reason="needs dask and pandas")
+    frame = frame_of(q)
+    wanted = read_manifest(dx.write_shards(frame, tmp_path / "text", 3)).digest
+    frame["qid"] = pd.Categorical(frame["qid"])
+    partitioned = dask.from_pandas(frame, npartitions=3)
+    assert read_manifest(dx.write_shards(partitioned, tmp_path / "categories", 3)).digest == wanted
+
+
 def test_files_of_text_and_tables(q, tmp_path):
     numbered = dx.Queries.from_arrays(q.features, q.labels, group=np.diff(q.qptr))
     dx.write_letor(numbered, tmp_path / "train.txt")
@@ -178,7 +201,7 @@ def test_a_changed_manifest_is_noticed(q, tmp_path):
     content = json.loads(text)
     content["statistics"]["mean"][0] += 1e-9
     (folder / "shards.json").write_text(json.dumps(content))
-    with pytest.raises(InputError, match="damaged: .*changed since it was written"):
+    with pytest.raises(InputError, match=r"damaged: .*changed since it was written"):
         dx.data.open_shards(folder)
     (folder / "shards.json").write_text(json.dumps(json.loads(text)))  # the layout is free
     dx.data.open_shards(folder)
@@ -219,7 +242,7 @@ def test_a_query_at_the_border_of_two_shards_is_noticed(q, tmp_path):
     first = q.take(range(10)).query_ids[-1]
     other = dx.data.read_parquet(folder / "shard-001.arrow")
     dx.data.write_parquet(replace(other, query_ids=(first, *other.query_ids[1:])), folder / "shard-001.arrow")
-    with pytest.raises(InputError, match="20 queries.* a query is in two shards|19 queries"):
+    with pytest.raises(InputError, match="a query is in two shards"):
         dx.data.open_shards(folder).judged()
 
 

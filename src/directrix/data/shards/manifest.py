@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from directrix.data.atomic import replacing
-from directrix.data.categories import Categories, categories_from
 from directrix.data.files import readable
 from directrix.data.shards.context import MANIFEST, is_sharded
 from directrix.data.statistics import Moments
@@ -53,7 +52,6 @@ class Manifest:
     moments: Moments
     """Of every feature, over all documents."""
     feature_names: tuple[str, ...] | None = None
-    categories: Categories | None = None
 
     @property
     def n_queries(self) -> int:
@@ -95,7 +93,6 @@ class Manifest:
                 "count": self.n_features,
                 "dtype": self.dtype,
                 "names": self.feature_names,
-                "categories": self.categories,
             },
             "labels": [[label, count] for label, count in sorted(self.labels.items())],
             "ordered": self.n_ordered,
@@ -167,11 +164,10 @@ def _checked(data: dict[str, Any]) -> Manifest:
         _count(data["ordered"], "ordered queries"),
         moments._replace(low=low, high=high),
         _names(features["names"], n_features),
-        None if features["categories"] is None else categories_from(features["categories"], n_features),
     )
     if sum(labels.values()) != manifest.n_docs or manifest.n_ordered > manifest.n_queries:
         raise ValueError("the shards have another number of documents or queries than the labels")
-    _check_moments(manifest.moments, manifest.n_docs)
+    _check_moments(moments, manifest.n_docs)
     return manifest
 
 

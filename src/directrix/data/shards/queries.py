@@ -11,7 +11,6 @@ import numpy as np
 
 from directrix.data.arrow.files import table_files
 from directrix.data.arrow.read import open_parquet
-from directrix.data.categories import Categories
 from directrix.data.files import path_of
 from directrix.data.queries import Queries
 from directrix.data.shards.driver import current_driver
@@ -98,7 +97,8 @@ class ShardedQueries:
 
     features: ShardedFeatures
     feature_names: tuple[str, ...] | None
-    categories: Categories | None = None
+
+    categories = None  # shards hold numbers
 
     def __repr__(self) -> str:
         manifest = self.manifest
@@ -201,7 +201,7 @@ def open_shards(folder: str | os.PathLike[str] | ShardedQueries) -> ShardedQueri
         return folder
     path = path_of(folder).absolute()
     manifest = read_manifest(path)
-    return ShardedQueries(ShardedFeatures(path, manifest), manifest.feature_names, manifest.categories)
+    return ShardedQueries(ShardedFeatures(path, manifest), manifest.feature_names)
 
 
 @dataclass(frozen=True)
