@@ -156,7 +156,7 @@ class Campaign:
         killed = job.get("signal") == signal.SIGKILL
         for path in work.rglob("*"):
             file = str(path.relative_to(work))
-            if path.is_dir() or (killed and re.search(r"\.tmp$|-fold-\d\.pickle$", file)):
+            if path.is_dir() or (killed and re.search(r"\.tmp$|-fold-\d\.pickle$|\.unfinished/", file)):
                 continue
             if file not in self._new[name]:
                 yield f"left {file}"
