@@ -169,8 +169,8 @@ def terms(n_workers: int, n_params: int) -> list[float]:
 
     1: a question and its end. Workers: a task for each is pickled, scheduled, waited for and gathered by the
     driver and the scheduler, one after another. Workers times MB: parameters go to each, a gradient comes
-    back. Shards of the largest share: Python in a worker. MB: every shard makes a gradient, and they are added
-    up; here on the same cores whatever the number of workers.
+    back. Shards of the largest share: Python in a worker. MB: every shard makes a gradient, and they are
+    added up; here on the same cores whatever the number of workers.
     """
     megabytes = 8e-6 * n_params
     return [1.0, n_workers, n_workers * megabytes, largest_share(n_workers), megabytes]

@@ -155,7 +155,7 @@ def test_a_worker_is_killed_and_another_joins(started, client, folder):
     assert len(seen) > 8
 
 
-def test_a_lost_scheduler_is_said_and_the_checkpoint_goes_on(folder, tmp_path):
+def test_a_lost_scheduler_is_reported_and_training_resumes_from_the_checkpoint(folder, tmp_path, capfd):
     cluster = Cluster(tmp_path)
     try:
         cluster.add()
@@ -172,6 +172,7 @@ def test_a_lost_scheduler_is_said_and_the_checkpoint_goes_on(folder, tmp_path):
             fitted(folder, callback=lose, checkpoint=path)
     finally:
         cluster.close()
+    assert "Traceback" not in capfd.readouterr().err
     assert path.stat().st_size > 100
     assert np.array_equal(fitted(folder, checkpoint=path).coef_, fitted(folder).coef_)
 

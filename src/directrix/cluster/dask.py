@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import pickle
 import time
 from collections.abc import Iterator
@@ -37,6 +38,9 @@ class Dask(Driver):
         except ImportError as error:
             raise MissingExtra("dask", 'cluster("dask", ...)') from error
         if isinstance(self._target, str):
+            logger = logging.getLogger("distributed.client")  # what it says of a lost scheduler we say
+            self._stack.callback(logger.setLevel, logger.level)
+            logger.setLevel(logging.CRITICAL)
             try:
                 self._client = self._stack.enter_context(distributed.Client(self._target, timeout=10))
             except (OSError, ValueError, TimeoutError) as error:
