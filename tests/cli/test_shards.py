@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import directrix as dx
-from directrix.data.shards.journal import keeping_answers
+from directrix.data.shards.checkpoint import keep_answers
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +83,7 @@ def test_resume_takes_the_answers_of_before(files, run, monkeypatch):
             raise Stopped
 
     ranker, valid = dx.LinearRanker("ApproxNDCG(alpha=10)", l2=1e-3), dx.read_letor("valid.txt")
-    with pytest.raises(Stopped), keeping_answers("half.json.answers"):
+    with pytest.raises(Stopped), keep_answers("half.json.answers"):
         ranker.fit_shards("again", valid, measure="nDCG@10", callback=stop)
     kept = (files / "half.json.answers").stat().st_size
     assert kept > 100

@@ -1,10 +1,14 @@
 """Real Dask clusters: a scheduler and workers as separate processes."""
 
+import importlib
 import os
 import signal
 import socket
 import subprocess
 import sys
+import time
+from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import psutil
@@ -12,6 +16,9 @@ import pytest
 
 import directrix as dx
 from directrix import InputError, MissingExtra
+from directrix.data.shards.context import using_driver
+from directrix.data.shards.driver import ThisProcess
+from directrix.data.shards.task import Question
 
 distributed = pytest.importorskip("distributed", reason="needs the extra dask")
 
@@ -19,7 +26,10 @@ distributed = pytest.importorskip("distributed", reason="needs the extra dask")
 class Cluster:
     """A scheduler, and workers with one thread each."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, **settings):
+        paths = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
+        self.environment = os.environ | {"PYTHONPATH": paths}  # questions of this module
+        self.environment |= {f"DASK_DISTRIBUTED__{name}": text for name, text in settings.items()}
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
@@ -30,10 +40,10 @@ class Cluster:
     def _start(self, kind, *arguments):
         command = [sys.executable, "-m", f"distributed.cli.dask_{kind}", *arguments, "--no-dashboard"]
         with (self.folder / "log").open("a") as log:
-            return subprocess.Popen(command, stdout=log, stderr=log, cwd=self.folder)
+            return subprocess.Popen(command, stdout=log, stderr=log, cwd=self.folder, env=self.environment)
 
-    def add(self):
-        settings = "--nthreads", "1", "--memory-limit", "2GB", "--no-nanny"
+    def add(self, memory="2GB", nanny="--no-nanny"):
+        settings = "--nthreads", "1", "--memory-limit", memory, nanny
         self.workers.append(self._start("worker", self.address, *settings))
 
     def close(self):
@@ -66,6 +76,19 @@ def client(started):
 def folder(tmp_path_factory):
     q = dx.data.make_cubic(n_queries=60, docs_per_query=10, n_features=5, seed=0)
     return dx.write_shards(q, tmp_path_factory.mktemp("data") / "shards", 5)
+
+
+def here(folder):
+    """Weights that one process finds."""
+    with using_driver(ThisProcess()):
+        return fitted(folder).coef_
+
+
+def wait_until(condition):
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.1)
 
 
 def fitted(folder, **settings):
@@ -132,7 +155,7 @@ def test_a_worker_is_killed_and_another_joins(started, client, folder):
     assert len(seen) > 8
 
 
-def test_a_lost_scheduler_is_said_and_the_checkpoint_goes_on(folder, tmp_path):
+def test_a_lost_scheduler_is_reported_and_training_resumes_from_the_checkpoint(folder, tmp_path, capfd):
     cluster = Cluster(tmp_path)
     try:
         cluster.add()
@@ -149,8 +172,99 @@ def test_a_lost_scheduler_is_said_and_the_checkpoint_goes_on(folder, tmp_path):
             fitted(folder, callback=lose, checkpoint=path)
     finally:
         cluster.close()
+    assert "Traceback" not in capfd.readouterr().err
     assert path.stat().st_size > 100
     assert np.array_equal(fitted(folder, checkpoint=path).coef_, fitted(folder).coef_)
+
+
+def fill(n_bytes):
+    return np.ones(n_bytes // 8)
+
+
+class Filling(Question):
+    """Takes more memory than a worker has; the bytes stay with the worker."""
+
+    kept: ClassVar = []
+
+    def __init__(self, n_bytes):
+        self.n_bytes = n_bytes
+
+    def answer(self, shard):
+        self.kept.append(np.ones(self.n_bytes // 8))
+        time.sleep(2.0)
+        return [shard.number]
+
+
+def test_workers_whose_memory_limit_is_hit(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(importlib.import_module("directrix.cluster.dask"), "_MOVES", 1)
+    cluster = Cluster(tmp_path)
+    try:
+        cluster.add("400MB", "--nanny")
+        shards = dx.data.open_shards(folder)
+        with (
+            distributed.Client(cluster.address, timeout=30) as client,
+            dx.cluster("dask", client),
+        ):
+            client.wait_for_workers(1, timeout=60)
+            with pytest.raises(InputError, match=r"memory limit was hit.*memory-limit"):
+                shards.ask(Filling(800_000_000))
+            assert shards.scores(fitted(folder)).shape == (600,)  # the nanny started the worker again
+    finally:
+        cluster.close()
+
+
+def test_a_worker_whose_memory_is_used_up_gets_no_further_tasks(folder, tmp_path):
+    cluster = Cluster(tmp_path, WORKER__MEMORY__PAUSE="0.5", WORKER__MEMORY__SPILL="false")
+    try:
+        cluster.add("1GB")
+        cluster.add("1GB")
+        with (
+            distributed.Client(cluster.address, timeout=30) as client,
+            dx.cluster("dask", client) as driver,
+        ):
+            client.wait_for_workers(2, timeout=60)
+            first = min(driver._running())
+            filled = client.submit(fill, 600_000_000, workers=[first])
+            wait_until(lambda: client.scheduler_info()["workers"][first]["status"] == "paused")
+            assert np.array_equal(fitted(folder).coef_, here(folder))
+            assert filled.done()
+    finally:
+        cluster.close()
+
+
+def test_a_worker_that_stops_answering_is_given_up(folder, tmp_path):
+    cluster = Cluster(tmp_path, SCHEDULER__WORKER_TTL="3s")
+    try:
+        cluster.add()
+        cluster.add()
+
+        def stop(step):
+            if step.iteration == 2:
+                cluster.workers[0].send_signal(signal.SIGSTOP)
+
+        with distributed.Client(cluster.address, timeout=30) as client, dx.cluster("dask", client):
+            client.wait_for_workers(2, timeout=60)
+            assert np.array_equal(fitted(folder, callback=stop).coef_, here(folder))
+    finally:
+        cluster.close()
+
+
+def test_a_scheduler_that_stops_answering_is_reported(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(importlib.import_module("directrix.cluster.dask"), "_SILENCE", 2.0)
+    cluster = Cluster(tmp_path)
+    try:
+        cluster.add()
+
+        def stop(step):
+            if step.iteration == 2:
+                cluster.scheduler.send_signal(signal.SIGSTOP)
+
+        with dx.cluster("dask", cluster.address):
+            with pytest.raises(InputError, match=r"scheduler of Dask at .* was lost \(TimeoutError\)"):
+                fitted(folder, callback=stop)
+            cluster.scheduler.send_signal(signal.SIGCONT)  # a client waits for it when it is closed
+    finally:
+        cluster.close()
 
 
 def test_no_scheduler_and_no_client():

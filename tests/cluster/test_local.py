@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import pytest
 import directrix as dx
 from directrix import InputError
 from directrix.cluster.connect import cluster_of
-from directrix.data.shards.opened import Question
+from directrix.data.shards.task import Question, Task
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +51,29 @@ def test_a_process_that_dies_is_asked_again(folder, tmp_path):
         assert shards.ask(Dying(tmp_path / "died")) == [0, 1, 2, 3, 4]
         with pytest.raises(InputError, match=r"ended 3 times while it worked on the shards 0, 1"):
             shards.ask(Dying(None))
+
+
+def test_a_process_that_dies_between_two_questions(folder):
+    shards, ranker = dx.data.open_shards(folder), fitted(folder)
+    with dx.cluster("local", 2) as driver:
+        before = shards.scores(ranker)
+        for pool in driver._pools:
+            (pid,) = pool._processes
+            os.kill(pid, signal.SIGKILL)
+        time.sleep(0.5)  # until the pool has noticed
+        assert np.array_equal(shards.scores(ranker), before)
+
+
+class Threads(Question):
+    def answer(self, shard):
+        return [dx.get_threads()]
+
+
+def test_threads_of_this_process_stay_as_they_are(folder):
+    before, shards = dx.get_threads(), dx.data.open_shards(folder)
+    task = Task(str(folder), shards.manifest.shards, shards.manifest.form, (0, 1), Threads(), threads=3)
+    assert task() == {(0, 2): [3, 3]}
+    assert dx.get_threads() == before
 
 
 def test_errors_of_a_process_arrive_here(folder):

@@ -34,6 +34,7 @@ COMMANDS = {
     "predict": (("predict", "../model.json", "../train.txt", "-o", "s.txt.gz"), ["s.txt.gz"]),
     "convert": (("convert", "../train.txt", "t.txt"), ["t.txt"]),
     "convert to Parquet": (("convert", "../train.txt", "t.parquet"), ["t.parquet"]),
+    "shard": (("shard", "../train.txt", "shards", "--shards", "3"), []),
     "features": (
         ("features", "../run.txt", "--qrels", "../qrels", "-o", "f.txt"),
         ["f.txt", "f.txt.thresholds.json"],

@@ -51,7 +51,7 @@ def run(job, messages):
         COMMAND.main(job["arguments"], prog_name="directrix")
     finally:
         sys.setprofile(None)
-        with open(f"{job['folder']}/../events", "w") as file, contextlib.suppress(OSError):
+        with contextlib.suppress(OSError), open(f"{job['folder']}/../events", "w") as file:
             file.write(str(clock.events))
 
 

@@ -28,7 +28,7 @@ _MOST = 1 << 20
 def of_bytes(random: Random, seeds: Sequence[bytes]) -> bytes:
     """A seed with some bytes changed, added, removed or repeated, or cut, or joined to another seed."""
     data = bytearray(random.choice(seeds))
-    for _ in range(_few(random)):
+    for _ in range(few(random)):
         at, to = _span(random, len(data))
         kind = random.randrange(9)
         if kind == 0 and data:
@@ -58,7 +58,7 @@ def of_lines(random: Random, seeds: Sequence[bytes]) -> bytes:
     if random.random() < 0.15:
         return of_bytes(random, seeds)
     lines = random.choice(seeds).split(b"\n")
-    for _ in range(_few(random)):
+    for _ in range(few(random)):
         at = random.randrange(len(lines))
         kind = random.randrange(12)
         if kind < 6:
@@ -84,7 +84,7 @@ def of_lines(random: Random, seeds: Sequence[bytes]) -> bytes:
 def of_text(random: Random, seeds: Sequence[bytes]) -> bytes:
     """A name or a call with tokens exchanged, nested and repeated up to thousands of times."""
     text = random.choice(seeds)
-    for _ in range(_few(random)):
+    for _ in range(few(random)):
         at, to = _span(random, len(text))
         kind = random.randrange(8)
         if kind < 3:
@@ -127,7 +127,7 @@ def of_json(random: Random, seeds: Sequence[bytes]) -> bytes:
         value = json.loads(random.choice(seeds))
     except (ValueError, RecursionError):  # a line that was mutated before
         return of_lines(random, seeds)
-    for _ in range(_few(random)):
+    for _ in range(few(random)):
         value = _changed(random, value)
     text = json.dumps(value, indent=random.choice((None, 1)), ensure_ascii=random.random() < 0.5)
     data = text.encode("utf-8", "surrogatepass")
@@ -147,7 +147,7 @@ def of_json_lines(random: Random, seeds: Sequence[bytes]) -> bytes:
     if random.random() < 0.4:
         return of_lines(random, seeds)
     lines = random.choice(seeds).splitlines()
-    for _ in range(_few(random)):
+    for _ in range(few(random)):
         at = random.randrange(len(lines))
         lines[at] = (
             of_json(random, [lines[at]]).replace(b"\n", b" ") if lines[at].startswith(b"{") else lines[at]
@@ -160,7 +160,7 @@ def of_binary(random: Random, seeds: Sequence[bytes]) -> bytes:
     if random.random() < 0.25:
         return of_bytes(random, seeds)
     data = bytearray(random.choice(seeds))
-    for _ in range(_few(random)):
+    for _ in range(few(random)):
         size, code = random.choice(((2, "<h"), (4, "<i"), (8, "<q")))
         at = random.randrange(0, max(len(data) - size, 1), random.choice((1, size)))
         if at + size > len(data):
@@ -215,7 +215,7 @@ def _gzip(data: bytes) -> bytes:
     return file.getvalue()
 
 
-def _few(random: Random) -> int:
+def few(random: Random) -> int:
     return random.choices((1, 2, 3, 6), (12, 3, 1, 0.5))[0]
 
 

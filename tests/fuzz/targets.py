@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import directrix as dx
-from tests.fuzz import arrays, references, seeds
+from tests.fuzz import arrays, references, seeds, shards
 from tests.fuzz.mutators import (
     Mutator,
     compressed,
@@ -222,6 +222,8 @@ FILES = {
     ),
     "documents": Target("readers", seeds.documents, of_lines, _documents, ""),
     "index": Target("readers", seeds.index, of_archive, _index, ".index", weight=2),
+    "manifest": Target("readers", shards.manifest, shards.of_manifest, shards.open_manifest, ".json"),
+    "answers": Target("readers", shards.answers, shards.of_answers, shards.resume, ".answers"),
     "cells": Target("readers", seeds.cells, of_json_lines, _cells, ".jsonl", references.cells),
     "linear": Target("models", seeds.linear, of_json, _model, ".json", references.model),
     "network": Target("models", seeds.network, of_json, _model, ".json", references.model),

@@ -5,8 +5,8 @@ import pytest
 
 import directrix as dx
 from directrix import InputError
-from directrix.data.shards import opened
-from directrix.data.shards.chosen import driven_by
+from directrix.data.shards import task
+from directrix.data.shards.context import using_driver
 from directrix.data.shards.driver import ThisProcess
 from directrix.models import LinearModel
 from directrix.models.mlp import MLPModel
@@ -29,8 +29,8 @@ def shards(q, tmp_path_factory):
 @pytest.fixture(params=[0, 1 << 40], ids=["streamed", "held"])
 def room(request):
     """Shards that are open already are closed; then there is room for none, or for all."""
-    opened._OPENED.clear()
-    with driven_by(ThisProcess(request.param)):
+    task._OPEN_SHARDS.clear()
+    with using_driver(ThisProcess(request.param)):
         yield
 
 
@@ -75,10 +75,10 @@ def test_several_vectors_by_one_question(shards):
 def test_streamed_and_held_shards_have_the_same_bits(shards):
     params, found = np.random.default_rng(2).normal(size=6), []
     for room in (0, 1 << 40):
-        opened._OPENED.clear()
-        with driven_by(ThisProcess(room)):
+        task._OPEN_SHARDS.clear()
+        with using_driver(ThisProcess(room)):
             found.append(sharded_objective(shards, dx.ApproxNDCG(), LinearModel()).value_and_grad(params))
-        assert all(shard.is_held == bool(room) for shard in opened._OPENED.values())
+        assert all(shard.is_held == bool(room) for shard in task._OPEN_SHARDS.values())
     assert found[0][0] == found[1][0]
     assert np.array_equal(found[0][1], found[1][1])
 

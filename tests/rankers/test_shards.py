@@ -1,11 +1,14 @@
 """Rankers that are trained on shards: in this process, with a checkpoint, and refused."""
 
+import hashlib
+
 import numpy as np
 import pytest
 
 import directrix as dx
 from directrix import InputError
-from directrix.data.shards.chosen import driven_by
+from directrix.data.shards import checkpoint
+from directrix.data.shards.context import using_driver
 from directrix.data.shards.driver import Driver, ThisProcess
 
 
@@ -95,14 +98,14 @@ class Failing(Driver):
 @pytest.mark.parametrize("name", ["L-BFGS", "Adam", "network", "cutting planes"])
 def test_a_training_goes_on_where_it_was(folder, valid, tmp_path, name):
     path, whole = tmp_path / "answers", RANKERS[name]()
-    with driven_by(Failing(10**6)) as counting:
+    with using_driver(Failing(10**6)) as counting:
         whole.fit_shards(folder, valid, measure="nDCG@5")
     for lost_after in (counting.asked // 3, counting.asked // 3):
-        with driven_by(Failing(lost_after)), pytest.raises(InputError, match="was lost"):
+        with using_driver(Failing(lost_after)), pytest.raises(InputError, match="was lost"):
             RANKERS[name]().fit_shards(folder, valid, measure="nDCG@5", checkpoint=path)
     content = path.read_bytes()
     path.write_bytes(content[:-3])  # the last answer was being written
-    with driven_by(Failing(10**6)) as rest:
+    with using_driver(Failing(10**6)) as rest:
         resumed = RANKERS[name]().fit_shards(folder, valid, measure="nDCG@5", checkpoint=path)
     assert np.array_equal(resumed._params, whole._params)
     assert rest.asked <= counting.asked - 2 * (counting.asked // 3) + 3
@@ -111,11 +114,74 @@ def test_a_training_goes_on_where_it_was(folder, valid, tmp_path, name):
 
 def test_other_files_are_no_checkpoints(folder, tmp_path):
     (tmp_path / "mine").write_text("a letter")
-    with pytest.raises(InputError, match="no file of answers"):
+    with pytest.raises(InputError, match="is not a file of answers"):
         dx.LinearRanker("ListNet").fit_shards(folder, checkpoint=tmp_path / "mine")
     assert (tmp_path / "mine").read_text() == "a letter"
     with pytest.raises(InputError, match="cannot be written"):
         dx.LinearRanker("ListNet").fit_shards(folder, checkpoint=tmp_path / "none" / "here")
+
+
+def interrupted(folder, path):
+    with using_driver(Failing(8)), pytest.raises(InputError, match="was lost"):
+        RANKERS["L-BFGS"]().fit_shards(folder, checkpoint=path)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_damaged_checkpoint_gives_the_same_bits(folder, tmp_path, seed):
+    """Answers up to the damage are used, the others are asked for again."""
+    rng, path = np.random.default_rng(seed), tmp_path / "answers"
+    content, whole = interrupted(folder, path), RANKERS["L-BFGS"]().fit_shards(folder)
+    for at in rng.integers(len(checkpoint._MAGIC), len(content), size=6):
+        path.write_bytes(content[:at] + bytes([content[at] ^ rng.integers(1, 256)]) + content[at + 1 :])
+        resumed = RANKERS["L-BFGS"]().fit_shards(folder, checkpoint=path)
+        assert np.array_equal(resumed.coef_, whole.coef_)
+
+
+@pytest.mark.parametrize("shape", [(0, 1, 1), (1, 7, 2), (2, 2**63, 2**63), (2, 0, 2**64 - 1), (255, 1, 1)])
+def test_shapes_that_no_answer_has(folder, tmp_path, shape):
+    path = tmp_path / "answers"
+    content = interrupted(folder, path)
+    head = checkpoint._HEAD.pack(bytes(32), *shape)
+    numbers = bytes(8 * 7)
+    path.write_bytes(content + head + numbers + hashlib.sha256(head + numbers).digest())
+    with using_driver(Failing(10**6)) as rest:
+        RANKERS["L-BFGS"]().fit_shards(folder, checkpoint=path)
+    with using_driver(Failing(10**6)) as all_of_them:
+        RANKERS["L-BFGS"]().fit_shards(folder)
+    assert rest.asked <= all_of_them.asked - 6
+
+
+def test_answers_of_another_version_are_not_used(folder, tmp_path, monkeypatch):
+    interrupted(folder, tmp_path / "answers")
+    monkeypatch.setattr(checkpoint, "__version__", "0.0.0")
+    with using_driver(Failing(10**6)) as rest:
+        RANKERS["L-BFGS"]().fit_shards(folder, checkpoint=tmp_path / "answers")
+    with using_driver(Failing(10**6)) as whole:
+        RANKERS["L-BFGS"]().fit_shards(folder)
+    assert rest.asked == whole.asked
+
+
+def test_an_empty_checkpoint_is_a_new_one(folder, tmp_path):
+    for content in (b"", checkpoint._MAGIC[:7]):
+        (tmp_path / "answers").write_bytes(content)
+        interrupted(folder, tmp_path / "answers")
+
+
+def test_two_trainings_with_one_checkpoint(folder, tmp_path):
+    with (
+        checkpoint.keep_answers(tmp_path / "answers"),
+        pytest.raises(InputError, match="another process is writing to it"),
+    ):
+        dx.LinearRanker("ListNet").fit_shards(folder, checkpoint=tmp_path / "answers")
+
+
+def test_errors_of_a_callback_are_not_those_of_the_checkpoint(folder, tmp_path):
+    def fail(step):
+        raise ConnectionResetError(104, "the tracking server went away")
+
+    with pytest.raises(ConnectionResetError, match="tracking server"):
+        dx.LinearRanker("ListNet").fit_shards(folder, callback=fail, checkpoint=tmp_path / "answers")
 
 
 def test_refused(q, folder, tmp_path):

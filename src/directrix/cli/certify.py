@@ -12,7 +12,7 @@ from directrix.cli.files import check_writable, features_for
 from directrix.cli.output import print_json, print_rows, progress_bar, remark
 from directrix.data.columns import RECOGNISED, ColumnNames
 from directrix.data.formats import read_file
-from directrix.data.shards.chosen import is_on_cluster
+from directrix.data.shards.context import is_on_cluster
 from directrix.errors import InputError
 
 _STEPS = "0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9,1"

@@ -18,7 +18,7 @@ from directrix.data.columns import ColumnNames
 from directrix.data.files import open_data, readable, short_name
 from directrix.data.formats import QRELS, read_file
 from directrix.data.problems import Problem, raise_problems
-from directrix.data.shards.chosen import is_on_cluster
+from directrix.data.shards.context import is_on_cluster
 from directrix.data.trec.files import Qrels, Run, read_trec_qrels, read_trec_run, run_text
 from directrix.data.trec.join import join_trec
 from directrix.data.trec.qrels import document_names

@@ -17,7 +17,7 @@ from directrix.cli.memory import read_or_open
 from directrix.cli.output import print_json, print_rows, progress_bar, remark
 from directrix.data.columns import RECOGNISED, ColumnNames
 from directrix.data.formats import format_of, read_file
-from directrix.data.shards.chosen import is_on_cluster, is_sharded
+from directrix.data.shards.context import is_on_cluster, is_sharded
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def _train_shards(
     plan: SearchPlan, train: Path, valid: Any, output: Path, seed: int, *, resume: bool
 ) -> Search:
     """Train on the cluster; answers of the shards are kept next to the model until it is done."""
-    from directrix.data.shards.journal import keeping_answers
+    from directrix.data.shards.checkpoint import keep_answers
     from directrix.data.shards.queries import open_shards
     from directrix.rankers.selection.sharded import search_shards
 
@@ -194,7 +194,7 @@ def _train_shards(
     if not resume:
         answers.unlink(missing_ok=True)
     judged = open_shards(valid) if is_sharded(valid) else read_file(valid)
-    with progress_bar(f"training for {plan.measure.name}") as progress, keeping_answers(answers):
+    with progress_bar(f"training for {plan.measure.name}") as progress, keep_answers(answers):
         return search_shards(plan, open_shards(train), judged, seed=seed, progress=progress)
 
 

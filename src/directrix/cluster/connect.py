@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from directrix.data.shards.chosen import driven_by
+from directrix.data.shards.context import using_driver
 from directrix.data.shards.driver import Driver
 from directrix.errors import InputError, short_text
 from directrix.parameters import whole
@@ -66,7 +66,7 @@ def cluster(kind: str, target: Any) -> Iterator[Driver]:
         made = Dask(target)
     else:
         raise InputError(f"cluster({short_text(kind)}, ...): {_NEEDED}.")
-    with made as driver, driven_by(driver):
+    with made as driver, using_driver(driver):
         yield driver
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import pickle
 import time
 from collections.abc import Iterator
@@ -11,13 +12,15 @@ from typing import Any, Self
 
 from directrix.data.memory import available_memory
 from directrix.data.shards.driver import ROOM, Driver
-from directrix.data.shards.opened import Task, contiguous
+from directrix.data.shards.task import Task, contiguous
 from directrix.data.shards.tree import Span
 from directrix.errors import InputError, MissingExtra, short_text
 
 _REFRESH = 1.0  # seconds after which the workers are listed again
 _PATIENCE = 60.0  # seconds without any worker
 _ASK = 2.0  # seconds after which a worker that has not answered is looked at
+_SILENCE = 120.0  # seconds in which a scheduler that runs answers
+_MOVES = 3  # of a task to another worker, because its own was lost or has no memory left
 
 
 class Dask(Driver):
@@ -35,6 +38,9 @@ class Dask(Driver):
         except ImportError as error:
             raise MissingExtra("dask", 'cluster("dask", ...)') from error
         if isinstance(self._target, str):
+            logger = logging.getLogger("distributed.client")  # what it says of a lost scheduler we say
+            self._stack.callback(logger.setLevel, logger.level)
+            logger.setLevel(logging.CRITICAL)
             try:
                 self._client = self._stack.enter_context(distributed.Client(self._target, timeout=10))
             except (OSError, ValueError, TimeoutError) as error:
@@ -42,12 +48,12 @@ class Dask(Driver):
                     f"no scheduler of Dask answers at {self._target}: {error}. Start one with `dask "
                     "scheduler`, and workers with `dask worker ADDRESS`."
                 ) from error
-        elif isinstance(self._target, distributed.Client):
+        elif isinstance(self._target, distributed.Client) and not self._target.asynchronous:
             self._client = self._target
         else:
             raise InputError(
-                f'cluster("dask", {short_text(self._target)}): a distributed.Client, or the address of a '
-                'scheduler is needed, e.g. "tcp://127.0.0.1:8786".'
+                f'cluster("dask", {short_text(self._target)}): a distributed.Client that is not '
+                'asynchronous, or the address of a scheduler is needed, e.g. "tcp://127.0.0.1:8786".'
             )
         import joblib
 
@@ -60,31 +66,49 @@ class Dask(Driver):
 
     def answers(self, task: Task) -> dict[Span, Any]:
         """Return the answers of all workers; those of a worker that is lost come from another one."""
-        with _told(self._client):
+        with _dask_errors(self._client):
             workers = self._running()
-            documents = [task.shards[number].documents for number in task.own]
-            runs = contiguous(task.own, documents, len(workers))
+            documents = [task.shards[number].documents for number in task.numbers]
+            runs = contiguous(task.numbers, documents, len(workers))
             waiting = {
-                self._submit(replace(task, own=run), address): run
+                self._submit(replace(task, numbers=run), address): run
                 for address, run in zip(workers, runs, strict=False)
             }
-            found: dict[Span, Any] = {}
+            answers: dict[Span, Any] = {}
+            moves = dict.fromkeys(runs, 0)
             try:
                 while waiting:
                     self._wait(waiting)
                     done = [future for future in waiting if future.done()]
-                    for answers in self._client.gather(done):
-                        found.update(answers)
+                    for part in self._gathered(done):
+                        answers.update(part)
                     for future in done:
                         del waiting[future]
                     for future in [future for future in waiting if self._is_stuck(future)]:
                         run = waiting.pop(future)
                         self._client.cancel([future])
-                        waiting[self._submit(replace(task, own=run), self._running()[0])] = run
+                        moves[run] += 1
+                        if moves[run] > _MOVES:
+                            raise _out_of_memory()
+                        address = self._least_busy(waiting)
+                        waiting[self._submit(replace(task, numbers=run), address)] = run
             finally:
                 if waiting:
                     self._client.cancel([*waiting])
-        return found
+        return answers
+
+    def _gathered(self, futures: list[Any]) -> list[dict[Span, Any]]:
+        """Return results of futures that are done; no longer wait for a scheduler that does not answer."""
+
+        async def results() -> Any:
+            return await self._client.gather(futures, asynchronous=True)
+
+        return list(self._client.sync(results, callback_timeout=_SILENCE)) if futures else []
+
+    def _least_busy(self, futures: Any) -> str:
+        """Address of the worker for which the fewest of these futures wait."""
+        addresses = [future.address for future in futures]
+        return min(self._running(), key=addresses.count)
 
     def _submit(self, task: Task, address: str) -> Any:
         from distributed.protocol.pickle import dumps
@@ -108,14 +132,17 @@ class Dask(Driver):
             distributed.wait([*futures], timeout=_ASK)
 
     def _is_stuck(self, future: Any) -> bool:
-        """Whether the task waits for a worker that starts none, because its memory is used up."""
+        """Whether the worker of a task was lost, or starts none because its memory is used up.
+
+        Dask gives tasks of a lost worker to another one, but not if there is none at that moment.
+        """
         return not future.done() and future.address not in self._running()
 
     def _running(self) -> list[str]:
         """Addresses of the workers that take tasks, in an order that stays."""
         end = time.monotonic() + _PATIENCE
         while time.monotonic() > self._listed + _REFRESH or not self._workers:
-            known = self._client.scheduler_info(n_workers=-1)["workers"]
+            known = self._listed_workers()
             self._workers = {
                 address: (worker["nthreads"], int(ROOM * (worker["memory_limit"] or available_memory())))
                 for address, worker in sorted(known.items())
@@ -131,6 +158,17 @@ class Dask(Driver):
                 time.sleep(0.2)
         return [*self._workers]
 
+    def _listed_workers(self) -> Any:
+        from distributed.comm.core import CommClosedError
+
+        if self._client.scheduler is None or self._client.status not in ("running", "connecting"):
+            raise CommClosedError
+
+        async def listed() -> Any:
+            return await self._client.scheduler.identity(n_workers=-1)
+
+        return self._client.sync(listed, callback_timeout=_SILENCE)["workers"]
+
 
 def _answered(task: bytes) -> dict[Span, Any]:
     """Answer on a worker, for a task that the client of the same cluster pickled."""
@@ -139,7 +177,7 @@ def _answered(task: bytes) -> dict[Span, Any]:
 
 
 @contextlib.contextmanager
-def _told(client: Any) -> Iterator[None]:
+def _dask_errors(client: Any) -> Iterator[None]:
     """Say what happened to the cluster, and what to do."""
     import distributed
     from distributed.comm.core import CommClosedError
@@ -149,14 +187,22 @@ def _told(client: Any) -> Iterator[None]:
     try:
         yield
     except KilledWorker as error:
-        raise InputError(
-            "workers ended several times while they worked on the same shards, probably because their "
-            f"memory limit was hit ({error}). Give them more (`dask worker --memory-limit`), or write "
-            "more and smaller shards."
-        ) from error
+        raise _out_of_memory() from error
     except (distributed.CancelledError, CommClosedError, OSError) as error:
-        raise InputError(
-            f"the scheduler of Dask at {address} was lost ({type(error).__name__}). Start it again.",
-            python="fit_shards(..., checkpoint=PATH) goes on where it was, if it began with a checkpoint.",
-            shell="Then type the same command with --resume, which goes on where it was.",
-        ) from error
+        raise _lost(address, error) from error
+
+
+def _out_of_memory() -> InputError:
+    return InputError(
+        f"workers were lost, or had no memory left, {_MOVES + 1} times while they worked on the same shards; "
+        "probably their memory limit was hit. Give them more memory (`dask worker --memory-limit`), or write "
+        "more and smaller shards."
+    )
+
+
+def _lost(address: str, error: Exception) -> InputError:
+    return InputError(
+        f"the scheduler of Dask at {address} was lost ({type(error).__name__}). Start it again.",
+        python="fit_shards(..., checkpoint=PATH) resumes, if it was called with a checkpoint before.",
+        shell="Then type the same command with --resume, which continues where it was interrupted.",
+    )

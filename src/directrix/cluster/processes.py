@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from directrix.data.memory import available_memory
 from directrix.data.shards.driver import ROOM, Driver
-from directrix.data.shards.opened import Task, contiguous
+from directrix.data.shards.task import Task, contiguous
 from directrix.data.shards.tree import Span
 from directrix.errors import InputError
 from directrix.threads import get_threads
@@ -33,37 +33,52 @@ class Processes(Driver):
 
     def answers(self, task: Task) -> dict[Span, Any]:
         """Return the answers of all processes."""
-        documents = [task.shards[number].documents for number in task.own]
+        documents = [task.shards[number].documents for number in task.numbers]
         room = int(ROOM * available_memory() / self.n_workers)
         threads = max(1, get_threads() // self.n_workers)
         wanted = {
-            worker: replace(task, own=run, room=room, threads=threads)
-            for worker, run in enumerate(contiguous(task.own, documents, self.n_workers))
+            worker: replace(task, numbers=run, room=room, threads=threads)
+            for worker, run in enumerate(contiguous(task.numbers, documents, self.n_workers))
         }
-        found: dict[Span, Any] = {}
+        answers: dict[Span, Any] = {}
         for _ in range(_ATTEMPTS):
-            wanted = self._asked(wanted, found)
+            wanted = self._asked(wanted, answers)
             if not wanted:
-                return found
-        own = ", ".join(str(number) for number in next(iter(wanted.values())).own)
+                return answers
+        shards = ", ".join(str(number) for number in next(iter(wanted.values())).numbers)
         raise InputError(
-            f"a process ended {_ATTEMPTS} times while it worked on the shards {own}, for lack of memory or "
-            "from outside. Take fewer processes, or smaller shards: "
+            f"a process ended {_ATTEMPTS} times while it worked on the shards {shards}, for lack of memory "
+            "or from outside. Take fewer processes, or smaller shards: "
             "directrix.write_shards(data, folder, n_shards=...)."
         )
 
-    def _asked(self, wanted: dict[int, Task], found: dict[Span, Any]) -> dict[int, Task]:
-        """Ask each process, add to what was found, and return the tasks of those that died."""
+    def _asked(self, wanted: dict[int, Task], answers: dict[Span, Any]) -> dict[int, Task]:
+        """Ask each process, add to the answers, and return the tasks of those that died."""
         from concurrent.futures.process import BrokenProcessPool
 
-        futures, lost = {worker: self._pools[worker].submit(task) for worker, task in wanted.items()}, {}
+        futures = {worker: self._submitted(worker, task) for worker, task in wanted.items()}
+        lost = {}
         for worker, future in futures.items():
             try:
-                found.update(future.result())
+                answers.update(future.result())
             except BrokenProcessPool:
                 lost[worker] = wanted[worker]
-                self._pools[worker] = _started()
+                self._restart(worker)
         return lost
+
+    def _submitted(self, worker: int, task: Task) -> Any:
+        """Give a task to a process, or to a new one if it died since the last question."""
+        from concurrent.futures.process import BrokenProcessPool
+
+        try:
+            return self._pools[worker].submit(task)
+        except BrokenProcessPool:
+            self._restart(worker)
+            return self._pools[worker].submit(task)
+
+    def _restart(self, worker: int) -> None:
+        self._pools[worker].shutdown(wait=False)
+        self._pools[worker] = _started()
 
 
 def _started() -> Any:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+from directrix.data.locks import lock
 from directrix.errors import InputError
 from directrix.threads import one_blas_thread, serially
 
@@ -59,7 +60,7 @@ def run_cells(
     something else, or another process is writing to it.
     """
     with Path(path).open("a+b") as file:
-        _lock(file)
+        lock(file, "give another folder")
         done = _read(file)
         left = [cell for cell in cells if cell.key not in done]
         if left and share is not None and _leaves_this_process(n_jobs):
@@ -137,21 +138,6 @@ def _finished(name: str, lines: Sequence[bytes]) -> list[_Finished]:
         except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
             raise _not_ours(name, number, line) from None
     return cells
-
-
-def _lock(file: BinaryIO) -> None:
-    """Keep other processes out until this one ends; does nothing where `flock` does not exist."""
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise InputError(
-            f"{file.name}: another process is writing to it, and only one may. Wait until it has ended, or "
-            "give another folder."
-        ) from None
 
 
 def _read(file: BinaryIO) -> dict[tuple[str | int, ...], Any]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from directrix.data.arrow.read import open_parquet
+from directrix.data.shards.manifest import Shard
 from directrix.data.shards.queries import open_shards
+from directrix.data.shards.task import OpenShard
 from directrix.errors import MissingExtra
 from directrix.interop.ragged import Gradient, GroupedRows, Value
 from directrix.types import Float64Array
@@ -136,7 +138,7 @@ def dask_arrays(shards: Any) -> dict[str, Any]:
     columns: dict[str, list[Any]] = {"X": [], "y": [], "group": []}
     for number in manifest.present:
         shard = manifest.shards[number]
-        parts = delayed(_arrays_of, nout=3)(str(q.features.folder / shard.file))
+        parts = delayed(_arrays_of, nout=3)(q.features.folder, number, shard, manifest.form)
         shapes = (shard.documents, q.n_features), (shard.documents,), (shard.queries,)
         types = manifest.dtype, "float64", "int64"
         for column, part, shape, dtype in zip(columns.values(), parts, shapes, types, strict=True):
@@ -144,10 +146,10 @@ def dask_arrays(shards: Any) -> dict[str, Any]:
     return {name: da.concatenate(parts) for name, parts in columns.items()}
 
 
-def _arrays_of(path: str) -> tuple[Any, Float64Array, Any]:
+def _arrays_of(folder: Path, number: int, shard: Shard, form: str) -> tuple[Any, Float64Array, Any]:
     """Features, labels and sizes of queries of one shard."""
-    q = open_parquet(path)
-    return q.features.read(0, q.n_docs), q.labels, np.diff(q.qptr)
+    q = OpenShard(folder, number, shard, form).queries(in_memory=True)
+    return q.features, q.labels, np.diff(q.qptr)
 
 
 def _scores_and_rows(first: Any, second: Any, weight: Any, group: Any) -> tuple[Any, GroupedRows]:

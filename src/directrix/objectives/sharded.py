@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.shards.opened import OpenShard, Question
 from directrix.data.shards.queries import ShardedQueries
+from directrix.data.shards.task import OpenShard, Question
 from directrix.models.linear import LinearModel
 from directrix.objectives.box import Box, nearest_in
 from directrix.objectives.build import make_objective

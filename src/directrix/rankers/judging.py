@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from directrix.data.queries import Queries
-from directrix.data.shards.opened import OpenShard, Question
 from directrix.data.shards.queries import ShardedQueries
+from directrix.data.shards.task import OpenShard, Question
 from directrix.data.stored import StoredFeatures
 from directrix.measures.base import RankingMeasure
 from directrix.models.scoring import scores_of

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 from directrix.data.queries import Queries
-from directrix.data.shards.journal import keeping_answers
+from directrix.data.shards.checkpoint import keep_answers
 from directrix.data.shards.queries import open_shards
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.base import fit_context
@@ -68,7 +68,7 @@ class OnShards:
         q = open_shards(shards)
         judged = valid if valid is None or isinstance(valid, Queries) else open_shards(valid)
         stopping = verbose, early_stopping_rounds
-        with keeping_answers(checkpoint):
+        with keep_answers(checkpoint):
             ranker: Self = self._train(
                 training_for(self, q, judged, measure, (None, None), callback, *stopping)
             )

@@ -12,8 +12,8 @@ import scipy.sparse as sp
 
 from directrix.data.need import need_queries
 from directrix.data.queries import Queries
-from directrix.data.shards.opened import OpenShard, Question
 from directrix.data.shards.queries import ShardedQueries
+from directrix.data.shards.task import OpenShard, Question
 from directrix.data.weights import weights_of
 from directrix.errors import InputError
 from directrix.measures.gains import check_squared_gains, gains

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,8 +11,8 @@ import pytest
 
 import directrix as dx
 from directrix import InputError
-from directrix.data.shards import opened
-from directrix.data.shards.manifest import read_manifest
+from directrix.data.shards import task
+from directrix.data.shards.manifest import _digest_of, read_manifest
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +70,29 @@ def test_the_form_and_the_partitions_make_no_difference(q, tmp_path):
         partitioned = dask.from_pandas(frame, npartitions=n)
         folder = dx.write_shards(partitioned, tmp_path / f"dask{n}", 5)
         assert read_manifest(folder).digest == wanted
+
+
+def test_frames_that_are_refused(q, tmp_path):
+    dask = pytest.importorskip("dask.dataframe", reason="needs dask and pandas")
+    frame = frame_of(q).drop(columns="docno")
+    gap = frame.copy()
+    gap.loc[3, "qid"] = None
+    with pytest.raises(InputError, match=r"partition 0 has rows without a query in the column 'qid'"):
+        dx.write_shards(dask.from_pandas(gap, npartitions=3), tmp_path / "gap", 2)
+    kinds = frame.assign(kind=pd.Categorical(np.where(frame["a"] > 0, "x", "y")))
+    for data in (kinds, dask.from_pandas(kinds, npartitions=3)):
+        with pytest.raises(InputError, match="columns of categories"):
+            dx.write_shards(data, tmp_path / "kinds", 2)
+    assert not any(tmp_path.iterdir())
+
+
+def test_queries_that_are_categories(q, tmp_path):
+    dask = pytest.importorskip("dask.dataframe", reason="needs dask and pandas")
+    frame = frame_of(q)
+    wanted = read_manifest(dx.write_shards(frame, tmp_path / "text", 3)).digest
+    frame["qid"] = pd.Categorical(frame["qid"])
+    partitioned = dask.from_pandas(frame, npartitions=3)
+    assert read_manifest(dx.write_shards(partitioned, tmp_path / "categories", 3)).digest == wanted
 
 
 def test_files_of_text_and_tables(q, tmp_path):
@@ -152,14 +176,74 @@ def test_changed_files_are_noticed(q, tmp_path):
     path.write_bytes(content)
     with pytest.raises(InputError, match=r"shard 1: .* SHA-256"):
         shards.verify()
-    path.write_bytes(content[:-8])
-    opened._OPENED.clear()
     ranker = dx.LinearRanker("ListNet").fit_queries(q)
-    with pytest.raises(InputError, match="not the file that the manifest describes"):
-        shards.scores(ranker)
+    for changed in (content, content[:-8]):
+        path.write_bytes(changed)
+        task._OPEN_SHARDS.clear()
+        with pytest.raises(InputError, match="not the file that the manifest describes"):
+            shards.scores(ranker)
     path.unlink()
     with pytest.raises(InputError, match="cannot be opened on this machine"):
         shards.scores(ranker)
+
+
+def rewritten(folder, change):
+    """Change a manifest as its writer would have: its digest is right again."""
+    content = json.loads((folder / "shards.json").read_text())
+    change(content)
+    content["sha256"] = _digest_of(content)
+    (folder / "shards.json").write_text(json.dumps(content))
+
+
+def test_a_changed_manifest_is_noticed(q, tmp_path):
+    folder = dx.write_shards(q, tmp_path / "shards", 2)
+    text = (folder / "shards.json").read_text()
+    content = json.loads(text)
+    content["statistics"]["mean"][0] += 1e-9
+    (folder / "shards.json").write_text(json.dumps(content))
+    with pytest.raises(InputError, match=r"damaged: .*changed since it was written"):
+        dx.data.open_shards(folder)
+    (folder / "shards.json").write_text(json.dumps(json.loads(text)))  # the layout is free
+    dx.data.open_shards(folder)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda m: m["features"].update(dtype="float64"),
+        lambda m: m["features"].update(names=list("abcde")),
+        lambda m: (m["features"].update(count=4), [row.pop() for row in m["statistics"].values()]),
+    ],
+    ids=["type", "names", "number"],
+)
+def test_features_that_are_not_those_of_the_manifest(q, tmp_path, change):
+    folder = dx.write_shards(q, tmp_path / "shards", 2)
+    rewritten(folder, change)
+    with pytest.raises(InputError, match=r"shard 0: .* 5 features float32, and the manifest says otherwise"):
+        dx.LinearRanker("ListNet").fit_shards(folder)
+
+
+def test_shards_in_another_order_than_their_files(q, tmp_path):
+    folder = dx.write_shards(q, tmp_path / "shards", 3)
+    rewritten(folder, lambda m: m["shards"].reverse())
+    with pytest.raises(InputError, match="not in the order of their names"):
+        dx.data.open_shards(folder)
+
+
+def test_files_that_the_manifest_does_not_list(q, tmp_path):
+    shards = dx.data.open_shards(dx.write_shards(q, tmp_path / "shards", 2))
+    shutil.copy(tmp_path / "shards" / "shard-001.arrow", tmp_path / "shards" / "shard-002.arrow")
+    with pytest.raises(InputError, match=r"shard-002\.arrow, which its manifest does not list"):
+        shards.judged()
+
+
+def test_a_query_at_the_border_of_two_shards_is_noticed(q, tmp_path):
+    folder = dx.write_shards([q.take(range(10)), q.take(range(10, 20))], tmp_path / "shards")
+    first = q.take(range(10)).query_ids[-1]
+    other = dx.data.read_parquet(folder / "shard-001.arrow")
+    dx.data.write_parquet(replace(other, query_ids=(first, *other.query_ids[1:])), folder / "shard-001.arrow")
+    with pytest.raises(InputError, match="a query is in two shards"):
+        dx.data.open_shards(folder).judged()
 
 
 def places(value, at=()):
@@ -174,13 +258,14 @@ def test_a_damaged_manifest_is_one_error(q, tmp_path):
     good = json.loads((folder / "shards.json").read_text())
     wrong = [None, -1, 1e300, "x", [], {}, True, "../x", 2**70]
     accepted = []
-    for at in [place for place in places(good) if place]:
+    for at in [place for place in places(good) if place and place != ("sha256",)]:
         for value in wrong:
             changed = json.loads(json.dumps(good))
             entry = changed
             for key in at[:-1]:
                 entry = entry[key]
             entry[at[-1]] = value
+            changed["sha256"] = _digest_of(changed)
             (folder / "shards.json").write_text(json.dumps(changed))
             with contextlib.suppress(InputError):
                 dx.data.open_shards(folder)

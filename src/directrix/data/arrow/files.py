@@ -26,7 +26,7 @@ _BATCH_BYTES = 8 << 20  # of features that are decoded as one batch
 def is_arrow(path: Path) -> bool:
     """Return whether a path is a Parquet or Arrow file (by its first bytes), or a folder of them."""
     if path.is_dir():
-        return bool(_files_in(path))
+        return bool(table_files(path))
     try:
         return path.is_file() and _form(path) is not None
     except InputError:
@@ -231,7 +231,8 @@ def _sound(batch: Any) -> Any:
     return batch
 
 
-def _files_in(folder: Path) -> list[Path]:
+def table_files(folder: Path) -> list[Path]:
+    """Return the Parquet and Arrow files of a folder, in the order of their names."""
     with readable(folder):
         return [p for p in sorted(folder.iterdir()) if ARROW.is_named(p) and p.name[0] not in "._"]
 
@@ -251,7 +252,7 @@ def _paths(path: Path) -> list[Path]:
                 f"{remedy}"
             )
         return [path]
-    files = _files_in(path)
+    files = table_files(path)
     if not files:
         raise InputError(
             f"{path} is a folder without *.parquet, *.arrow or *.feather; give the folder of a data set, or "

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any
 
 from directrix.data.memory import available_memory
-from directrix.data.shards.chosen import CHOSEN
-from directrix.data.shards.opened import Task
+from directrix.data.shards.context import CURRENT_DRIVER
+from directrix.data.shards.task import Task
 from directrix.data.shards.tree import Span, merged, root_of
 
 ROOM = 0.25
@@ -21,7 +21,7 @@ class Driver(ABC):
 
     def ask(self, task: Task) -> Any:
         """Return the merged answer of all shards of a task; None if there are none."""
-        answers = self.answers(task) if task.own else {}
+        answers = self.answers(task) if task.numbers else {}
         return merged(answers, root_of(len(task.shards)), task.question.merge)
 
     @abstractmethod
@@ -55,5 +55,5 @@ _HERE = ThisProcess()
 
 def current_driver() -> Driver:
     """Return the driver of the innermost ``with directrix.cluster(...)``, else this process."""
-    driver: Driver = CHOSEN.get() or _HERE
+    driver: Driver = CURRENT_DRIVER.get() or _HERE
     return driver

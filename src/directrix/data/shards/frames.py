@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import Any
 
-import numpy as np
-
 from directrix.data.columns import ColumnNames, roles_of
+from directrix.errors import InputError
 
 
 def is_partitioned(data: Any) -> bool:
@@ -29,7 +28,13 @@ def sizes_of_queries(data: Any, names: ColumnNames) -> dict[Hashable, int]:
     qid = roles_of(known, names, "the frame", "directrix.write_shards(frame, folder").qid
     sizes: dict[Hashable, int] = {}
     for number in range(data.npartitions):
-        values, counts = np.unique(data[qid].get_partition(number).compute().to_numpy(), return_counts=True)
-        for value, count in zip(values.tolist(), counts.tolist(), strict=True):
-            sizes[value] = sizes.get(value, 0) + count
+        column = data[qid].get_partition(number).compute()
+        if column.isna().any():
+            raise InputError(
+                f"the frame: partition {number} has rows without a query in the column {qid!r}; every row "
+                f"needs one. Leave them out: frame.dropna(subset=[{qid!r}])."
+            )
+        for query, count in column.value_counts(sort=False).items():
+            if count:  # a category may have no rows
+                sizes[query] = sizes.get(query, 0) + int(count)
     return sizes

@@ -5,17 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from directrix.data.atomic import replacing
-from directrix.data.categories import Categories, categories_from
 from directrix.data.files import readable
-from directrix.data.shards.chosen import MANIFEST, is_sharded
+from directrix.data.shards.context import MANIFEST, is_sharded
 from directrix.data.statistics import Moments
 from directrix.errors import InputError, short_text
 from directrix.types import Float64Array
@@ -51,7 +52,6 @@ class Manifest:
     moments: Moments
     """Of every feature, over all documents."""
     feature_names: tuple[str, ...] | None = None
-    categories: Categories | None = None
 
     @property
     def n_queries(self) -> int:
@@ -74,6 +74,11 @@ class Manifest:
         return tuple(number for number, shard in enumerate(self.shards) if shard.documents)
 
     @cached_property
+    def form(self) -> str:
+        """Of the features, see `form_of`."""
+        return form_of(self.n_features, self.dtype, self.feature_names)
+
+    @cached_property
     def digest(self) -> str:
         """SHA-256 of the digests of the files: the same shards give the same text."""
         text = "\n".join(f"{shard.sha256} {shard.documents}" for shard in self.shards)
@@ -88,7 +93,6 @@ class Manifest:
                 "count": self.n_features,
                 "dtype": self.dtype,
                 "names": self.feature_names,
-                "categories": self.categories,
             },
             "labels": [[label, count] for label, count in sorted(self.labels.items())],
             "ordered": self.n_ordered,
@@ -97,8 +101,20 @@ class Manifest:
                 for name, row in zip(_ROWS, self.moments, strict=True)
             },
         }
+        data["sha256"] = _digest_of(data)
         with replacing(folder / MANIFEST) as file:
             file.write(json.dumps(data, indent=1, allow_nan=False).encode())
+
+
+def form_of(n_features: int, dtype: Any, names: Sequence[str] | None) -> str:
+    """Return a digest of what all shards of a folder share: the number, type and names of features."""
+    return hashlib.sha256(repr((int(n_features), str(dtype), names and tuple(names))).encode()).hexdigest()
+
+
+def _digest_of(data: dict[str, Any]) -> str:
+    """SHA-256 of a manifest's content without that entry, however it is laid out."""
+    content = {name: value for name, value in data.items() if name != "sha256"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -115,6 +131,8 @@ def read_manifest(folder: Path) -> Manifest:
             data = json.loads(path.read_bytes())
         if data["format"] != _FORMAT:
             raise ValueError(f"the format is {short_text(data['format'])}, not {_FORMAT!r}")
+        if data["sha256"] != _digest_of(data):
+            raise ValueError("it has changed since it was written, as its SHA-256 shows")
         return _checked(data)
     except InputError as error:
         raise error.at(str(path)) from error
@@ -130,11 +148,13 @@ def _checked(data: dict[str, Any]) -> Manifest:
     if not 1 <= len(shards) <= _MOST_SHARDS:
         raise ValueError(f"there are {len(shards):,} shards")
     files = [shard.file for shard in shards if shard.file]
-    if len(set(files)) < len(files):
-        raise ValueError("two shards have one file")
+    if any(first >= second for first, second in pairwise(files)):  # readers of the folder go by name
+        raise ValueError("the files of the shards are not in the order of their names")
     if features["dtype"] not in ("float32", "float64"):
         raise ValueError(f"features are {short_text(features['dtype'])}")
-    rows = [_numbers(data["statistics"][name], n_features) for name in _ROWS]
+    moments = Moments(*[_numbers(data["statistics"][name], n_features) for name in _ROWS])
+    is_known = moments.number > 0
+    low, high = np.where(is_known, moments.low, np.inf), np.where(is_known, moments.high, -np.inf)
     labels = {_number(label): _count(count, "documents") for label, count in data["labels"]}
     manifest = Manifest(
         shards,
@@ -142,13 +162,21 @@ def _checked(data: dict[str, Any]) -> Manifest:
         features["dtype"],
         labels,
         _count(data["ordered"], "ordered queries"),
-        Moments(*rows),
+        moments._replace(low=low, high=high),
         _names(features["names"], n_features),
-        None if features["categories"] is None else categories_from(features["categories"], n_features),
     )
-    if sum(labels.values()) != manifest.n_docs:
-        raise ValueError("the shards have another number of documents than the labels")
+    if sum(labels.values()) != manifest.n_docs or manifest.n_ordered > manifest.n_queries:
+        raise ValueError("the shards have another number of documents or queries than the labels")
+    _check_moments(moments, manifest.n_docs)
     return manifest
+
+
+def _check_moments(moments: Moments, n_docs: int) -> None:
+    number, mean, spread, low, high = (row[moments.number != 0] for row in moments)
+    rounding = 1e-6 * np.maximum(abs(low), abs(high))
+    is_sound = (number > 0) & (number <= n_docs) & (spread >= 0)
+    if not (is_sound & (mean >= low - rounding) & (mean <= high + rounding)).all():
+        raise ValueError("statistics are not those of features")
 
 
 def _shard(entry: Any) -> Shard:
@@ -158,6 +186,8 @@ def _shard(entry: Any) -> Shard:
         raise ValueError("a shard has no file and no SHA-256")
     if file != Path(file).name or file in (".", "..") or bool(file) != bool(counts[2]):
         raise ValueError(f"a shard has the file {short_text(file)} and {counts[2]:,} documents")
+    if bool(counts[0]) != bool(file) or bool(counts[1]) != bool(file) or counts[1] > counts[2]:
+        raise ValueError(f"a shard has {counts[0]:,} bytes, {counts[1]:,} queries, {counts[2]:,} documents")
     return Shard(file, sha256, *counts)
 
 

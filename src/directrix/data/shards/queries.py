@@ -9,13 +9,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from directrix.data.arrow.files import table_files
 from directrix.data.arrow.read import open_parquet
-from directrix.data.categories import Categories
 from directrix.data.files import path_of
 from directrix.data.queries import Queries
 from directrix.data.shards.driver import current_driver
 from directrix.data.shards.manifest import Manifest, read_manifest
-from directrix.data.shards.opened import OpenShard, Question, Task
+from directrix.data.shards.task import OpenShard, Question, Task
 from directrix.data.statistics import Moments, moments_of
 from directrix.data.stored import StoredFeatures
 from directrix.errors import InputError
@@ -67,7 +67,7 @@ class ShardedFeatures:
     def ask(self, question: Question) -> Any:
         """Return the merged answer of all shards."""
         manifest = self.manifest
-        task = Task(os.fspath(self.folder), manifest.shards, manifest.present, question)
+        task = Task(os.fspath(self.folder), manifest.shards, manifest.form, manifest.present, question)
         return current_driver().ask(task)
 
     def moments(self, kind: str) -> Moments:
@@ -97,7 +97,8 @@ class ShardedQueries:
 
     features: ShardedFeatures
     feature_names: tuple[str, ...] | None
-    categories: Categories | None = None
+
+    categories = None  # shards hold numbers
 
     def __repr__(self) -> str:
         manifest = self.manifest
@@ -150,8 +151,25 @@ class ShardedQueries:
         return scores
 
     def judged(self) -> Queries:
-        """Return labels and queries in memory; the features stay in the files."""
-        return open_parquet(self.features.folder)
+        """Return labels and queries in memory; the features stay in the files.
+
+        Raises `InputError` if the folder has other files than the manifest, or a query is in two shards.
+        """
+        folder = self.features.folder
+        files = {shard.file for shard in self.manifest.shards if shard.file}
+        if others := sorted(path.name for path in table_files(folder) if path.name not in files):
+            raise InputError(
+                f"{folder} has the file {others[0]}, which its manifest does not list; a folder of shards "
+                "holds nothing else. Move it, or write the shards again."
+            )
+        q = open_parquet(folder)
+        if (q.n_docs, q.n_queries) != (self.n_docs, self.n_queries):
+            raise InputError(
+                f"{folder} has {q.n_docs:,} documents in {q.n_queries:,} queries, and its manifest says "
+                f"{self.n_docs:,} in {self.n_queries:,}: files have changed, or a query is in two shards. "
+                "Write the shards again."
+            )
+        return q
 
     def verify(self) -> None:
         """Compare every file with its SHA-256 in the manifest; `InputError` for the first that differs."""
@@ -183,7 +201,7 @@ def open_shards(folder: str | os.PathLike[str] | ShardedQueries) -> ShardedQueri
         return folder
     path = path_of(folder).absolute()
     manifest = read_manifest(path)
-    return ShardedQueries(ShardedFeatures(path, manifest), manifest.feature_names, manifest.categories)
+    return ShardedQueries(ShardedFeatures(path, manifest), manifest.feature_names)
 
 
 @dataclass(frozen=True)

@@ -112,6 +112,12 @@ class Router:
                     self._form = block
 
     def _add(self, stack: contextlib.ExitStack, number: int, q: Queries) -> None:
+        if q.categories is not None and any(names is not None for names in q.categories):
+            raise InputError(
+                "the data have columns of categories, and shards hold numbers: trees, which split by "
+                "categories, are not trained on shards. Leave them out, or give each category a column of 0 "
+                "and 1, e.g. pandas.get_dummies(frame)."
+            )
         if self._form is None or not self._form.n_docs:
             self._form = q
         mine, theirs = _form_of(self._form), _form_of(q)
@@ -161,7 +167,6 @@ class Router:
             sum(ordered for _, _, _, ordered in known),
             moments,
             self._form.feature_names,
-            self._form.categories,
         )
 
 

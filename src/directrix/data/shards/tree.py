@@ -14,24 +14,24 @@ def root_of(n_shards: int) -> Span:
     return 0, 1 << max(n_shards - 1, 0).bit_length()
 
 
-def spans_of(own: Iterable[int], among: Iterable[int], n_shards: int) -> list[Span]:
-    """Return the largest nodes below which all shards of ``among`` are in ``own``, in order.
+def spans_of(held: Iterable[int], among: Iterable[int], n_shards: int) -> list[Span]:
+    """Return the largest nodes below which all shards of ``among`` are in ``held``, in order.
 
-    Whoever has the answers of ``own`` can merge those below each node without others.
+    Whoever has the answers of ``held`` can merge those below each node without others.
 
     Examples
     --------
     >>> spans_of([0, 1, 2, 5], [0, 1, 2, 3, 5], 8)
     [(0, 2), (2, 3), (4, 8)]
     """
-    mine, all_of_them = sorted(own), sorted(among)
+    ours, everyone = sorted(held), sorted(among)
 
     def below(span: Span) -> list[Span]:
-        wanted = [number for number in all_of_them if span[0] <= number < span[1]]
-        held = [number for number in mine if span[0] <= number < span[1]]
-        if not held:
+        wanted = [number for number in everyone if span[0] <= number < span[1]]
+        present = [number for number in ours if span[0] <= number < span[1]]
+        if not present:
             return []
-        if held == wanted:
+        if present == wanted:
             return [span]
         return below((span[0], sum(span) // 2)) + below((sum(span) // 2, span[1]))
 

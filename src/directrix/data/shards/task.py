@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import os
 import threading
 from collections import OrderedDict
@@ -12,15 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from directrix.data.arrow.read import open_parquet
+from directrix.data.files import readable
 from directrix.data.queries import Queries
-from directrix.data.shards.manifest import Shard
+from directrix.data.shards.manifest import Shard, form_of
 from directrix.data.shards.tree import Span, merged, spans_of
 from directrix.errors import InputError
 from directrix.threads import set_threads
 
 _KEPT = 2  # of what questions prepare for a shard: an objective and a measure, each with features if held
-_OPENED: OrderedDict[tuple[str, Shard], OpenShard] = OrderedDict()
-_MOST_OPENED = 4096
+_OPEN_SHARDS: OrderedDict[tuple[str, Shard, str], OpenShard] = OrderedDict()
+_MOST_OPEN = 4096
 _LOCK = threading.Lock()
 
 
@@ -43,8 +46,8 @@ class Question:
 class OpenShard:
     """One shard, opened: its queries, and what questions have prepared for it."""
 
-    def __init__(self, folder: Path, number: int, shard: Shard, *, is_held: bool) -> None:
-        self.folder, self.number, self.shard, self.is_held = folder, number, shard, is_held
+    def __init__(self, folder: Path, number: int, shard: Shard, form: str, *, is_held: bool = False) -> None:
+        self.folder, self.number, self.shard, self.form, self.is_held = folder, number, shard, form, is_held
         self._kept: OrderedDict[Any, Any] = OrderedDict()
         self._lock = threading.RLock()
 
@@ -55,7 +58,7 @@ class OpenShard:
 
     @cached_property
     def stored(self) -> Queries:
-        """Its queries, with features in the file; `InputError` if that is not the one of the manifest."""
+        """Its queries, with features in the file, all of which is compared with the manifest once."""
         try:
             size = self.path.stat().st_size
         except OSError as error:
@@ -63,14 +66,25 @@ class OpenShard:
                 f"shard {self.number}: {self.path} cannot be opened on this machine ({error.strerror}); all "
                 "workers need the folder of shards at the same path. Mount or copy it."
             ) from error
-        q = open_parquet(self.path) if size == self.shard.bytes else None
-        if q is None or (q.n_docs, q.n_queries) != (self.shard.documents, self.shard.queries):
+        if size != self.shard.bytes or self._digest() != self.shard.sha256:
             raise InputError(
                 f"shard {self.number}: {self.path} is not the file that the manifest describes "
-                f"({self.shard.bytes:,} bytes, {self.shard.queries:,} queries, {self.shard.documents:,} "
-                "documents). Write the shards again."
+                f"({self.shard.bytes:,} bytes, SHA-256 {self.shard.sha256[:12]}...): it has changed since it "
+                "was written. Write the shards again."
+            )
+        q = open_parquet(self.path)
+        form = form_of(q.n_features, q.features.dtype, q.feature_names)
+        if (form, q.n_docs, q.n_queries) != (self.form, self.shard.documents, self.shard.queries):
+            raise InputError(
+                f"shard {self.number}: {self.path} has {q.n_queries:,} queries, {q.n_docs:,} documents and "
+                f"{q.n_features:,} features {q.features.dtype}, and the manifest says otherwise. Write the "
+                "shards again."
             )
         return q
+
+    def _digest(self) -> str:
+        with readable(self.path), self.path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
 
     def queries(self, scale: Any = None, *, in_memory: bool = False) -> Queries:
         """Return its queries, scaled, with their features in memory if there is room, or they must be."""
@@ -99,8 +113,10 @@ class Task:
     folder: str
     shards: tuple[Shard, ...]
     """All of the folder."""
-    own: tuple[int, ...]
-    """Numbers of those that this process answers for."""
+    form: str
+    """Of the features, see `form_of`."""
+    numbers: tuple[int, ...]
+    """Of the shards for which this process answers."""
     question: Question
     room: int = 0
     """Bytes of files whose features the process may hold in memory: faster, and the same bits."""
@@ -109,28 +125,29 @@ class Task:
 
     def __call__(self) -> dict[Span, Any]:
         """Return the answers, merged as far as these shards allow."""
-        if self.threads is not None:
-            set_threads(self.threads)
         answers: dict[Span, Any] = {}
-        for number in self.own:
-            answers[number, number + 1] = self.question.answer(self._opened(number))
+        with contextlib.ExitStack() as stack:
+            if self.threads is not None:  # a worker may be a thread of the user's process
+                stack.callback(set_threads, set_threads(self.threads))
+            for number in self.numbers:
+                answers[number, number + 1] = self.question.answer(self._opened(number))
         present = [number for number, shard in enumerate(self.shards) if shard.documents]
-        spans = spans_of(self.own, present, len(self.shards))
+        spans = spans_of(self.numbers, present, len(self.shards))
         return {span: merged(answers, span, self.question.merge) for span in spans}
 
     def _opened(self, number: int) -> OpenShard:
         """Return a shard that this process keeps open from one question to the next."""
         shard = self.shards[number]
-        key = os.path.join(self.folder, shard.file), shard
+        key = os.path.join(self.folder, shard.file), shard, self.form
         with _LOCK:
-            if key not in _OPENED:
-                held = sum(one.shard.bytes for one in _OPENED.values() if one.is_held)
+            if key not in _OPEN_SHARDS:
+                held = sum(one.shard.bytes for one in _OPEN_SHARDS.values() if one.is_held)
                 is_held = held + shard.bytes <= self.room
-                _OPENED[key] = OpenShard(Path(self.folder), number, shard, is_held=is_held)
-                while len(_OPENED) > _MOST_OPENED:
-                    _OPENED.popitem(last=False)
-            _OPENED.move_to_end(key)
-            return _OPENED[key]
+                _OPEN_SHARDS[key] = OpenShard(Path(self.folder), number, shard, self.form, is_held=is_held)
+                while len(_OPEN_SHARDS) > _MOST_OPEN:
+                    _OPEN_SHARDS.popitem(last=False)
+            _OPEN_SHARDS.move_to_end(key)
+            return _OPEN_SHARDS[key]
 
 
 def contiguous(numbers: Iterable[int], weights: Iterable[int], n_parts: int) -> list[tuple[int, ...]]:

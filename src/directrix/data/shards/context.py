@@ -1,4 +1,4 @@
-"""What commands ask before they import anything heavy: is a cluster chosen, is a folder one of shards."""
+"""The driver in use, and whether a folder holds shards; imports nothing heavy, for commands."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ T = TypeVar("T")
 
 MANIFEST = "shards.json"
 
-CHOSEN: ContextVar[Any] = ContextVar("directrix driver", default=None)
+CURRENT_DRIVER: ContextVar[Any] = ContextVar("directrix driver", default=None)
 """The driver of the innermost ``with directrix.cluster(...)``; None = this process."""
 
 
 def is_on_cluster() -> bool:
     """Whether questions about shards leave this process."""
-    return CHOSEN.get() is not None
+    return CURRENT_DRIVER.get() is not None
 
 
 @contextlib.contextmanager
-def driven_by(driver: T) -> Iterator[T]:
+def using_driver(driver: T) -> Iterator[T]:
     """Give questions to this driver while the block runs."""
-    token = CHOSEN.set(driver)
+    token = CURRENT_DRIVER.set(driver)
     try:
         yield driver
     finally:
-        CHOSEN.reset(token)
+        CURRENT_DRIVER.reset(token)
 
 
 def is_sharded(path: Path) -> bool:

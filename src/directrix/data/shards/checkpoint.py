@@ -1,0 +1,154 @@
+"""A file of answers that shards gave, from which an interrupted training resumes."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import math
+import os
+import pickle
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+
+from directrix import __version__
+from directrix.data.files import path_of, readable
+from directrix.data.locks import lock
+from directrix.data.shards.context import using_driver
+from directrix.data.shards.driver import Driver, current_driver
+from directrix.data.shards.task import Task
+from directrix.data.shards.tree import Span
+from directrix.errors import InputError
+from directrix.types import Float64Array
+
+_MAGIC = b"directrix-answers/2\n"
+_HEAD = struct.Struct("<32sBQQ")  # digest of the question, dimensions, rows, columns
+_CHECKSUM = 32  # bytes: SHA-256 of head and numbers
+
+
+class _Entry(NamedTuple):
+    """Where the numbers of an answer are in the file."""
+
+    offset: int
+    shape: tuple[int, ...]
+
+
+@contextlib.contextmanager
+def keep_answers(path: str | os.PathLike[str] | None) -> Iterator[None]:
+    """Write the answers that drivers get while the block runs to a file, and reuse those it has.
+
+    The questions of a training depend on the answers before, so the same training asks the same ones again,
+    and gets the same bits. The file is removed if the block ends without error. None = no file.
+
+    Every answer has a checksum. The file is used up to the first answer that is incomplete or damaged; the
+    rest is removed, and asked again. Answers of another version of directrix are not reused.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written, is another kind of file, or is in use by another process.
+    """
+    if path is None:
+        yield
+        return
+    path = path_of(path)
+    with _opened(path) as file, using_driver(_KeepingDriver(current_driver(), path, file)):
+        yield
+    path.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file of answers that no other process uses, or make one."""
+    with _writable(path):
+        path.open("ab").close()  # makes the file if there is none
+        file = path.open("r+b")
+    with file:
+        lock(file, "name another file")
+        yield file
+
+
+@contextlib.contextmanager
+def _writable(path: Path) -> Iterator[None]:
+    """Turn errors of writing into one of input; errors of the training pass."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be written: {error.strerror}. Make room, or name another file."
+        ) from error
+
+
+class _KeepingDriver(Driver):
+    """Asks another driver, unless the file has the answer."""
+
+    def __init__(self, driver: Driver, path: Path, file: IO[bytes]) -> None:
+        self._driver, self._path, self._file = driver, path, file
+        with readable(path):
+            self._entries, self._end = _read(path, file)
+        with _writable(path):
+            if not self._end:
+                file.seek(0)
+                self._end = file.write(_MAGIC)
+            file.truncate(self._end)
+
+    def ask(self, task: Task) -> Any:
+        """Return the answer in the file, or ask and write it down."""
+        question = hashlib.sha256(__version__.encode() + pickle.dumps(task.question))
+        for shard in task.shards:
+            question.update(shard.sha256.encode())
+        key = question.digest()
+        if key in self._entries:
+            return self._answer(self._entries[key])
+        answer = self._driver.ask(task)
+        if isinstance(answer, np.ndarray) and answer.dtype == np.float64 and answer.ndim <= 2:
+            with _writable(self._path):
+                self._add(key, answer)
+        return answer
+
+    def answers(self, task: Task) -> dict[Span, Any]:
+        """Return the answers of the other driver."""
+        return self._driver.answers(task)
+
+    def _answer(self, entry: _Entry) -> Float64Array:
+        self._file.seek(entry.offset)
+        values = np.frombuffer(self._file.read(8 * math.prod(entry.shape)), np.float64)
+        return values.reshape(entry.shape).copy()  # may be written to
+
+    def _add(self, key: bytes, answer: Float64Array) -> None:
+        head = _HEAD.pack(key, answer.ndim, *(*answer.shape, 1, 1)[:2])
+        numbers = answer.tobytes()
+        self._file.seek(self._end)
+        self._file.write(head + numbers + hashlib.sha256(head + numbers).digest())
+        self._file.flush()
+        self._entries[key] = _Entry(self._end + len(head), answer.shape)
+        self._end = self._file.tell()
+
+
+def _read(path: Path, file: IO[bytes]) -> tuple[dict[bytes, _Entry], int]:
+    """Return where the answers of a file are, and where the last one that is whole ends; 0 in a new file."""
+    start = file.read(len(_MAGIC))
+    if len(start) < len(_MAGIC) and _MAGIC.startswith(start):
+        return {}, 0
+    if start != _MAGIC:
+        raise InputError(
+            f"{path} is not a file of answers of this version of directrix, and would be overwritten; name a "
+            "new file, or one that an interrupted training on shards left."
+        )
+    entries: dict[bytes, _Entry] = {}
+    size, end = os.fstat(file.fileno()).st_size, file.tell()
+    while len(head := file.read(_HEAD.size)) == _HEAD.size:
+        key, n_dimensions, rows, columns = _HEAD.unpack(head)
+        shape, offset = (rows, columns)[:n_dimensions], file.tell()
+        n_bytes = 8 * rows * columns
+        is_shape = n_dimensions <= 2 and (rows, columns)[n_dimensions:] == (1, 1)[n_dimensions:]
+        if not is_shape or max(rows, columns) > size or n_bytes + _CHECKSUM > size - offset:
+            break
+        checksum = hashlib.sha256(head + file.read(n_bytes)).digest()
+        if file.read(_CHECKSUM) != checksum:
+            break
+        entries[key], end = _Entry(offset, shape), file.tell()
+    return entries, end
