@@ -49,7 +49,6 @@ COMMANDS = {
     ),
     "crossval": ((*_CELLS, "--jobs", "1", "--report", "v.html"), ["v.html"]),
     "crossval --jobs 2": ((*_CELLS, "--jobs", "2"), []),
-    "shard": (("shard", "../train.txt", "shards", "--shards", "3"), []),
     "export": (("export", "../model.json", "m.sql", "--to", "sql"), ["m.sql"]),
     "explain": (("explain", "../model.json", "../train.txt", "--report", "e.html"), ["e.html"]),
     "describe": (("describe", "../model.json", "../train.txt", "--report", "d.html"), ["d.html"]),

@@ -23,7 +23,7 @@ from directrix.measures.line_search import LineSearch
 from directrix.parameters import seed_number
 from directrix.types import Float64Array
 
-STEPS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+STEPS: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 """The steps of the paper."""
 _FLOATS_AT_ONCE = 1 << 20
 """Floats of moved parameters."""
