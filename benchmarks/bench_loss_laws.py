@@ -65,10 +65,10 @@ class Peer:
         """Value and gradient of a loss."""
         self._process.stdin.write(f"{json.dumps(lists)}\n")
         self._process.stdin.flush()
-        found = self._line()
-        if "error" in found:
-            raise RuntimeError(found["error"])
-        return found
+        reply = self._line()
+        if "error" in reply:
+            raise RuntimeError(reply["error"])
+        return reply
 
     def close(self) -> None:
         """End the process."""
@@ -83,9 +83,9 @@ class Peer:
             @staticmethod
             def forward(ctx: Any, scores: Any, labels: Any, mask: Any) -> Any:
                 lists = {"scores": scores, "labels": labels, "mask": mask}
-                found = ask(loss=name, **{key: tensor.tolist() for key, tensor in lists.items()})
-                ctx.save_for_backward(scores.new_tensor(found["grad"]))
-                return scores.new_tensor(found["value"])
+                reply = ask(loss=name, **{key: tensor.tolist() for key, tensor in lists.items()})
+                ctx.save_for_backward(scores.new_tensor(reply["grad"]))
+                return scores.new_tensor(reply["value"])
 
             @staticmethod
             def backward(ctx: Any, slope: Any) -> Any:
@@ -104,9 +104,9 @@ def row(library: str, name: str, loss: Callable[..., Any], unasked: list[str]) -
         try:
             dx.torch.check_loss(loss, seed=seed, eps=1e-3, rtol=1e-2)
         except dx.laws.LawBroken as error:
-            for law, what in error.laws.items():
-                seen[law].append(what)
-    broken = {law: found[0] for law, found in seen.items() if len(found) > len(SEEDS) // 2}
+            for law, text in error.laws.items():
+                seen[law].append(text)
+    broken = {law: texts[0] for law, texts in seen.items() if len(texts) > len(SEEDS) // 2}
     kept = ("-" if law not in asked else "no" if law in broken else "yes" for law in LAWS)
     print(f"| {library} | {name} | {' | '.join(kept)} |", flush=True)
     return [f"- {library}, {name}, {law}: {broken[law]}" for law in asked if law in broken]
@@ -168,10 +168,10 @@ def main() -> None:
         return
     from directrix.torch.laws import LAWS
 
-    found, same, python = [], [], None
+    notes, same, python = [], [], None
     print(f"| library | loss | {' | '.join(LAWS)} |\n{'|---' * (len(LAWS) + 2)}|")
     for name in OURS:
-        found += row("directrix", name, dx.torch.loss(name), [])
+        notes += row("directrix", name, dx.torch.loss(name), [])
     for library in PEERS:
         python = python_of(NAMES.get(library, library), options.peers or sys.executable)
         if not python or not installed(python, library):
@@ -180,11 +180,11 @@ def main() -> None:
         peer = Peer(python, library)
         title = f"{NAMES.get(library, library)} {peer.version}"
         for name, unasked in peer.unasked.items():
-            found += row(title, name, peer.loss(name), unasked)
+            notes += row(title, name, peer.loss(name), unasked)
             if ours := SAME.get((library, name)):
                 same.append(f"- {title}, {name}, {ours}: {difference(peer.loss(name), ours):.0e}")
         peer.close()
-    print("\n" + "\n".join(found))
+    print("\n" + "\n".join(notes))
     print("\nThe same formula here and there, relative difference of the gradients:\n" + "\n".join(same))
     if python:  # of pytorch-metric-learning, which is last
         smooth_ap(python)

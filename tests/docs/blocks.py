@@ -7,7 +7,7 @@
              ``error:``, the exit status must be 1 or 2
 
 Blocks of other languages are not run. A python or console block that cannot run in a test has a
-comment before it that says why: ``<!-- not run: needs a browser -->``. A block that names a module of
+comment before it that says why: ``<!-- not run: needs a browser -->``. A block that names one of
 `WRITERS` is left out where it is not installed; the test of its page then runs the others and is skipped.
 """
 
@@ -30,8 +30,8 @@ _FIGURE = re.compile(r"((?<![\w.])[+-]?\d+\.\d+(?![\w.]))")
 _TOLERANCE = 0.02
 _FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
-WRITERS = {"torch.utils.tensorboard": "tensorboard", "mlflow": "mlflow"}
-"""Modules that write logs of trainings, and the packages that they need."""
+WRITERS = ["tensorboard", "mlflow"]
+"""Packages that write logs of trainings."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,8 @@ def blocks(page: str) -> list[Block]:
 
 def without_writers(chosen: list[Block]) -> tuple[list[Block], set[str]]:
     """Return the blocks that can run here, and the packages that the others need."""
-    absent = {module: package for module, package in WRITERS.items() if find_spec(package) is None}
-    needs = [{package for module, package in absent.items() if module in block.text} for block in chosen]
+    absent = [package for package in WRITERS if find_spec(package) is None]
+    needs = [{package for package in absent if package in block.text} for block in chosen]
     kept = [block for block, packages in zip(chosen, needs, strict=True) if not packages]
     return kept, set().union(*needs)
 
