@@ -23,7 +23,7 @@ def in_one_form(scores: Any, labels: Any, lengths: Any, mask: Any, qptr: Any) ->
     for documents. Contains nothing that `torch.compile` cannot trace for scores and labels that are tensors.
     """
     nested = isinstance(scores, torch.Tensor) and scores.is_nested
-    if isinstance(scores, list | tuple) or nested:
+    if isinstance(scores, (list, tuple)) or nested:  # PyTorch 2.4 compiles no `list | tuple`
         if lengths is not None or mask is not None or qptr is not None:
             what = "a nested tensor" if nested else "a list of tensors, one per query,"
             raise InputError(f"{what} takes neither lengths, mask nor qptr.")
@@ -100,7 +100,7 @@ def _of_nested(scores: Any, labels: Any) -> tuple[Any, Any, Any]:
 
 
 def _of_list(scores: Any, labels: Any) -> tuple[Any, Any, Any]:
-    if not isinstance(labels, list | tuple) or len(labels) != len(scores):
+    if not isinstance(labels, (list, tuple)) or len(labels) != len(scores):
         raise InputError(f"scores are a list of {len(scores)} tensors; give a list of as many labels.")
     if not scores:
         raise InputError("scores are an empty list; give the scores of at least one query.")
