@@ -146,8 +146,8 @@ class Fusion:
         heads = ("gain", "low", "high", "p")
         notes = [
             f"in sample: weights chosen on all queries; tested: in {self.n_folds} folds, each query with the "
-            "weights chosen on the other folds. low, high: 95 % interval; p: two-sided paired t-test, of each "
-            "pair alone.",
+            "weights chosen on the other folds. low, high: 95 % interval; p: two-sided paired t-test, of "
+            "each pair alone.",
             f"chosen: {self.method}; the highest of several tested values is slightly too high.",
         ]
         if self.interval is not None:
