@@ -91,7 +91,8 @@ def _classes(path: Path) -> dict[str, str]:
     from directrix.data.files import open_data, readable
     from directrix.data.problems import Problem, raise_problems
 
-    of_query, problems = {}, []
+    of_query: dict[str, str] = {}
+    problems = []
     with readable(path), open_data(path) as file:
         for number, line in enumerate(file, start=1):
             words = line.decode("utf-8", "replace").split()

@@ -49,8 +49,8 @@ def index(
 ) -> None:
     """Index documents: candidates, text-features and rerank read the file.
 
-    A word is a run of letters, digits and underscores, in lower case. Of documents with several fields, all
-    of them together are one more, called all.
+    A word is a run of letters, digits and underscores, in lower case. If documents have several fields, an
+    additional one, called all, joins them.
     """
     from directrix.data.files import open_data, readable
     from directrix.text.analysis import STOP_WORDS

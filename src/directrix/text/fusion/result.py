@@ -145,16 +145,17 @@ class Fusion:
         ]
         heads = ("gain", "low", "high", "p")
         notes = [
-            f"in sample: all queries choose; tested: {self.n_folds} folds, each query with what the others "
-            "chose. low, high: 95 % interval; p: two-sided paired t-test, of each pair alone.",
+            f"in sample: weights chosen on all queries; tested: in {self.n_folds} folds, each query with the "
+            "weights chosen on the other folds. low, high: 95 % interval; p: two-sided paired t-test, of "
+            "each pair alone.",
             f"chosen: {self.method}; the highest of several tested values is slightly too high.",
         ]
         if self.interval is not None:
             low, high = self.interval
             second = self.names[1]
             notes.append(
-                f"Every weight of {second} between {low:.4f} and {high:.4f} is equally good in sample, and "
-                "the line search has seen all others."
+                f"Every weight of {second} between {low:.4f} and {high:.4f} gives the same value in "
+                "sample; an exact search over all weights found no higher one."
             )
         methods = Table(
             f"{self.measure} of combinations",
