@@ -1,4 +1,4 @@
-"""Shards on the command line: write, train, evaluate, certify, go on."""
+"""Shards on the command line: write, train, evaluate, certify, resume."""
 
 import json
 
@@ -101,7 +101,7 @@ def test_resume_takes_the_answers_of_before(files, run, monkeypatch):
         ([*TRAIN, "--cluster", "here"], "local:N, for N processes"),
         (["train", "train.txt", "--resume"], "add --cluster"),
         (["shard", "train.txt", "shards"], "exists already"),
-        (["evaluate", "test.txt", "model.json", "--cluster", "local:1"], "no folder of shards"),
+        (["evaluate", "test.txt", "model.json", "--cluster", "local:1"], "not a folder of shards"),
         (
             ["train", "shards", "--valid", "valid.txt", "--method", "LambdaMART", "--cluster", "local:1"],
             "on shards",
