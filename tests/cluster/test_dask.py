@@ -134,6 +134,11 @@ def test_trees_of_lightgbm_on_shards_are_about_those_of_one_machine(client, tmp_
         dx.evaluate("nDCG@10", one.predict(test.features), test.labels, qptr=test.qptr)["nDCG@10"]
         for one in (there.to_local(), here)
     ]
+    by_tree = [
+        there.booster_.predict(test.features, start_iteration=n, num_iteration=1, raw_score=True)
+        for n in range(20)
+    ]
+    np.testing.assert_allclose(sum(by_tree), there.to_local().predict(test.features), rtol=1e-9, atol=1e-12)
     assert values[1] > 0.5
     assert abs(values[0] - values[1]) < 0.02
 
