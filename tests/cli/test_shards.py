@@ -15,6 +15,7 @@ def files(tmp_path_factory):
     q = dx.data.make_cubic(n_queries=80, docs_per_query=10, n_features=5, seed=0)
     for name, queries in {"train": range(50), "valid": range(50, 65), "test": range(65, 80)}.items():
         dx.write_letor(q.take(queries), folder / f"{name}.txt")
+    dx.LinearRanker("ListNet", max_iter=2).fit_queries(q).save(folder / "model.json")
     return folder
 
 
