@@ -15,6 +15,7 @@ def files(tmp_path_factory):
     q = dx.data.make_cubic(n_queries=80, docs_per_query=10, n_features=5, seed=0)
     for name, queries in {"train": range(50), "valid": range(50, 65), "test": range(65, 80)}.items():
         dx.write_letor(q.take(queries), folder / f"{name}.txt")
+    dx.write_shards(folder / "train.txt", folder / "shards", 3)
     dx.LinearRanker("ListNet", max_iter=2).fit_queries(q).save(folder / "model.json")
     return folder
 
@@ -35,12 +36,12 @@ TRAIN = [
 
 def test_shard_train_evaluate_certify(files, run, monkeypatch):
     monkeypatch.chdir(files)
-    done = run("shard", "train.txt", "shards", "--shards", "3")
+    done = run("shard", "train.txt", "written", "--shards", "3")
     assert "3 shards of 160 to 170 documents; 500 documents, 50 queries, 5 features" in done.stderr
     run("shard", "valid.txt", "valid", "--shards", "2")
     run("shard", "test.txt", "test", "--shards", "2")
     run(*TRAIN, "--cluster", "local:2", "-o", "model.json")
-    sharded = [*TRAIN[:3], "valid", *TRAIN[4:]]
+    sharded = ["train", "written", "--valid", "valid", *TRAIN[4:]]
     run(*sharded, "--cluster", "local:1", "-o", "other.json")
     models = [dx.load(name) for name in ("model.json", "other.json")]
     assert np.array_equal(models[0].coef_, models[1].coef_)
@@ -111,8 +112,6 @@ def test_resume_takes_the_answers_of_before(files, run, monkeypatch):
 )
 def test_refused(files, run, monkeypatch, arguments, said):
     monkeypatch.chdir(files)
-    if not (files / "shards").exists():
-        run("shard", "train.txt", "shards", "--shards", "3")
     done = run(*arguments)
     assert done.exit_code == 1
     assert said in done.stderr
