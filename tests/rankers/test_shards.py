@@ -167,6 +167,12 @@ def test_an_empty_checkpoint_is_a_new_one(folder, tmp_path):
         interrupted(folder, tmp_path / "answers")
 
 
+def test_a_training_without_answers_leaves_no_checkpoint(folder, tmp_path):
+    with using_driver(Failing(0)), pytest.raises(InputError, match="was lost"):
+        RANKERS["L-BFGS"]().fit_shards(folder, checkpoint=tmp_path / "answers")
+    assert not (tmp_path / "answers").exists()
+
+
 def test_two_trainings_with_one_checkpoint(folder, tmp_path):
     with (
         checkpoint.keep_answers(tmp_path / "answers"),
