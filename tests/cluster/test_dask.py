@@ -106,8 +106,8 @@ def test_the_same_bits_as_in_one_process(client, folder):
 def test_trainings_of_a_cross_validation_go_there(client):
     q = dx.data.make_cubic(n_queries=30, docs_per_query=10, n_features=5, seed=0)
     with dx.cluster("dask", client):
-        found = dx.search(q, method="RankNet", measure="AP", folds=3, n_jobs=2)
-    assert found.name == dx.search(q, method="RankNet", measure="AP", folds=3).name
+        search = dx.search(q, method="RankNet", measure="AP", folds=3, n_jobs=2)
+    assert search.name == dx.search(q, method="RankNet", measure="AP", folds=3).name
 
 
 @pytest.mark.filterwarnings("ignore")  # of lightgbm.dask, about ports and its own deprecated calls
@@ -134,6 +134,11 @@ def test_trees_of_lightgbm_on_shards_are_about_those_of_one_machine(client, tmp_
         dx.evaluate("nDCG@10", one.predict(test.features), test.labels, qptr=test.qptr)["nDCG@10"]
         for one in (there.to_local(), here)
     ]
+    by_tree = [
+        there.booster_.predict(test.features, start_iteration=n, num_iteration=1, raw_score=True)
+        for n in range(20)
+    ]
+    np.testing.assert_allclose(sum(by_tree), there.to_local().predict(test.features), rtol=1e-9, atol=1e-12)
     assert values[1] > 0.5
     assert abs(values[0] - values[1]) < 0.02
 
@@ -199,7 +204,7 @@ def test_workers_whose_memory_limit_is_hit(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(importlib.import_module("directrix.cluster.dask"), "_MOVES", 1)
     cluster = Cluster(tmp_path)
     try:
-        cluster.add("400MB", "--nanny")
+        cluster.add("800MB", "--nanny")
         shards = dx.data.open_shards(folder)
         with (
             distributed.Client(cluster.address, timeout=30) as client,
@@ -207,7 +212,7 @@ def test_workers_whose_memory_limit_is_hit(folder, tmp_path, monkeypatch):
         ):
             client.wait_for_workers(1, timeout=60)
             with pytest.raises(InputError, match=r"memory limit was hit.*memory-limit"):
-                shards.ask(Filling(800_000_000))
+                shards.ask(Filling(1_600_000_000))
             assert shards.scores(fitted(folder)).shape == (600,)  # the nanny started the worker again
     finally:
         cluster.close()

@@ -73,14 +73,14 @@ def test_several_vectors_by_one_question(shards):
 
 
 def test_streamed_and_held_shards_have_the_same_bits(shards):
-    params, found = np.random.default_rng(2).normal(size=6), []
+    params, results = np.random.default_rng(2).normal(size=6), []
     for room in (0, 1 << 40):
         task._OPEN_SHARDS.clear()
         with using_driver(ThisProcess(room)):
-            found.append(sharded_objective(shards, dx.ApproxNDCG(), LinearModel()).value_and_grad(params))
+            results.append(sharded_objective(shards, dx.ApproxNDCG(), LinearModel()).value_and_grad(params))
         assert all(shard.is_held == bool(room) for shard in task._OPEN_SHARDS.values())
-    assert found[0][0] == found[1][0]
-    assert np.array_equal(found[0][1], found[1][1])
+    assert results[0][0] == results[1][0]
+    assert np.array_equal(results[0][1], results[1][1])
 
 
 def test_smoothing_and_convexified_loss(q, shards):

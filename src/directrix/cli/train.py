@@ -69,7 +69,7 @@ _TimeBudget = Annotated[
         min=0.001, help="Seconds for all candidates; one that takes more than its share is stopped."
     ),
 ]
-_Resume = Annotated[bool, Option("--resume", help="With --cluster: go on with a training that ended early.")]
+_Resume = Annotated[bool, Option("--resume", help="With --cluster: continue a training that was interrupted.")]
 _Models = Annotated[
     list[str] | None,
     options.without_default(
@@ -133,7 +133,7 @@ def train(
         _save(result, output, form, start)
         return
     if resume:
-        raise InputError("--resume goes on with a training on shards; add --cluster, or leave it out.")
+        raise InputError("--resume continues a training on shards; add --cluster, or leave it out.")
     queries = read_or_open(train, missing, columns, stream=stream)
     plan = with_features(plan, nonnegative, monotone, queries)
     validation = None
@@ -171,7 +171,7 @@ def _check_shards(
     """Refuse what a training on shards does not have, before a cluster works."""
     if not is_sharded(train):
         raise InputError(
-            f"{train} is no folder of shards, which --cluster needs; type `directrix shard {train} "
+            f"{train} is not a folder of shards, which --cluster needs; type `directrix shard {train} "
             "SHARDS` first."
         )
     if valid is None:

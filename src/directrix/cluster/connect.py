@@ -25,7 +25,7 @@ def cluster(kind: str, target: Any) -> Iterator[Driver]:
     Parameters
     ----------
     kind : {"local", "dask"}
-        Processes of this machine, or a Dask cluster.
+        Processes on this machine, or a Dask cluster.
     target : int, or distributed.Client, or str
         For "local" the number of processes, for "dask" a client or the address of a scheduler. Under "dask"
         joblib's work goes there too: candidates of `directrix.crossval` and `directrix.AutoRanker`, with
@@ -78,8 +78,8 @@ def cluster_of(text: str) -> contextlib.AbstractContextManager[Driver]:
     InputError
         If the text is neither.
     """
-    if found := re.fullmatch(r"local:(\d{1,4})", text):
-        return cluster("local", int(found[1]))
+    if match := re.fullmatch(r"local:(\d{1,4})", text):
+        return cluster("local", int(match[1]))
     if text.startswith("dask://"):
         return cluster("dask", "tcp://" + text.removeprefix("dask://"))
     raise InputError(f"--cluster {text}: local:N, for N processes, or dask://HOST:PORT is needed.")

@@ -56,8 +56,8 @@ class SumsOfMeasure(Question):
         is_stored = isinstance(q.features, StoredFeatures)
         blocks = (rows for _, rows in q.features.blocks(q.qptr)) if is_stored else (q.features,)
         scores = [scores_of(self.model, self.params, rows) for rows in blocks]
-        found = np.array([values(of) for of in np.concatenate(scores, axis=1)])
-        return np.array([np.nansum(found, axis=1), np.isfinite(found).sum(axis=1)])
+        per_query = np.array([values(row) for row in np.concatenate(scores, axis=1)])
+        return np.array([np.nansum(per_query, axis=1), np.isfinite(per_query).sum(axis=1)])
 
     def _prepared(self, shard: OpenShard) -> tuple[Queries, Callable[[Float64Array], Float64Array]]:
         q = shard.queries(self.scale)

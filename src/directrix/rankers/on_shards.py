@@ -46,9 +46,9 @@ class OnShards:
         measure, callback, verbose, early_stopping_rounds : optional
             As in ``fit``.
         checkpoint : path, optional
-            A file that keeps every answer of the shards. A training that ended early, e.g. because the
-            cluster was lost, continues where it was if it is started again with the same file, to the
-            same bits. It is removed when the training is done.
+            A file that keeps every answer of the shards. If a training is interrupted, e.g. because the
+            cluster is lost, start it again with the same file: it continues where it was interrupted, and
+            the parameters have the same bits. The file is removed when the training is done.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Answers are merged in one order, whoever has them."""
+"""Answers are merged in one order, whichever process has them."""
 
 import numpy as np
 import pytest

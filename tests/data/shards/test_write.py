@@ -277,5 +277,5 @@ def test_a_damaged_manifest_is_one_error(q, tmp_path):
         with pytest.raises(InputError, match="damaged"):
             dx.data.open_shards(folder)
     shutil.rmtree(folder)
-    with pytest.raises(InputError, match="no folder of shards"):
+    with pytest.raises(InputError, match="not a folder of shards"):
         dx.data.open_shards(folder)

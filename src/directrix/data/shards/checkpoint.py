@@ -55,8 +55,16 @@ def keep_answers(path: str | os.PathLike[str] | None) -> Iterator[None]:
         yield
         return
     path = path_of(path)
-    with _opened(path) as file, using_driver(_KeepingDriver(current_driver(), path, file)):
-        yield
+    driver = None
+    try:
+        with _opened(path) as file:
+            driver = _KeepingDriver(current_driver(), path, file)
+            with using_driver(driver):
+                yield
+    except BaseException:
+        if driver is not None and not driver.has_answers:
+            path.unlink(missing_ok=True)
+        raise
     path.unlink(missing_ok=True)
 
 
@@ -94,6 +102,11 @@ class _KeepingDriver(Driver):
                 file.seek(0)
                 self._end = file.write(_MAGIC)
             file.truncate(self._end)
+
+    @property
+    def has_answers(self) -> bool:
+        """Whether there is anything to resume from."""
+        return bool(self._entries)
 
     def ask(self, task: Task) -> Any:
         """Return the answer in the file, or ask and write it down."""

@@ -122,7 +122,7 @@ def read_manifest(folder: Path) -> Manifest:
     path = folder / MANIFEST
     if not is_sharded(folder):
         raise InputError(
-            f"{folder} is no folder of shards: it has no {MANIFEST}.",
+            f"{folder} is not a folder of shards: it has no {MANIFEST}.",
             python="Write one: directrix.write_shards(data, folder).",
             shell=f"Write one: `directrix shard DATA {folder}`.",
         )
@@ -199,7 +199,7 @@ def _count(value: Any, what: str, most: int = 1 << 48) -> int:
 
 def _number(value: Any) -> float:
     if type(value) not in (int, float) or not math.isfinite(value):
-        raise ValueError(f"{short_text(value)} is no finite number")
+        raise ValueError(f"{short_text(value)} is not a finite number")
     return float(value)
 
 

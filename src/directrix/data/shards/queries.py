@@ -77,8 +77,8 @@ class ShardedFeatures:
 
     def rows(self, documents: Int64Array) -> Array:
         """Return the features of some documents, ascending numbers over all shards, in memory."""
-        found: list[Array] = self.ask(_RowsOf(documents, tuple(self.starts.tolist())))
-        return np.concatenate(found)
+        rows: list[Array] = self.ask(_RowsOf(documents, tuple(self.starts.tolist())))
+        return np.concatenate(rows)
 
     @property
     def starts(self) -> Int64Array:
@@ -230,11 +230,11 @@ class _RowsOf(Question):
         first, last = self.starts[shard.number : shard.number + 2]
         low, high = np.searchsorted(self.documents, [first, last])
         wanted, features = self.documents[low:high] - first, shard.stored.features
-        found = np.empty((len(wanted), features.shape[1]), features.dtype)
+        selected = np.empty((len(wanted), features.shape[1]), features.dtype)
         for begin, rows in _blocks(shard, features):
             a, b = np.searchsorted(wanted, [begin, begin + len(rows)])
-            found[a:b] = rows[wanted[a:b] - begin]
-        return [found]
+            selected[a:b] = rows[wanted[a:b] - begin]
+        return [selected]
 
 
 @dataclass(frozen=True, eq=False)

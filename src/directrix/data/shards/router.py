@@ -66,7 +66,7 @@ class Router:
     def route(
         self, stack: contextlib.ExitStack, parts: Iterable[Queries], sizes: dict[Hashable, int] | None
     ) -> None:
-        """Send parts to shards; ``sizes`` are those of all queries, if parts cut them anyhow."""
+        """Send parts to shards; ``sizes`` are those of all queries, if a query may be in any of the parts."""
         for part in parts:
             if not part.n_docs:
                 continue

@@ -1,4 +1,4 @@
-"""A fixed binary tree over the numbers of shards: answers are merged along it, by whomever has them."""
+"""A fixed binary tree over the numbers of shards: each process merges the answers it has along it."""
 
 from __future__ import annotations
 
