@@ -121,7 +121,8 @@ def _weigher(pool: Pool, measure: Any, seed: int) -> Weigher:
     if weigher.is_flat:
         raise InputError(
             f"no run has a relevant document of the {len(pool.query_ids)} judged queries, so all "
-            f"combinations have the same {weigher.measure.name}. Check that runs and judgements belong together."
+            f"combinations have the same {weigher.measure.name}. Check that runs and judgements belong "
+            "together."
         )
     return weigher
 
