@@ -16,7 +16,7 @@ from directrix.measures.names import measure as parse_measure
 from directrix.parameters import whole
 from directrix.text.build import Progress
 from directrix.text.fusion.methods import Choose, fusion_methods
-from directrix.text.fusion.pool import pool_of, runs_of
+from directrix.text.fusion.pool import Pool, pool_of, runs_of
 from directrix.text.fusion.result import BEST_RUN, RRF_60, Chosen, Fusion, Row, classes_of
 from directrix.text.fusion.search import Weigher
 from directrix.types import Float64Array
@@ -94,24 +94,37 @@ def fuse(  # noqa: PLR0913 - all but the first three are optional and by name
     known = fusion_methods(has_classes=classes is not None)
     if method not in ("auto", *known):
         raise InputError(f"method={method!r}; choose auto or one of {', '.join(known)}.")
-    of_query, report = classes_of(pool, classes), _Steps(progress, (n_folds + 1) * len(known))
-    if classes and not any(of_query):
-        raise InputError(
-            f"no query that has a class ({some_of(tuple(map(str, classes)))}) is judged and in the runs "
-            f"({some_of(pool.query_ids)}); at least one is needed. Give the classes of these queries."
-        )
-    weigher = Weigher(pool, parse_measure(measure), seed)
-    if weigher.is_flat:
-        raise InputError(
-            f"no run has a relevant document of the {n} judged queries, so all combinations have the same "
-            f"{weigher.measure.name}. Check that runs and judgements belong together."
-        )
+    of_query, report = _classes(pool, classes), _Steps(progress, (n_folds + 1) * len(known))
+    weigher = _weigher(pool, measure, seed)
     tested = _tested(weigher, known, of_query, n_folds, report)
     chosen = {}
     for name, choose in known.items():
         report(name)
         chosen[name] = choose(weigher, of_query)
     return _fusion(weigher, chosen, tested, of_query, method, n_folds)
+
+
+def _classes(pool: Pool, classes: Mapping[Any, Any] | None) -> list[str]:
+    """Return the class of every query; raise `InputError` if there are classes and no query has one."""
+    of_query = classes_of(pool, classes)
+    if classes and not any(of_query):
+        raise InputError(
+            f"no query that has a class ({some_of(tuple(map(str, classes)))}) is judged and in the runs "
+            f"({some_of(pool.query_ids)}); at least one is needed. Give the classes of these queries."
+        )
+    return of_query
+
+
+def _weigher(pool: Pool, measure: Any, seed: int) -> Weigher:
+    """Return the search; raise `InputError` if no weights matter."""
+    weigher = Weigher(pool, parse_measure(measure), seed)
+    if weigher.is_flat:
+        raise InputError(
+            f"no run has a relevant document of the {len(pool.query_ids)} judged queries, so all "
+            f"combinations have the same {weigher.measure.name}. Check that runs and judgements belong "
+            "together."
+        )
+    return weigher
 
 
 def _tested(
