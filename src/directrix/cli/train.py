@@ -69,7 +69,9 @@ _TimeBudget = Annotated[
         min=0.001, help="Seconds for all candidates; one that takes more than its share is stopped."
     ),
 ]
-_Resume = Annotated[bool, Option("--resume", help="With --cluster: continue a training that was interrupted.")]
+_Resume = Annotated[
+    bool, Option("--resume", help="With --cluster: continue a training that was interrupted.")
+]
 _Models = Annotated[
     list[str] | None,
     options.without_default(
