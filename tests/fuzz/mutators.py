@@ -14,6 +14,7 @@ import re
 import struct
 import zipfile
 from collections.abc import Callable, Sequence
+from itertools import islice
 from random import Random
 from typing import Any
 
@@ -129,8 +130,9 @@ def of_json(random: Random, seeds: Sequence[bytes]) -> bytes:
         return of_lines(random, seeds)
     for _ in range(few(random)):
         value = _changed(random, value)
-    text = json.dumps(value, indent=random.choice((None, 1)), ensure_ascii=random.random() < 0.5)
-    data = text.encode("utf-8", "surrogatepass")
+    encoder = json.JSONEncoder(indent=random.choice((None, 1)), ensure_ascii=random.random() < 0.5)
+    # copies of copies are small in memory, and endless as text
+    data = "".join(islice(encoder.iterencode(value), _MOST)).encode("utf-8", "surrogatepass")
     return (of_bytes(random, [data]) if kind > 0.97 else data)[:_MOST]
 
 

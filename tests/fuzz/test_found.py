@@ -1,6 +1,7 @@
 """Arguments that fuzzing found: each is refused in one sentence."""
 
 from dataclasses import replace
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -79,6 +80,14 @@ def test_weights_of_a_line_search_stay_as_they_are():
     labels, scores = [1.0, 0.0, 0.0, 0.0], np.arange(4.0)
     measure = dx.NDCG(empty="skip")  # which the second query lacks
     assert line_search(measure, scores, -scores, labels, [0, 2, 4], query_weight=weight).value == 1.0
+
+
+@pytest.mark.parametrize("params", [range(2), [Decimal(0), Decimal(1)]])
+def test_parameters_of_a_loss_with_a_penalty_may_be_any_numbers(params):
+    objective = dx.linear_objective(Q, dx.ListNet(), l2=0.5)
+    value, grad = objective.value_and_grad(params)
+    expected = objective.value_and_grad(np.array([0.0, 1.0]))
+    assert (value, grad.tolist()) == (expected[0], expected[1].tolist())
 
 
 def test_documents_may_be_records():

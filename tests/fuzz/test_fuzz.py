@@ -1,7 +1,10 @@
 """The short run of CI: the same inputs for every target each time; `make fuzz` tries others for an hour."""
 
+from random import Random
+
 import pytest
 
+from tests.fuzz import mutators
 from tests.fuzz.__main__ import table
 from tests.fuzz.campaign import Campaign, input_of, repeated
 from tests.fuzz.outcomes import BAD
@@ -23,6 +26,14 @@ def test_nothing_crashes_hangs_or_is_accepted_without_a_reason(part, tmp_path):
 
 def test_every_input_can_be_made_again():
     assert input_of("run", 0, 7) == input_of("run", 0, 7) != input_of("run", 1, 7)
+
+
+def test_json_of_copies_of_copies_is_cut_off(monkeypatch):
+    value = 0
+    for _ in range(9):
+        value = [value] * 300  # 300^9 numbers, in nine lists
+    monkeypatch.setattr(mutators, "_changed", lambda *_: value)
+    assert max(len(mutators.of_json(Random(i), [b"{}"])) for i in range(20)) == mutators._MOST
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,7 @@ class Objective:
         One read of the features. Sums run in the order of the parts: the same bits for any
         number of threads. Gradients of at most 128 MiB of parts (or four parts per thread) are kept at once.
         """
+        params = self._checked(params)
         value, grad = self.sums(params, queries)
         n_queries = self.n_queries if queries is None else len(queries)
         return self._with_penalty(value, grad, params, n_queries)
