@@ -1,4 +1,4 @@
-"""Shards on Dask: gradients against the disk, the overhead of a step, 2 workers against 1, a model of time.
+"""Shards on Dask: the same bits, overhead of a step, a model of time, 2 workers against 1, against the disk.
 
 Type ``python benchmarks/bench_cluster.py`` (20 GB in ``--folder``, which are deleted), or ``--gigabytes 1``
 for a small run. Scheduler and workers are separate processes on the loopback interface, with one thread and
@@ -219,6 +219,19 @@ def overhead(folder: Path) -> None:
     )
 
 
+def same_bits(folder: Path) -> None:
+    """Print whether 1, 2, 3 and 5 workers train the weights of one process, bit for bit."""
+    here = dx.LinearRanker("ApproxNDCG", max_iter=20).fit_shards(folder).coef_
+    for n in (1, 2, 3, 5):
+        with dask(n) as client, dx.cluster("dask", client):
+            there = dx.LinearRanker("ApproxNDCG", max_iter=20).fit_shards(folder).coef_
+        are_equal = here.tobytes() == there.tobytes()
+        print(
+            f"weights from {n} workers: {'the bits of one process' if are_equal else 'OTHER BITS'}",
+            flush=True,
+        )
+
+
 def efficiency(folder: Path, gigabytes: float, repeats: int) -> None:
     """Print the speed of two workers over twice that of one, on files in the caches of the system.
 
@@ -265,7 +278,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         for name in PARTS if options.only is None else [options.only]:
-            if name in ("overhead", "model"):
+            if name in ("bits", "overhead", "model"):
                 small = Path(folder, "small")
                 PARTS[name](small if small.exists() else generate(small, 0.02, N_SHARDS))
                 continue
@@ -279,6 +292,7 @@ def main() -> None:
 
 
 PARTS: dict[str, Any] = {
+    "bits": same_bits,
     "overhead": overhead,
     "model": model_of_time,
     "efficiency": efficiency,
