@@ -79,7 +79,7 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
         lock(file, "name another file")
         yield file
     finally:
-        with contextlib.suppress(OSError):  # writes again what found no room, which an error has said
+        with contextlib.suppress(OSError):  # it writes again what found no room, an error already
             file.close()
 
 

@@ -55,8 +55,8 @@ def _open_search(names: tuple[str, ...], c: Combination) -> tuple[str, list[str]
         technique, notes = _nearest(c, {"min-max": "min_max", "z-score": "z_score"})
         if technique == "z_score":
             notes.append(
-                "OpenSearch sets z-scores below 0, and those of documents that a query does not find, to about "
-                "0"
+                "OpenSearch sets z-scores below 0, and those of documents that a query does not find, to "
+                "about 0"
             )
         processor = {
             "normalization-processor": {
