@@ -241,10 +241,10 @@ def efficiency(folder: Path, gigabytes: float, repeats: int) -> None:
     for n in (1, 2):
         with dask(n, own_cores=True) as client, dx.cluster("dask", client):
             seconds[n] = gradient(folder, repeats)
-    speedup = seconds[1] / (2 * seconds[2])
+    share = seconds[1] / (2 * seconds[2])
     print(
         f"full gradient of {gigabytes:g} GB, in the caches: 1 worker {seconds[1]:.2f} s, 2 workers "
-        f"{seconds[2]:.2f} s: efficiency {speedup:.0%}, goal 85 % {goal(is_met=speedup >= GOAL_EFFICIENCY)}",
+        f"{seconds[2]:.2f} s: efficiency {share:.0%}, goal 85 % {goal(is_met=share >= GOAL_EFFICIENCY)}",
         flush=True,
     )
 

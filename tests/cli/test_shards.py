@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import directrix as dx
-from directrix.data.shards.checkpoint import keep_answers
+from directrix.data.shards import checkpoint
 
 
 @pytest.fixture(scope="module")
@@ -82,11 +82,21 @@ def test_resume_takes_the_answers_of_before(files, run, monkeypatch):
             raise Stopped
 
     ranker, valid = dx.LinearRanker("ApproxNDCG(alpha=10)", l2=1e-3), dx.read_letor("valid.txt")
-    with pytest.raises(Stopped), keep_answers("half.json.answers"):
+    with pytest.raises(Stopped), checkpoint.keep_answers("half.json.answers"):
         ranker.fit_shards("again", valid, measure="nDCG@10", callback=stop)
-    kept = (files / "half.json.answers").stat().st_size
-    assert kept > 100
-    run(*command, "--resume", "-o", "half.json")
+    content = (files / "half.json.answers").read_bytes()
+    (files / "fresh.json.answers").write_bytes(content)
+    added, add = [], checkpoint._KeepingDriver._add
+
+    def counted(driver, key, answer):
+        added[-1] += 1
+        add(driver, key, answer)
+
+    monkeypatch.setattr(checkpoint._KeepingDriver, "_add", counted)
+    for options in (("-o", "fresh.json"), ("--resume", "-o", "half.json")):
+        added.append(0)
+        run(*command, *options)
+    assert 0 < added[1] <= added[0] - 2  # without --resume the answers of before are not used
     assert np.array_equal(dx.load("half.json").coef_, dx.load("whole.json").coef_)
     assert not (files / "half.json.answers").exists()
 

@@ -219,7 +219,11 @@ def test_workers_whose_memory_limit_is_hit(folder, tmp_path, monkeypatch):
 
 
 def test_a_worker_whose_memory_is_used_up_gets_no_further_tasks(folder, tmp_path):
-    cluster = Cluster(tmp_path, WORKER__MEMORY__PAUSE="0.5", WORKER__MEMORY__SPILL="false")
+    cluster = Cluster(
+        tmp_path,
+        **dict.fromkeys(("WORKER__MEMORY__TARGET", "WORKER__MEMORY__SPILL"), "false"),
+        WORKER__MEMORY__PAUSE="0.5",
+    )
     try:
         cluster.add("1GB")
         cluster.add("1GB")
@@ -231,6 +235,7 @@ def test_a_worker_whose_memory_is_used_up_gets_no_further_tasks(folder, tmp_path
             first = min(driver._running())
             filled = client.submit(fill, 600_000_000, workers=[first])
             wait_until(lambda: client.scheduler_info()["workers"][first]["status"] == "paused")
+            wait_until(lambda: first not in driver._running())
             assert np.array_equal(fitted(folder).coef_, here(folder))
             assert filled.done()
     finally:

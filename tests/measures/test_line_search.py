@@ -210,6 +210,19 @@ def test_the_highest_pieces_of_many_are_those_of_all(levels, narrow):
     assert line_points.widest_of_the_best(ends[:-1], ends[1:], value) == wanted
 
 
+def test_a_wide_piece_outside_the_highest_of_many_is_not_missed():
+    """Of the 1024 highest, eight are wide: the first one, and seven of a level that others have too."""
+    value = np.full(3000, 0.5)
+    value[:1017] = 0.6
+    value[0] = 0.9
+    ends = np.arange(3000.0)
+    widths = np.where(value == 0.5, 1.0 + ends, 0.0)
+    widths[0] = 1.0
+    wanted = line_points._widest(ends, ends + widths, value)
+    assert [piece[1] for piece in wanted] == [*range(2993, 3000), 0]
+    assert line_points.widest_of_the_best(ends, ends + widths, value) == wanted
+
+
 def test_the_same_bits_on_any_number_of_threads():
     s, u, labels, qptr = real_problem(200)
     search = LineSearch("AP", labels, qptr)

@@ -1,6 +1,7 @@
 """Rankers that are trained on shards: in this process, with a checkpoint, and refused."""
 
 import hashlib
+import resource
 
 import numpy as np
 import pytest
@@ -179,6 +180,31 @@ def test_two_trainings_with_one_checkpoint(folder, tmp_path):
         pytest.raises(InputError, match="another process is writing to it"),
     ):
         dx.LinearRanker("ListNet").fit_shards(folder, checkpoint=tmp_path / "answers")
+
+
+def test_a_checkpoint_that_finds_no_room_is_one_error(folder, tmp_path):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (300, limits[1]))
+    try:
+        with pytest.raises(InputError, match=r"answers cannot be written: .* Make room"):
+            RANKERS["L-BFGS"]().fit_shards(folder, checkpoint=tmp_path / "answers")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+def test_a_checkpoint_is_emptied_where_training_does_not_resume(folder, tmp_path):
+    path = tmp_path / "answers"
+    content = interrupted(folder, path)
+    with checkpoint.keep_answers(path, resume=False):
+        assert path.read_bytes() == checkpoint._MAGIC
+        RANKERS["L-BFGS"]().fit_shards(folder)
+        assert path.read_bytes().startswith(content)  # which was asked for again
+    with (
+        checkpoint.keep_answers(path),
+        pytest.raises(InputError, match="another process"),
+        checkpoint.keep_answers(path, resume=False),
+    ):
+        pass
 
 
 def test_errors_of_a_callback_are_not_those_of_the_checkpoint(folder, tmp_path):

@@ -193,10 +193,11 @@ def _train_shards(
     from directrix.rankers.selection.sharded import search_shards
 
     answers = output.with_name(f"{output.name}.answers")
-    if not resume:
-        answers.unlink(missing_ok=True)
     judged = open_shards(valid) if is_sharded(valid) else read_file(valid)
-    with progress_bar(f"training for {plan.measure.name}") as progress, keep_answers(answers):
+    with (
+        progress_bar(f"training for {plan.measure.name}") as progress,
+        keep_answers(answers, resume=resume),
+    ):
         return search_shards(plan, open_shards(train), judged, seed=seed, progress=progress)
 
 

@@ -19,7 +19,7 @@ from directrix.errors import InputError, MissingExtra, short_text
 _REFRESH = 1.0  # seconds after which the workers are listed again
 _PATIENCE = 60.0  # seconds without any worker
 _ASK = 2.0  # seconds after which a worker that has not answered is looked at
-_SILENCE = 120.0  # seconds in which a scheduler that runs answers
+_SILENCE = 120.0  # seconds after which a scheduler that has not answered is lost
 _MOVES = 3  # of a task to another worker, because its own was lost or has no memory left
 
 
@@ -38,7 +38,7 @@ class Dask(Driver):
         except ImportError as error:
             raise MissingExtra("dask", 'cluster("dask", ...)') from error
         if isinstance(self._target, str):
-            logger = logging.getLogger("distributed.client")  # what it says of a lost scheduler we say
+            logger = logging.getLogger("distributed.client")  # we report a lost scheduler ourselves
             self._stack.callback(logger.setLevel, logger.level)
             logger.setLevel(logging.CRITICAL)
             try:
@@ -98,7 +98,7 @@ class Dask(Driver):
         return answers
 
     def _gathered(self, futures: list[Any]) -> list[dict[Span, Any]]:
-        """Return results of futures that are done; no longer wait for a scheduler that does not answer."""
+        """Return results of futures that are done; give up on a scheduler that does not answer."""
 
         async def results() -> Any:
             return await self._client.gather(futures, asynchronous=True)
@@ -139,7 +139,7 @@ class Dask(Driver):
         return not future.done() and future.address not in self._running()
 
     def _running(self) -> list[str]:
-        """Addresses of the workers that take tasks, in an order that stays."""
+        """Addresses of the workers that take tasks, sorted."""
         end = time.monotonic() + _PATIENCE
         while time.monotonic() > self._listed + _REFRESH or not self._workers:
             known = self._listed_workers()

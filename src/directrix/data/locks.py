@@ -1,4 +1,4 @@
-"""Keep other processes out of a file that is written bit by bit."""
+"""Keep other processes out of a file that is written piece by piece."""
 
 from __future__ import annotations
 

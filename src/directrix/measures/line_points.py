@@ -18,7 +18,7 @@ _NARROW = 1e-12  # relative width below which an interval may be nothing but rou
 
 
 def widest_of_the_best(lo: Float64Array, hi: Float64Array, value: Float64Array) -> list[Piece]:
-    """Pieces that may hold the best point: the highest, of equal ones the widest."""
+    """Pieces that may hold the best point, ascending: the highest, of equal ones the widest."""
     if len(value) > _MANY:
         # rounding and widths are slow on millions of pieces, and only the highest matter
         high = np.sort(np.argpartition(value, -_MANY)[-_MANY:])
@@ -36,7 +36,7 @@ def _widest(lo: Float64Array, hi: Float64Array, value: Float64Array) -> list[Pie
     if len(wide) > _CANDIDATES:
         least = np.partition(value[wide], -_CANDIDATES)[-_CANDIDATES]
         wide = wide[value[wide] >= least]
-        wide = wide[np.lexsort((width[wide], value[wide]))[-_CANDIDATES:]]
+    wide = wide[np.lexsort((width[wide], value[wide]))[-_CANDIDATES:]]
     return [(float(value[i]), float(lo[i]), float(hi[i])) for i in wide]
 
 

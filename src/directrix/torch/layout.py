@@ -23,7 +23,7 @@ def in_one_form(scores: Any, labels: Any, lengths: Any, mask: Any, qptr: Any) ->
     for documents. Contains nothing that `torch.compile` cannot trace for scores and labels that are tensors.
     """
     nested = isinstance(scores, torch.Tensor) and scores.is_nested
-    if isinstance(scores, (list, tuple)) or nested:  # PyTorch 2.4 compiles no `list | tuple`
+    if isinstance(scores, (list, tuple)) or nested:  # PyTorch 2.4 cannot compile `list | tuple`
         if lengths is not None or mask is not None or qptr is not None:
             what = "a nested tensor" if nested else "a list of tensors, one per query,"
             raise InputError(f"{what} takes neither lengths, mask nor qptr.")

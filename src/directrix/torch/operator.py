@@ -4,7 +4,7 @@ Value and slope are computed in one call, by the compiled kernels or by `formula
 multiplies. What depends on labels alone is always computed on the CPU, by the surrogate itself.
 """
 
-# annotations are not postponed here: PyTorch 2.4 makes the schemas of operators from them, and reads no text
+# annotations are not postponed here: PyTorch 2.4 makes the schemas of operators from them, not from strings
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from itertools import count

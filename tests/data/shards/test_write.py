@@ -185,6 +185,8 @@ def test_changed_files_are_noticed(q, tmp_path):
     path.unlink()
     with pytest.raises(InputError, match="cannot be opened on this machine"):
         shards.scores(ranker)
+    with pytest.raises(InputError, match="cannot be opened on this machine"):
+        shards.verify()
 
 
 def rewritten(folder, change):

@@ -215,7 +215,7 @@ def test_weights_by_class_help_where_the_good_run_depends_on_the_class():
         ({"n_folds": 1}, "n_folds"),
         (
             {"qrels": {f"q{q}": {"d0": 0, "x": 1} for q in range(12)}},
-            "no run has a relevant document of the 12",
+            "no weights bring a relevant document of the 12",
         ),
     ],
 )
@@ -224,6 +224,12 @@ def test_what_cannot_be_fused_is_refused(change, message):
     given = {"runs": runs, "qrels": qrels} | change
     with pytest.raises((dx.InputError, ValueError, TypeError), match=message):
         dx.fuse(given.pop("runs"), given.pop("qrels"), **given)
+
+
+def test_relevant_documents_far_below_the_cut_off_are_not_said_to_be_absent():
+    run = {f"q{q}": {f"d{place}": -float(place) for place in range(99)} for q in range(5)}
+    with pytest.raises(dx.InputError, match=r"among those that P@1 counts.* without a cut-off"):
+        dx.fuse({"a": run, "b": run}, {query: {"d90": 1} for query in run}, "P@1")
 
 
 def test_folds_without_a_relevant_document_choose_equal_weights():

@@ -37,11 +37,12 @@ class _Entry(NamedTuple):
 
 
 @contextlib.contextmanager
-def keep_answers(path: str | os.PathLike[str] | None) -> Iterator[None]:
+def keep_answers(path: str | os.PathLike[str] | None, *, resume: bool = True) -> Iterator[None]:
     """Write the answers that drivers get while the block runs to a file, and reuse those it has.
 
     The questions of a training depend on the answers before, so the same training asks the same ones again,
-    and gets the same bits. The file is removed if the block ends without error. None = no file.
+    and gets the same bits. The file is removed if the block ends without error. None = no file. Without
+    ``resume`` it is emptied first.
 
     Every answer has a checksum. The file is used up to the first answer that is incomplete or damaged; the
     rest is removed, and asked again. Answers of another version of directrix are not reused.
@@ -58,7 +59,7 @@ def keep_answers(path: str | os.PathLike[str] | None) -> Iterator[None]:
     driver = None
     try:
         with _opened(path) as file:
-            driver = _KeepingDriver(current_driver(), path, file)
+            driver = _KeepingDriver(current_driver(), path, file, resume=resume)
             with using_driver(driver):
                 yield
     except BaseException:
@@ -74,9 +75,12 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
     with _writable(path):
         path.open("ab").close()  # makes the file if there is none
         file = path.open("r+b")
-    with file:
+    try:
         lock(file, "name another file")
         yield file
+    finally:
+        with contextlib.suppress(OSError):  # it writes again what found no room, an error already
+            file.close()
 
 
 @contextlib.contextmanager
@@ -93,10 +97,10 @@ def _writable(path: Path) -> Iterator[None]:
 class _KeepingDriver(Driver):
     """Asks another driver, unless the file has the answer."""
 
-    def __init__(self, driver: Driver, path: Path, file: IO[bytes]) -> None:
+    def __init__(self, driver: Driver, path: Path, file: IO[bytes], *, resume: bool) -> None:
         self._driver, self._path, self._file = driver, path, file
         with readable(path):
-            self._entries, self._end = _read(path, file)
+            self._entries, self._end = _read(path, file) if resume else ({}, 0)
         with _writable(path):
             if not self._end:
                 file.seek(0)

@@ -248,12 +248,5 @@ class _ScoresBy(Question):
 @dataclass(frozen=True)
 class _Verification(Question):
     def answer(self, shard: OpenShard) -> int:
-        import hashlib
-
-        with shard.path.open("rb") as file:
-            if hashlib.file_digest(file, "sha256").hexdigest() != shard.shard.sha256:
-                raise InputError(
-                    f"shard {shard.number}: {shard.path} has changed since it was written: its SHA-256 is "
-                    "another than that in the manifest. Write the shards again."
-                )
+        shard.check_file()
         return 1

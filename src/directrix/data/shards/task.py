@@ -59,6 +59,19 @@ class OpenShard:
     @cached_property
     def stored(self) -> Queries:
         """Its queries, with features in the file, all of which is compared with the manifest once."""
+        self.check_file()
+        q = open_parquet(self.path)
+        form = form_of(q.n_features, q.features.dtype, q.feature_names)
+        if (form, q.n_docs, q.n_queries) != (self.form, self.shard.documents, self.shard.queries):
+            raise InputError(
+                f"shard {self.number}: {self.path} has {q.n_queries:,} queries, {q.n_docs:,} documents and "
+                f"{q.n_features:,} features {q.features.dtype}, and the manifest says otherwise. Write the "
+                "shards again."
+            )
+        return q
+
+    def check_file(self) -> None:
+        """Raise `InputError` if the file is absent, or is not the one that the manifest describes."""
         try:
             size = self.path.stat().st_size
         except OSError as error:
@@ -72,15 +85,6 @@ class OpenShard:
                 f"({self.shard.bytes:,} bytes, SHA-256 {self.shard.sha256[:12]}...): it has changed since it "
                 "was written. Write the shards again."
             )
-        q = open_parquet(self.path)
-        form = form_of(q.n_features, q.features.dtype, q.feature_names)
-        if (form, q.n_docs, q.n_queries) != (self.form, self.shard.documents, self.shard.queries):
-            raise InputError(
-                f"shard {self.number}: {self.path} has {q.n_queries:,} queries, {q.n_docs:,} documents and "
-                f"{q.n_features:,} features {q.features.dtype}, and the manifest says otherwise. Write the "
-                "shards again."
-            )
-        return q
 
     def _digest(self) -> str:
         with readable(self.path), self.path.open("rb") as file:

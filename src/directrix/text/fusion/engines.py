@@ -50,12 +50,13 @@ def _open_search(names: tuple[str, ...], c: Combination) -> tuple[str, list[str]
         combine = {"technique": "rrf", "rank_constant": max(1, round(c.constant))}
         more = {"parameters": weights} if _is_weighted(c) else {}
         processor: dict[str, Any] = {"score-ranker-processor": {"combination": combine | more}}
-        notes = ["weights of RRF need OpenSearch above 3.0"] if more else []
+        notes = ["weights of RRF need an OpenSearch later than 3.0"] if more else []
     else:
         technique, notes = _nearest(c, {"min-max": "min_max", "z-score": "z_score"})
         if technique == "z_score":
             notes.append(
-                "OpenSearch sets z-scores below 0, and those of documents that a query lacks, to about 0"
+                "OpenSearch sets z-scores below 0, and those of documents that a query does not find, to "
+                "about 0"
             )
         processor = {
             "normalization-processor": {

@@ -120,9 +120,10 @@ def _weigher(pool: Pool, measure: Any, seed: int) -> Weigher:
     weigher = Weigher(pool, parse_measure(measure), seed)
     if weigher.is_flat:
         raise InputError(
-            f"no run has a relevant document of the {len(pool.query_ids)} judged queries, so all "
-            f"combinations have the same {weigher.measure.name}. Check that runs and judgements belong "
-            "together."
+            f"no weights bring a relevant document of the {len(pool.query_ids)} judged queries among those "
+            f"that {weigher.measure.name} counts, so all combinations have the same value; one such document "
+            "is needed. Check that runs and judgements belong together, or choose a measure without a "
+            "cut-off, such as AP."
         )
     return weigher
 

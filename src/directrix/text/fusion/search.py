@@ -87,7 +87,7 @@ class Weigher:
 
     @property
     def is_flat(self) -> bool:
-        """Whether all weights are equally good: no run has a relevant document."""
+        """Whether all weights are equally good: none bring a relevant document among those that count."""
         return not self._worth.any()
 
     @property
