@@ -41,7 +41,7 @@ from directrix.text.documents import iter_documents
 
 ANALYZER = "porter+stop"
 MEASURES = ("nDCG@10", "AP")
-METHODS = ("ApproxNDCG", "RankSVM", "auto")
+METHODS = ("ApproxNDCG", "RankSVM")
 
 
 def main() -> None:
@@ -54,7 +54,9 @@ def main() -> None:
         "--auto-seconds", type=float, default=300.0, help="time budget of each training of auto; 0: no limit"
     )
     parser.add_argument("--collection", action="append", help="only these; default: all three")
-    parser.add_argument("--method", action="append", help="only these; default: all three")
+    parser.add_argument(
+        "--method", action="append", help="such as auto, which takes minutes; default: ApproxNDCG, RankSVM"
+    )
     options = parser.parse_args()
     collections = read_texts(options.data)
     if not collections:

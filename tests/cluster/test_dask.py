@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import pickle
 import signal
 import socket
 import subprocess
@@ -16,6 +17,7 @@ import pytest
 
 import directrix as dx
 from directrix import InputError, MissingExtra
+from directrix.cluster.dask import _answered
 from directrix.data.shards.context import using_driver
 from directrix.data.shards.driver import ThisProcess
 from directrix.data.shards.task import Question
@@ -243,7 +245,7 @@ def test_a_worker_whose_memory_is_used_up_gets_no_further_tasks(folder, tmp_path
 
 
 def test_a_worker_that_stops_answering_is_given_up(folder, tmp_path):
-    cluster = Cluster(tmp_path, SCHEDULER__WORKER_TTL="3s")
+    cluster = Cluster(tmp_path, SCHEDULER__WORKER_TTL="6s")
     try:
         cluster.add()
         cluster.add()
@@ -291,3 +293,12 @@ def test_without_dask(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(MissingExtra, match=r"directrix\[dask\]"), dx.cluster("dask", "tcp://127.0.0.1:9"):
         pass
+
+
+def _without_disk():
+    raise OSError(5, "Input/output error")
+
+
+def test_a_disk_that_fails_on_a_worker_is_no_lost_scheduler():
+    with pytest.raises(InputError, match=r"a worker could not read its shards: .*Input/output error"):
+        _answered(pickle.dumps(_without_disk))

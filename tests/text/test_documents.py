@@ -187,7 +187,7 @@ def test_text_that_is_not_utf_8_is_said_to_be_cut(tmp_path, name, content):
     path = tmp_path / name
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(content)
-    with pytest.warns(UserWarning, match=r"bytes that are not UTF-8 .* words of this document may be cut"):
+    with pytest.warns(UserWarning, match=r"bytes that are not UTF-8, .* words of this document may be cut"):
         (document,) = iter_documents(path if name.endswith(("trec", "smart", "tsv")) else path.parent)
     assert words_of(document.fields["text"]) == ["caf", "noir"]
     many = {"a": "caf\ufffd", "b": "good", "c": "\ufffd"}

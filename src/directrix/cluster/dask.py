@@ -172,7 +172,13 @@ class Dask(Driver):
 
 def _answered(task: bytes) -> dict[Span, Any]:
     """Answer on a worker, for a task that the client of the same cluster pickled."""
-    answers: dict[Span, Any] = pickle.loads(task)()
+    try:
+        answers: dict[Span, Any] = pickle.loads(task)()
+    except OSError as error:  # which in the driver would mean that the cluster was lost
+        raise InputError(
+            f"a worker could not read its shards: {error}. Check the disk of the worker, and that it has the "
+            "folder of shards at the same path."
+        ) from error
     return answers
 
 

@@ -8,7 +8,7 @@ from directrix.errors import InputError
 
 
 def lock(file: IO[bytes], advice: str) -> None:
-    """Lock an open file until it is closed; does nothing where `flock` does not exist.
+    """Lock an open file until it is closed; does nothing where the system, or the disk, has no locks.
 
     Raises `InputError`, with ``advice`` on what to name instead, if another process has locked it.
     """
@@ -23,3 +23,5 @@ def lock(file: IO[bytes], advice: str) -> None:
             f"{file.name}: another process is writing to it, and only one may. Wait until it has ended, or "
             f"{advice}."
         ) from None
+    except OSError:  # some network file systems have no locks
+        return

@@ -111,8 +111,8 @@ def _checked(records: Iterable[Document], what: str) -> Iterator[Document]:
         if len(replaced) == 1:
             others, of = "", f"this {what}"
         warn(
-            f"{replaced[0]}{others}: bytes that are not UTF-8 were read as blanks, so words of {of} may be "
-            "cut. Convert the file, e.g. `iconv -f latin1 -t utf-8 OLD > NEW`."
+            f"{replaced[0]}{others}: the character U+FFFD takes the place of bytes that are not UTF-8, so "
+            f"words of {of} may be cut. Convert the file, e.g. `iconv -f latin1 -t utf-8 OLD > NEW`."
         )
 
 

@@ -76,7 +76,7 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
         path.open("ab").close()  # makes the file if there is none
         file = path.open("r+b")
     try:
-        lock(file, "name another file")
+        lock(file, "name another checkpoint, which is next to the model in the shell")
         yield file
     finally:
         with contextlib.suppress(OSError):  # it writes again what found no room, an error already
