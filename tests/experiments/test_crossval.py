@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from directrix.data.letor.read import read_letor
+from directrix.data.locks import lock
 from directrix.errors import InputError
 from directrix.experiments import contest
-from directrix.experiments.cells import _lock
 from directrix.experiments.contest import Contest, Job
 from directrix.experiments.crossval import Rules, cross_validate
 from directrix.experiments.splits import Split, StoredSplit, k_fold_splits, letor_splits, stored, write_folds
@@ -399,7 +399,7 @@ def test_a_run_that_is_refused_leaves_the_folds_of_the_one_under_way(splits, tmp
     with stored(splits, path) as folds:
         folds[0].write()  # as for another process
         with path.open("a+b") as file:
-            _lock(file)
+            lock(file, "give another folder")
             with pytest.raises(InputError, match="another process is writing to it"):
                 cross_validate(splits, ENTRIES, ["AP"], path=path)
             cross_validate(splits[1:], ENTRIES, ["AP"], path=tmp_path / "other.jsonl", n_jobs=2)
