@@ -227,7 +227,7 @@ def same_bits(folder: Path) -> None:
             there = dx.LinearRanker("ApproxNDCG", max_iter=20).fit_shards(folder).coef_
         are_equal = here.tobytes() == there.tobytes()
         print(
-            f"weights from {n} workers: {'the bits of one process' if are_equal else 'OTHER BITS'}",
+            f"weights, workers {n}: {'the bits of one process' if are_equal else 'OTHER BITS'}",
             flush=True,
         )
 
