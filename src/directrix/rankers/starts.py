@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from directrix.data.form import as_floats
 from directrix.errors import InputError
 from directrix.rankers.base import Ranker
 from directrix.rankers.fitting import Training
@@ -73,13 +74,10 @@ def _check_features(start: Any, training: Training, name: str) -> None:
 
 def given_weights(start: Any, n_params: int) -> Float64Array:
     """Return an array of weights as the first parameters; `InputError` unless there are ``n_params``."""
-    try:
-        weights = np.array(start, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        weights = np.full(0, np.nan)
+    weights = as_floats(start, "start", f"an array of {n_params} finite numbers").copy()
     if weights.shape != (n_params,) or not np.isfinite(weights).all():
         raise InputError(
-            f"start has shape {np.shape(start)}; {n_params} finite numbers are needed, one for each "
+            f"start has shape {weights.shape}; {n_params} finite numbers are needed, one for each "
             f"parameter of the model, e.g. start=numpy.zeros({n_params})."
         )
     return weights
