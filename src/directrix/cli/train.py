@@ -138,19 +138,19 @@ def train(
         raise InputError("--resume continues a training on shards; add --cluster, or leave it out.")
     queries = read_or_open(train, missing, columns, stream=stream)
     plan = with_features(plan, nonnegative, monotone, queries)
-    validation = None
-    if valid is not None:
-        in_file = stream if format_of(valid).is_table else None
-        validation = read_or_open(valid, missing, columns, stream=in_file)
-        validation = _checked(validation, valid, train, queries, by_position=by_position)
+    validation = _validation(valid, train, queries, missing, columns, stream, by_position=by_position)
     with progress_bar(f"training {method} for {measure}") as progress:
-        choice: dict[str, Any] = {
-            "folds": folds,
-            "time_budget": time_budget,
-            "single": single,
-            "n_jobs": jobs,
-        }
-        result = run_search(plan, queries, validation, seed=seed, progress=progress, **choice)
+        result = run_search(
+            plan,
+            queries,
+            validation,
+            folds=folds,
+            time_budget=time_budget,
+            seed=seed,
+            single=single,
+            n_jobs=jobs,
+            progress=progress,
+        )
     _save(result, output, form, start)
     if report is not None:
         from directrix.reports.training import write_training_report
@@ -232,8 +232,20 @@ def _plan(
     return plan_search(method, measure, fixed, options.comma_separated(models) or None, by_query=by_query)
 
 
-def _checked(q: Queries, path: Path, train: Path, queries: Queries, *, by_position: bool) -> Queries:
-    """Return the validation data with the features of the training data."""
+def _validation(
+    path: Path | None,
+    train: Path,
+    queries: Queries,
+    missing: options.Missing,
+    columns: ColumnNames,
+    stream: bool | None,
+    *,
+    by_position: bool,
+) -> Queries | None:
+    """Return the validation data, with the features of the training data; None without a path."""
+    if path is None:
+        return None
+    q = read_or_open(path, missing, columns, stream=stream if format_of(path).is_table else None)
     return same_features(
         q, queries.n_features, queries.feature_names, path, str(train), by_position=by_position
     )

@@ -97,21 +97,21 @@ def _called(given: Any) -> str:
 
 
 def _checked(records: Iterable[Document], what: str) -> Iterator[Document]:
-    replaced: list[str] = []
+    first, n_replaced = "", 0
     for record in records:
         if not record.name:
             raise InputError(
                 f"{record.place}: a {what} has no identifier; each needs one. Add it, or remove the {what}."
             )
         if any(_REPLACED in text for text in record.fields.values()):
-            replaced.append(record.place)
+            first, n_replaced = first or record.place, n_replaced + 1
         yield record
-    if replaced:
-        others, of = f" and {len(replaced) - 1} more", f"these {what}s"
-        if len(replaced) == 1:
-            others, of = "", f"this {what}"
+    if n_replaced:
+        others, of = (
+            (f" and {n_replaced - 1} more", f"these {what}s") if n_replaced > 1 else ("", f"this {what}")
+        )
         warn(
-            f"{replaced[0]}{others}: the character U+FFFD takes the place of bytes that are not UTF-8, so "
+            f"{first}{others}: the character U+FFFD takes the place of bytes that are not UTF-8, so "
             f"words of {of} may be cut. Convert the file, e.g. `iconv -f latin1 -t utf-8 OLD > NEW`."
         )
 

@@ -24,11 +24,11 @@ def spans_of(held: Iterable[int], among: Iterable[int], n_shards: int) -> list[S
     >>> spans_of([0, 1, 2, 5], [0, 1, 2, 3, 5], 8)
     [(0, 2), (2, 3), (4, 8)]
     """
-    ours, everyone = sorted(held), sorted(among)
+    all_held, all_shards = sorted(held), sorted(among)
 
     def below(span: Span) -> list[Span]:
-        wanted = [number for number in everyone if span[0] <= number < span[1]]
-        present = [number for number in ours if span[0] <= number < span[1]]
+        wanted = [number for number in all_shards if span[0] <= number < span[1]]
+        present = [number for number in all_held if span[0] <= number < span[1]]
         if not present:
             return []
         if present == wanted:

@@ -150,15 +150,14 @@ class Weigher:
         n = len(weights)
         value, without = self._line.value(parts @ weights), 0
         for i in islice(cycle(range(n)), _SWEEPS * n):
-            moved = weights
+            without += 1
             if np.delete(weights, i).sum() > 0.0:  # alone, any weight > 0 is the same
                 point = self._line.best(parts @ weights, parts[:, i], within=(-weights[i], np.inf))
                 moved = np.maximum(weights + point.t * np.eye(n)[i], 0.0)
                 moved = moved / moved.sum()
-            reached = self._line.value(parts @ moved)  # rounding of the weights may part ties
-            without += 1  # a weight that has moved is the best on its line too
-            if reached > value + _GAIN:
-                value, weights, without = reached, moved, 1
+                reached = self._line.value(parts @ moved)  # rounding of the weights may part ties
+                if reached > value + _GAIN:  # then this weight is the best on its line
+                    value, weights, without = reached, moved, 1
             if without == n:
                 break
         return value, weights
