@@ -72,7 +72,7 @@ def chances(stop, gptr, dptr, passed):
 def _pass_by(s, u, size, worth, factor, before, above, lower):
     """Let the groups of one query that change places at t < lower do so, in any order.
 
-    The loop is that of `_crossings`: to call a function for each pair takes three times as long.
+    The loop is that of `_crossings`; a function called for each pair would take several times as long.
     """
     n = len(s)
     for e in range(n):
