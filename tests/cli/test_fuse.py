@@ -73,7 +73,7 @@ def test_classes_add_a_row(run, here):
         (("--classes", "QRELS"), 1, "words where 2 are needed"),
         (("--classes", "TWICE"), 1, "2: query q0 has the class a above. Each query has one class."),
         (("--classes", "OTHERS"), 1, "no query that has a class (x1) is judged and in the runs (q0"),
-        (("r0 again",), 1, "of 3 runs some have the same name; each needs another"),
+        (("r0 again",), 1, "of 3 runs some have the same tag ("),
         (("--name", "a"), 2, "each ranking needs a name"),
         (("-m", "nonsense"), 1, "nonsense"),
     ],

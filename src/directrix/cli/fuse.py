@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +13,6 @@ from directrix.cli import options, texts
 from directrix.cli.files import check_writable
 from directrix.cli.output import print_json, print_rows, progress_bar, remark
 from directrix.data.columns import RECOGNISED, ColumnNames
-from directrix.errors import InputError
 
 
 def fuse_command(
@@ -60,11 +60,8 @@ def fuse_command(
     of = named_columns(qrels, tables, columns)
     read = [read_trec_run(path, **of(path, "score")) for path in runs]
     judged = read_trec_qrels(qrels, **of(qrels, "label"))
-    named = dict(zip(system_names(runs, names, [run.tag for run in read]), read, strict=True))
-    if len(named) < len(read):
-        raise InputError(
-            f"of {len(read)} runs some have the same name; each needs another. Type --name for each."
-        )
+    of_runs = system_names(runs, names, [run.tag for run in read])
+    named = [replace(run, tag=name) for run, name in zip(read, of_runs, strict=True)]
     of_query = None if classes is None else _classes(classes)
     with progress_bar("fusion") as report:
         fusion = best_fusion(
