@@ -18,9 +18,13 @@ def test_a_second_process_is_refused(tmp_path):
 
 
 def test_a_file_system_without_locks_is_used_without(tmp_path, monkeypatch):
-    def without_locks(*_):
+    asked = []
+
+    def without_locks(file, _):
+        asked.append(file)
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(fcntl, "flock", without_locks)
     with (tmp_path / "file").open("ab") as file:
         lock(file, "name another")
+        assert asked == [file]
