@@ -60,7 +60,10 @@ def test_a_process_that_dies_between_two_questions(folder):
         for pool in driver._pools:
             (pid,) = pool._processes
             os.kill(pid, signal.SIGKILL)
-        time.sleep(0.5)  # until the pool has noticed
+        end = time.monotonic() + 20
+        while not all(pool._flags.broken for pool in driver._pools):  # then it takes no task
+            assert time.monotonic() < end
+            time.sleep(0.01)
         assert np.array_equal(shards.scores(ranker), before)
 
 

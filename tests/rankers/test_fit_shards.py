@@ -97,7 +97,7 @@ class Failing(Driver):
 
 
 @pytest.mark.parametrize("name", ["L-BFGS", "Adam", "network", "cutting planes"])
-def test_a_training_goes_on_where_it_was(folder, valid, tmp_path, name):
+def test_a_training_resumes_where_it_was_interrupted(folder, valid, tmp_path, name):
     path, whole = tmp_path / "answers", RANKERS[name]()
     with using_driver(Failing(10**6)) as counting:
         whole.fit_shards(folder, valid, measure="nDCG@5")
@@ -166,6 +166,7 @@ def test_an_empty_checkpoint_is_a_new_one(folder, tmp_path):
     for content in (b"", checkpoint._MAGIC[:7]):
         (tmp_path / "answers").write_bytes(content)
         interrupted(folder, tmp_path / "answers")
+        assert (tmp_path / "answers").read_bytes().startswith(checkpoint._MAGIC)
 
 
 def test_a_training_without_answers_leaves_no_checkpoint(folder, tmp_path):

@@ -214,8 +214,8 @@ def test_a_compressed_archive_is_refused_before_it_is_unpacked(tmp_path):
         Index.load(path)
 
 
-def test_parts_that_overlap_are_refused(tmp_path):
-    """Each of many fields would be the same bytes again."""
+def test_parts_that_are_larger_than_the_file_are_refused(tmp_path):
+    """As they are where they overlap: each of many fields would be the same bytes again."""
     path = tmp_path / "i.index"
     Index.build({"a": "word " * 1000}, analyzers=["none"]).save(path)
     content = bytearray(path.read_bytes())
