@@ -94,6 +94,12 @@ class Peer:
         return lambda scores, labels, *, mask: Asked.apply(scores, labels, mask)
 
 
+def python_with(library: str, peers: str | None) -> str | None:
+    """Python of the environment that has a library; None if there is none."""
+    python = python_of(NAMES.get(library, library), peers or sys.executable)
+    return python if python and installed(python, library) else None
+
+
 def row(library: str, name: str, loss: Callable[..., Any], unasked: list[str]) -> list[str]:
     """Print the row of a loss, and return what was found."""
     from directrix.torch.laws import LAWS
@@ -168,14 +174,13 @@ def main() -> None:
         return
     from directrix.torch.laws import LAWS
 
-    notes, same, python = [], [], None
+    notes, same = [], []
     print(f"| library | loss | {' | '.join(LAWS)} |\n{'|---' * (len(LAWS) + 2)}|")
     for name in OURS:
         notes += row("directrix", name, dx.torch.loss(name), [])
     for library in PEERS:
-        python = python_of(NAMES.get(library, library), options.peers or sys.executable)
-        if not python or not installed(python, library):
-            python = None
+        python = python_with(library, options.peers)
+        if python is None:
             continue
         peer = Peer(python, library)
         title = f"{NAMES.get(library, library)} {peer.version}"
@@ -186,7 +191,7 @@ def main() -> None:
         peer.close()
     print("\n" + "\n".join(notes))
     print("\nThe same formula here and there, relative difference of the gradients:\n" + "\n".join(same))
-    if python:  # of pytorch-metric-learning, which is last
+    if (python := python_with("pytorch-metric-learning", options.peers)) is not None:
         smooth_ap(python)
 
 
