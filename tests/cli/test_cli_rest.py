@@ -267,7 +267,11 @@ def test_a_shell_can_complete_the_names_of_commands():
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_names_no_types_of_python(run, command):
-    assert not re.search(r"list\[|Path\]|<class|None", run(command, "--help").stdout)
+    text = run(command, "--help").stdout
+    assert not re.search(r"list\[|Path\]|<class|None", text)
+    _, _, arguments = text.partition("[OPTIONS]")
+    arguments = arguments.partition("\n")[0]
+    assert arguments == arguments.upper(), "an argument without metavar="
 
 
 @pytest.mark.parametrize(
