@@ -266,7 +266,7 @@ def test_a_shell_can_complete_the_names_of_commands():
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help_names_no_types_of_python(run, command):
+def test_help_names_arguments_in_capitals_and_no_types_of_python(run, command):
     text = run(command, "--help").stdout
     assert not re.search(r"list\[|Path\]|<class|None", text)
     _, _, arguments = text.partition("[OPTIONS]")
