@@ -177,3 +177,19 @@ def test_readers_that_fail_are_heard(both, monkeypatch):
     monkeypatch.setattr(type(s.features.source), "read", fail)
     with pytest.raises(InputError, match="the disk is gone"):
         streamed.value_and_grad(np.zeros(7))
+
+
+def test_several_vectors_take_one_read(both, monkeypatch):
+    q, stored = both
+    objective = dx.linear_objective(stored, "ApproxNDCG", l2=0.1)
+    vectors, reads = np.array([params_of(q, seed) for seed in range(3)]), []
+    read = type(stored.features).spans
+    monkeypatch.setattr(
+        type(stored.features), "spans", lambda self, spans: reads.append(len(spans)) or read(self, spans)
+    )
+    values, grads = objective.values_and_grads(vectors)
+    assert len(reads) == 1
+    for vector, value, grad in zip(vectors, values, grads, strict=True):
+        one, gradient = objective.value_and_grad(vector)
+        assert one == value
+        assert np.array_equal(gradient, grad)

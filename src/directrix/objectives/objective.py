@@ -11,7 +11,7 @@ has the parts, in memory or in a file; `Composed` or `Fused` kernels evaluate a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
@@ -70,36 +70,49 @@ class Objective:
         One read of the features. Sums run in the order of the parts: the same bits for any
         number of threads. Gradients of at most 128 MiB of parts (or four parts per thread) are kept at once.
         """
-        params = self._checked(params)
-        value, grad = self.sums(params, queries)
-        n_queries = self.n_queries if queries is None else len(queries)
-        return self._with_penalty(value, grad, params, n_queries)
+        losses, grads = self.values_and_grads([params], queries)
+        return float(losses[0]), grads[0]
 
-    def sums(self, params: Float64Array, queries: Int64Array | None = None) -> tuple[float, Float64Array]:
+    def values_and_grads(
+        self, params: Sequence[Float64Array], queries: Int64Array | None = None
+    ) -> tuple[Float64Array, Float64Array]:
+        """Losses (k,) and gradients (k, n_params) at k vectors of parameters, by one read of the features."""
+        vectors = np.array([as_floats(vector, "params", "one number per parameter") for vector in params])
+        n_queries = self.n_queries if queries is None else len(queries)
+        return _stacked(
+            self._with_penalty(float(value), grad, vector, n_queries)
+            for value, grad, vector in zip(*self.sums(vectors, queries), vectors, strict=True)
+        )
+
+    def sums(self, params: Float64Array, queries: Int64Array | None = None) -> tuple[Any, Float64Array]:
         """Sums over queries of the surrogate and of its gradient, without sign, mean and penalty.
 
-        Takes what `value_and_grad` takes.
+        At k vectors of parameters (k, n_params): (k,) and (k, n_params).
         """
-        params, source = self._checked(params), self.source
-        parts = source.parts
+        for vector in params:
+            self.kernel.check(vector, self.queries.n_features)
+        source, parts = self.source, self.source.parts
         if queries is not None:
             source, order = self.source.in_memory(self.source.checked(queries))
             parts = self.kernel.batches(source, order)(0, len(order))
         with one_blas_thread():  # here and not in the models: once per gradient, not once per part
             return self._sums(source, parts, params)
 
-    def _sums(
-        self, source: Source, parts: Sequence[Part], params: Float64Array
-    ) -> tuple[float, Float64Array]:
-        at_once = max(4 * get_threads(), _FLOATS_AT_ONCE // max(len(params), 1))
-        value, grad = 0.0, np.zeros(len(params))
+    def _sums(self, source: Source, parts: Sequence[Part], params: Float64Array) -> tuple[Any, Float64Array]:
+        """Sums over parts at one vector of parameters, or at several."""
+        at_once = max(4 * get_threads(), _FLOATS_AT_ONCE // max(params.size, 1))
+        at = self.kernel.value_and_grad if params.ndim == 1 else self._at_each
+        work: Any = partial(at, params=params)
+        value, grad = np.zeros(params.shape[:-1]), np.zeros(params.shape)
         for first in range(0, len(parts), at_once):
             some = parts[first : first + at_once]
-            work = partial(self.kernel.value_and_grad, params=params)
             for part_value, part_grad in source.gradients(work, some):
                 value += part_value
                 grad += part_grad
         return value, grad
+
+    def _at_each(self, part: Part, params: Float64Array) -> tuple[Float64Array, Float64Array]:
+        return _stacked(self.kernel.value_and_grad(part, vector) for vector in params)
 
     def _with_penalty(
         self, value: float, grad: Float64Array, params: Float64Array, n_queries: int
@@ -274,3 +287,8 @@ class Objective:
             raise InputError("params must be a writable float64 array: the epoch writes its result there.")
         whole(batch, "batch", example=64)
         self._checked(params)
+
+
+def _stacked(pairs: Iterable[tuple[float, Float64Array]]) -> tuple[Float64Array, Float64Array]:
+    values, grads = zip(*pairs, strict=True)
+    return np.array(values), np.array(grads)

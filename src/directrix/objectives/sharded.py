@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -85,7 +85,7 @@ class Preparation:
 
 @dataclass(frozen=True, eq=False)
 class SumsOfGradients(Question):
-    """The sums over queries of the surrogate and its gradient, at one vector of parameters or several."""
+    """The sums over queries of the surrogate and its gradient, at vectors of parameters."""
 
     preparation: Preparation
     surrogate: Surrogate
@@ -107,8 +107,7 @@ class SumsOfGradients(Question):
                 return np.zeros((len(self.params), 1 + self.params.shape[1]))
         objective = shard.kept(self.preparation.key, lambda: self.preparation.objective(shard))
         objective = replace(objective, kernel=replace(objective.kernel, surrogate=self.surrogate))
-        sums = [objective.sums(params, some) for params in self.params]
-        return np.array([np.append(value, grad) for value, grad in sums])
+        return np.column_stack(objective.sums(self.params, some))
 
 
 def sharded_objective(
@@ -134,28 +133,13 @@ class ShardedObjective(Objective):
 
     source: Sharded  # type: ignore[assignment]
 
-    def value_and_grad(
-        self, params: Float64Array, queries: Int64Array | None = None
-    ) -> tuple[float, Float64Array]:
-        """Loss and gradient; see `Objective.value_and_grad`. One question to every shard."""
-        value, grad = self.values_and_grads([params], queries)
-        return float(value[0]), grad[0]
-
-    def values_and_grads(
-        self, params: Sequence[Float64Array], queries: Int64Array | None = None
-    ) -> tuple[Float64Array, Float64Array]:
-        """Losses (k,) and gradients (k, n_params) at k vectors of parameters, by one question."""
-        vectors = np.array([self._checked(vector) for vector in params])
+    def sums(self, params: Float64Array, queries: Int64Array | None = None) -> tuple[Any, Float64Array]:
+        """Sums over queries; see `Objective.sums`. One question to every shard."""
         source = self.source
         some = None if queries is None else source.checked(queries)
-        question = SumsOfGradients(source.preparation, self.surrogate, vectors, some, source.starts)
+        question = SumsOfGradients(source.preparation, self.surrogate, params, some, source.starts)
         sums = source.queries.ask(question)
-        n_queries = self.n_queries if some is None else len(some)
-        losses = [
-            self._with_penalty(float(row[0]), row[1:], vector, n_queries)
-            for row, vector in zip(sums, vectors, strict=True)
-        ]
-        return np.array([loss for loss, _ in losses]), np.array([grad for _, grad in losses])
+        return sums[:, 0], sums[:, 1:]
 
     def epoch(
         self, params: Float64Array, order: Int64Array, batch: int, step: Callable[[Float64Array], None]

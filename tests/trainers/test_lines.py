@@ -1,0 +1,137 @@
+"""L-BFGS whose line searches try several steps at once."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import directrix as dx
+from directrix import InputError
+from tests.trainers.test_trainers import Quadratic
+
+LINES = dx.LBFGS(tol=1e-10, ftol=0.0, steps=4)
+
+
+class Together(Quadratic):
+    """Answers for several vectors at once, and counts the questions."""
+
+    questions = 0
+
+    def values_and_grads(self, params, queries=None):
+        self.questions += 1
+        losses, grads = zip(*(self.value_and_grad(vector) for vector in params), strict=True)
+        return np.array(losses), np.array(grads)
+
+
+@pytest.mark.parametrize("steps", [2, 3, 8])
+def test_a_quadratic(steps):
+    objective = Together()
+    result = dx.LBFGS(tol=1e-10, ftol=0.0, steps=steps).minimise(objective, np.zeros(5))
+    np.testing.assert_allclose(result.params, objective.center, rtol=1e-8)
+    assert result.status == "converged"
+    assert result.counts["evaluations"] == objective.calls
+    assert result.counts["iterations"] <= 20
+    assert objective.questions <= 1.2 * result.counts["iterations"]
+
+
+def test_it_asks_less_often():
+    """The lowest of several points on a line, where SciPy takes the first that will do."""
+    objectives = [Together(60, seed) for seed in range(10)]
+    for objective in objectives:
+        dx.LBFGS(tol=1e-8, ftol=0.0, steps=4).minimise(objective, np.zeros(60))
+    questions = [objective.questions for objective in objectives]
+    one = dx.LBFGS(tol=1e-8, ftol=0.0)
+    evaluations = [one.minimise(objective, np.zeros(60)).counts["evaluations"] for objective in objectives]
+    assert np.mean(questions) < 0.9 * np.mean(evaluations)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e6])
+def test_every_step_meets_the_wolfe_conditions(scale):
+    """Also where the first lengths are far too short, or too long."""
+    objective, taken = Together(12), []
+    objective.scale = objective.scale * scale
+    dx.LBFGS(max_iter=8, tol=0.0, ftol=0.0, steps=3).minimise(
+        objective, np.zeros(12), callback=lambda step: taken.append(step.params.copy())
+    )
+    assert len(taken) == 9
+    for before, after in pairwise(taken):
+        (loss, grad), (loss_after, grad_after) = map(objective.value_and_grad, (before, after))
+        step = after - before
+        assert loss_after <= loss + 1e-4 * grad @ step
+        assert grad_after @ step >= 0.9 * grad @ step
+
+
+def test_directions_are_those_of_scipy():
+    """With the same steps: here the length 1 is the best, since the curvature is 1 everywhere."""
+    objective = Together(6)
+    objective.scale = np.ones(6)
+    result = LINES.minimise(objective, objective.center + 0.1)
+    assert (result.status, result.counts["iterations"]) == ("converged", 1)
+
+
+def test_a_loss_that_is_not_finite_is_a_step_too_long():
+    class Walled(Together):
+        def value_and_grad(self, params, queries=None):
+            loss, grad = super().value_and_grad(params)
+            return (np.inf, grad) if (np.abs(params) > 2.5).any() else (loss, grad)
+
+    objective = Walled()
+    assert np.abs(objective.center).max() < 2.5
+    result = LINES.minimise(objective, np.zeros(5))
+    np.testing.assert_allclose(result.params, objective.center, rtol=1e-8)
+    result = LINES.minimise(objective, np.full(5, 3.0))
+    assert result.status == "not_finite"
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_kinks(seed):
+    """A loss that is not smooth has no point of the strong Wolfe conditions on most lines."""
+
+    class Kinked(Together):
+        def value_and_grad(self, params, queries=None):
+            distance = params - self.center
+            return float(self.scale @ np.abs(distance)), self.scale * np.sign(distance)
+
+    result = dx.LBFGS(max_iter=400, ftol=0.0, steps=4).minimise(Kinked(seed=seed), np.zeros(5))
+    assert result.value < 1e-9
+
+
+def test_where_nothing_lowers_the_loss_the_line_search_says_so():
+    class Rising(Together):
+        def value_and_grad(self, params, queries=None):
+            loss, grad = super().value_and_grad(params)
+            return loss, -grad
+
+    result = LINES.minimise(Rising(), np.zeros(5))
+    assert (result.status, result.counts["iterations"]) == ("line_search", 0)
+
+
+def test_budget_tolerance_and_callback():
+    cut = dx.LBFGS(max_iter=2, steps=4).minimise(Together(20), np.zeros(20))
+    assert (cut.status, cut.counts["iterations"]) == ("max_iter", 2)
+    loose = dx.LBFGS(tol=0.0, ftol=1e-2, steps=4).minimise(Together(20), np.zeros(20))
+    assert loose.status == "converged"
+    gains = [a["loss"] - b["loss"] for a, b in pairwise(loose.trace)]
+    assert gains[-1] <= 1e-2 * max(1.0, loose.trace[-2]["loss"])
+    assert min(gains[:-1]) > 1e-2
+    stopped = LINES.minimise(Together(), np.zeros(5), callback=lambda step: step.iteration == 2)
+    assert (stopped.status, stopped.counts["iterations"]) == ("stopped", 2)
+
+
+def test_refused():
+    q = dx.data.make_cubic(n_queries=20, docs_per_query=10, n_features=4, seed=0)
+    with pytest.raises(InputError, match=r"steps=4.*no limits of the parameters; leave steps out"):
+        dx.LinearRanker("ApproxNDCG", trainer=LINES, monotone={0: 1}).fit_queries(q)
+    with pytest.raises(InputError, match=r"steps=4.*values_and_grads; leave steps out"):
+        LINES.minimise(Quadratic(), np.zeros(5))
+    with pytest.raises(InputError, match="steps=0"):
+        dx.LBFGS(steps=0)
+
+
+def test_on_queries_it_reaches_the_minimum_of_a_convex_loss():
+    q = dx.data.make_cubic(n_queries=60, docs_per_query=10, n_features=5, seed=0)
+    one, several = (
+        dx.LinearRanker("RankNet", l2=1e-3, trainer=dx.LBFGS(ftol=1e-12, steps=steps)).fit_queries(q)
+        for steps in (1, 4)
+    )
+    np.testing.assert_allclose(several.coef_, one.coef_, rtol=1e-4)
