@@ -145,6 +145,30 @@ def test_trees_of_lightgbm_on_shards_are_about_those_of_one_machine(client, tmp_
     assert abs(values[0] - values[1]) < 0.02
 
 
+@pytest.mark.filterwarnings("ignore")  # as above
+def test_lightgbm_stops_by_the_measure_on_all_validation_queries(client, tmp_path):
+    lightgbm = pytest.importorskip("lightgbm.dask", reason="needs dask.dataframe")
+    from directrix.interop.lightgbm import dask_arrays, early_stopping, objective
+
+    q = dx.data.make_cubic(n_queries=120, docs_per_query=15, n_features=6, label_noise=0.3, seed=0)
+    folder = dx.write_shards([q.take(range(50)), q.take(range(50, 80))], tmp_path / "shards")
+    valid = dx.write_shards(q.take(range(80, 120)), tmp_path / "valid", n_shards=3)
+    trees = lightgbm.DaskLGBMRanker(
+        client=client, objective=objective("ApproxNDCG"), n_estimators=300, num_leaves=15, verbose=-1
+    )
+    trees.fit(**dask_arrays(folder), callbacks=[early_stopping(valid, "nDCG@5", stopping_rounds=10)])
+    judged, scores, values = dx.data.open_shards(valid).judged(), 0.0, []
+    n_trees = trees.booster_.current_iteration()
+    for n in range(n_trees):
+        scores = scores + trees.booster_.predict(
+            judged.features[:], start_iteration=n, num_iteration=1, raw_score=True
+        )
+        values.append(dx.evaluate("nDCG@5", scores, judged.labels, qptr=judged.qptr)["nDCG@5"])
+    assert trees.best_iteration_ == 1 + np.argmax(values)
+    assert trees.best_score_["valid"]["nDCG@5"] == max(values)
+    assert n_trees == trees.best_iteration_ < 300  # the others are cut off on the way back
+
+
 def test_a_worker_is_killed_and_another_joins(started, client, folder):
     wanted, seen = fitted(folder), []
 

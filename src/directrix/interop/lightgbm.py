@@ -7,14 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from directrix.data.queries import Queries
 from directrix.data.shards.manifest import Shard
 from directrix.data.shards.queries import open_shards
 from directrix.data.shards.task import OpenShard
-from directrix.errors import MissingExtra
+from directrix.errors import InputError, MissingExtra
 from directrix.interop.ragged import Gradient, GroupedRows, Value
+from directrix.measures.names import measure as as_measure
+from directrix.parameters import whole
+from directrix.rankers.training import mean_over_queries
 from directrix.types import Float64Array
 
-__all__ = ["dask_arrays", "metric", "objective"]
+__all__ = ["dask_arrays", "early_stopping", "metric", "objective"]
 
 
 class LightGBMObjective(Gradient):
@@ -37,6 +41,46 @@ class LightGBMMetric(Value):
         """Name, mean over queries, and that more is better; arguments as those of an objective."""
         scores, rows = _scores_and_rows(first, second, weight, group)
         return self.__name__, self.of(scores, rows._replace(doc_weight=None)), True
+
+
+class LightGBMStopping:
+    """Early stopping as LightGBM calls a callback; `early_stopping` makes it."""
+
+    before_iteration, order = False, 30  # the order of LightGBM's own
+
+    def __init__(self, valid: Any, measure: Any, stopping_rounds: int) -> None:
+        self.valid = valid if isinstance(valid, Queries) else open_shards(valid)
+        self.measure = as_measure(measure)
+        self.stopping_rounds = whole(stopping_rounds, "stopping_rounds", "early_stopping", example=50)
+        self.values: list[float] = []
+        """Mean of the measure after every tree of the training under way, or of the last one."""
+
+    def __call__(self, env: Any) -> None:
+        """Judge the trees so far; ends the training by LightGBM's ``EarlyStopException``."""
+        from lightgbm.callback import EarlyStopException
+
+        first = env.iteration
+        if first == env.begin_iteration:
+            if {env.params.get(name) for name in ("boosting", "boosting_type", "boost")} & {"dart"}:
+                raise InputError(
+                    "early_stopping: boosting='dart' changes the trees that it has; take boosting='gbdt'."
+                )
+            q = self.valid if isinstance(self.valid, Queries) else self.valid.judged()
+            self._features = q.features if isinstance(self.valid, Queries) else q.features.read(0, q.n_docs)
+            self._ready = self.measure.prepare(q.labels, q.qptr, doc_ids=q.doc_ids)
+            self._scores, self.values, first = np.zeros(q.n_docs), [], 0
+        self._scores += env.model.predict(
+            self._features, raw_score=True, start_iteration=first, num_iteration=env.iteration + 1 - first
+        )
+        self.values.append(mean_over_queries(self._ready(self._scores)[0], None))
+        best = int(np.argmax(self.values))
+        waited = len(self.values) - 1 - best
+        if waited >= self.stopping_rounds or env.iteration + 1 == env.end_iteration:
+            found = "valid", self.measure.name, self.values[best], True
+            raise EarlyStopException(env.iteration - waited, [found])
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if not name.startswith("_")}
 
 
 def objective(surrogate: Any, *, seed: int = 0) -> LightGBMObjective:
@@ -100,6 +144,42 @@ def metric(measure: Any) -> LightGBMMetric:
         If there is no such measure; when called, if the data have no groups.
     """
     return LightGBMMetric(measure)
+
+
+def early_stopping(valid: Any, measure: Any = "nDCG@10", *, stopping_rounds: int = 50) -> LightGBMStopping:
+    """Return a callback that chooses the number of trees by a measure on validation queries, and stops.
+
+    For ``callbacks=[...]`` of ``fit`` of ``lightgbm.dask.DaskLGBMRanker``, which gives a metric the rows of
+    one worker and has no early stopping of its own. On one machine `metric` and
+    ``lightgbm.early_stopping`` do the same.
+
+    Parameters
+    ----------
+    valid : path of shards, the result of `directrix.data.open_shards`, or Queries
+        Every worker reads all of it, so all need the folder at the same path; `Queries` are sent to them.
+    measure : measure or str
+        Evaluated exactly, on all queries.
+    stopping_rounds : int >= 1
+        Trees without a better mean before the training ends.
+
+    Returns
+    -------
+    callable
+        After the training ``best_iteration_`` is the number of trees with the best mean, which ``predict``
+        uses, and ``best_score_["valid"]`` has it.
+
+    Raises
+    ------
+    InputError
+        If the arguments are none of these; in the training, for ``boosting="dart"``.
+
+    Notes
+    -----
+    Workers of a distributed training all have the whole model, so each computes the same means and stops at
+    the same tree, without a message. Cost per tree: one prediction of the validation queries by that tree
+    and one evaluation, on every worker; their features are in its memory.
+    """
+    return LightGBMStopping(valid, measure, stopping_rounds)
 
 
 def dask_arrays(shards: Any) -> dict[str, Any]:
