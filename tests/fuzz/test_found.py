@@ -67,6 +67,7 @@ OBJECTS = memoryview(np.array(["a", "b"], dtype=object))
         (lambda: replace(Q, labels=None), "labels have dtype None"),
         (lambda: replace(Q, rows=RAGGED), "rows: not an array"),
         (lambda: replace(Q, labels=np.array([{}] * 12)), "labels have dtype object"),
+        (lambda: dx.LinearRanker().fit(np.ma.masked_equal([[HUGE, 0]] * 2, 0), [0, 1], qid=[1, 1]), "X"),
         (lambda: dx.LinearRanker(start=RAGGED).fit_queries(Q), "start: not an array"),
     ],
 )
@@ -96,3 +97,17 @@ def test_documents_may_be_records():
     run = dx.data.Run(tag="x", query_ids=("1",), qptr=[0, 2], doc_ids=docs, scores=[2.0, 1.0])
     qrels = dx.data.Qrels(query_ids=("1",), qptr=[0, 1], doc_ids=docs[:1], labels=[1.0])
     assert dx.data.join_trec(run, qrels).labels.tolist() == [1.0, 0.0]
+
+
+def test_a_bound_of_scores_as_far_apart_as_floats_can_be():
+    assert smooth_ndcg_bound([1e200, 0.0], [1.0, 0.0], 0.1) == 0.0
+
+
+def test_masked_text_is_refused_as_text_is():
+    text = np.array([["x", "1"], ["2", "3"]])
+    for X in (text, np.ma.array(text, mask=[[0, 1], [0, 0]])):
+        with pytest.raises(ValueError, match="could not convert string to float"):
+            dx.LinearRanker().fit(X, [0, 1], qid=[1, 1])
+    numbers = np.ma.array([["0", "x"], ["2", "3"]], mask=[[0, 1], [0, 0]])
+    with pytest.raises(ValueError, match="NaN"):
+        dx.LinearRanker().fit(numbers, [0, 1], qid=[1, 1])

@@ -113,7 +113,9 @@ def refuse_masked(values: Any, what: str) -> None:
 
 def unmasked(given: Any) -> Any:
     """Return a masked array with NaN, which means missing, where it is masked."""
-    return given.astype(np.float64).filled(np.nan) if is_masked(given) else given
+    if not is_masked(given):
+        return given
+    return given.astype(np.float64 if given.dtype.kind in "fiub" else object).filled(np.nan)
 
 
 def is_masked(values: Any) -> bool:

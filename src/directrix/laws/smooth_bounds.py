@@ -67,7 +67,7 @@ def smooth_ndcg_bound(scores: FloatArray, labels: Float64Array, sigma: float, k:
     gap = float(np.diff(np.sort(scores)).min(initial=np.inf))
     order = np.argsort(-scores, kind="stable")[:top]
     spread = sum(d * float(np.abs(gain - gain[i]).sum()) for d, i in zip(discount, order, strict=True))
-    return float(math.exp(-(gap**2) / sigma) * spread / ideal)
+    return float(math.exp(-gap * gap / sigma) * spread / ideal)
 
 
 def smooth_rescaled(sigma: float, l2: float, scale: float) -> tuple[float, float]:
