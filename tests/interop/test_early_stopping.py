@@ -1,6 +1,7 @@
 """The callback that stops LightGBM, which its Dask learner needs, against LightGBM's own early stopping."""
 
 import pickle
+from dataclasses import replace
 
 import lightgbm
 import numpy as np
@@ -32,7 +33,7 @@ def trained(n_trees=200, callback=None, own=None, **more):
 def test_it_stops_where_lightgbm_does(kind, rounds, tmp_path):
     valid = VALID if kind == "queries" else dx.write_shards(VALID, tmp_path / "valid", n_shards=3)
     stopping = pickle.loads(pickle.dumps(early_stopping(valid, "AP", stopping_rounds=rounds)))
-    for _ in range(2):  # the second training begins anew
+    for _ in range(2):  # the second training starts again
         ours = trained(callback=stopping)
     theirs = trained(own=lightgbm.early_stopping(rounds, verbose=False))
     assert ours.best_iteration == theirs.best_iteration < 200 - rounds
@@ -40,6 +41,39 @@ def test_it_stops_where_lightgbm_does(kind, rounds, tmp_path):
     np.testing.assert_allclose(ours.best_score["valid"]["AP"], theirs.best_score["valid_0"]["AP"], rtol=1e-12)
     np.testing.assert_array_equal(ours.predict(VALID.features), theirs.predict(VALID.features))
     assert vars(pickle.loads(pickle.dumps(stopping))).keys() == vars(early_stopping(VALID)).keys()
+
+
+def test_callbacks_of_lightgbm_see_every_tree():
+    evaluated, stopping = {}, early_stopping(VALID, "AP", stopping_rounds=5)
+    train = lightgbm.Dataset(TRAIN.features, TRAIN.labels, group=np.diff(TRAIN.qptr))
+    lightgbm.train(
+        SETTINGS | {"metric": "ndcg"},
+        train,
+        100,
+        valid_sets=[train],
+        callbacks=[stopping, lightgbm.record_evaluation(evaluated)],
+    )
+    assert {len(values) for values in evaluated["training"].values()} == {len(stopping.values)}
+
+
+def test_a_file_that_has_changed_ends_the_training(tmp_path):
+    """A worker that reads other labels would stop at another tree, and the rest would wait for it."""
+    folder = dx.write_shards(VALID, tmp_path / "valid", n_shards=2)
+    other = replace(VALID, labels=VALID.labels[::-1].copy())
+    changed = dx.write_shards(other, tmp_path / "other", n_shards=2)
+    name = dx.data.open_shards(folder).manifest.shards[1].file
+    (changed / dx.data.open_shards(changed).manifest.shards[1].file).replace(folder / name)
+    with pytest.raises(InputError, match="not the file that the manifest describes"):
+        trained(callback=early_stopping(folder, "AP"))
+
+
+def test_features_in_a_file_count_as_those_in_memory(tmp_path):
+    dx.data.write_parquet(VALID, tmp_path / "valid.arrow")
+    stored = dx.data.open_parquet(tmp_path / "valid.arrow")
+    found = [early_stopping(valid, "AP", stopping_rounds=3) for valid in (VALID, stored)]
+    for stopping in found:
+        trained(callback=stopping)
+    assert found[0].values == found[1].values
 
 
 def test_a_budget_that_is_used_up_keeps_the_best_trees():
@@ -50,7 +84,7 @@ def test_a_budget_that_is_used_up_keeps_the_best_trees():
 
 
 def test_trees_that_there_were_before_count():
-    """A training that goes on from other trees is judged with them."""
+    """A training that resumes from other trees is judged with them."""
     before, stopping = trained(5), early_stopping(VALID, "AP", stopping_rounds=100)
     train = lightgbm.Dataset(TRAIN.features, TRAIN.labels, group=np.diff(TRAIN.qptr), free_raw_data=False)
     trees = lightgbm.train(SETTINGS, train, 4, init_model=before, callbacks=[stopping])
@@ -61,8 +95,11 @@ def test_trees_that_there_were_before_count():
 
 
 def test_refused(tmp_path):
-    with pytest.raises(InputError, match="boosting='dart' changes the trees"):
+    with pytest.raises(InputError, match="boosting='dart' rescales earlier trees"):
         trained(callback=early_stopping(VALID), boosting="dart")
+    train = lightgbm.Dataset(TRAIN.features, TRAIN.labels, group=np.diff(TRAIN.qptr))
+    with pytest.raises(InputError, match=r"lightgbm\.cv has its own"):
+        lightgbm.cv(SETTINGS | {"metric": "ndcg"}, train, 3, nfold=2, callbacks=[early_stopping(VALID)])
     with pytest.raises(InputError, match="stopping_rounds=0"):
         early_stopping(VALID, stopping_rounds=0)
     with pytest.raises(InputError, match="k must be"):

@@ -7,6 +7,7 @@ import pytest
 
 import directrix as dx
 from directrix import InputError
+from directrix.trainers import descent
 from tests.trainers.test_trainers import Quadratic
 
 LINES = dx.LBFGS(tol=1e-10, ftol=0.0, steps=4)
@@ -47,7 +48,7 @@ def test_it_asks_less_often():
 
 @pytest.mark.parametrize("scale", [1e-6, 1e6])
 def test_every_step_meets_the_wolfe_conditions(scale):
-    """Also where the first lengths are far too short, or too long."""
+    """Also where the first lengths are far too short."""
     objective, taken = Together(12), []
     objective.scale = objective.scale * scale
     dx.LBFGS(max_iter=8, tol=0.0, ftol=0.0, steps=3).minimise(
@@ -61,12 +62,81 @@ def test_every_step_meets_the_wolfe_conditions(scale):
         assert grad_after @ step >= 0.9 * grad @ step
 
 
-def test_directions_are_those_of_scipy():
-    """With the same steps: here the length 1 is the best, since the curvature is 1 everywhere."""
-    objective = Together(6)
-    objective.scale = np.ones(6)
-    result = LINES.minimise(objective, objective.center + 0.1)
-    assert (result.status, result.counts["iterations"]) == ("converged", 1)
+@pytest.mark.parametrize("n_pairs", [0, 1, 3])
+def test_directions_are_those_of_bfgs_with_the_whole_matrix(n_pairs):
+    """The two loops against updates of the inverse Hessian (Nocedal & Wright, Eq. 6.17)."""
+    rng, n = np.random.default_rng(0), 5
+    pairs = [(step, step * rng.uniform(1, 5, n)) for step in rng.normal(size=(n_pairs, n))]
+    inverse = np.eye(n)
+    if pairs:
+        step, change = pairs[-1]
+        inverse *= (step @ change) / (change @ change)
+    for step, change in pairs:
+        left = np.eye(n) - np.outer(step, change) / (step @ change)
+        inverse = left @ inverse @ left.T + np.outer(step, step) / (step @ change)
+    grad = rng.normal(size=n)
+    np.testing.assert_allclose(descent._times_inverse_hessian(pairs, grad), inverse @ grad, rtol=1e-12)
+
+
+class Profile:
+    """A loss of one parameter: straight between points."""
+
+    n_queries = 1
+
+    def __init__(self, *points):
+        self.x, self.y = np.transpose(points)
+
+    def value_and_grad(self, params, queries=None):
+        (losses, grads) = self.values_and_grads([params])
+        return float(losses[0]), grads[0]
+
+    def values_and_grads(self, params, queries=None):
+        x = np.array(params)[:, 0]
+        slopes = np.diff(self.y) / np.diff(self.x)
+        place = np.clip(np.searchsorted(self.x, x, side="right") - 1, 0, len(slopes) - 1)
+        return np.interp(x, self.x, self.y), slopes[place][:, None]
+
+
+@pytest.mark.parametrize(
+    ("profile", "reached", "rounds"),
+    [
+        pytest.param(
+            Profile((0, 0), (1.3, -1.3), (1.5, -1.4), (1.51, 9), (9, 9)), 1.4, 2, id="between two lengths"
+        ),
+        pytest.param(
+            Profile((0, 0), (0.55, -0.55), (0.65, -0.6), (0.66, 9), (1.5, 9), (1.6, -9), (9, -20)),
+            0.6,
+            2,
+            id="below the first that is too long, and not beyond it",
+        ),
+        pytest.param(Profile((0, 0), (70, -70), (9999, -71)), 1024.0, 3, id="longer and longer"),
+        pytest.param(
+            Profile((0, 0), (1 / 3, -1 / 3), (1 / 3 + 1e-12, 9), (9, 9)), 1 / 3, 10, id="nowhere: the lowest"
+        ),
+    ],
+)
+def test_the_first_line(profile, reached, rounds):
+    result = dx.LBFGS(max_iter=1, tol=0.0, steps=4).minimise(profile, np.zeros(1))
+    np.testing.assert_allclose(result.params, [reached], rtol=1e-6)
+    assert result.counts["evaluations"] == 1 + 4 * rounds
+
+
+def test_a_step_along_which_the_slope_does_not_rise_says_nothing_of_the_curvature():
+    """After a search that found no point of the conditions, the next begins along the gradient."""
+    profile = Profile((0, 0), (1 / 3, -1 / 3), (1 / 3 + 1e-12, 9), (9, 9))
+    result = dx.LBFGS(tol=0.0, ftol=0.0, steps=4).minimise(profile, np.zeros(1))
+    assert result.status == "line_search"
+    np.testing.assert_allclose(result.params, [1 / 3], rtol=1e-6)
+
+
+def test_where_a_direction_fails_that_of_the_gradient_is_tried(monkeypatch):
+    """Here every direction of known pairs goes uphill."""
+    monkeypatch.setattr(descent, "_times_inverse_hessian", lambda pairs, grad: -grad if pairs else grad)
+    objective = Together(2)
+    result = dx.LBFGS(tol=1e-6, ftol=0.0, steps=4).minimise(objective, np.zeros(2))
+    assert result.status == "converged"
+    assert objective.questions <= 3 * result.counts["iterations"]  # none uphill
+    np.testing.assert_allclose(result.params, objective.center, rtol=1e-6)
 
 
 def test_a_loss_that_is_not_finite_is_a_step_too_long():
@@ -81,6 +151,22 @@ def test_a_loss_that_is_not_finite_is_a_step_too_long():
     np.testing.assert_allclose(result.params, objective.center, rtol=1e-8)
     result = LINES.minimise(objective, np.full(5, 3.0))
     assert result.status == "not_finite"
+
+
+@pytest.mark.parametrize("broken", [np.nan, -np.inf])
+@pytest.mark.parametrize("part", ["loss", "gradient"])
+def test_a_loss_that_is_finite_nowhere_else_is_reported_not_returned(broken, part):
+    class Broken(Together):
+        def value_and_grad(self, params, queries=None):
+            loss, grad = super().value_and_grad(params)
+            if self.questions > 2:
+                return (broken, grad) if part == "loss" else (loss, np.full(5, broken))
+            return loss, grad
+
+    result = LINES.minimise(Broken(), np.zeros(5))
+    assert result.status == "not_finite"
+    assert np.isfinite(result.params).all()
+    assert "scale" in result.message
 
 
 @pytest.mark.parametrize("seed", [0, 1])

@@ -11,6 +11,7 @@ from directrix.data.queries import Queries
 from directrix.data.shards.manifest import Shard
 from directrix.data.shards.queries import open_shards
 from directrix.data.shards.task import OpenShard
+from directrix.data.stored import StoredFeatures
 from directrix.errors import InputError, MissingExtra
 from directrix.interop.ragged import Gradient, GroupedRows, Value
 from directrix.measures.names import measure as as_measure
@@ -46,11 +47,10 @@ class LightGBMMetric(Value):
 class LightGBMStopping:
     """Early stopping as LightGBM calls a callback; `early_stopping` makes it."""
 
-    before_iteration, order = False, 30  # the order of LightGBM's own
-
     def __init__(self, valid: Any, measure: Any, stopping_rounds: int) -> None:
         self.valid = valid if isinstance(valid, Queries) else open_shards(valid)
         self.measure = as_measure(measure)
+        self.before_iteration, self.order = False, 30  # after LightGBM's own that print and record
         self.stopping_rounds = whole(stopping_rounds, "stopping_rounds", "early_stopping", example=50)
         self.values: list[float] = []
         """Mean of the measure after every tree of the training under way, or of the last one."""
@@ -61,23 +61,33 @@ class LightGBMStopping:
 
         first = env.iteration
         if first == env.begin_iteration:
-            if {env.params.get(name) for name in ("boosting", "boosting_type", "boost")} & {"dart"}:
-                raise InputError(
-                    "early_stopping: boosting='dart' changes the trees that it has; take boosting='gbdt'."
-                )
-            q = self.valid if isinstance(self.valid, Queries) else self.valid.judged()
-            self._features = q.features if isinstance(self.valid, Queries) else q.features.read(0, q.n_docs)
-            self._ready = self.measure.prepare(q.labels, q.qptr, doc_ids=q.doc_ids)
-            self._scores, self.values, first = np.zeros(q.n_docs), [], 0
+            self._begin(env)
+            first = 0
         self._scores += env.model.predict(
             self._features, raw_score=True, start_iteration=first, num_iteration=env.iteration + 1 - first
         )
         self.values.append(mean_over_queries(self._ready(self._scores)[0], None))
-        best = int(np.argmax(self.values))
+        best = int(np.argmax(np.round(self.values, 9)))  # other processors round otherwise
         waited = len(self.values) - 1 - best
         if waited >= self.stopping_rounds or env.iteration + 1 == env.end_iteration:
             found = "valid", self.measure.name, self.values[best], True
             raise EarlyStopException(env.iteration - waited, [found])
+
+    def _begin(self, env: Any) -> None:
+        from lightgbm import CVBooster
+
+        if isinstance(env.model, CVBooster):
+            raise InputError("early_stopping: lightgbm.cv has its own; take lightgbm.early_stopping.")
+        if {env.params.get(name) for name in ("boosting", "boosting_type", "boost")} & {"dart"}:
+            raise InputError("early_stopping: boosting='dart' rescales earlier trees; take boosting='gbdt'.")
+        q: Any = self.valid
+        if not isinstance(q, Queries):
+            q.verify()  # a worker with other files would stop at another tree
+            q = q.judged()
+        is_stored = isinstance(q.features, StoredFeatures)
+        self._features = q.features.read(0, q.n_docs) if is_stored else q.features
+        self._ready = self.measure.prepare(q.labels, q.qptr, doc_ids=q.doc_ids)
+        self._scores, self.values = np.zeros(q.n_docs), []
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if not name.startswith("_")}
@@ -147,7 +157,7 @@ def metric(measure: Any) -> LightGBMMetric:
 
 
 def early_stopping(valid: Any, measure: Any = "nDCG@10", *, stopping_rounds: int = 50) -> LightGBMStopping:
-    """Return a callback that chooses the number of trees by a measure on validation queries, and stops.
+    """Return a callback that stops training by a measure on validation queries, and keeps the best trees.
 
     For ``callbacks=[...]`` of ``fit`` of ``lightgbm.dask.DaskLGBMRanker``, which gives a metric the rows of
     one worker and has no early stopping of its own. On one machine `metric` and
@@ -171,13 +181,16 @@ def early_stopping(valid: Any, measure: Any = "nDCG@10", *, stopping_rounds: int
     Raises
     ------
     InputError
-        If the arguments are none of these; in the training, for ``boosting="dart"``.
+        If the arguments are none of these; in the training, for ``boosting="dart"`` and in
+        ``lightgbm.cv``, or if a file is not the one that the manifest describes.
 
     Notes
     -----
     Workers of a distributed training all have the whole model, so each computes the same means and stops at
-    the same tree, without a message. Cost per tree: one prediction of the validation queries by that tree
-    and one evaluation, on every worker; their features are in its memory.
+    the same tree, without a message. Means are compared to 9 decimals, since processors of other kinds may
+    round otherwise. An error on one worker leaves the others waiting until LightGBM's ``time_out``. Cost per
+    tree: one prediction of the validation queries by that tree and one evaluation, on every worker, which
+    holds their features in memory.
     """
     return LightGBMStopping(valid, measure, stopping_rounds)
 

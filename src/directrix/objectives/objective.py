@@ -77,17 +77,20 @@ class Objective:
         self, params: Sequence[Float64Array], queries: Int64Array | None = None
     ) -> tuple[Float64Array, Float64Array]:
         """Losses (k,) and gradients (k, n_params) at k vectors of parameters, by one read of the features."""
-        vectors = np.array([as_floats(vector, "params", "one number per parameter") for vector in params])
+        vectors = as_floats(params, "params", "one number per parameter")
+        if vectors.ndim != 2 or not len(vectors):
+            raise InputError(f"params has shape {vectors.shape[1:]}; one number per parameter is needed.")
+        values, grads = self.sums(vectors, queries)
         n_queries = self.n_queries if queries is None else len(queries)
         return _stacked(
             self._with_penalty(float(value), grad, vector, n_queries)
-            for value, grad, vector in zip(*self.sums(vectors, queries), vectors, strict=True)
+            for value, grad, vector in zip(values, grads, vectors, strict=True)
         )
 
     def sums(self, params: Float64Array, queries: Int64Array | None = None) -> tuple[Any, Float64Array]:
         """Sums over queries of the surrogate and of its gradient, without sign, mean and penalty.
 
-        At k vectors of parameters (k, n_params): (k,) and (k, n_params).
+        Takes k vectors of parameters (k, n_params), and returns (k,) and (k, n_params).
         """
         for vector in params:
             self.kernel.check(vector, self.queries.n_features)
@@ -103,7 +106,8 @@ class Objective:
         at_once = max(4 * get_threads(), _FLOATS_AT_ONCE // max(params.size, 1))
         at = self.kernel.value_and_grad if params.ndim == 1 else self._at_each
         work: Any = partial(at, params=params)
-        value, grad = np.zeros(params.shape[:-1]), np.zeros(params.shape)
+        value: Any = 0.0 if params.ndim == 1 else np.zeros(len(params))
+        grad = np.zeros(params.shape)
         for first in range(0, len(parts), at_once):
             some = parts[first : first + at_once]
             for part_value, part_grad in source.gradients(work, some):
@@ -291,4 +295,4 @@ class Objective:
 
 def _stacked(pairs: Iterable[tuple[float, Float64Array]]) -> tuple[Float64Array, Float64Array]:
     values, grads = zip(*pairs, strict=True)
-    return np.array(values), np.array(grads)
+    return np.array(values), np.array(grads) if len(grads) > 1 else grads[0][None]

@@ -14,13 +14,14 @@ from directrix.trainers.progress import Progress
 from directrix.types import Callback, Float64Array
 
 _ENOUGH_LOWER, _ENOUGH_FLATTER = 1e-4, 0.9
-"""Wolfe conditions: of sufficient decrease and, in its weak form, which kinks allow as well, of curvature."""
+"""Constants of the Wolfe conditions: sufficient decrease, and curvature in its weak form, which also suits
+losses with kinks."""
 _ROUNDS = 10
-"""Questions in a line search."""
+"""Maximum number of questions in a line search."""
 
 
 class Descent(Progress):
-    """One training under way, with the number of evaluations; ``max_iter`` is for the message."""
+    """One training under way, with its number of evaluations and its budget."""
 
     def __init__(self, objective: Any, start: Float64Array, callback: Callback | None, max_iter: int) -> None:
         self.nearest = nearest_in(objective)
@@ -32,14 +33,18 @@ class Descent(Progress):
         """Loss and gradient; the first evaluation is a step as well, the start. Ends if not finite."""
         loss, grad = self.objective.value_and_grad(params)
         self.evaluations += 1
-        if not (np.isfinite(loss) and np.isfinite(grad).all()):
-            self.end(
-                "not_finite",
-                "the loss became NaN or infinite; scale the features (scale 'standard') or lower alpha",
-            )
+        if not _is_finite(loss, grad):
+            self.end_not_finite()
         if not self.trace:
             self.step(params, loss)
         return loss, grad
+
+    def end_not_finite(self) -> None:
+        """End because of a loss or gradient that is not finite."""
+        self.end(
+            "not_finite",
+            "the loss became NaN or infinite; scale the features (scale 'standard') or lower alpha",
+        )
 
     def end_with(self, code: int) -> None:
         """End with SciPy's status: 0 converged, 1 budget used up, otherwise line search."""
@@ -55,6 +60,10 @@ class Descent(Progress):
             f"after {self.iterations} iterations no step lowers the loss any more: it is flat to rounding; "
             "float64 features or a larger l2 would allow further steps",
         )
+
+
+def _is_finite(loss: float, grad: Float64Array) -> bool:
+    return bool(np.isfinite(loss) and np.isfinite(grad).all())
 
 
 class _Point(NamedTuple):
@@ -83,7 +92,10 @@ def along_lines(descent: Descent, n_steps: int, memory: int, tolerances: tuple[f
         start = _Point(0.0, descent.params, loss, grad, float(grad @ line))
         found = _best_on(descent, start, line, first * 2.0 ** (np.arange(n_steps) - (n_steps - 1) // 2))
         if found is start:
-            return 2
+            if not pairs:
+                return 2
+            pairs.clear()  # the direction of the gradient is tried next
+            continue
         step, change = found.params - start.params, found.grad - grad
         if step @ change > np.finfo(np.float64).eps * (change @ change):
             pairs.append((step, change))
@@ -115,16 +127,20 @@ def _best_on(descent: Descent, start: _Point, line: Float64Array, lengths: Float
     """Return the lowest of the first points that meet the conditions, or ``start``.
 
     Between ``low``, from which the loss still falls steeply, and ``high``, where it is no longer low enough,
-    there are such points (Lewis & Overton 2013, doi:10.1007/s10107-012-0514-2): each round divides it.
+    there are such points (Lewis & Overton 2013, doi:10.1007/s10107-012-0514-2): each round divides that
+    interval. A point that is not finite is too far.
     """
+    if not start.slope < 0.0:
+        return start
     low, high, n_steps = start, np.inf, len(lengths)
     for _ in range(_ROUNDS):
-        good = []
-        for point in _points(descent, start, line, lengths):
-            is_low = point.loss <= start.loss + _ENOUGH_LOWER * point.t * start.slope
+        good, points = [], _points(descent, start, line, lengths)
+        finite = [_is_finite(point.loss, point.grad) for point in points]
+        for point, is_finite in zip(points, finite, strict=True):
+            is_low = is_finite and point.loss <= start.loss + _ENOUGH_LOWER * point.t * start.slope
             if is_low and point.slope >= _ENOUGH_FLATTER * start.slope:
                 good.append(point)
-            elif is_low and point.slope < 0.0 and point.t < high:
+            elif is_low and point.t < high:
                 low = point
             else:
                 high = min(high, point.t)
@@ -134,6 +150,8 @@ def _best_on(descent: Descent, start: _Point, line: Float64Array, lengths: Float
             lengths = low.t + (high - low.t) * np.arange(1, n_steps + 1) / (n_steps + 1)
         else:
             lengths = low.t * 2.0 ** np.arange(1, n_steps + 1)
+    if not any(finite):
+        descent.end_not_finite()
     return low
 
 
@@ -141,7 +159,8 @@ def _points(descent: Descent, start: _Point, line: Float64Array, lengths: Float6
     params = start.params + lengths[:, None] * line
     losses, grads = descent.objective.values_and_grads(params)
     descent.evaluations += len(params)
-    return [
-        _Point(float(t), vector, float(loss), grad, float(grad @ line))
-        for t, vector, loss, grad in zip(lengths, params, losses, grads, strict=True)
-    ]
+    with np.errstate(invalid="ignore"):  # of gradients that are not finite
+        return [
+            _Point(float(t), vector, float(loss), grad, float(grad @ line))
+            for t, vector, loss, grad in zip(lengths, params, losses, grads, strict=True)
+        ]

@@ -62,7 +62,7 @@ class FullGradients:
 
 @dataclass(frozen=True)
 class LBFGS(FullGradients):
-    """Limited-memory BFGS with a strong-Wolfe line search (SciPy's L-BFGS-B).
+    """Limited-memory BFGS with a strong-Wolfe line search (SciPy's L-BFGS-B), or a weak one for ``steps``.
 
     Parameters
     ----------
@@ -76,14 +76,15 @@ class LBFGS(FullGradients):
     memory : int >= 1
         Pairs of steps and gradient changes that approximate the curvature.
     steps : int >= 1
-        Lengths of step that a line search tries at once; 1 = SciPy's line search, one after another. For
-        data in shards, where several losses are one question and one read of the features: fewer
-        questions, and more work for each. Not within limits of the parameters.
+        Step lengths that a line search evaluates at once; 1 = SciPy's line search, one at a time. More than
+        1 is for data in shards: fewer passes over the data, more work in each. Not available with limits of
+        the parameters.
 
     References
     ----------
     Liu & Nocedal (1989), doi:10.1007/BF01589116; within limits Byrd, Lu, Nocedal & Zhu (1995),
-    doi:10.1137/0916069.
+    doi:10.1137/0916069. Line search for ``steps`` above 1: Lewis & Overton (2013),
+    doi:10.1007/s10107-012-0514-2.
 
     Examples
     --------
@@ -122,7 +123,7 @@ class LBFGS(FullGradients):
         Returns
         -------
         Result
-            ``counts`` has iterations and evaluations, of which with ``steps`` several are one question.
+            ``counts`` has iterations and evaluations; with ``steps`` above 1 several share one question.
 
         Raises
         ------
