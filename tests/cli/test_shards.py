@@ -125,3 +125,11 @@ def test_refused(files, run, monkeypatch, arguments, said):
     done = run(*arguments)
     assert done.exit_code == 1
     assert said in done.stderr
+
+
+def test_the_input_is_not_the_output(files, run, monkeypatch):
+    monkeypatch.chdir(files)
+    before = (files / "train.txt").read_bytes()
+    done = run("shard", "train.txt", "./train.txt")
+    assert (done.exit_code, (files / "train.txt").read_bytes()) == (2, before)
+    assert "train.txt is the input; name another folder" in done.stderr

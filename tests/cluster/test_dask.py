@@ -17,7 +17,7 @@ import pytest
 
 import directrix as dx
 from directrix import InputError, MissingExtra
-from directrix.cluster.dask import _answered
+from directrix.cluster.dask import _answered, _dask_errors
 from directrix.data.shards.context import using_driver
 from directrix.data.shards.driver import ThisProcess
 from directrix.data.shards.task import Question
@@ -301,6 +301,40 @@ def test_a_scheduler_that_stops_answering_is_reported(folder, tmp_path, monkeypa
             cluster.scheduler.send_signal(signal.SIGCONT)  # a client waits for it when it is closed
     finally:
         cluster.close()
+
+
+def test_a_cluster_without_workers_is_waited_for_and_reported(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(importlib.import_module("directrix.cluster.dask"), "_PATIENCE", 0.5)
+    cluster = Cluster(tmp_path)
+    try:
+        with (
+            dx.cluster("dask", cluster.address),
+            pytest.raises(InputError, match=r"had no worker for 0\.5 s that takes tasks \(0 that do not"),
+        ):
+            fitted(folder)
+    finally:
+        cluster.close()
+
+
+def test_a_client_that_was_closed_is_reported(started, folder):
+    client = distributed.Client(started.address, timeout=30)
+    with dx.cluster("dask", client):
+        client.close()
+        with pytest.raises(InputError, match=r"was lost \(CommClosedError\)"):
+            fitted(folder)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (distributed.scheduler.KilledWorker("task", None, 3), "workers were lost, or had no memory left"),
+        (distributed.CancelledError("task"), r"was lost \(CancelledError\)"),
+        (OSError(), r"was lost \(OSError\)"),
+    ],
+)
+def test_errors_of_dask(client, error, said):
+    with pytest.raises(InputError, match=said), _dask_errors(client):
+        raise error
 
 
 def test_no_scheduler_and_no_client():

@@ -76,6 +76,7 @@ class Moments(NamedTuple):
     low: Float64Array
     high: Float64Array
 
+    @np.errstate(over="ignore", invalid="ignore")
     def and_those_of(self, other: Moments) -> Moments:
         """Return the moments of both, as Chan, Golub & LeVeque (1983) join them, doi:10.2307/2683386."""
         step, both = other.mean - self.mean, np.maximum(self.number + other.number, 1)
@@ -88,6 +89,7 @@ class Moments(NamedTuple):
         )
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def moments_of(kind: str, n_features: int, blocks: Iterable[Array]) -> Moments:
     """Moments of rows that come in blocks; of their `signed_log` if the kind of scale is "log"."""
     zeros, infinite = np.zeros(n_features), np.full(n_features, np.inf)

@@ -248,6 +248,56 @@ def test_a_query_at_the_border_of_two_shards_is_noticed(q, tmp_path):
         dx.data.open_shards(folder).judged()
 
 
+def of_first(**values):
+    return lambda manifest: manifest["shards"][0].update(values)
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda m: m.update(format="other"), "the format is 'other'"),
+        (lambda m: m["shards"].clear(), "there are 0 shards"),
+        (lambda m: m["features"].update(dtype="int8"), "features are 'int8'"),
+        (lambda m: m["features"].update(names=["a"]), "names are not a list of 5 texts"),
+        (lambda m: m["features"].update(names=[1, 2, 3, 4, 5]), "names are not a list of 5 texts"),
+        (of_first(sha256="abc"), "no SHA-256"),
+        (of_first(file="../x"), r"the file '\.\./x'"),
+        (of_first(file=""), "the file ''"),
+        (of_first(queries=0), " 0 queries"),
+        (of_first(bytes=0), "has 0 bytes"),
+        (of_first(queries=1 << 40), "queries, "),
+        (of_first(documents=-1), "documents is -1"),
+        (of_first(documents=True), "documents is True"),
+        (lambda m: m.update(ordered=1 << 49), "ordered queries is"),
+        (lambda m: m.update(ordered=61), "another number of documents or queries"),
+        (lambda m: m["labels"].pop(), "another number of documents or queries"),
+        (lambda m: m["labels"][0].__setitem__(0, float("inf")), "inf is not a finite number"),
+        (lambda m: m["statistics"]["mean"].__setitem__(0, None), "None is not a finite number"),
+        (lambda m: m["statistics"]["mean"].pop(), "not lists of 5 numbers"),
+        (lambda m: m["statistics"]["mean"].__setitem__(0, 1e6), "statistics are not those of features"),
+    ],
+)
+def test_a_manifest_that_says_what_cannot_be(q, tmp_path, damage, said):
+    folder = dx.write_shards(q, tmp_path / "shards", 2)
+    rewritten(folder, damage)
+    with pytest.raises(InputError, match=f"is damaged: .*{said}"):
+        dx.data.open_shards(folder)
+
+
+def test_features_too_large_for_their_squares(q, tmp_path):
+    features = q.features.astype(np.float64)
+    features[0, 0], features[1, 0] = 1e200, -1e200
+    with pytest.raises(InputError, match="was not written: features are infinite, or too large for squares"):
+        dx.write_shards(replace(q, features=features), tmp_path / "shards", 2)
+    assert not (tmp_path / "shards").exists()
+
+
+def test_features_in_shards_are_no_array(q, tmp_path):
+    features = dx.data.open_shards(dx.write_shards(q, tmp_path / "shards", 2)).features
+    with pytest.raises(InputError, match="its features are in shards"):
+        np.asarray(features)
+
+
 def places(value, at=()):
     yield at
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
