@@ -280,7 +280,7 @@ def of_first(**values):
 def test_a_manifest_that_says_what_cannot_be(q, tmp_path, damage, said):
     folder = dx.write_shards(q, tmp_path / "shards", 2)
     rewritten(folder, damage)
-    with pytest.raises(InputError, match=f"is damaged: .*{said}"):
+    with pytest.raises(InputError, match=f"is damaged: .*{said}.* Write the shards again"):
         dx.data.open_shards(folder)
 
 
@@ -326,7 +326,7 @@ def test_a_damaged_manifest_is_one_error(q, tmp_path):
     assert len(accepted) < 60, accepted
     for text in ("", "[]", "{", '{"format": 3}', "[" * 100_000):
         (folder / "shards.json").write_text(text)
-        with pytest.raises(InputError, match="damaged"):
+        with pytest.raises(InputError, match=r"^\S*shards\.json is damaged: [^']"):
             dx.data.open_shards(folder)
     shutil.rmtree(folder)
     with pytest.raises(InputError, match="not a folder of shards"):

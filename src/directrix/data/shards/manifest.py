@@ -126,19 +126,18 @@ def read_manifest(folder: Path) -> Manifest:
             python="Write one: directrix.write_shards(data, folder).",
             shell=f"Write one: `directrix shard DATA {folder}`.",
         )
+    with readable(path):
+        content = path.read_bytes()
     try:
-        with readable(path):
-            data = json.loads(path.read_bytes())
+        data = json.loads(content)
         if data["format"] != _FORMAT:
             raise ValueError(f"the format is {short_text(data['format'])}, not {_FORMAT!r}")
         if data["sha256"] != _digest_of(data):
             raise ValueError("it has changed since it was written, as its SHA-256 shows")
         return _checked(data)
-    except InputError as error:
-        raise error.at(str(path)) from error
     except (KeyError, TypeError, ValueError, RecursionError, OverflowError, AttributeError) as error:
         what = f"{error} is missing" if isinstance(error, KeyError) else str(error) or type(error).__name__
-        raise InputError(f"{path} is damaged: {short_text(what, 200)}. Write the shards again.") from error
+        raise InputError(f"{path} is damaged: {what[:200]}. Write the shards again.") from error
 
 
 def _checked(data: dict[str, Any]) -> Manifest:
