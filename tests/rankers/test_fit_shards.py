@@ -79,7 +79,7 @@ def test_the_certificate_is_that_of_one_data_set(q, folder):
     theirs = dx.certify(ranker, q.take(range(90)), "nDCG@5", eps=0.2, delta=0.2)
     np.testing.assert_allclose(ours.value, theirs.value, rtol=1e-12)
     assert ours.n_rising == theirs.n_rising
-    with pytest.raises(InputError, match="in shards"):
+    with pytest.raises(InputError, match="in shards, and exact=True needs"):
         dx.certify(ranker, dx.data.open_shards(folder), "nDCG@5", exact=True)
 
 
