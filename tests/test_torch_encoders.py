@@ -1,5 +1,7 @@
 """Losses for sentence-transformers: trained by its own trainers, with tiny models made here."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -20,6 +22,11 @@ def lists(n_queries=24, seed=0):
         docs[n // 2] = f"red {rng.choice(WORDS)} {rng.choice(WORDS)}"
         rows.append({"query": query, "docs": docs, "labels": [int("red" in d.split()) for d in docs]})
     return rows
+
+
+def test_a_model_with_several_outputs_is_refused():
+    with pytest.raises(dx.InputError, match="the model has 2 outputs per pair; one is needed"):
+        dx.torch.CrossEncoderLoss(SimpleNamespace(num_labels=2))
 
 
 def tiny(folder, head):

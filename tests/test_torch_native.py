@@ -183,6 +183,14 @@ def test_nested_tensors_are_lists():
         assert found.item() == wanted[0]
         assert torch.equal(leaf.grad.values(), wanted[1])
     other = torch.nested.nested_tensor(list(labels.split([*SIZES[::-1]])), layout=torch.jagged)
+    deep, few = (
+        torch.nested.nested_tensor(rows, layout=torch.jagged)
+        for rows in ([torch.ones(2, 3), torch.ones(1, 3)], [torch.ones(2), torch.ones(3)])
+    )
+    with pytest.raises(dx.InputError, match="scores are a nested tensor of 3 dimensions"):
+        loss(deep, grades)
+    with pytest.raises(dx.InputError, match="a nested tensor of as many queries"):
+        loss(nested, few)
     with pytest.raises(dx.InputError, match="other lengths"):
         loss(nested, other)
     with pytest.raises(dx.InputError, match="a nested tensor takes neither"):

@@ -15,7 +15,7 @@ import scipy.sparse
 
 import directrix as dx
 from directrix.errors import InputError
-from directrix.export import targets
+from directrix.export import portable, targets
 from directrix.export.folding import folded
 from directrix.export.formula import Input, Linear, Summand
 from directrix.export.nodes import splits_of
@@ -483,3 +483,8 @@ def test_orders_of_real_queries_stay(collection, data_dir, tmp_path):
                 installed(name)
                 found = dx.export(ranker, tmp_path / "m", to=name, check=test)
                 assert (found.n_other_order, found.n_queries) == (0, test.n_queries)
+
+
+def test_exported_python_counts_the_features():
+    with pytest.raises(ValueError, match="1 features are given, 0 are needed"):
+        portable.score([1.0])

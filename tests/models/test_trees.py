@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import pickle
+import re
 import sys
 
 import numpy as np
@@ -229,6 +230,13 @@ def test_text_that_others_read_otherwise_is_refused(line, instead):
     assert line in text
     with pytest.raises(dx.InputError, match=r"damaged: .* Save the model again with ranker\.save"):
         Trees.of_text(text.replace(line, instead, 1), 3)
+
+
+def test_leaves_that_the_text_does_not_have():
+    """Before anything is made for as many as it claims."""
+    text = re.sub(r"num_leaves=\d+", "num_leaves=2000000000", TREES.to_lightgbm(), count=1)
+    with pytest.raises(dx.InputError, match=r"2,000,000,\d\d\d leaves have [\d,]+ values"):
+        Trees.of_text(text, 3)
 
 
 def _score(queue):

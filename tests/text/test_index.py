@@ -164,6 +164,43 @@ def test_files_that_are_no_index_are_refused(index, tmp_path):
             Index.load(path)
 
 
+def test_text_is_told_what_an_index_is(tmp_path):
+    (tmp_path / "docs.jsonl").write_text('{"id": "a"}')
+    with pytest.raises(
+        dx.InputError, match="is no index; a file of `directrix index DOCS -o FILE` is needed"
+    ):
+        Index.load(tmp_path / "docs.jsonl")
+
+
+def test_a_field_without_terms_has_no_candidates():
+    index = Index.build([{"id": "a", "title": "", "text": "word"}])
+    with pytest.raises(dx.InputError, match="the field has no term in any document"):
+        index.candidates({"q": "word"}, field="title")
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "said"),
+    [
+        ("header", b"index/1", b"index/2", "its format is not"),
+        ("doc_ids", b'["a", "b"]', b'["a", "a"]', "identifiers are repeated"),
+        ("header", b'["title", "text"]', b"[]", "fields or identifiers are repeated or missing"),
+        ("header", b'["title", "text"]', b'["text", "text"]', "fields or identifiers are repeated"),
+    ],
+)
+def test_parts_that_cannot_be(tmp_path, name, old, new, said):
+    path = tmp_path / "i.index"
+    Index.build([{"id": "a", "title": "x", "text": "y"}, {"id": "b", "title": "x", "text": "z"}]).save(path)
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    assert old in parts[f"{name}.json"]
+    parts[f"{name}.json"] = parts[f"{name}.json"].replace(old, new)
+    with zipfile.ZipFile(path, "w") as archive:
+        for part, content in parts.items():
+            archive.writestr(part, content)
+    with pytest.raises(dx.InputError, match=said):
+        Index.load(path)
+
+
 @pytest.mark.parametrize(
     "change",
     [
