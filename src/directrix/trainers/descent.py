@@ -90,7 +90,7 @@ def along_lines(descent: Descent, n_steps: int, memory: int, tolerances: tuple[f
         line = -_times_inverse_hessian(pairs, grad)
         first = 1.0 if pairs else min(1.0, 1.0 / float(np.linalg.norm(grad)))
         start = _Point(0.0, descent.params, loss, grad, float(grad @ line))
-        found = _best_on(descent, start, line, first * 2.0 ** (np.arange(n_steps) - (n_steps - 1) // 2))
+        found = _best_on(descent, start, line, first, n_steps)
         if found is start:
             if not pairs:
                 return 2
@@ -123,8 +123,10 @@ def _times_inverse_hessian(
     return product
 
 
-def _best_on(descent: Descent, start: _Point, line: Float64Array, lengths: Float64Array) -> _Point:
+def _best_on(descent: Descent, start: _Point, line: Float64Array, first: float, n_steps: int) -> _Point:
     """Return the lowest of the first points that meet the conditions, or ``start``.
+
+    The first lengths are ``first``, half of it, twice it, and so on.
 
     Between ``low``, from which the loss still falls steeply, and ``high``, where it is no longer low enough,
     there are such points (Lewis & Overton 2013, doi:10.1007/s10107-012-0514-2): each round divides that
@@ -132,7 +134,8 @@ def _best_on(descent: Descent, start: _Point, line: Float64Array, lengths: Float
     """
     if not start.slope < 0.0:
         return start
-    low, high, n_steps = start, np.inf, len(lengths)
+    low, high = start, np.inf
+    lengths: Any = first * 2.0 ** (np.arange(n_steps) - (n_steps - 1) // 2)
     for _ in range(_ROUNDS):
         good, points = [], _points(descent, start, line, lengths)
         finite = [_is_finite(point.loss, point.grad) for point in points]
