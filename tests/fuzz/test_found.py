@@ -43,6 +43,7 @@ OBJECTS = memoryview(np.array(["a", "b"], dtype=object))
         (lambda: feature_names(np.array(5), 1), r"feature_names=array\(5\): a list"),
         (lambda: dx.data.Scale.fit("standard", np.zeros((0, 2))), "features have no rows"),
         (lambda: StumpModel(np.dtype("f8")), "thresholds"),
+        (lambda: StumpModel(OBJECTS), "thresholds: memoryview"),
         (lambda: dx.evaluate(np.dtype("f8"), [1.0], [1.0], qid=[1]), "dtype"),
         (lambda: dx.data.fit_scale("standard", np.eye(2).view(np.matrix)), "features are a matrix"),
         (lambda: dx.data.fit_scale("quantile", np.ma.masked_equal([[1.0], [2.0]], 1.0)), "a MaskedArray"),

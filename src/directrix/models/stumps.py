@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from directrix.data.form import as_floats, check_form
-from directrix.errors import InputError
+from directrix.errors import NO_ITEMS, InputError
 from directrix.models.rows import SparseRows, as_rows, column_reader
 from directrix.parameters import whole
 from directrix.types import Array, Float64Array, FloatArray
@@ -69,7 +69,7 @@ class StumpModel:
         try:
             check_count(len(thresholds))
             rows = [as_floats(row, "thresholds").ravel() for row in thresholds]
-        except TypeError as error:
+        except NO_ITEMS as error:
             raise InputError(f"thresholds: {error}; a list of numbers for each feature is needed.") from None
         self.values = np.concatenate([*rows, np.empty(0)])
         self.ptr = np.append(0, np.cumsum([len(row) for row in rows])).astype(np.int64)

@@ -1,6 +1,8 @@
 """CSV, TSV and JSON lines."""
 
 import gzip
+import json
+import time
 
 import numpy as np
 import pytest
@@ -124,3 +126,32 @@ def test_lines_of_json_are_objects(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"qid": 1, "label": 0, "f": 1}\nnull\n')
     with pytest.raises(InputError, match=r"a\.jsonl:2: 'null' is no JSON object"):
         read_file(tmp_path / "a.jsonl")
+
+
+@pytest.mark.parametrize("first", ["", '{"qid": 1, "label": 1, "x": 1.0}\n'])
+@pytest.mark.parametrize(
+    "deep", ["[" * 100_000 + "]" * 100_000, '[{"a":' * 50_000 + "1" + "}]" * 50_000, "[" * 100_000]
+)
+def test_lists_many_levels_deep_are_refused(tmp_path, first, deep):
+    """They end the process of pyarrow, whose stack overflows."""
+    path = tmp_path / "a.jsonl"
+    path.write_text(f'{first}{{"qid": 1, "label": 0, "x": {deep}}}\n')
+    with pytest.raises(InputError, match=rf"a\.jsonl:{1 + bool(first)}: .* more than 64 levels deep"):
+        read_file(path)
+
+
+def test_brackets_in_text_and_side_by_side_are_no_levels(tmp_path):
+    path = tmp_path / "a.jsonl"
+    docno, lists = json.dumps('\\"[' * 100), json.dumps([[1.0]] * 100)
+    path.write_text(f'{{"qid": 1, "docno": {docno}, "label": 1, "x": 2.0, "unused": {lists}}}\n')
+    q = read_file(path, columns=ColumnNames(features=("x",)))
+    assert q.doc_ids == ('\\"[' * 100,)
+
+
+def test_text_without_end_takes_no_time(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"a": "' + '\\"[' * 1_000_000)
+    begun = time.monotonic()
+    with pytest.raises(InputError):
+        read_file(path)
+    assert time.monotonic() - begun < 5

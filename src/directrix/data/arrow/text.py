@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,9 @@ from directrix.errors import InputError
 _DELIMITERS = {".csv": ",", ".tsv": "\t", ".jsonl": "", ".ndjson": ""}
 _MODEL = '{"format":'  # how a model file begins
 _BLOCK = 16 << 20  # bytes read together; a line must fit into it
+_DEEPEST = 64  # brackets within brackets; pyarrow's process ends at some ten thousand
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
+_BRACKET = re.compile(rb"[][{}]")
 
 
 def is_columns(path: Path) -> bool:
@@ -92,14 +96,28 @@ def read_columns(pa: Any, path: Path, names: ColumnNames) -> Any:
 
 
 def _objects(path: Path, text: bytes) -> bytes:
-    """Return JSON lines; `InputError` unless each begins as an object: a `null` ends pyarrow's process."""
+    """Return JSON lines; `InputError` for what ends pyarrow's process: a `null`, lists many levels deep."""
     for place, line in enumerate(text.split(b"\n"), start=1):
         if line.lstrip()[:1] not in (b"", b"{"):
             raise InputError(
                 f"{path}:{place}: {line[:40].decode(errors='replace')!r} is no JSON object; each line reads "
                 '{"qid": 1, "label": 0, "bm25": 2.5}.'
             )
+        if line.count(b"[") + line.count(b"{") > _DEEPEST and _is_deep(line):
+            raise InputError(
+                f"{path}:{place}: lists or objects are nested more than {_DEEPEST} levels deep; numbers, "
+                "texts, and lists of numbers are needed. Leave that column out."
+            )
     return text
+
+
+def _is_deep(line: bytes) -> bool:
+    depth = 0
+    for bracket in _BRACKET.finditer(_STRING.sub(b"", line)):
+        depth += 1 if bracket[0] in b"[{" else -1
+        if depth > _DEEPEST:
+            return True
+    return False
 
 
 def _fixed(pa: Any, table: Any) -> Any:
