@@ -13,8 +13,7 @@ import lzma
 import re
 import struct
 import zipfile
-from collections.abc import Callable, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable, Sequence
 from random import Random
 from typing import Any
 
@@ -131,9 +130,19 @@ def of_json(random: Random, seeds: Sequence[bytes]) -> bytes:
     for _ in range(few(random)):
         value = _changed(random, value)
     encoder = json.JSONEncoder(indent=random.choice((None, 1)), ensure_ascii=random.random() < 0.5)
-    # copies of copies are small in memory, and endless as text
-    data = "".join(islice(encoder.iterencode(value), _MOST)).encode("utf-8", "surrogatepass")
+    data = _start_of(encoder.iterencode(value)).encode("utf-8", "surrogatepass")
     return (of_bytes(random, [data]) if kind > 0.97 else data)[:_MOST]
+
+
+def _start_of(parts: Iterable[str]) -> str:
+    """Copies of copies are small in memory, and endless as text."""
+    start, size = [], 0
+    for part in parts:
+        start.append(part)
+        size += len(part)
+        if size > _MOST:
+            break
+    return "".join(start)
 
 
 def of_trees_text(random: Random, seeds: Sequence[bytes]) -> bytes:

@@ -1,5 +1,6 @@
 """The short run of CI: the same inputs for every target each time; `make fuzz` tries others for an hour."""
 
+import tracemalloc
 from random import Random
 
 import pytest
@@ -28,12 +29,19 @@ def test_every_input_can_be_made_again():
     assert input_of("run", 0, 7) == input_of("run", 0, 7) != input_of("run", 1, 7)
 
 
-def test_json_of_copies_of_copies_is_cut_off(monkeypatch):
-    value = 0
+@pytest.mark.parametrize("value", [0, "x" * 100_000])
+def test_json_of_copies_of_copies_is_cut_off(monkeypatch, value):
+    """Before it takes memory: long texts as well as many numbers."""
     for _ in range(9):
         value = [value] * 300  # 300^9 numbers, in nine lists
     monkeypatch.setattr(mutators, "_changed", lambda *_: value)
-    assert max(len(mutators.of_json(Random(i), [b"{}"])) for i in range(4)) == mutators._MOST
+    monkeypatch.setattr(mutators, "_MOST", 10_000)
+    tracemalloc.start()
+    try:
+        assert max(len(mutators.of_json(Random(i), [b"{}"])) for i in range(4)) == 10_000
+        assert tracemalloc.get_traced_memory()[1] < 20e6
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize(
