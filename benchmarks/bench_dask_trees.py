@@ -10,6 +10,8 @@ is LightGBM's own non-determinism.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import os
 import tempfile
 import warnings
@@ -63,7 +65,9 @@ def on_dask(client: Any, train: Path, valid: Path) -> Any:
 
     trees = for_dask.DaskLGBMRanker(client=client, objective=objective("ApproxNDCG"), **SETTINGS)
     stopping = early_stopping(valid, MEASURE, stopping_rounds=ROUNDS)
-    return trees.fit(**dask_arrays(train), callbacks=[stopping]).to_local()
+    with contextlib.redirect_stdout(io.StringIO()):  # which says that it looks for ports
+        trees.fit(**dask_arrays(train), callbacks=[stopping])
+    return trees.to_local()
 
 
 def main() -> None:

@@ -318,10 +318,9 @@ def test_a_cluster_without_workers_is_waited_for_and_reported(folder, tmp_path, 
 
 def test_a_client_that_was_closed_is_reported(started, folder):
     client = distributed.Client(started.address, timeout=30)
-    with dx.cluster("dask", client):
-        client.close()
-        with pytest.raises(InputError, match=r"was lost \(CommClosedError\)"):
-            fitted(folder)
+    client.close()
+    with dx.cluster("dask", client), pytest.raises(InputError, match=r"was lost \(CommClosedError\)"):
+        fitted(folder)
 
 
 @pytest.mark.parametrize(
