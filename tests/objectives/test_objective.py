@@ -387,3 +387,10 @@ def test_a_surrogate_whose_held_data_would_not_be_used_is_refused():
 
     with pytest.raises(dx.InputError, match="take a KernelSurrogate with the trait convexifiable"):
         dx.linear_objective(q, Own()).convexified(np.zeros(q.n_features))
+
+
+@pytest.mark.parametrize("params", [[], [np.zeros((2, 2))], [np.zeros(4), np.zeros(3)]])
+def test_several_vectors_are_as_many_rows_of_numbers(params):
+    q = dx.data.make_cubic(n_queries=4, docs_per_query=5, n_features=4, seed=0)
+    with pytest.raises(dx.InputError, match=r"^params(: not an array| has shape)"):
+        dx.linear_objective(q, "RankNet").values_and_grads(params)
