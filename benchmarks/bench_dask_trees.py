@@ -3,8 +3,8 @@
 Type ``python benchmarks/bench_dask_trees.py``; MQ2008 is found through DIRECTRIX_DATA, or --data. For each
 fold the training queries are cut into 7 uneven shards, one of them empty, and trained on clusters of 1 and 2
 workers, separate processes on the loopback interface, and by LightGBM on one machine. Number of trees: the
-best nDCG@10 of the validation queries. Each training on a cluster is repeated: whether the scores are the
-same is LightGBM's own non-determinism.
+best nDCG@10 of the validation queries. On the first fold each training on a cluster is repeated: how far the
+scores are apart is LightGBM's own non-determinism.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def main() -> None:
     print(f"{MEASURE} of the test queries (trees)")
     print(f"{'fold':<6}" + "".join(f"{column:>18}" for column in columns))
     values: list[list[float]] = []
-    same = dict.fromkeys((1, 2), True)
+    apart = dict.fromkeys((1, 2), 0.0)
     for fold in range(1, 6):
         train, valid, test = (
             dx.read_letor(folder / f"Fold{fold}" / f"{part}.txt") for part in ("train", "vali", "test")
@@ -96,11 +96,12 @@ def main() -> None:
             shards = dx.write_shards(cut, Path(place, "train"))
             judged = dx.write_shards(valid, Path(place, "valid"), n_shards=2)
             found = [on_one_machine(train, valid)]
-            for n in same:
+            for n in apart:
                 with dask(n) as client:
-                    first, second = (on_dask(client, shards, judged) for _ in range(2))
-                same[n] &= np.array_equal(first.predict(test.features), second.predict(test.features))
-                found.append(first)
+                    found.append(on_dask(client, shards, judged))
+                    if fold == 1:
+                        again = on_dask(client, shards, judged).predict(test.features)
+                        apart[n] = float(np.abs(again - found[-1].predict(test.features)).max())
         row = [
             dx.evaluate(MEASURE, trees.predict(test.features), test.labels, qptr=test.qptr)[MEASURE]
             for trees in found
@@ -112,8 +113,8 @@ def main() -> None:
     print(f"{'mean':<6}" + "".join(f"{mean:>18.4f}" for mean in means))
     differences = np.array(values)[:, 1:] - np.array(values)[:, :1]
     print(f"largest difference from one machine in a fold: {np.abs(differences).max():.4f}")
-    for n, is_same in same.items():
-        print(f"workers {n}: trained twice, {'the same scores' if is_same else 'other scores'}")
+    for n, gap in apart.items():
+        print(f"workers {n}: scores of two trainings differ by at most {gap:.1e}")
 
 
 if __name__ == "__main__":
