@@ -100,7 +100,7 @@ def test_documents_may_be_records():
     assert dx.data.join_trec(run, qrels).labels.tolist() == [1.0, 0.0]
 
 
-def test_a_bound_of_scores_as_far_apart_as_floats_can_be():
+def test_a_bound_of_scores_whose_distance_has_no_square():
     assert smooth_ndcg_bound([1e200, 0.0], [1.0, 0.0], 0.1) == 0.0
 
 
