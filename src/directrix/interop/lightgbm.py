@@ -78,7 +78,7 @@ class LightGBMStopping:
 
         if isinstance(env.model, CVBooster):
             raise InputError("early_stopping: lightgbm.cv has its own; take lightgbm.early_stopping.")
-        if {env.params.get(name) for name in ("boosting", "boosting_type", "boost")} & {"dart"}:
+        if "dart" in [env.params.get(name) for name in ("boosting", "boosting_type", "boost")]:
             raise InputError("early_stopping: boosting='dart' rescales earlier trees; take boosting='gbdt'.")
         q: Any = self.valid
         if not isinstance(q, Queries):

@@ -124,9 +124,10 @@ def _times_inverse_hessian(
 
 
 def _best_on(descent: Descent, start: _Point, line: Float64Array, first: float, n_steps: int) -> _Point:
-    """Return the lowest of the first points that meet the conditions, or ``start``.
+    """Return the lowest of the first points that meet the conditions.
 
-    The first lengths are ``first``, half of it, twice it, and so on.
+    Without any the last ``low``, which may be ``start``. The first lengths are ``first``, half of it, twice
+    it, and so on.
 
     Between ``low``, from which the loss still falls steeply, and ``high``, where it is no longer low enough,
     there are such points (Lewis & Overton 2013, doi:10.1007/s10107-012-0514-2): each round divides that

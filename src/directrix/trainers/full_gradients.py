@@ -62,7 +62,7 @@ class FullGradients:
 
 @dataclass(frozen=True)
 class LBFGS(FullGradients):
-    """Limited-memory BFGS with a strong-Wolfe line search (SciPy's L-BFGS-B), or a weak one for ``steps``.
+    """Limited-memory BFGS with a strong-Wolfe line search (SciPy's L-BFGS-B), weak-Wolfe with ``steps``.
 
     Parameters
     ----------

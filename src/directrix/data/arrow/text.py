@@ -19,6 +19,7 @@ _DELIMITERS = {".csv": ",", ".tsv": "\t", ".jsonl": "", ".ndjson": ""}
 _MODEL = '{"format":'  # how a model file begins
 _BLOCK = 16 << 20  # bytes read together; a line must fit into it
 _DEEPEST = 64  # brackets within brackets; pyarrow's process ends at some ten thousand
+# a text without end is one as well: it would be searched again from each of its quotes
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
 _BRACKET = re.compile(rb"[][{}]")
 
