@@ -54,26 +54,28 @@ def asked(objective: Any, start: Any, n_steps: int) -> tuple[list[tuple[int, flo
     return trace, result
 
 
+def reached(trace: list[tuple[int, float]], first: float, end: float, share: float) -> int | None:
+    """Questions until the loss has fallen by a share of the way from first to end; None if it never has."""
+    return next((n for n, loss in trace if loss <= first - share * (first - end)), None)
+
+
 def questions(name: str, q: Any) -> None:
     """Print a row for each loss and number of steps."""
     scaled = replace(q, features=dx.data.fit_scale("standard", q.features).apply(q.features, q.qptr))
     start = np.full(q.n_features, 1.0 / q.n_features)
     for surrogate, l2 in LOSSES.items():
         objective = dx.linear_objective(scaled, surrogate, l2=l2)
-        first, end, usual = 0.0, 0.0, None
-        for n_steps in STEPS:
-            trace, result = asked(objective, start, n_steps)
-            if n_steps == 1:
-                first, end = trace[0][1], trace[-1][1]
-            needed = [
-                next((n for n, loss in trace if loss <= first - share * (first - end)), None)
-                for share in (0.9, 0.99)
-            ]
-            if n_steps == 1:
-                usual = needed[1]
-            fewer = "-" if needed[1] is None else f"{1 - needed[1] / usual:.0%}"
+        traces = {n_steps: asked(objective, start, n_steps) for n_steps in STEPS}
+        first, end = (traces[1][0][i][1] for i in (0, -1))
+        needed = {
+            n_steps: [reached(trace, first, end, share) for share in (0.9, 0.99)]
+            for n_steps, (trace, _) in traces.items()
+        }
+        for n_steps, (trace, result) in traces.items():
+            most, nearly_all = needed[n_steps]
+            fewer = "-" if nearly_all is None else f"{1 - nearly_all / needed[1][1]:.0%}"
             print(
-                f"{name:<9}{surrogate:<12}{n_steps:>5}{needed[0] or '-':>9}{needed[1] or '-':>9}{fewer:>7}"
+                f"{name:<9}{surrogate:<12}{n_steps:>5}{most or '-':>9}{nearly_all or '-':>9}{fewer:>7}"
                 f"{result.counts['evaluations']:>13}{trace[-1][0]:>11}{result.value:>12.5f}",
                 flush=True,
             )
