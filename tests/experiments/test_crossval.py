@@ -7,6 +7,7 @@ import threading
 import time
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import joblib
 import numpy as np
@@ -422,13 +423,24 @@ def test_a_fold_goes_to_other_processes_as_a_file_only_once_it_was_written(split
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_fold_that_was_overwritten_is_not_taken_for_another(splits, tmp_path):
+class _Hostile:
+    def __reduce__(self):
+        return Path("hostile").touch, ()
+
+
+def test_only_the_bytes_that_a_run_wrote_are_unpickled(splits, tmp_path, monkeypatch):
+    """Whoever can write to the folder of results must not run code in the workers."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".cells.jsonl-fold-0.pickle").symlink_to("precious")
     with stored(splits, tmp_path / "cells.jsonl") as folds:
         folds[0].write()
         sent = pickle.dumps(folds[0])
-        folds[0].path.write_bytes(pickle.dumps(splits[1]))
-        with pytest.raises(InputError, match="holds other data now; one run at a time"):
-            pickle.loads(sent)
+        assert not Path("precious").exists()
+        for content in (splits[1], _Hostile()):
+            folds[0].path.write_bytes(pickle.dumps(content))
+            with pytest.raises(InputError, match="holds other data now; one run at a time"):
+                pickle.loads(sent)
+    assert not Path("hostile").exists()
 
 
 def test_a_finished_file_is_not_computed_again(splits, tmp_path):

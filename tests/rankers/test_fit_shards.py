@@ -169,6 +169,17 @@ def test_an_empty_checkpoint_is_a_new_one(folder, tmp_path):
         assert (tmp_path / "answers").read_bytes().startswith(checkpoint._MAGIC)
 
 
+@pytest.mark.parametrize("resume", [True, False])
+def test_a_file_of_others_is_neither_emptied_nor_removed(tmp_path, resume):
+    (tmp_path / "notes").write_text("my notes")
+    with (
+        pytest.raises(InputError, match="notes is not a file of answers"),
+        checkpoint.keep_answers(tmp_path / "notes", resume=resume),
+    ):
+        pass
+    assert (tmp_path / "notes").read_text() == "my notes"
+
+
 def test_a_training_without_answers_leaves_no_checkpoint(folder, tmp_path):
     with using_driver(Failing(0)), pytest.raises(InputError, match="was lost"):
         RANKERS["L-BFGS"]().fit_shards(folder, checkpoint=tmp_path / "answers")

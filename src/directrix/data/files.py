@@ -78,9 +78,17 @@ def unreadable(path: Path, error: BaseException) -> InputError:
 def readable(path: Path) -> Iterator[None]:
     """Turn every error of reading ``path`` within the block into an `InputError`.
 
-    The one place that knows what opening, reading and decompressing can raise.
+    The one place that knows what opening, reading and decompressing can raise. A pipe or a device is refused:
+    opening it may wait for ever, and files are read more than once.
     """
     try:
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            raise InputError(
+                f"{path} is a pipe or a device; a regular file is needed, because it is read more than once. "
+                "Write it to a file first, `... > data.txt`, and give that file (gzip, bzip2 and xz files "
+                "are read as they are)."
+            )
         yield
     except InputError:
         raise
@@ -91,25 +99,14 @@ def readable(path: Path) -> Iterator[None]:
 def open_data(path: Path) -> IO[bytes]:
     """Open a text file for reading, decompressed if its first bytes say gzip, bzip2 or xz.
 
-    A byte-order mark is left out. Raises `InputError` as `open_compressed`, and while it is read as
+    A byte-order mark is left out. Raises `InputError` while it is read as
     `directrix.data.text.CheckedText`; other errors are those of the system, see `readable`.
     """
     return CheckedText.buffered(path, open_compressed(path) or path.open("rb"))
 
 
 def open_compressed(path: Path) -> IO[bytes] | None:
-    """Open a gzip, bzip2 or xz file, recognised by its first bytes; ``None`` for any other file.
-
-    Raises `InputError` if it is a pipe or a device: the bytes that are read to recognise the file cannot be
-    read again.
-    """
-    mode = path.stat().st_mode
-    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-        raise InputError(
-            f"{path} is a pipe or a device; a regular file is needed, because it is read more than once. "
-            "Write it to a file first, `... > data.txt`, and give that file (gzip, bzip2 and xz files are "
-            "read as they are)."
-        )
+    """Open a gzip, bzip2 or xz file, recognised by its first bytes; ``None`` for any other file."""
     with path.open("rb") as file:
         head = file.read(6)
     opener = next((opener for magic, opener in _COMPRESSIONS.values() if head.startswith(magic)), None)

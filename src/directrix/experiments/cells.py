@@ -8,9 +8,9 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import IO, Any, NamedTuple
 
-from directrix.data.locks import lock
+from directrix.data.locks import open_locked
 from directrix.errors import InputError
 from directrix.threads import one_blas_thread, serially
 
@@ -59,8 +59,7 @@ def run_cells(
     sent to other processes, to write the files that they read there. Raises `InputError` if the file holds
     something else, or another process is writing to it.
     """
-    with Path(path).open("a+b") as file:
-        lock(file, "give another folder")
+    with open_locked(Path(path), "give another folder") as file:
         done = _read(file)
         left = [cell for cell in cells if cell.key not in done]
         if left and share is not None and _leaves_this_process(n_jobs):
@@ -140,7 +139,7 @@ def _finished(name: str, lines: Sequence[bytes]) -> list[_Finished]:
     return cells
 
 
-def _read(file: BinaryIO) -> dict[tuple[str | int, ...], Any]:
+def _read(file: IO[bytes]) -> dict[tuple[str | int, ...], Any]:
     """Results of an earlier run; an incomplete last line is removed from the file."""
     file.seek(0)
     lines = file.read().split(b"\n")
@@ -148,7 +147,7 @@ def _read(file: BinaryIO) -> dict[tuple[str | int, ...], Any]:
     results = {cell.key: cell.result for cell in _finished(file.name, lines)}
     if not cut.startswith(_START[: len(cut)]):
         raise _not_ours(file.name, len(lines) + 1, cut)
-    file.truncate(file.tell() - len(cut))
+    file.truncate(file.seek(-len(cut), os.SEEK_CUR))
     return results
 
 

@@ -172,28 +172,31 @@ class StoredSplit:
 
     split: Split
     path: Path  # of the file that `write` makes; all processes must see it
-    is_written: bool = field(default=False, init=False, repr=False)
+    sha256: str = field(default="", init=False, repr=False)  # of that file
 
     def write(self) -> None:
         """Write the file, unless that was done before."""
-        if not self.is_written:
+        if not self.sha256:
+            content = pickle.dumps(self.split, protocol=pickle.HIGHEST_PROTOCOL)
+            self.path.unlink(missing_ok=True)  # a link that others left would be followed
             with replacing(self.path) as file:  # whole or not at all: another process may be reading it
-                pickle.dump(self.split, file, protocol=pickle.HIGHEST_PROTOCOL)
-            self.is_written = True
+                file.write(content)
+            self.sha256 = hashlib.sha256(content).hexdigest()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Send the name and digest of a file that was written, else the fold itself."""
-        if self.is_written:
-            return _read, (self.path, self.split.digest)
+        """Send the name and hash of a file that was written, else the fold itself."""
+        if self.sha256:
+            return _read, (self.path, self.sha256)
         return StoredSplit, (self.split, self.path)
 
 
 @lru_cache(maxsize=1)  # cells come fold after fold, and data may be large
-def _read(path: Path, digest: str) -> StoredSplit:
-    split: Split = pickle.loads(path.read_bytes())  # written by this run, in its own folder
-    if split.digest != digest:
+def _read(path: Path, sha256: str) -> StoredSplit:
+    content = path.read_bytes()
+    # a pickle runs code, and others may write to the folder: only the bytes that this run wrote are opened
+    if hashlib.sha256(content).hexdigest() != sha256:
         raise InputError(f"{path}: holds other data now; one run at a time can use it. Start this run again.")
-    return StoredSplit(split, path)
+    return StoredSplit(pickle.loads(content), path)
 
 
 def write_folds(folds: Sequence[StoredSplit]) -> None:
@@ -219,5 +222,5 @@ def stored(splits: Sequence[Split], cells: Path) -> Iterator[tuple[StoredSplit, 
         has_ended = True
     finally:
         for fold in folds:
-            if has_ended or fold.is_written:  # other files may belong to the run that has the cells
+            if has_ended or fold.sha256:  # other files may belong to the run that has the cells
                 fold.path.unlink(missing_ok=True)

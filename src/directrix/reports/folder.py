@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from directrix.data.atomic import check_replaceable, replacing
+from directrix.data.files import readable
 from directrix.errors import InputError
 
 _SETTINGS, _CELLS = "settings.json", "cells.jsonl"
@@ -81,8 +82,10 @@ def write_settings(folder: Path, settings: Mapping[str, Any]) -> None:
 
 
 def _fixed(path: Path) -> dict[str, Any]:
+    with readable(path):
+        content = path.read_bytes()
     try:
-        fixed = json.loads(path.read_text(encoding="utf-8"))["fixed"]
+        fixed = json.loads(content)["fixed"]
         if isinstance(fixed, dict):
             return fixed
     except (ValueError, KeyError, TypeError):

@@ -16,7 +16,7 @@ import numpy as np
 
 from directrix import __version__
 from directrix.data.files import path_of, readable
-from directrix.data.locks import lock
+from directrix.data.locks import open_locked
 from directrix.data.shards.context import using_driver
 from directrix.data.shards.driver import Driver, current_driver
 from directrix.data.shards.task import Task
@@ -42,7 +42,7 @@ def keep_answers(path: str | os.PathLike[str] | None, *, resume: bool = True) ->
 
     The questions of a training depend on the answers before, so the same training asks the same ones again,
     and gets the same bits. The file is removed if the block ends without error. None = no file. Without
-    ``resume`` it is emptied first.
+    ``resume`` answers that it has are removed first; any other file is refused.
 
     Every answer has a checksum. The file is used up to the first answer that is incomplete or damaged; the
     rest is removed, and asked again. Answers of another version of directrix are not reused.
@@ -50,7 +50,8 @@ def keep_answers(path: str | os.PathLike[str] | None, *, resume: bool = True) ->
     Raises
     ------
     InputError
-        If the file cannot be written, is another kind of file, or is in use by another process.
+        If the file cannot be written, is another kind of file, is not a regular file, or is in use by another
+        process.
     """
     if path is None:
         yield
@@ -73,10 +74,8 @@ def keep_answers(path: str | os.PathLike[str] | None, *, resume: bool = True) ->
 def _opened(path: Path) -> Iterator[IO[bytes]]:
     """Open a file of answers that no other process uses, or make one."""
     with _writable(path):
-        path.open("ab").close()  # makes the file if there is none
-        file = path.open("r+b")
+        file = open_locked(path, "name another checkpoint, which is next to the model in the shell")
     try:
-        lock(file, "name another checkpoint, which is next to the model in the shell")
         yield file
     finally:
         with contextlib.suppress(OSError):  # it writes again what found no room, an error already
@@ -100,7 +99,9 @@ class _KeepingDriver(Driver):
     def __init__(self, driver: Driver, path: Path, file: IO[bytes], *, resume: bool) -> None:
         self._driver, self._path, self._file = driver, path, file
         with readable(path):
-            self._entries, self._end = _read(path, file) if resume else ({}, 0)
+            self._entries, self._end = _read(path, file)
+            if not resume:
+                self._entries, self._end = {}, 0
         with _writable(path):
             if not self._end:
                 file.seek(0)
@@ -152,8 +153,8 @@ def _read(path: Path, file: IO[bytes]) -> tuple[dict[bytes, _Entry], int]:
         return {}, 0
     if start != _MAGIC:
         raise InputError(
-            f"{path} is not a file of answers of this version of directrix, and would be overwritten; name a "
-            "new file, or one that an interrupted training on shards left."
+            f"{path} is not a file of answers of this version of directrix, and would be overwritten; "
+            "remove it, or name a new file, or one that an interrupted training on shards left."
         )
     entries: dict[bytes, _Entry] = {}
     size, end = os.fstat(file.fileno()).st_size, file.tell()
