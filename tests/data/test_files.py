@@ -28,7 +28,7 @@ def pipe(tmp_path):
     os.close(handle)
 
 
-@pytest.mark.parametrize("read", [dx.read_letor, dx.read_trec_qrels, dx.read_trec_run])
+@pytest.mark.parametrize("read", [dx.read_letor, dx.read_trec_run, dx.load, dx.text.Index.load])
 def test_a_pipe_is_refused_before_anything_is_taken_from_it(pipe, read):
     with pytest.raises(dx.InputError, match=r"pipe is a pipe or a device; a regular file is needed"):
         read(pipe)

@@ -97,6 +97,18 @@ def test_lines_of_one_letter_are_fields_of_smart(tmp_path):
     }
 
 
+def test_links_out_of_a_folder_are_left_out(tmp_path):
+    """In a folder of a stranger they would bring files of the user into an index that is shared."""
+    (tmp_path / "secret").write_text("password")
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "a.txt").write_text("wing")
+    for name, target in {"b": "a.txt", "c": "../secret", "d": tmp_path / "secret"}.items():
+        (folder / name).symlink_to(target)
+    with pytest.warns(UserWarning, match="docs: 2 symbolic links lead out of the folder and are left out"):
+        assert read(folder) == {"a.txt": {"text": "wing"}, "b": {"text": "wing"}}
+
+
 def test_a_document_that_is_cut_off_is_refused(tmp_path):
     (tmp_path / "docs").write_text("<DOC>\n<DOCNO>1</DOCNO>\ntext\n")
     with pytest.raises(dx.InputError, match=r"docs:1: a document begins here and has no </DOC>"):

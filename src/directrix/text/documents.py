@@ -146,8 +146,20 @@ def _of_objects(given: Iterable[Any], id_column: str | None, key: str, where: st
 
 
 def _of_folder(folder: Path, id_column: str | None, key: str) -> Iterator[Document]:
-    """All files below a folder, by name; what has no other form is one document, named by its path."""
+    """All files below a folder, by name; what has no other form is one document, named by its path.
+
+    Links out of the folder are left out: in a folder of a stranger they would bring files of the user into an
+    index that may be shared.
+    """
     files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+    root = folder.resolve()
+    links = {path for path in files if path.is_symlink() and not path.resolve().is_relative_to(root)}
+    files = [path for path in files if path not in links]
+    if links:
+        warn(
+            f"{folder}: {len(links)} symbolic links lead out of the folder and are left out. If their files "
+            f"belong to it, copy them: `cp -rL {folder} NEW`."
+        )
     if not files:
         raise InputError(f"{folder} has no files; at least one document is needed. Check `ls {folder}`.")
 
