@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from functools import partial
 
 NO_ITEMS = (TypeError, NotImplementedError)
 """What ``list`` raises for a value that it cannot read, the latter for some memoryviews."""
+
+
+# control characters except tab and line feed; surrogates, which no terminal can encode; changes of direction
+_HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
+
+
+def visible(text: str) -> str:
+    r"""Return text with control characters as escapes: a terminal would obey them, ``\x1b`` it shows."""
+    return _HIDDEN.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
 class InputError(ValueError):
@@ -32,14 +42,14 @@ class InputError(ValueError):
     """
 
     def __init__(self, problem: str, *, python: str = "", shell: str | None = None) -> None:
-        super().__init__(f"{problem} {python}".rstrip())
+        super().__init__(visible(f"{problem} {python}".rstrip()))
         self._given = problem, python, shell
 
     @property
     def in_shell(self) -> str:
         """The message as the command line prints it."""
         problem, python, shell = self._given
-        return f"{problem} {python if shell is None else shell}".rstrip()
+        return visible(f"{problem} {python if shell is None else shell}".rstrip())
 
     def at(self, place: str) -> InputError:
         """Return the same error after the place where it arose, e.g. a file or a fold."""
@@ -115,4 +125,4 @@ def warn(message: str, category: type[Warning] = UserWarning, *, stacklevel: int
 
     ``stacklevel``: 1 = the caller of ``warn``, 2 = its caller, and so on.
     """
-    warnings.warn(message, category, stacklevel=stacklevel + 1)  # noqa: TID251
+    warnings.warn(visible(message), category, stacklevel=stacklevel + 1)  # noqa: TID251

@@ -12,7 +12,7 @@ from typer import Option
 
 from directrix.cli import options
 from directrix.cli.files import check_writable
-from directrix.cli.output import print_json, print_rows, remark
+from directrix.cli.output import echo, print_json, print_rows, remark
 from directrix.data.columns import RECOGNISED, ColumnNames
 from directrix.errors import InputError
 
@@ -263,7 +263,9 @@ def _print(results: dict[str, Comparisons], convention: str, form: options.Latex
         print_rows(heads, [[row[head] for head in heads] for row in flat], options.Format.tsv)
     elif form is options.LatexFormat.latex:
         tables = [t for name, result in results.items() for t in comparison_tables(result, name, pairs=True)]
-        typer.echo("\n\n".join([r"% needs \usepackage{booktabs}", *(table.latex() for table in tables)]))
+        echo(
+            "\n\n".join([r"% needs \usepackage{booktabs}", *(table.latex() for table in tables)]), exact=True
+        )
     else:
         tables = [t for name, result in results.items() for t in comparison_tables(result, name)]
-        typer.echo("\n\n".join(table.text() for table in tables))
+        echo("\n\n".join(table.text() for table in tables))

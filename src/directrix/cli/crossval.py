@@ -14,7 +14,7 @@ from typer import Option
 
 from directrix.cli import options
 from directrix.cli.files import check_writable
-from directrix.cli.output import print_json, print_rows, progress_lines, remark
+from directrix.cli.output import echo, print_json, print_rows, progress_lines, remark
 from directrix.data.columns import RECOGNISED, ColumnNames
 from directrix.data.formats import LETOR, read_file
 from directrix.errors import InputError
@@ -217,9 +217,9 @@ def _print(result: CrossValidation, select: str, form: options.LatexFormat) -> N
         head = ["method", "measure", "mean", *result.folds, "selected", "seconds"]
         print_rows(head, rows, options.Format.tsv)
     elif form is options.LatexFormat.latex:
-        typer.echo("\n\n".join([r"% needs \usepackage{booktabs}", scores.latex(), chosen.latex()]))
+        echo("\n\n".join([r"% needs \usepackage{booktabs}", scores.latex(), chosen.latex()]), exact=True)
     else:
-        typer.echo(f"{scores.text()}\n\n\n{chosen.text()}")
+        echo(f"{scores.text()}\n\n\n{chosen.text()}")
 
 
 def _print_json(result: CrossValidation, select: str) -> None:

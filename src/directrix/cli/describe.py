@@ -11,7 +11,7 @@ from typer import Option
 
 from directrix.cli import options
 from directrix.cli.files import check_writable, features_for
-from directrix.cli.output import print_json, remark
+from directrix.cli.output import echo, print_json, remark
 from directrix.data.columns import RECOGNISED, ColumnNames
 from directrix.data.formats import inputs, read_file
 
@@ -68,9 +68,9 @@ def describe(
         print_json(found)
     elif form is CardFormat.markdown:
         parts = [f"# {page.title}", page.paper, *(table.markdown() for table in page.tables)]
-        typer.echo("\n\n".join(parts))
+        echo("\n\n".join(parts), exact=True)
     else:
-        typer.echo(text_of(page))
+        echo(text_of(page))
     if report is not None:
         write_page(report, page)
         remark(f"open: {report}")

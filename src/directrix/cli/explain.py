@@ -10,7 +10,7 @@ from typer import Option
 
 from directrix.cli import options
 from directrix.cli.files import check_writable, features_for
-from directrix.cli.output import print_json, print_rows, progress_bar, remark
+from directrix.cli.output import echo, print_json, print_rows, progress_bar, remark
 from directrix.data.columns import RECOGNISED, ColumnNames
 from directrix.data.formats import read_file
 from directrix.errors import InputError, short_text
@@ -165,7 +165,7 @@ def _print_query(
     elif form is options.Format.tsv:
         print_rows(table.heads(), table.rows, form)
     else:
-        typer.echo(table.text())
+        echo(table.text())
 
 
 def _print(explanation: Explanation, top: int, form: options.Format) -> None:
@@ -177,7 +177,7 @@ def _print(explanation: Explanation, top: int, form: options.Format) -> None:
         table = explanation_tables(explanation, len(explanation.importance.names))[0]
         print_rows(table.heads(), table.rows, form)
     else:
-        typer.echo("\n\n".join(table.text() for table in explanation_tables(explanation, top)))
+        echo("\n\n".join(table.text() for table in explanation_tables(explanation, top)))
 
 
 def _read_groups(path: Path) -> dict[str, str]:

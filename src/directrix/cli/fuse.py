@@ -6,12 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from typer import Option
 
 from directrix.cli import options, texts
 from directrix.cli.files import check_writable
-from directrix.cli.output import print_json, print_rows, progress_bar, remark
+from directrix.cli.output import echo, print_json, print_rows, progress_bar, remark
 from directrix.data.columns import RECOGNISED, ColumnNames
 
 
@@ -70,7 +69,7 @@ def fuse_command(
     if config is not None:
         check_one_set_of_weights(fusion.of_class)
         text, differs = configuration(config, fusion.names, fusion.combination)
-        typer.echo(text)
+        echo(text, exact=True)
         for difference in differs:
             remark(f"note: {difference}")
     elif form is options.Format.json:
@@ -78,7 +77,7 @@ def fuse_command(
     elif form is options.Format.tsv:
         print_rows(fusion.tables()[1].heads(), fusion.tables()[1].rows, form)
     else:
-        typer.echo(str(fusion))
+        echo(str(fusion))
     if output is not None:
         texts.write_run(fusion.apply(named, of_query), output)
 

@@ -25,6 +25,7 @@ from directrix import __version__
 from directrix.cli.inputs import with_inputs
 from directrix.cli.memory import shortage
 from directrix.cli.options import message_of
+from directrix.cli.output import remark
 from directrix.cli.signals import Stopped, stoppable
 from directrix.errors import InputError, MissingExtra
 from directrix.parameters import spelled
@@ -145,12 +146,12 @@ def _as_documented(args: list[str]) -> list[str]:
 
 
 def _fail(message: str) -> None:
-    typer.echo(f"error: {message}", err=True)
+    remark(f"error: {message}")
     raise typer.Exit(1) from None
 
 
 def _note(message: Warning | str, *_: Any, **__: Any) -> None:
-    typer.echo(f"note: {message}", err=True)
+    remark(f"note: {message}")
 
 
 for _name in COMMANDS:

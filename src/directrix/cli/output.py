@@ -11,25 +11,31 @@ from typing import Any
 import typer
 
 from directrix.cli.options import Format
+from directrix.errors import visible
+
+
+def echo(text: str, *, exact: bool = False, nl: bool = True) -> None:
+    """Print a result; control characters are escaped, except ``exact``, for a program that reads them."""
+    typer.echo(text if exact and not sys.stdout.isatty() else visible(text), nl=nl)
 
 
 def remark(text: str) -> None:
     """Print on stderr what is not part of the result."""
-    typer.echo(text, err=True)
+    typer.echo(visible(text), err=True)
 
 
 def print_json(value: Any) -> None:
     """Print a JSON document; NaN and infinities become null, since JSON has neither."""
     from directrix.experiments.json_values import json_value
 
-    typer.echo(json.dumps(json_value(value), indent=1, allow_nan=False))
+    echo(json.dumps(json_value(value), indent=1, allow_nan=False))
 
 
 def print_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]], form: Format) -> None:
     """Print a table: aligned, with four decimals, or TSV with all digits."""
     if form is Format.tsv:
         for row in [columns, *rows]:
-            typer.echo("\t".join(_field(cell) for cell in row))
+            echo("\t".join(_field(cell) for cell in row), exact=True)
         return
     cells = [[_rounded(cell) for cell in row] for row in rows]
     widths = [max(len(text) for text in column) for column in zip(columns, *cells, strict=True)]
@@ -42,7 +48,7 @@ def print_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]], form: Form
             text.rjust(width) if right else text.ljust(width)
             for text, width, right in zip(line, widths, numeric, strict=True)
         ]
-        typer.echo("  ".join(padded).rstrip())
+        echo("  ".join(padded).rstrip())
 
 
 def _field(cell: Any) -> str:
@@ -65,12 +71,17 @@ def progress_bar(text: str) -> Iterator[Callable[[int, int, str], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(text, total=None)
 
         def report(done: int, total: int, current: str) -> None:
-            progress.update(task, completed=done, total=total, description=f"{text}: {current}")
+            progress.update(task, completed=done, total=total, description=visible(f"{text}: {current}"))
 
         yield report
 

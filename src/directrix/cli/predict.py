@@ -10,7 +10,7 @@ import typer
 
 from directrix.cli import options
 from directrix.cli.files import check_writable, features_for
-from directrix.cli.output import remark
+from directrix.cli.output import echo, remark
 from directrix.data.columns import RECOGNISED, ColumnNames
 from directrix.data.formats import inputs, read_file
 
@@ -46,7 +46,7 @@ def predict(
     scores = ranker.predict_queries(q)
     text = score_lines(q.restore(scores)) if run is None else run_lines(q, scores, run)
     if output is None:
-        typer.echo(text, nl=False)
+        echo(text, nl=False, exact=True)
         return
     with replacing(output) as file:
         file.write(text.encode())

@@ -9,7 +9,7 @@ import typer
 from typer import Option
 
 from directrix.cli import options
-from directrix.cli.output import print_json, print_rows, progress_bar, remark
+from directrix.cli.output import echo, print_json, print_rows, progress_bar, remark
 from directrix.data.columns import RECOGNISED, ColumnNames
 
 if TYPE_CHECKING:
@@ -98,4 +98,4 @@ def _print(found: Reconciliation, top: int, form: options.Format) -> None:
         return
     for text in (*found.answer, *found.diagnosis.remarks):
         remark(text)
-    typer.echo("\n\n".join(table.text() for table in tables))
+    echo("\n\n".join(table.text() for table in tables))

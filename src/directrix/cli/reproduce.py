@@ -6,12 +6,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from typer import Option
 
 from directrix.cli import options
 from directrix.cli.doctor import environment
-from directrix.cli.output import print_json, progress_lines, remark
+from directrix.cli.output import echo, print_json, progress_lines, remark
 from directrix.reports.folder import check_folder
 from directrix.reproductions import PAPERS, reproduction
 
@@ -80,7 +79,7 @@ def reproduce(
     if form is Form.json:
         print_json(document(report))
     else:
-        typer.echo(text_of(report))
+        echo(text_of(report))
     remark(f"written: {folder}/tables.txt, tables.json, tables.tex, tables, figures, page.md, report.html")
 
 

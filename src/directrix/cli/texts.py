@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from directrix.cli import options
-from directrix.cli.output import remark
+from directrix.cli.output import echo, remark
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def write_run(run: Run, output: Path | None) -> None:
     is_json = output is not None and without_compression(output).suffix in (".jsonl", ".ndjson")
     text = _json_lines(run) if is_json else run_text(run)
     if output is None:
-        typer.echo(text, nl=False)
+        echo(text, nl=False, exact=True)
         return
     with replacing(output) as file:
         file.write(text.encode())
