@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+import re
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 import numpy as np
 
 from directrix.data.form import refuse_masked
 from directrix.data.validate import check_group, check_length
-from directrix.errors import NO_ITEMS, InputError
+from directrix.errors import NO_ITEMS, InputError, short_text
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Array, Int64Array
 
 _DOCS_PER_CHUNK = 4096
+_UNWRITABLE = re.compile("[\0\t-\r\ud800-\udfff]")
 
 
 def group_by_query(qid: Any) -> tuple[Int64Array, Int64Array, tuple[Hashable, ...]]:
@@ -55,6 +57,7 @@ def rows_by_query(
         return np.arange(n_docs), np.array([0, n_docs] if n_docs else [0]), (0,) * (n_docs > 0)
     rows, qptr, query_ids = group_by_query(qid)
     check_length(len(rows), n_docs, "qid", of)
+    check_identifiers(query_ids, "query", lambda q: f"row {rows[qptr[q]]}")
     return rows, qptr, query_ids
 
 
@@ -69,9 +72,28 @@ def object_array(values: Iterable[Any]) -> Array:
     return out
 
 
-def in_utf8(identifier: object) -> str:
-    """Text of an identifier; bytes that are no UTF-8 are escaped as the reader of TREC files escapes them."""
-    return str(identifier).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+def document_ids(values: Iterable[Any], n_docs: int) -> Array:
+    """Return checked identifiers of documents, object (n_docs,)."""
+    names = object_array(values)
+    check_length(len(names), n_docs, "doc_ids")
+    check_identifiers(names, "document", "row {}".format)
+    return names
+
+
+def check_identifiers(names: Iterable[object], of: str, place: Callable[[int], str]) -> None:
+    """Raise `InputError` for the first text among identifiers that no file of lines could hold.
+
+    ``of`` says what they name, ``place`` where identifier number i was read.
+    """
+    texts = [name if isinstance(name, str) else "-" for name in names]
+    if "" not in texts and not _UNWRITABLE.search(" ".join(texts)):
+        return
+    bad = next(i for i, text in enumerate(texts) if not text or _UNWRITABLE.search(text))
+    what = f"the identifier {short_text(texts[bad])}" if texts[bad] else "no identifier"
+    raise InputError(
+        f"{place(bad)}: a {of} has {what}; each needs one without NUL, tabs, line ends and lone surrogates, "
+        f"which files cannot hold. Rename or remove the {of}."
+    )
 
 
 def run_starts(values: Array) -> Int64Array:

@@ -14,7 +14,7 @@ from directrix.data.columns import feature_names as feature_names_of
 from directrix.data.form import as_array, check_form, check_positions, check_shape
 from directrix.data.frames import arrays_of_queries, encoded, names_of
 from directrix.data.frozen import frozen, frozen_features
-from directrix.data.grouping import copied_rows, object_array, rows_by_query, rows_of
+from directrix.data.grouping import copied_rows, document_ids, rows_by_query, rows_of
 from directrix.data.stored import StoredFeatures
 from directrix.data.validate import check_features, check_labels, check_length, check_qptr
 from directrix.errors import InputError
@@ -159,8 +159,7 @@ class Queries:
         labels = check_labels(y)
         check_length(len(labels), n_docs, "y (labels)")
         rows, qptr, query_ids = rows_by_query(qid, group, n_docs)
-        docs = None if doc_ids is None else object_array(doc_ids)
-        check_length(n_docs if docs is None else len(docs), n_docs, "doc_ids")
+        docs = None if doc_ids is None else document_ids(doc_ids, n_docs)
         if not np.array_equal(rows, np.arange(n_docs)):
             features, labels = features[rows], labels[rows]
             docs = None if docs is None else docs[rows]

@@ -14,6 +14,7 @@ from directrix.data.columns import DOC, QUERY, ColumnNames, column_list
 from directrix.data.files import open_data, path_of, readable, without_compression
 from directrix.data.formats import ARROW, COLUMNS
 from directrix.data.frames import cells_of, columns_of
+from directrix.data.grouping import check_identifiers
 from directrix.errors import InputError, short_text, warn
 from directrix.text.markup import markup_of, read_markup
 
@@ -99,10 +100,7 @@ def _called(given: Any) -> str:
 def _checked(records: Iterable[Document], what: str) -> Iterator[Document]:
     first, n_replaced = "", 0
     for record in records:
-        if not record.name:
-            raise InputError(
-                f"{record.place}: a {what} has no identifier; each needs one. Add it, or remove the {what}."
-            )
+        check_identifiers([record.name], what, [record.place].__getitem__)
         if any(_REPLACED in text for text in record.fields.values()):
             first, n_replaced = first or record.place, n_replaced + 1
         yield record

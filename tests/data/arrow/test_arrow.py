@@ -43,13 +43,6 @@ def test_letor_to_a_table_and_back_gives_the_same_file(tmp_path, form, data_dir)
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_identifiers_that_are_no_utf8_are_escaped(tmp_path, form):
-    q = dx.Queries.from_arrays(np.eye(2), [1, 0], qid=[1, 1], doc_ids=["caf\udce9", None])
-    write_parquet(q, tmp_path / f"data{form}")
-    assert read_parquet(tmp_path / f"data{form}").doc_ids.tolist() == ["caf\\xe9", None]
-
-
-@pytest.mark.parametrize("form", FORMS)
 def test_names_of_features_are_kept(tmp_path, form):
     q = dx.Queries.from_arrays(np.eye(2), [1, 0], qid=[1, 1], feature_names=["bm25", "age"])
     write_parquet(q, tmp_path / f"data{form}")
@@ -195,7 +188,6 @@ def test_files_of_a_folder_must_have_the_same_columns(tmp_path):
         (random_queries(0).take([]), "d.parquet", "there are no rows"),
         (random_queries(0, ids=lambda q: q + 0.5), "d.parquet", r"query \d+\.5 is no int64"),
         (random_queries(0, ids=lambda q: q + 2**64), "d.arrow", "integers of 64 bits or all text"),
-        (random_queries(0, ids="\udce9{}".format), "d.arrow", "is no string"),
         (random_queries(0, n_features=0), "d.arrow", "there are no features"),
     ],
 )

@@ -16,7 +16,7 @@ from directrix.data.arrow.layout import CATEGORIES, FEATURE_NAMES
 from directrix.data.arrow.library import import_arrow
 from directrix.data.atomic import replacing
 from directrix.data.formats import ARROW
-from directrix.data.grouping import in_utf8, object_array
+from directrix.data.grouping import object_array
 from directrix.data.letor.write import is_integer
 from directrix.data.queries import Queries
 from directrix.errors import InputError
@@ -113,7 +113,7 @@ class _Sink:
         rows = np.concatenate(features)
         columns = [self._qids(np.concatenate(qids)), pa.array(np.concatenate(labels))]
         if "docid" in self._schema.names:
-            texts = [None if d is None else in_utf8(d) for d in np.concatenate(docs)]
+            texts = [None if d is None else str(d) for d in np.concatenate(docs)]
             columns.append(pa.array(texts, pa.string()))
         columns.append(pa.FixedSizeListArray.from_arrays(pa.array(rows.reshape(-1)), rows.shape[1]))
         batch = pa.record_batch(columns, schema=self._schema)
@@ -165,4 +165,4 @@ def _qids_by_row(q: Queries) -> Array:
 
 
 def _is_text(qid: Any) -> bool:
-    return isinstance(qid, str) and in_utf8(qid) == qid
+    return isinstance(qid, str)

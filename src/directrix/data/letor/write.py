@@ -70,7 +70,7 @@ def letor_lines(q: Queries) -> Iterator[bytes]:
         for row, (label, features) in enumerate(zip(labels, rows, strict=True), start=first):
             comment = "" if q.doc_ids is None else letor_comment(q.doc_ids[row], int(q.rows[row]))
             lines.append(f"{label} {heads[row]}{features}{comment}\n")
-        yield "".join(lines).encode("utf-8", "surrogateescape")
+        yield "".join(lines).encode()
 
 
 def _heads(q: Queries) -> Array:

@@ -183,7 +183,8 @@ def _shard(entry: Any) -> Shard:
     counts = [_count(entry[name], name) for name in ("bytes", "queries", "documents")]
     if not (isinstance(file, str) and isinstance(sha256, str) and len(sha256) in (0, 64)):
         raise ValueError("a shard has no file or no SHA-256")
-    if file != Path(file).name or file in (".", "..") or bool(file) != bool(counts[2]):
+    is_name = file.isprintable() and file == Path(file).name and file not in (".", "..")
+    if not is_name or bool(file) != bool(counts[2]):
         raise ValueError(f"a shard has the file {short_text(file)} and {counts[2]:,} documents")
     if bool(counts[0]) != bool(file) or bool(counts[1]) != bool(file) or counts[1] > counts[2]:
         raise ValueError(f"a shard has {counts[0]:,} bytes, {counts[1]:,} queries, {counts[2]:,} documents")

@@ -13,12 +13,11 @@ from directrix.data.atomic import replacing
 from directrix.data.files import path_of, short_name
 from directrix.data.need import need_queries
 from directrix.data.queries import Queries
-from directrix.data.trec.form import check_documents
+from directrix.data.trec.form import check_documents, check_words
 from directrix.data.trec.frames import documents_of
 from directrix.data.trec.rows import Column, read_documents
 from directrix.data.trec.tables import is_table, read_documents_of_table, refuse_names
 from directrix.data.validate import check_ranking
-from directrix.errors import InputError
 from directrix.types import Array, Float64Array, Int64Array
 
 _SCORE = Column("score", 4, 2, "Each line reads `query Q0 document rank score tag`.")
@@ -108,9 +107,8 @@ class Run:
         (('7',), array([0.2, 0.9]))
         """
         names = {"qid": qid, "doc_id": doc_id, "score": score}
-        return cls(
-            tag, *documents_of(frame, "score", "run", names, "directrix.data.Run.from_frame(frame")[:4]
-        )
+        documents = documents_of(frame, "score", "run", names, "directrix.data.Run.from_frame(frame")
+        return cls(tag, *documents[:4])
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,12 +283,7 @@ def write_trec_run(run: Run, path: str | os.PathLike[str]) -> None:
 def run_text(run: Run) -> str:
     """Return the lines of a run; see `write_trec_run`."""
     for what, names in [("tag", [run.tag]), ("query", run.query_ids), ("document", run.doc_ids)]:
-        for name in names:
-            if len(str(name).split()) != 1 or str(name) != str(name).strip():
-                raise InputError(
-                    f"the {what} {name!r} does not fit into a column of a run; identifiers must not be "
-                    "empty or hold blanks. Rename it, e.g. name.replace(' ', '_')."
-                )
+        check_words(names, what)
     lines = []
     for q, query in enumerate(run.query_ids):
         first, last = run.qptr[q], run.qptr[q + 1]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from directrix.data.form import as_array, as_floats
-from directrix.data.grouping import object_array
+from directrix.data.grouping import check_identifiers, object_array
 from directrix.data.validate import check_qptr
 from directrix.errors import NO_ITEMS, InputError
 
@@ -37,6 +38,19 @@ def check_documents(ranking: Any, values: str) -> None:
             f"{where}: {len(queries)} query_ids, {len(known[0])} of them different, for {len(qptr) - 1} "
             f"queries; each needs one of its own. {remedy}"
         )
+    check_identifiers([getattr(ranking, "tag", "-")], "run", lambda _: "tag")
+    check_identifiers(queries, "query", lambda q: f"{where}, query {q}")
+    check_identifiers(docs, "document", f"{where}, row {{}}".format)
     checked = {"query_ids": queries, "qptr": qptr, "doc_ids": docs, values: numbers}
     for name, value in checked.items():
         object.__setattr__(ranking, name, value)
+
+
+def check_words(names: Iterable[object], what: str) -> None:
+    """Raise `InputError` unless each name fits into a column of a run or of qrels."""
+    for name in names:
+        if str(name).split() != [str(name)]:
+            raise InputError(
+                f"the {what} {name!r} does not fit into a column of a run or of qrels; identifiers "
+                "must not be empty or hold blanks. Rename it, e.g. name.replace(' ', '_')."
+            )

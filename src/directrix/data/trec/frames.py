@@ -9,7 +9,7 @@ import numpy as np
 
 from directrix.data.columns import LABELS, find
 from directrix.data.frames import array_of, cells_of, columns_of
-from directrix.data.grouping import group_by_query, object_array
+from directrix.data.grouping import check_identifiers, group_by_query, object_array
 from directrix.data.trec.subtopics import by_subtopic
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, Int64Array
@@ -126,4 +126,6 @@ def _words(column: Any, what: str, which: str) -> list[str]:
             python="Drop such rows, e.g. frame.dropna().",
             shell="Remove such rows.",
         )
-    return [str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell) for cell in cells]
+    words = [str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell) for cell in cells]
+    check_identifiers(words, which, lambda row: f"{what}, row {row}")
+    return words

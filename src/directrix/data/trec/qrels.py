@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from directrix.data.grouping import in_utf8
 from directrix.data.queries import Queries
+from directrix.data.trec.form import check_words
 from directrix.data.trec.tables import first_line, shape
 
 
@@ -23,6 +23,7 @@ def is_qrels(path: Path) -> bool:
 
 def qrels_lines(q: Queries) -> Iterator[bytes]:
     """Give four columns for every document: query, 0, document, label."""
+    check_words(q.query_ids, "query")
     queries = itertools.chain.from_iterable(map(itertools.repeat, q.query_ids, np.diff(q.qptr).tolist()))
     for query, name, label in zip(queries, document_names(q), q.labels.tolist(), strict=True):
         yield f"{query} 0 {name} {repr(label).removesuffix('.0')}\n".encode()
@@ -38,4 +39,4 @@ def document_names(q: Queries) -> list[str]:
     if q.doc_ids is None:
         return [str(row) for row in rows]
     names = zip(q.doc_ids, rows, strict=True)
-    return [f"row{row}" if name is None else "_".join(in_utf8(name).split()) for name, row in names]
+    return [f"row{row}" if name is None else "_".join(str(name).split()) for name, row in names]

@@ -148,7 +148,7 @@ def write_runs(
                 is_short = i == 0 and width and row[last_run] < len(thresholds.values[last_run])
                 tail = f" {width}:0" if is_short else ""
                 lines.append(f"{labels[i]} qid:{topic}{cells}{tail}{letor_comment(scores.doc_ids[i], i)}\n")
-            file.write("".join(lines).encode("utf-8", "surrogateescape"))
+            file.write("".join(lines).encode())
 
 
 def _prefixes(first: int, count: int) -> list[str]:
