@@ -17,7 +17,7 @@ import directrix as dx
 from directrix.errors import InputError
 from directrix.export import portable, targets
 from directrix.export.folding import folded
-from directrix.export.formula import Input, Linear, Summand
+from directrix.export.formula import Formula, Input, Linear, Network, Summand
 from directrix.export.nodes import splits_of
 from directrix.export.of_ranker import formula_of, inputs_of
 from directrix.export.verification import _changes_order, _compare, verify
@@ -371,6 +371,27 @@ def test_hostile_names_stay_names(tmp_path):
         assert dx.export(ranker, tmp_path / "m", to=name, check=q).n_other_order == 0
     with pytest.raises(InputError, match=r"is not a rank feature of Vespa, such as bm25\(title\)"):
         dx.export(ranker, tmp_path / "m", to="vespa")
+
+
+@pytest.mark.parametrize(
+    ("name", "is_kept"), [("größe", True), ("日本", True), ("a\x01", False), ("a\ud800", False)]
+)
+def test_xgboost_reads_the_names_or_gets_none(name, is_kept, tmp_path):
+    installed("xgboost")
+    names = [name, *"bcde"]
+    dx.export(dx.BoostedRanker(n_trees=2).fit_queries(data(names=names)), tmp_path / "m", to="xgboost")
+    learner = json.loads((tmp_path / "m").read_bytes())["learner"]
+    assert learner["feature_names"] == (names if is_kept else [])
+
+
+def test_a_select_of_too_many_columns_is_refused_before_any_row_is_drawn():
+    wide = Summand(Linear(np.ones(2000)), tuple(map(Input, range(2000))))
+    deep = Summand(Network(((np.ones((1, 1000)), np.zeros(1000)),), np.ones(1000), None, "relu"), (Input(0),))
+    for part, n_columns in ((wide, 2000 + 1), (deep, 1 + 2 * 1000 + 1)):
+        with pytest.raises(
+            InputError, match=f"this SELECT has {n_columns:,} columns with the score, and SQLite"
+        ):
+            targets.target("sql").write(Formula((part,), len(part.inputs), None, None))
 
 
 def test_onnx_keeps_names_with_line_ends(tmp_path):

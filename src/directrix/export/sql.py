@@ -33,6 +33,8 @@ class _Case(NamedTuple):
         )
 
 
+_MOST_COLUMNS = 2000
+
 _BEFORE = "t"
 """What every SELECT calls the table that it reads."""
 
@@ -107,8 +109,10 @@ class Sql(Language):
 def _write(formula: Formula) -> bytes:
     """Return a SELECT of all columns of the table ``features``, and ``score``."""
     _check_names(formula)
+    _check_width(len(formula.used))
     language = Sql(formula)
     steps, score = language.score()
+    _check_width(len(formula.used) + sum(map(len, steps)))
     table, layers = "features", []
     for number, step in enumerate(steps, start=1):
         columns = ",\n".join(f"{text} AS {quoted(name)}" for name, text in step.items())
@@ -132,6 +136,14 @@ def _check_names(formula: Formula) -> None:
                 f"the feature {name!r} and the column {other!r} are one to SQL, which has no upper and lower "
                 "case and calls its result score; rename the feature, or choose --to python."
             )
+
+
+def _check_width(n_columns: int) -> None:
+    if n_columns >= _MOST_COLUMNS:
+        raise InputError(
+            f"this SELECT has {n_columns + 1:,} columns with the score, and SQLite takes {_MOST_COLUMNS:,}; "
+            "choose --to python or onnx, or train with fewer features."
+        )
 
 
 def sql_table(formula: Formula, X: Array) -> tuple[list[str], list[list[Any]]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import pairwise
 from typing import Any
 
@@ -15,6 +16,7 @@ from directrix.models.trees import Trees
 from directrix.types import Array, Float64Array
 
 _NO_PARENT = 2**31 - 1
+_REFUSED = re.compile("[][<\x00-\x1f\ud800-\udfff]")
 
 
 def _write(formula: Formula) -> bytes:
@@ -49,13 +51,15 @@ def _write(formula: Formula) -> bytes:
             "objective": {"name": "reg:squarederror", "reg_loss_param": {"scale_pos_weight": "1"}},
         },
     }
-    return json.dumps(content).encode()
+    return json.dumps(
+        content, ensure_ascii=False
+    ).encode()  # XGBoost keeps escapes such as \u00e9 as they are
 
 
 def _names(formula: Formula) -> list[str]:
     """Names of features, or none where XGBoost refuses one."""
     names = formula.names or ()
-    return [] if any(letter in name for name in names for letter in "[]<") else list(names)
+    return [] if any(map(_REFUSED.search, names)) else list(names)
 
 
 def _tree(trees: Trees, splits: list[TreeSplit], number: int) -> dict[str, Any]:
