@@ -140,6 +140,13 @@ def test_categories_need_a_frame(saved):
         ([["a"] * 5], "not an array of numbers"),
         ([[1.0] * 5, [2.0]], "not an array"),
         (LIST.astype(complex), "dtype complex"),
+        ("some text", "features: not an array of numbers"),
+        (None, "^features: "),
+        ([{"a": 1.0}, {"a": 2.0}], "features: not an array of numbers"),
+        (np.array([(1, 2.0)], dtype=[("a", int), ("b", float)]), "not an array of numbers"),
+        (object(), "features: not an array of numbers"),
+        (pd.DataFrame([[1.0, 2.0, 3.0, 4.0, "high"]]), "the column 4 holds no numbers .*'high'"),
+        (pd.DataFrame([[1.0, 2.0, 3.0, 4.0, pd.Timestamp(0)]]), "the column 4 holds no numbers"),
     ],
 )
 def test_what_is_no_list_is_refused(saved, features, message):

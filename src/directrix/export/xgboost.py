@@ -51,9 +51,8 @@ def _write(formula: Formula) -> bytes:
             "objective": {"name": "reg:squarederror", "reg_loss_param": {"scale_pos_weight": "1"}},
         },
     }
-    return json.dumps(
-        content, ensure_ascii=False
-    ).encode()  # XGBoost keeps escapes such as \u00e9 as they are
+    # XGBoost takes an escape such as \u00e9 for six letters
+    return json.dumps(content, ensure_ascii=False).encode()
 
 
 def _names(formula: Formula) -> list[str]:

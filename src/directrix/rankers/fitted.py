@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from directrix.data.form import as_floats
+from directrix.data.frames import is_frame, matrix_of
 from directrix.data.queries import Queries
+from directrix.errors import InputError
 from directrix.rankers.persistence import Saved
 from directrix.rankers.serving import PLAIN, best_first, kept_model
 from directrix.types import Float64Array, Int64Array
@@ -42,8 +45,8 @@ class Fitted:
         Raises
         ------
         InputError
-            If there are other than ``n_features_in_`` features, or some are infinite, or missing (NaN) where
-            the model takes no missing values.
+            If there are other than ``n_features_in_`` features, or some are no numbers, infinite, or missing
+            (NaN) where the model takes no missing values.
         """
         ranker = self.trained()
         if ranker is not self:
@@ -51,7 +54,17 @@ class Fitted:
             return ranked
         check_is_fitted(self)
         model = kept_model(self) if type(features) in PLAIN and isinstance(self, Saved) else None
-        return best_first(self._row_scores(features)) if model is None else model.rank(features)
+        if model is not None:
+            return model.rank(features)
+        try:
+            return best_first(self._row_scores(features))
+        except InputError:
+            raise
+        except (TypeError, ValueError) as error:  # of scikit-learn, for text and for what is no array
+            if is_frame(features):
+                matrix_of(features)  # names the column
+            as_floats(features, "features", "a row of numbers per document")
+            raise InputError(f"features: {error}") from error
 
     @property
     def evals_result_(self) -> dict[str, dict[str, list[float]]]:
