@@ -1,5 +1,17 @@
-"""``python -m directrix`` is the command ``directrix``."""
+"""The command ``directrix``, which is also ``python -m directrix``."""
 
-from directrix.cli.main import app
+import sys
 
-app(prog_name="directrix")
+
+def main() -> None:
+    """Run the command; Ctrl-C ends it without a traceback, also while it is imported."""
+    try:
+        from directrix.cli.main import app
+
+        app(prog_name="directrix")
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

@@ -22,6 +22,7 @@ from directrix.errors import InputError, warn
 from directrix.types import Int64Array
 
 _ENVIRONMENT = "DIRECTRIX_NUM_THREADS"
+_MOST = 4096  # more than any machine has cores; each takes memory
 _lock = threading.Lock()
 _chosen: int | None = None
 _pool: tuple[int, ThreadPoolExecutor | None] | None = None  # workers; no executor: they cannot be started
@@ -34,7 +35,7 @@ def set_threads(n: int | None) -> int | None:
 
     Parameters
     ----------
-    n : int >= 1, or None
+    n : int, 1 to 4096, or None
         ``None`` returns to the default: the environment variable ``DIRECTRIX_NUM_THREADS``,
         else 1 inside a worker process (joblib, multiprocessing), else all cores.
 
@@ -46,7 +47,7 @@ def set_threads(n: int | None) -> int | None:
     Raises
     ------
     InputError
-        If ``n`` is not a positive integer.
+        If ``n`` is not an integer from 1 to 4096.
 
     Examples
     --------
@@ -235,9 +236,9 @@ def _positive(value: int | str, where: str) -> int:
         number = int(value)
     except (TypeError, ValueError, OverflowError):
         number = 0
-    if number < 1 or (isinstance(value, float) and value != number):
+    if not 1 <= number <= _MOST or (isinstance(value, float) and value != number):
         raise InputError(
-            f"{where} is {value!r}; the number of threads must be an integer >= 1, "
+            f"{where} is {value!r}; the number of threads must be an integer from 1 to {_MOST}, "
             "e.g. directrix.set_threads(2)."
         )
     return number

@@ -10,8 +10,10 @@ import threading
 import time
 from concurrent.futures.process import BrokenProcessPool
 
+import numpy as np
 import pytest
 
+from directrix import threads
 from directrix.cli.memory import check_address_space, shortage
 from directrix.cli.signals import Stopped, stoppable
 from directrix.errors import InputError
@@ -32,6 +34,21 @@ def test_a_signal_ends_a_command_with_one_line(run, files, tmp_path, monkeypatch
     assert result.stderr == f"stopped by {name}; every file is complete or as it was before\n"
     assert list(tmp_path.iterdir()) == []
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_ctrl_c_while_the_command_is_imported_ends_it_quietly():
+    code = """if True:
+        import os, signal, sys
+        class Finder:
+            def find_spec(name, *_):
+                if name == "directrix.cli.main":
+                    os.kill(os.getpid(), signal.SIGINT)
+        sys.meta_path.insert(0, Finder)
+        import runpy
+        runpy.run_module("directrix", run_name="__main__")
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
 def test_a_signal_within_a_finalizer_is_not_lost():
@@ -136,6 +153,26 @@ def test_an_address_space_too_small_for_the_libraries_is_refused(monkeypatch, li
         return
     with pytest.raises(InputError, match=r"^0\.5 GB of address space .* Type `ulimit -v unlimited`"):
         check_address_space()
+
+
+def test_where_no_threads_can_be_started_one_does_not_work_for_all(monkeypatch):
+    products = []
+
+    def refuse(_):
+        raise RuntimeError("can't start new thread")
+
+    def multiply(*_):
+        products.append(time.sleep(0.4))
+
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (2_000_000_000, 2_000_000_000))
+    monkeypatch.setattr(threads, "_pool", None)
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    monkeypatch.setattr(np, "dot", multiply)
+    before = threads.set_threads(64)
+    with pytest.warns(UserWarning, match="one thread is used"):
+        check_address_space()
+    threads.set_threads(before)
+    assert len(products) <= 3  # of 8 * 64, within a second
 
 
 def test_a_command_under_a_limit_is_refused_before_the_libraries_are_loaded(files):

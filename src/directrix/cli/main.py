@@ -115,6 +115,7 @@ def _main(
         int | None,
         Option(
             min=1,
+            max=4096,
             help="Number of threads, before or after the command. Default: DIRECTRIX_NUM_THREADS, else all "
             "cores.",
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import time
 from concurrent.futures import BrokenExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -95,8 +96,13 @@ def check_address_space() -> None:
     from directrix.threads import get_threads, run_chunks
 
     # NumPy and SciPy have a BLAS each; each thread that calls one at the same time takes a buffer
-    square = np.ones((512, 512))
-    run_chunks(lambda _: np.dot(square, square), 8 * get_threads())
+    square, end = np.ones((512, 512)), time.monotonic() + 1.0
+
+    def multiply(_: int) -> None:
+        if time.monotonic() < end:  # where no threads can be started, this one would do all products
+            np.dot(square, square)
+
+    run_chunks(multiply, 8 * get_threads())
     eigh(square[:256, :256])
 
 
