@@ -262,6 +262,8 @@ def of_first(**values):
         (lambda m: m["features"].update(names=[1, 2, 3, 4, 5]), "names are not a list of 5 texts"),
         (of_first(sha256="abc"), "no SHA-256"),
         (of_first(file="../x"), r"the file '\.\./x'"),
+        (of_first(file="a\0b"), r"the file 'a\\x00b'"),
+        (of_first(file="a\ud800"), r"the file 'a\\ud800'"),
         (of_first(file=""), "the file ''"),
         (of_first(queries=0), " 0 queries"),
         (of_first(bytes=0), "has 0 bytes"),
