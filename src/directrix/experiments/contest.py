@@ -49,13 +49,17 @@ class Job:
         return {f"measure {measure.name}": fingerprint(measure) for measure in every}
 
 
-def _meaning(trial: Trial, job: Job) -> dict[str, str]:
-    """Return the fingerprint of a method and its ranker, by name."""
-    method, parameters = trial.method, None
+def _meanings(trial: Trial, job: Job) -> dict[str, str]:
+    """Return fingerprints of a method, its surrogate and its trainer, by name."""
+    method, parameters = trial.method, dict[str, Any]()
     with suppress(InputError):  # which is the result of the cell
-        parameters = vars(trial.ranker(job.trained_for))
-    parts = type(method), method.surrogate, method.trainer, parameters
-    return {f"method {method.name}": fingerprint(parts)}
+        parameters |= vars(trial.ranker(job.trained_for))
+    parts = {}
+    for part in ("surrogate", "trainer"):
+        made = parameters.pop(part, None)
+        parts[f"{part} {type(made).__name__}"] = getattr(method, part), made
+    parts[f"method {method.name}"] = type(method), parameters
+    return {name: fingerprint(part) for name, part in parts.items()}
 
 
 def try_candidate(fold: StoredSplit, trial: Trial, job: Job, n_queries: int) -> dict[str, Any]:
@@ -150,7 +154,7 @@ class Contest:
             return []
         n, measures = self.plan[rung][1], self.job.meanings
         return [
-            Cell(key, try_candidate, (self.fold, trial, self.job, n), measures | _meaning(trial, self.job))
+            Cell(key, try_candidate, (self.fold, trial, self.job, n), measures | _meanings(trial, self.job))
             for trial, key in ((self.trials[i], self._key(i, n)) for i in self._alive)
         ]
 
