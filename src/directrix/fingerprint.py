@@ -52,7 +52,7 @@ def _digest(value: Any, known: dict[int, tuple[Any, str]]) -> str:
     return known[id(value)][1]
 
 
-def _parts(value: Any) -> list[Any]:  # noqa: PLR0911 - one line for each kind
+def _parts(value: Any) -> list[Any]:
     """Return what a value consists of."""
     if _is_installed(value):
         return [value.__module__, value.__qualname__]

@@ -201,7 +201,7 @@ def test_a_worker_with_other_code_is_refused(folder):
     ).source.preparation
     sent = pickle.loads(pickle.dumps(preparation).replace(preparation.key.encode(), b"0" * 12))
     with pytest.raises(
-        InputError, match="other code for the measure or the surrogate .* Restart the workers"
+        InputError, match=r"other code for the measure or the surrogate .* Restart the workers"
     ):
         sent.objective(None)
 

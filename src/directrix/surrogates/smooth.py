@@ -7,9 +7,9 @@ With d(j) the document at rank j, document i is there with the share (Eq. 7)
 so that rank j earns :math:`\bar g_j = \sum_i g_i h_{ij}`. As sigma -> 0 that is the gain of
 d(j); as sigma -> infinity the mean gain of the query, whatever the scores.
 
-The value is continuous, with kinks where scores tie. The gradient takes d(j) as constant, which is right wherever no scores tie;
-where some do, it is the mean over the orders of the tied documents. If all scores tie it
-is 0: train from a start that orders something, such as `directrix.trainers.regression_start`.
+The value is continuous, with kinks where scores tie. The gradient takes d(j) as constant, which is
+right wherever no scores tie; where some do, it is the mean over the orders of the tied documents. If all
+scores tie it is 0: train from a start that orders something, such as `directrix.trainers.regression_start`.
 
 Cost: k n exponentials for the ranks 1..k, only those inside the band
 :math:`(s_i - s_{d(j)})^2 < (37 + \log n)\,\sigma` (17 + log n for float32 scores); memory O(n) a query.
