@@ -48,8 +48,9 @@ def check_code(sent: str, parts: Any) -> None:
     """Raise `InputError` if this process has other code than the process that sent a fingerprint."""
     if fingerprint(parts) != sent:
         raise InputError(
-            "a worker has other code for the measure or the surrogate than the process that asks it: a module "
-            "was edited after the worker imported it, or the versions of Python differ. Restart the workers."
+            "a worker has other code for the measure or the surrogate than the process that asks it: a "
+            "module was edited after the worker imported it, or versions of Python differ. "
+            "Restart the workers."
         )
 
 
