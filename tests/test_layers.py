@@ -11,6 +11,7 @@ LAYERS = [
     "registry",
     "lazy",
     "parsing",
+    "fingerprint",
     "errors",
     "types",
     "parameters",

@@ -68,9 +68,14 @@ def without_slope(scores, labels, mask):
     return right(scores, labels, mask) + (scores.detach() * still * mask).sum(dim=1).mean()
 
 
+def nan_without_ties(scores, labels, mask):
+    return right(scores, labels, mask) + 0.0 * (0.0 * scores).sqrt().sum()
+
+
 @pytest.mark.parametrize(
     ("loss", "law"),
     [
+        (nan_without_ties, "slope"),
         (of_all_pairs, "lengths"),
         (nan_without_pairs, "finite"),
         (within_the_first_k, "below k"),

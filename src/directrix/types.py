@@ -58,7 +58,7 @@ class Surrogate(Protocol):
         """Subset of the names that `directrix.laws.check_surrogate` tests.
 
         smooth, convex, convexifiable, bound, shift_invariant, unit_interval, tends_to_measure, value_free,
-        random.
+        random, estimated.
         """
 
     def value_and_grad(

@@ -19,6 +19,7 @@ from directrix.data.letor.write import write_letor
 from directrix.experiments.crossval import cross_validate
 from directrix.experiments.significance import paired_t
 from directrix.experiments.splits import k_fold_splits, letor_splits
+from directrix.measures import names
 
 OPTIONS = ("--method", "Regression", "--method", "RankCosine", "-m", "AP", "-m", "nDCG@3", "--jobs", 1)
 
@@ -210,6 +211,34 @@ def test_a_run_of_other_settings_or_data_is_refused(run, done, folds, tmp_path):
     assert result.exit_code == 1
     assert 'belongs to a run with data "sha256:' in result.stderr
     assert (folder / "cells.jsonl").read_bytes() == before
+
+
+def test_a_measure_whose_module_was_edited_is_refused(run, folds, tmp_path, monkeypatch):
+    """After 1/r the file says 1/r^3: no table shows both."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(names, "_DEFINED", {})
+
+    def after(power, *options):
+        sys.modules.pop("edited_measure", None)
+        names._DEFINED.clear()
+        names._read.cache_clear()
+        Path("edited_measure.py").write_text(
+            f"import directrix as dx\nPOWER = {power}\n"
+            "Steep = dx.define_measure('Steep', discount=lambda rank: rank**-POWER, norm='ideal')\n"
+        )
+        measure = "edited_measure:Steep@5"
+        return run(
+            "crossval", folds, "--method", "Regression", *options, "-m", measure, "--jobs", 1, "-o", "cv"
+        )
+
+    assert after(1.0).exit_code == 0
+    cells = Path("cv/cells.jsonl").read_bytes()
+    refused = after(3.00, "--method", "RankCosine")
+    assert (refused.exit_code, refused.stdout, Path("cv/cells.jsonl").read_bytes()) == (1, "", cells)
+    assert "cv/cells.jsonl: measure Steep@5 changed" in refused.stderr
+    assert "Give another folder, e.g. -o cv-2, or remove the file." in " ".join(refused.stderr.split())
+    assert after(1.0).exit_code == 0
 
 
 def test_what_is_wrong_is_said_before_anything_is_done(run, folds, tmp_path):

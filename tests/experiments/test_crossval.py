@@ -25,6 +25,7 @@ from directrix.measures.convention import conventions
 from directrix.measures.dcg import NDCG
 from directrix.measures.evaluation import evaluate
 from directrix.measures.precision import AP
+from directrix.rankers.method import Method
 from directrix.rankers.methods import method, methods
 from directrix.rankers.selection.search import search
 from directrix.rankers.training import mean_of, values_of
@@ -473,6 +474,63 @@ def test_cells_of_other_data_or_settings_are_other_cells(splits, tmp_path):
         given = {"splits": splits[:1], "entries": [Entry("a", "RankCosine", one)]}
         cross_validate(**{**given, "measures": ["AP"], **other}, path=path)
         assert len(path.read_text().splitlines()) == count
+
+
+OWN = """
+from dataclasses import dataclass
+import directrix as dx
+from directrix.measures import RankingMeasure
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Steep(RankingMeasure):
+    symbol = "Steep"
+    form = "sum"
+    def worth(self, labels):
+        return labels
+    def discounts(self, n):
+        return [1 / rank**1 for rank in range(1, n + 1)]
+
+@dataclass(frozen=True)
+class Turned:
+    traits = frozenset({"smooth", "convex"})
+    def value_and_grad(self, scores, labels, qptr):
+        value, grad = dx.ListNet().value_and_grad(scores, labels, qptr)
+        return +1 * value, +1 * grad
+
+def stopping(max_iter=7):
+    return dx.LBFGS(max_iter=1 * max_iter)
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "name"),
+    [
+        ("rank**1", "rank**3", "measure Steep"),
+        ("+1 * value, +1 * grad", "-1 * value, -1 * grad", "surrogate Turned"),
+        ("=1 * max_iter", "=1", "trainer LBFGS"),
+    ],
+)
+def test_cells_of_code_that_was_edited_are_refused(splits, tmp_path, old, new, name):
+    path = tmp_path / "cells.jsonl"
+
+    def run(text, path):
+        own = {"__name__": "own"}
+        exec(text, own)
+        tried = Method.of(own["Turned"], trainer=own["stopping"], source="", cost="", use_when="")
+        return cross_validate(splits[:1], Entry("mine", tried), own["Steep"](), path=path).mean(
+            "mine", "Steep"
+        )
+
+    before = run(OWN, path)
+    content = path.read_bytes()
+    assert run(OWN.replace("class Turned", "# a comment\nclass Turned"), path) == before
+    assert OWN.count(old) == 1
+    with pytest.raises(
+        InputError, match=rf"cells\.jsonl: {name} changed .* Give another path, or remove the"
+    ):
+        run(OWN.replace(old, new), path)
+    assert path.read_bytes() == content
+    run(OWN.replace(old, new), tmp_path / "others.jsonl")
 
 
 def test_progress_counts_all_rungs(splits):

@@ -1,6 +1,7 @@
 """Rankers that are trained on shards: in this process, with a checkpoint, and refused."""
 
 import hashlib
+import pickle
 import resource
 
 import numpy as np
@@ -11,6 +12,9 @@ from directrix import InputError
 from directrix.data.shards import checkpoint
 from directrix.data.shards.context import using_driver
 from directrix.data.shards.driver import Driver, ThisProcess
+from directrix.measures import names
+from directrix.models.linear import LinearModel
+from directrix.objectives.sharded import sharded_objective
 
 
 @pytest.fixture(scope="module")
@@ -160,6 +164,46 @@ def test_answers_of_another_version_are_not_used(folder, tmp_path, monkeypatch):
     with using_driver(Failing(10**6)) as whole:
         RANKERS["L-BFGS"]().fit_shards(folder)
     assert rest.asked == whole.asked
+
+
+def test_answers_of_code_that_was_edited_are_not_used(folder, valid, tmp_path):
+    """Neither those of a checkpoint, nor what this process prepared with the code before."""
+    text = """
+import directrix as dx
+class Turned(dx.ListNet):
+    def prepare(self, labels, qptr, doc_weight=None):
+        return super().prepare(+1 * (labels - 2) + 2, qptr, doc_weight)
+Own = dx.define_measure("OwnOnShards", gain=lambda labels: +1 * (labels - 2) + 2)
+"""
+
+    def trained(text, checkpoint=None):
+        own = {"__name__": "own"}
+        names._DEFINED.pop("ownonshards", None)
+        exec(text, own)
+        ranker = dx.LinearRanker(own["Turned"](), trainer=dx.Adam(epochs=3))
+        ranker.fit_shards(folder, valid, measure=own["Own"](), checkpoint=checkpoint)
+        return ranker.coef_.tolist(), [step["score"] for step in ranker.result_.trace]
+
+    turned = text.replace("+1 *", "-1 *")
+    fresh = trained(turned)
+    before = trained(text)
+    assert before != fresh
+    assert trained(turned) == fresh
+    with using_driver(Failing(5)), pytest.raises(InputError, match="was lost"):
+        trained(text, tmp_path / "answers")
+    assert trained(turned, tmp_path / "answers") == fresh
+
+
+def test_a_worker_with_other_code_is_refused(folder):
+    """It imported a module before that was edited."""
+    preparation = sharded_objective(
+        dx.data.open_shards(folder), dx.ListNet(), LinearModel()
+    ).source.preparation
+    sent = pickle.loads(pickle.dumps(preparation).replace(preparation.key.encode(), b"0" * 12))
+    with pytest.raises(
+        InputError, match=r"other code for the measure or the surrogate .* Restart the workers"
+    ):
+        sent.objective(None)
 
 
 def test_an_empty_checkpoint_is_a_new_one(folder, tmp_path):

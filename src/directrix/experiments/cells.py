@@ -6,8 +6,9 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Any, NamedTuple
 
 from directrix.data.locks import open_locked
@@ -26,6 +27,7 @@ class _Finished(NamedTuple):
     key: tuple[str | int, ...]
     seconds: float
     result: Any
+    meanings: dict[str, str]
 
 
 class Cell(NamedTuple):
@@ -37,6 +39,7 @@ class Cell(NamedTuple):
     key: tuple[str | int, ...]  # its name, different for every cell
     work: Callable[..., Any]
     arguments: tuple[Any, ...] = ()
+    meanings: Mapping[str, str] = MappingProxyType({})  # fingerprints of what it names, such as measures
 
 
 def run_cells(
@@ -49,19 +52,23 @@ def run_cells(
 ) -> dict[tuple[str | int, ...], Any]:
     """Run the cells whose results are not in a file yet, add them, and return results by key in their order.
 
-    The file holds JSON lines, one for each finished cell: ``{"key": [..], "seconds": .., "result": ..}``. It
-    is made if it does not exist; an incomplete last line is dropped. A line is written, and forced to the
-    disk, when its cell ends: killing the run loses only the cells that are not finished.
+    The file holds JSON lines, one for each finished cell: ``{"key": [..], "seconds": .., "result": ..,
+    "meanings": {..}}``. It is made if it does not exist; an incomplete last line is dropped. A line is
+    written, and forced to the disk, when its cell ends: killing the run loses only the cells that are not
+    finished.
 
     ``n_jobs`` cells run at a time, by joblib: 1 = in this process, -1 = all cores, None = as
     ``joblib.parallel_config`` says, with the backend that it names, else 1. Each cell uses one thread, and
     results do not depend on ``n_jobs``. ``progress`` is called after every cell, ``share`` before cells are
     sent to other processes, to write the files that they read there. Raises `InputError` if the file holds
-    something else, or another process is writing to it.
+    something else, or a cell whose names have other meanings now, or another process is writing to it.
     """
     with open_locked(Path(path), "give another folder") as file:
         done = _read(file)
         left = [cell for cell in cells if cell.key not in done]
+        for cell in cells:
+            if cell.key in done:
+                _check_meanings(file.name, done[cell.key].meanings, cell.meanings)
         if left and share is not None and _leaves_this_process(n_jobs):
             share()
         begun, before = time.monotonic(), len(cells) - len(left)
@@ -70,11 +77,11 @@ def run_cells(
             file.flush()
             os.fsync(file.fileno())
             finished = _parsed(line)
-            done[finished.key] = finished.result
+            done[finished.key] = finished
             if progress is not None:
                 seconds = (time.monotonic() - begun) / count * (len(left) - count)
                 progress(before + count, len(cells), _left(seconds))
-    return {cell.key: done[cell.key] for cell in cells}
+    return {cell.key: done[cell.key].result for cell in cells}
 
 
 def total_seconds(path: str | os.PathLike[str]) -> float:
@@ -116,7 +123,8 @@ def _run(cell: Cell) -> str:
     with serially(), one_blas_thread():
         result = cell.work(*cell.arguments)
     seconds = time.perf_counter() - begun
-    return json.dumps({"key": cell.key, "seconds": round(seconds, 3), "result": result}, allow_nan=False)
+    line = {"key": cell.key, "seconds": round(seconds, 3), "result": result, "meanings": {**cell.meanings}}
+    return json.dumps(line, allow_nan=False)
 
 
 def _parsed(line: str | bytes) -> _Finished:
@@ -126,7 +134,7 @@ def _parsed(line: str | bytes) -> _Finished:
         raise TypeError
     if not 0.0 <= float(seconds) < math.inf:
         raise ValueError
-    return _Finished(key, float(seconds), entry["result"])
+    return _Finished(key, float(seconds), entry["result"], dict(entry.get("meanings", {})))
 
 
 def _finished(name: str, lines: Sequence[bytes]) -> list[_Finished]:
@@ -139,16 +147,27 @@ def _finished(name: str, lines: Sequence[bytes]) -> list[_Finished]:
     return cells
 
 
-def _read(file: IO[bytes]) -> dict[tuple[str | int, ...], Any]:
-    """Results of an earlier run; an incomplete last line is removed from the file."""
+def _read(file: IO[bytes]) -> dict[tuple[str | int, ...], _Finished]:
+    """Cells of an earlier run; an incomplete last line is removed from the file."""
     file.seek(0)
     lines = file.read().split(b"\n")
     cut = lines.pop()  # empty, if the file is whole
-    results = {cell.key: cell.result for cell in _finished(file.name, lines)}
+    cells = {cell.key: cell for cell in _finished(file.name, lines)}
     if not cut.startswith(_START[: len(cut)]):
         raise _not_ours(file.name, len(lines) + 1, cut)
     file.truncate(file.seek(-len(cut), os.SEEK_CUR))
-    return results
+    return cells
+
+
+def _check_meanings(path: str, before: Mapping[str, str], now: Mapping[str, str]) -> None:
+    changed = [name for name in now if before.get(name) != now[name]]
+    if changed:
+        raise InputError(
+            f"{path}: {', '.join(changed)} changed (the code, or a value it refers to) after trainings were "
+            "finished with it; one table would mix both definitions.",
+            python="Give another path, or remove the file.",
+            shell=f"Give another folder, e.g. -o {Path(path).parent}-2, or remove the file.",
+        )
 
 
 def _not_ours(name: str, number: int, line: bytes) -> InputError:

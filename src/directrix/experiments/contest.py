@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +17,7 @@ from directrix.experiments.crossval_result import FoldResult, Tried
 from directrix.experiments.json_values import json_value
 from directrix.experiments.splits import StoredSplit
 from directrix.experiments.tuning import canonical, subset
+from directrix.fingerprint import fingerprint
 from directrix.kernels import working_time
 from directrix.measures.base import RankingMeasure
 from directrix.measures.prepared import Prepared
@@ -39,6 +41,25 @@ class Job:
     seed: int  # for stochastic trainers, inner folds and subsets
     keep_top: int  # number of documents to keep of every test query
     keeps_judged: bool  # whether to keep the goal of every validation query
+
+    @property
+    def meanings(self) -> dict[str, str]:
+        """Fingerprints of the measures, by name."""
+        every = self.goal, self.trained_for, *self.measures
+        return {f"measure {measure.name}": fingerprint(measure) for measure in every}
+
+
+def _meanings(trial: Trial, job: Job) -> dict[str, str]:
+    """Return fingerprints of a method, its surrogate and its trainer, by name."""
+    method, parameters = trial.method, dict[str, Any]()
+    with suppress(InputError):  # which is the result of the cell
+        parameters |= vars(trial.ranker(job.trained_for))
+    parts = {}
+    for part in ("surrogate", "trainer"):
+        made = parameters.pop(part, None)
+        parts[f"{part} {type(made).__name__}"] = getattr(method, part), made
+    parts[f"method {method.name}"] = type(method), parameters
+    return {name: fingerprint(part) for name, part in parts.items()}
 
 
 def try_candidate(fold: StoredSplit, trial: Trial, job: Job, n_queries: int) -> dict[str, Any]:
@@ -131,10 +152,10 @@ class Contest:
         """Return the trainings of a rung; none after the last rung."""
         if rung >= len(self.plan):
             return []
-        n = self.plan[rung][1]
+        n, measures = self.plan[rung][1], self.job.meanings
         return [
-            Cell(self._key(i, n), try_candidate, (self.fold, self.trials[i], self.job, n))
-            for i in self._alive
+            Cell(key, try_candidate, (self.fold, trial, self.job, n), measures | _meanings(trial, self.job))
+            for trial, key in ((self.trials[i], self._key(i, n)) for i in self._alive)
         ]
 
     def end(self, rung: int, results: Mapping[Key, Any]) -> None:

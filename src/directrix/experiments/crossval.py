@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from directrix import __version__
 from directrix.errors import InputError
 from directrix.experiments.cells import Progress, run_cells
 from directrix.experiments.contest import Contest, Job
@@ -195,7 +196,7 @@ def _mark(split: Split, trials: Sequence[Trial], job: Job) -> str:
     """Short digest of what figures depend on except settings: with other data a cell has another key."""
     methods = {method.name: method.describe() for method, _ in trials}
     parts = [{name: each[name] for name in _PARTS} for each in methods.values()]
-    depends = [split.digest, repr(job), *map(canonical, parts)]
+    depends = [__version__, split.digest, repr(job), *map(canonical, parts)]
     return hashlib.sha256("\n".join(depends).encode()).hexdigest()[:12]
 
 

@@ -47,17 +47,31 @@ def hard_cases() -> Iterator[Case]:
         yield Case(f"scores of {tiny:g}", ramp * tiny, mixed, six)
 
 
+def tied_cases(rng: np.random.Generator) -> Iterator[Case]:
+    """Cases of a usual size in which documents of a query tie: some, in pairs, all."""
+    for case in random_cases(rng):
+        yield case._replace(name=f"{case.name} with ties", scores=np.round(2.0 * case.scores) / 2.0)
+    yield from (case for case in hard_cases() if case.name in ("all scores tied", "ties in pairs"))
+
+
 def all_cases(rng: np.random.Generator) -> Iterator[Case]:
     """All random cases, then all hard ones."""
     yield from random_cases(rng)
     yield from hard_cases()
 
 
+def without_function(surrogate: Surrogate) -> str:
+    """Return why the gradient is that of no function; empty if it is that of the value."""
+    reasons = {
+        "value_free": "value_free: forces, which are the gradient of no function",
+        "estimated": "estimated: the gradient of an expected value, from samples",
+    }
+    return next((reason for trait, reason in reasons.items() if trait in surrogate.traits), "")
+
+
 def permutations(surrogate: Surrogate, rng: np.random.Generator) -> Iterator[tuple[Case, Int64Array]]:
     """Cases, and another order of their documents; without ties for forces and estimates, as it matters."""
-    estimated = "random" in surrogate.traits and "smooth" not in surrogate.traits
-    hard = [] if "value_free" in surrogate.traits or estimated else hard_cases()
-    for case in [*random_cases(rng), *hard]:
+    for case in random_cases(rng) if without_function(surrogate) else all_cases(rng):
         yield case, np.concatenate([lo + rng.permutation(hi - lo) for _, lo, hi in each_query(case)])
 
 

@@ -1,4 +1,7 @@
-"""Laws that a trait claims: every law yields a sentence for each case in which a surrogate breaks it."""
+"""Laws of slopes, and laws that a trait claims.
+
+Every law yields a sentence for each case in which a surrogate breaks it.
+"""
 
 from __future__ import annotations
 
@@ -7,28 +10,61 @@ from typing import Any
 
 import numpy as np
 
-from directrix.laws.cases import Case, all_cases, each_query, random_cases
+from directrix.laws.cases import Case, all_cases, each_query, random_cases, tied_cases
 from directrix.measures.terms import query_sums
 from directrix.types import Float64Array, FloatArray, Int64Array, Surrogate
 
+_DRAWS = 512
+"""Draws over which the law of estimates takes means."""
+
 
 def gradient_is_the_slope(surrogate: Surrogate, rng: np.random.Generator, rtol: float) -> Iterator[str]:
-    """smooth: central differences along a random direction agree with the gradient, unless value_free."""
-    for case in () if "value_free" in surrogate.traits else random_cases(rng):
+    """Every function: both one-sided slopes along a random direction agree with the gradient.
+
+    Without the trait smooth, only where no scores tie.
+    """
+    tied = tied_cases(rng) if "smooth" in surrogate.traits else ()
+    for case in (*random_cases(rng), *tied):
         direction = rng.standard_normal(len(case.scores))
-        _, grad = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
+        value, grad = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
         slope = query_sums(np.asarray(grad, dtype=np.float64) * direction, case.qptr)
+        scale = np.sqrt(query_sums(np.square(grad, dtype=np.float64), case.qptr)) + 1e-3
         # Which step balances rounding and curvature depends on the steepness; the best of them counts.
-        errors = []
-        for h in (1e-4, 1e-5, 1e-6, 1e-7):
-            up, _ = surrogate.value_and_grad(case.scores + h * direction, case.labels, case.qptr)
-            down, _ = surrogate.value_and_grad(case.scores - h * direction, case.labels, case.qptr)
-            scale = np.sqrt(query_sums(np.square(grad, dtype=np.float64), case.qptr)) + 1e-3
-            errors.append(np.abs((up - down) / (2.0 * h) - slope) / scale)
-        error = np.min(errors, axis=0)
-        if error.max() > rtol:
+        sides = []
+        for h in (1e-4, -1e-4, 1e-5, -1e-5, 1e-6, -1e-6, 1e-7, -1e-7):
+            near, far = (
+                surrogate.value_and_grad(case.scores + step * direction, case.labels, case.qptr)[0]
+                for step in (h, 2.0 * h)
+            )
+            sides.append((4.0 * near - 3.0 * value - far) / (2.0 * h))
+        forward, backward = (np.array(sides[side::2]) for side in (0, 1))
+        error = np.maximum(np.abs(forward - slope), np.abs(backward - slope)).min(axis=0) / scale
+        if not error.max() <= rtol:
             q = int(error.argmax())
-            yield f"{case.name}, query {q}: {slope[q]:.6g} in a direction, off by {error[q]:.1e} of the norm"
+            yield (
+                f"{case.name}, query {q}: {slope[q]:.6g} in a direction, where one-sided slopes are "
+                f"{backward[-1, q]:.6g} and {forward[-1, q]:.6g}"
+            )
+
+
+def mean_gradient_is_the_slope_of_the_mean(surrogate: Any, rng: np.random.Generator) -> Iterator[str]:
+    """estimated: over draws of the noise, in the direction of the labels; to six standard errors."""
+    qptr = np.arange(0, 97, 12, dtype=np.int64)
+    scores = rng.standard_normal(96)
+    labels = rng.choice([0.0, 1.0, 2.0, 3.0], size=96, p=[0.5, 0.25, 0.15, 0.1])
+    direction = (labels - labels.mean()) / labels.std() / 4.0
+    step = 0.5 / getattr(surrogate, "steepness", 1.0)
+    claimed, slope = np.empty((2, _DRAWS))
+    for draw in range(_DRAWS):
+        drawn = surrogate.redraw(draw)
+        claimed[draw] = drawn.value_and_grad(scores, labels, qptr)[1] @ direction
+        up, down = (
+            drawn.value_and_grad(scores + sign * step * direction, labels, qptr)[0].sum() for sign in (1, -1)
+        )
+        slope[draw] = (up - down) / (2.0 * step)
+    error = (slope - claimed).std() / np.sqrt(_DRAWS)
+    if not abs(slope.mean() - claimed.mean()) <= 6.0 * error:
+        yield f"{claimed.mean():.4g} in a direction, where the slope is {slope.mean():.4g} +- {error:.2g}"
 
 
 def gradient_sums_to_zero(surrogate: Surrogate, rng: np.random.Generator) -> Iterator[str]:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from directrix.errors import InputError
+from directrix.fingerprint import fingerprint
 from directrix.measures.base import Empty, RankingMeasure
 from directrix.measures.names import defined, register
 from directrix.measures.order import Ties
@@ -193,7 +194,7 @@ def define_measure(
     definition = Definition(name, terms, gain, discount, slope, norm, form)
     _check(definition)
     earlier = getattr(defined(name), "definition", None)
-    if earlier is not None and all(map(_same, definition, earlier)):
+    if earlier is not None and fingerprint(definition) == fingerprint(earlier):
         return defined(name)
     document = f"{name}: a measure made by `directrix.define_measure`."
     members = {"symbol": name, "form": form, "definition": definition, "__doc__": document}
@@ -231,25 +232,3 @@ def _registered(kind: Any) -> Any:
         kind.symbol = kind.__name__
     register(kind)
     return kind
-
-
-def _same(one: Any, other: Any, compared: frozenset[tuple[int, int]] = frozenset()) -> bool:
-    """Whether both are equal; functions are if their code and all that it refers to are equal."""
-    pair = id(one), id(other)
-    if one is other or pair in compared:  # a function that calls itself refers to itself
-        return True
-    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
-        return np.array_equal(one, other)
-    if not hasattr(one, "__code__") or not hasattr(other, "__code__"):
-        return bool(one == other)
-    mine, theirs = (
-        [*(cell.cell_contents for cell in f.__closure__ or ()), *(f.__defaults__ or ())] for f in (one, other)
-    )
-    alike = _code(one.__code__) == _code(other.__code__) and len(mine) == len(theirs)
-    return alike and all(_same(a, b, compared | {pair}) for a, b in zip(mine, theirs, strict=True))
-
-
-def _code(code: Any) -> tuple[Any, ...]:
-    """What a function does, wherever it is written."""
-    constants = tuple(_code(c) if hasattr(c, "co_code") else c for c in code.co_consts)
-    return code.co_code, code.co_names, code.co_varnames, code.co_freevars, constants

@@ -264,8 +264,7 @@ class Objective:
     @property
     def value_free(self) -> bool:
         """Whether the gradient is not that of the loss: losses do not say how good a step along it is."""
-        traits = self.surrogate.traits  # with noise, but smooth: one draw is a loss like any other
-        return "value_free" in traits or ("random" in traits and "smooth" not in traits)
+        return not {"value_free", "estimated"}.isdisjoint(self.surrogate.traits)
 
     @property
     def query_weight(self) -> Float64Array:

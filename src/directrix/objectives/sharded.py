@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import pickle
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from directrix.data.shards.queries import ShardedQueries
-from directrix.data.shards.task import OpenShard, Question
+from directrix.data.shards.task import OpenShard, Question, check_code
+from directrix.fingerprint import fingerprint
 from directrix.models.linear import LinearModel
 from directrix.objectives.box import Box, nearest_in
 from directrix.objectives.build import make_objective
@@ -69,14 +68,19 @@ class Preparation:
     scale: Any
     convexified_at: Float64Array | None = None
 
+    @property
+    def fields(self) -> tuple[Any, ...]:
+        """All that it depends on."""
+        return self.surrogate, self.model, self.scale, self.convexified_at
+
     @cached_property
     def key(self) -> str:
         """The same for the same preparation, in any process."""
-        fields = self.surrogate, self.model, self.scale, self.convexified_at
-        return hashlib.sha256(pickle.dumps(fields)).hexdigest()
+        return fingerprint(self.fields)
 
     def objective(self, shard: OpenShard) -> Objective:
         """Return the objective of one shard; features stay in the file where the model is linear."""
+        check_code(self.key, self.fields)
         in_memory = not isinstance(self.model, LinearModel) or self.convexified_at is not None
         queries = shard.queries(self.scale, in_memory=in_memory)
         objective = make_objective(queries, self.surrogate, self.model)

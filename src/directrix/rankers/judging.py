@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
-import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,8 +11,9 @@ import numpy as np
 
 from directrix.data.queries import Queries
 from directrix.data.shards.queries import ShardedQueries
-from directrix.data.shards.task import OpenShard, Question
+from directrix.data.shards.task import OpenShard, Question, check_code
 from directrix.data.stored import StoredFeatures
+from directrix.fingerprint import fingerprint
 from directrix.measures.base import RankingMeasure
 from directrix.models.scoring import scores_of
 from directrix.rankers.training import evaluator_of
@@ -36,7 +35,8 @@ def means_on_shards(
     measure: RankingMeasure, model: Model, shards: ShardedQueries, params: Float64Array
 ) -> Float64Array:
     """Means of a measure at vectors of parameters (k, n_params), by one question; NaN if undefined."""
-    totals, counts = shards.ask(SumsOfMeasure(measure, model, shards.features.scale, params))
+    scale = shards.features.scale
+    totals, counts = shards.ask(SumsOfMeasure(measure, model, scale, params, fingerprint((measure, scale))))
     return np.where(counts > 0, totals / np.maximum(counts, 1), math.nan)
 
 
@@ -48,11 +48,12 @@ class SumsOfMeasure(Question):
     model: Model
     scale: Any
     params: Float64Array
+    key: str
+    """Fingerprint of measure and scale."""
 
     def answer(self, shard: OpenShard) -> Float64Array:
         """Return the sums of one shard; features are read once for all parameters."""
-        key = "measure", repr(self.measure), hashlib.sha256(pickle.dumps(self.scale)).hexdigest()
-        q, values = shard.kept(key, lambda: self._prepared(shard))
+        q, values = shard.kept(("measure", self.key), lambda: self._prepared(shard))
         is_stored = isinstance(q.features, StoredFeatures)
         blocks = (rows for _, rows in q.features.blocks(q.qptr)) if is_stored else (q.features,)
         scores = [scores_of(self.model, self.params, rows) for rows in blocks]
@@ -60,5 +61,6 @@ class SumsOfMeasure(Question):
         return np.array([np.nansum(per_query, axis=1), np.isfinite(per_query).sum(axis=1)])
 
     def _prepared(self, shard: OpenShard) -> tuple[Queries, Callable[[Float64Array], Float64Array]]:
+        check_code(self.key, (self.measure, self.scale))
         q = shard.queries(self.scale)
         return q, evaluator_of(self.measure, q)

@@ -17,7 +17,7 @@ from directrix.surrogates.noise import RandomSurrogate, uniforms
 from directrix.surrogates.plain import kernel_surrogate
 from directrix.types import Float64Array, FloatArray, Int64Array
 
-_KEPT = frozenset({"smooth", "convex", "shift_invariant", "unit_interval", "value_free"})
+_KEPT = frozenset({"smooth", "convex", "shift_invariant", "unit_interval", "value_free", "estimated"})
 """Traits of a surrogate that its mean over scores with noise has too."""
 
 
@@ -94,7 +94,7 @@ class Gumbel(RandomSurrogate):
 
     @property
     def traits(self) -> frozenset[str]:
-        """random; smooth, convex, shift_invariant, unit_interval and value_free as the surrogate."""
+        """random; smooth, convex, shift_invariant, unit_interval, value_free, estimated as the surrogate."""
         inner: frozenset[str] = self.surrogate.traits
         return (inner & _KEPT) | {"random"}
 

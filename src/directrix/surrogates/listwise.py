@@ -270,8 +270,8 @@ class RankCosine(Loss):
 
     @property
     def traits(self) -> frozenset[str]:
-        """smooth; shift_invariant if centred."""
-        return frozenset({"smooth", "shift_invariant"} if self.centred else {"smooth"})
+        """shift_invariant if centred; not smooth: a vector of zeros (or of equal scores) has no cosine."""
+        return frozenset({"shift_invariant"} if self.centred else ())
 
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> tuple[Float64Array]:
         """Compute y over its norm, centred if ``centred``; 0 where the norm is 0."""

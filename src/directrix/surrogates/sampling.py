@@ -34,8 +34,8 @@ class Sampling(NoisySurrogate):
 
     @property
     def traits(self) -> frozenset[str]:
-        """tends_to_measure, shift_invariant, random; unit_interval if the measure lies in it."""
-        return super().traits | {"tends_to_measure"}
+        """tends_to_measure, shift_invariant, random, estimated; unit_interval if the measure lies in it."""
+        return super().traits | {"tends_to_measure", "estimated"}
 
     @property
     def steepness(self) -> float:

@@ -7,9 +7,9 @@ With d(j) the document at rank j, document i is there with the share (Eq. 7)
 so that rank j earns :math:`\bar g_j = \sum_i g_i h_{ij}`. As sigma -> 0 that is the gain of
 d(j); as sigma -> infinity the mean gain of the query, whatever the scores.
 
-The value is continuous. The gradient takes d(j) as constant, which is right wherever no scores tie;
-where some do, it is the mean over the orders of the tied documents. If all scores tie it
-is 0: train from a start that orders something, such as `directrix.trainers.regression_start`.
+The value is continuous, with kinks where scores tie. The gradient takes d(j) as constant, which is
+right wherever no scores tie; where some do, it is the mean over the orders of the tied documents. If all
+scores tie it is 0: train from a start that orders something, such as `directrix.trainers.regression_start`.
 
 Cost: k n exponentials for the ranks 1..k, only those inside the band
 :math:`(s_i - s_{d(j)})^2 < (37 + \log n)\,\sigma` (17 + log n for float32 scores); memory O(n) a query.
@@ -46,6 +46,11 @@ class SmoothRank(KernelSurrogate):
     compiled: ClassVar[str] = "smooth.smooth_chunk"
     entries: ClassVar[tuple[str, ...] | None] = ("document", "data")
     sigma: float
+
+    @property
+    def traits(self) -> frozenset[str]:
+        """shift_invariant, tends_to_measure; not smooth: there are kinks where scores tie."""
+        return SMOOTH - {"smooth"}
 
     @property
     def steepness(self) -> float:
@@ -98,8 +103,8 @@ class SmoothNDCG(SmoothRank, MeasureSurrogate):
 
     @property
     def traits(self) -> frozenset[str]:
-        """smooth, shift_invariant, tends_to_measure; unit_interval for k = 1."""
-        return SMOOTH | {"unit_interval"} if self.k == 1 else SMOOTH
+        """shift_invariant, tends_to_measure; unit_interval for k = 1."""
+        return super().traits | {"unit_interval"} if self.k == 1 else super().traits
 
     def prepare(
         self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
@@ -201,11 +206,6 @@ class SmoothMeasure(SmoothRank, SumSurrogate):
 
     def __repr__(self) -> str:
         return f"SmoothMeasure({self.measure.name!r}, sigma={self.sigma!r})"
-
-    @property
-    def traits(self) -> frozenset[str]:
-        """smooth, shift_invariant, tends_to_measure."""
-        return SMOOTH
 
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> Prepared:
         """Worth of every document over the norm of its query, and the discounts."""

@@ -100,8 +100,9 @@ def loss(surrogate: Any, *, backend: Backend = "auto", distributed: bool = False
         The function to maximise, e.g. ``ApproxNDCG(alpha=10)`` or its text.
     backend : {"auto", "kernels", "torch"}
         What computes it: the compiled kernels, on the CPU, to which scores of another device are copied; or
-        operations of PyTorch on the device of the scores, for surrogates with the trait ``smooth``. "auto":
-        the kernels for scores on the CPU, and for surrogates that only they know.
+        operations of PyTorch on the device of the scores, for surrogates with the trait ``smooth``,
+        SmoothRank's and `RankCosine`. "auto": the kernels for scores on the CPU, and for surrogates that only
+        they know.
     distributed : bool
         The mean is over the queries of all processes of ``torch.distributed``, which must all call the loss
         equally often. `DistributedDataParallel` then has the gradient of one process with all queries, also

@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import math
 import os
-import pickle
 import struct
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +21,7 @@ from directrix.data.shards.driver import Driver, current_driver
 from directrix.data.shards.task import Task
 from directrix.data.shards.tree import Span
 from directrix.errors import InputError
+from directrix.fingerprint import fingerprint
 from directrix.types import Float64Array
 
 _MAGIC = b"directrix-answers/2\n"
@@ -45,7 +45,8 @@ def keep_answers(path: str | os.PathLike[str] | None, *, resume: bool = True) ->
     ``resume`` answers that it has are removed first; any other file is refused.
 
     Every answer has a checksum. The file is used up to the first answer that is incomplete or damaged; the
-    rest is removed, and asked again. Answers of another version of directrix are not reused.
+    rest is removed, and asked again. Answers of another version of directrix, or for a measure or surrogate
+    whose code was changed, are not reused.
 
     Raises
     ------
@@ -115,7 +116,7 @@ class _KeepingDriver(Driver):
 
     def ask(self, task: Task) -> Any:
         """Return the answer in the file, or ask and write it down."""
-        question = hashlib.sha256(__version__.encode() + pickle.dumps(task.question))
+        question = hashlib.sha256(f"{__version__} {fingerprint(task.question)}".encode())
         for shard in task.shards:
             question.update(shard.sha256.encode())
         key = question.digest()

@@ -19,6 +19,7 @@ from directrix.data.queries import Queries
 from directrix.data.shards.manifest import Shard, form_of
 from directrix.data.shards.tree import Span, merged, spans_of
 from directrix.errors import InputError
+from directrix.fingerprint import fingerprint
 from directrix.threads import set_threads
 
 _KEPT = 2  # of what questions prepare for a shard: an objective and a measure, each with features if held
@@ -41,6 +42,16 @@ class Question:
     def merge(self, left: Any, right: Any) -> Any:
         """Return the answer of two neighbours together."""
         return left + right
+
+
+def check_code(sent: str, parts: Any) -> None:
+    """Raise `InputError` if this process has other code than the process that sent a fingerprint."""
+    if fingerprint(parts) != sent:
+        raise InputError(
+            "a worker has other code for the measure or the surrogate than the process that asks it: a "
+            "module was edited after the worker imported it, or versions of Python differ. "
+            "Restart the workers."
+        )
 
 
 class OpenShard:
