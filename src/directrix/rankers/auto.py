@@ -117,7 +117,7 @@ class AutoRanker(Ranker):
             weights=weights,
             single=bool(self.single),
             n_jobs=1 if self.n_jobs is None else int(self.n_jobs),
-            seed=0 if self.random_state is None else int(seed_of(self.random_state)),
+            seed=seed_of(self.random_state),
             progress=_Printer() if verbose else None,
         )
         self.ranker_ = self.search_.ranker
