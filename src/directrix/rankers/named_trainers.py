@@ -62,6 +62,16 @@ def _completed(trainer: Any, rest: Mapping[str, Any]) -> Any:
     return completed
 
 
+def planned_steps(ranker: Any) -> int | None:
+    """Return the steps of a whole training: trees, iterations or epochs; None if its trainer does not say."""
+    if hasattr(ranker, "n_trees"):
+        return int(ranker.n_trees)
+    trainer = trainer_named(ranker)
+    if hasattr(trainer, "smoothings"):
+        return len(trainer.smoothings)
+    return getattr(trainer, getattr(trainer, "budget", ""), None)
+
+
 def measure_set(trainer: Any) -> RankingMeasure | None:
     """Return the measure that a trainer, or the one that it wraps, maximises; None if it leaves it open."""
     while hasattr(trainer, "trainer"):
