@@ -57,7 +57,7 @@ def why_chosen(chosen: Candidate, candidates: Sequence[Candidate], measure: Rank
     if chosen.progress:
         value += f", stopped by the time budget after {chosen.progress}"
     if not others or math.isnan(chosen.valid):
-        count = len(candidates)
+        count = sum(c.method == chosen.method for c in contenders(candidates))
         among = f"the best of {count} settings" if count > 1 else "the only candidate"
         return f"{value}, {among} of {chosen.method}"
     second = max(others, key=lambda c: c.valid)
@@ -178,13 +178,13 @@ def remarks_on_budget(
 ) -> Iterator[str]:
     """Yield remarks on trainings that a time budget stopped or left out, and on the seconds used."""
     stopped = [f"{c.label} after {c.progress}" for c in candidates if c.progress and c.outcome != UNTRAINED]
-    untrained = [*(c.label for c in candidates if c.outcome == UNTRAINED), *untried]
+    begun = {c.label: c.method for c in candidates if c.outcome == UNTRAINED}  # also on a sample
     if stopped:
         finished = any(not c.outcome for c in candidates)
         rule = "chosen only if ahead of all that finished" if finished else "no candidate finished"
         yield f"stopped by the time budget ({rule}): {', '.join(stopped)}"
-    if untrained:
-        names = (f"{name} ({n} settings)" if n > 1 else name for name, n in Counter(untrained).items())
+    if untrained := Counter([*begun.values(), *untried]):
+        names = (f"{name} ({n} settings)" if n > 1 else name for name, n in untrained.items())
         yield f"not trained for lack of time: {', '.join(names)}"
     if used > budget:
         yield f"the time budget of {budget:g} s was used up: the candidates took {used:.1f} s"

@@ -133,9 +133,10 @@ class Race:
         self._where = " on all queries"
         self.clock.total += len(few)
         self._run(few, 0)
+        whole = [t.candidate.method for t in self._tried if t.candidate.outcome != UNTRAINED]
         self._sampled = (
-            f"settings were compared on {drawn:,} of {total:,} training queries, and the best of "
-            f"{len(self._tried)} methods trained on all"
+            f"settings were compared on {drawn:,} of {total:,} training queries; trained on all: "
+            f"{', '.join(whole) or 'none'}"
         )
         return before + self._tried if self._tried else []
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.rankers.selection.trial import CUT_SHORT, Candidate
+from directrix.rankers.selection.trial import CUT_SHORT, UNTRAINED, Candidate
 from directrix.types import Float64Array
 
 
@@ -70,7 +70,7 @@ class Search:
         for member, weight in self.members:
             if member is candidate:
                 part = f"member {weight:.2f}"
-        if not candidate.progress:
+        if not candidate.progress or part == UNTRAINED:
             return part
         stopped = f"stopped after {candidate.progress}"
         return stopped if part == CUT_SHORT else f"{part}, {stopped}"
