@@ -259,18 +259,8 @@ def _print(result: Search, form: options.Format) -> None:
 
         print_rows(*race_rows(result), form)
         return
-    fields = (
-        "method",
-        "settings",
-        "valid",
-        "error",
-        "train",
-        "steps",
-        "status",
-        "seconds",
-        "outcome",
-        "progress",
-    )
+    fields: tuple[str, ...] = ("method", "settings", "valid", "error", "train", "steps", "status", "seconds")
+    fields += ("outcome", "progress")
     candidates = [{name: getattr(c, name) for name in fields} for c in result.candidates]
     places = {id(c): i for i, c in enumerate(result.candidates)}
     print_json(

@@ -76,8 +76,8 @@ def measure_set(trainer: Any) -> RankingMeasure | None:
     """Return the measure that a trainer, or the one that it wraps, maximises; None if it leaves it open."""
     while hasattr(trainer, "trainer"):
         trainer = trainer.trainer
-    measure: RankingMeasure | None = getattr(trainer, "measure", None)
-    return measure
+    measure = getattr(trainer, "measure", None)
+    return measure if isinstance(measure, RankingMeasure) else None
 
 
 def takes_box(trainer: Trainer | str) -> bool:

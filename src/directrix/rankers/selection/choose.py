@@ -14,7 +14,7 @@ from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.kinds import KINDS
 from directrix.rankers.method import Method
-from directrix.rankers.selection.trial import CUT_SHORT, UNTRAINED, Candidate, Fold
+from directrix.rankers.selection.trial import CUT_SHORT, SAMPLE, UNTRAINED, Candidate, Fold
 from directrix.rankers.training import mean_and_error
 from directrix.types import Float64Array
 
@@ -177,7 +177,11 @@ def remarks_on_budget(
     budget: float, used: float, candidates: Sequence[Candidate], untried: Sequence[str]
 ) -> Iterator[str]:
     """Yield remarks on trainings that a time budget stopped or left out, and on the seconds used."""
-    stopped = [f"{c.label} after {c.progress}" for c in candidates if c.progress and c.outcome != UNTRAINED]
+    stopped = [
+        f"{c.label} after {c.progress}{' on the sample' if c.outcome == SAMPLE else ''}"
+        for c in candidates
+        if c.progress and c.outcome != UNTRAINED
+    ]
     begun = {c.label: c.method for c in candidates if c.outcome == UNTRAINED}  # also on a sample
     if stopped:
         finished = any(not c.outcome for c in candidates)

@@ -119,14 +119,7 @@ class Race:
             best.setdefault(trained.candidate.method, self._planned[id(trained.trial)])
         few = list(best.values())[:_FINALISTS]
         before = [
-            t._replace(
-                candidate=replace(
-                    t.candidate, outcome=UNTRAINED if t.candidate.outcome == UNTRAINED else SAMPLE
-                ),
-                rankers=(),
-                scores=t.scores[:0],
-            )
-            for t in self._tried
+            t._replace(candidate=_sampled(t.candidate), rankers=(), scores=t.scores[:0]) for t in self._tried
         ]
         drawn, total = self.folds[0].train.n_queries, folds[0].train.n_queries
         self.folds, self._tried, self._reserved = folds, [], 0.0
@@ -203,6 +196,11 @@ class Race:
         gaps = best.values[: len(values)] - values
         behind, error = mean_and_error(gaps)
         return bool(np.count_nonzero(~np.isnan(gaps)) >= _FEWEST_TO_DROP) and behind > 2.0 * error
+
+
+def _sampled(candidate: Candidate) -> Candidate:
+    """The candidate with the outcome of a training on a sample."""
+    return candidate if candidate.outcome == UNTRAINED else replace(candidate, outcome=SAMPLE)
 
 
 def heats(trials: Sequence[Trial]) -> tuple[list[Trial], list[Trial]]:
