@@ -1,9 +1,11 @@
 """The race of a search: the order of the trials, which are dropped, and what a time budget cuts short."""
 
 import math
+import time
 from dataclasses import replace
 from types import SimpleNamespace
 
+import numba
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -11,8 +13,10 @@ import scipy.sparse as sp
 import directrix as dx
 from directrix.data.synthetic import make_linear
 from directrix.rankers.selection import clock as clock_module
+from directrix.rankers.selection import curve as curve_module
 from directrix.rankers.selection import race as race_module
-from directrix.rankers.selection.choose import remarks_on_trials
+from directrix.rankers.selection.blend import eligible
+from directrix.rankers.selection.choose import contenders, preferred, remarks_on_budget, why_chosen
 from directrix.rankers.selection.clock import Pace
 from directrix.rankers.selection.race import Race, fair_share, heats, round_robin, survivors
 from directrix.rankers.selection.search import search
@@ -82,23 +86,26 @@ class Clock:
     def __init__(self, step):
         self.now, self.step = 0.0, step
 
-    def monotonic(self):
+    def __call__(self):
         self.now += self.step
         return self.now
 
 
 @pytest.mark.parametrize("folds", [None, 2])
 def test_a_candidate_that_takes_more_than_its_share_is_judged_as_it_stands(monkeypatch, folds):
-    monkeypatch.setattr(clock_module.time, "monotonic", Clock(1.0).monotonic)
+    monkeypatch.setattr(clock_module, "working_time", Clock(1.0))
     valid = VALID if folds is None else None
     settings = {"alpha": 3.0, "l2": 1e-4, "max_iter": 15, "start": "zero"}
     found = search(
         TRAIN, valid, method="ApproxNDCG", settings=settings, folds=folds, time_budget=9.0, progress=None
     )
     (cut,) = found.candidates
-    assert cut.outcome == found.part_of(replace(cut)) == "cut short"
-    assert found.part_of(cut) == "chosen"
     assert 1 <= cut.steps < 15
+    done = cut.steps if folds is None else 1  # of the folds the fewest
+    assert (cut.outcome, cut.progress) == ("cut short", f"{done} of 15 steps")
+    assert found.part_of(replace(cut)) == f"stopped after {done} of 15 steps"
+    assert found.part_of(cut) == f"chosen, stopped after {done} of 15 steps"
+    assert f", stopped by the time budget after {done} of 15 steps, the only candidate" in found.why
     again = dx.method("ApproxNDCG").ranker(**{**settings, "max_iter": cut.steps})
     assert found.ranker.coef_.tobytes() == again.fit_queries(TRAIN).coef_.tobytes()
     if folds is None:
@@ -109,10 +116,14 @@ def test_a_candidate_that_takes_more_than_its_share_is_judged_as_it_stands(monke
 
 
 def test_what_no_time_is_left_for_is_not_tried(monkeypatch):
-    monkeypatch.setattr(clock_module.time, "monotonic", Clock(60.0).monotonic)
+    monkeypatch.setattr(clock_module, "working_time", Clock(60.0))
     found = search(TRAIN, VALID, method="ApproxNDCG", settings=APPROX, time_budget=30.0)
-    assert [c.outcome for c in found.candidates] == ["cut short"]
-    assert found.remarks == ("the time budget of 30 s was used up: 1 of 2 candidates were not trained",)
+    assert [c.outcome for c in found.candidates] == ["not trained"]  # nothing else is there to choose
+    assert found.part_of(found.chosen) == "chosen, stopped after 0 of 15 steps"
+    assert found.remarks == (
+        "not trained for lack of time: ApproxNDCG (2 settings)",
+        "the time budget of 30 s was used up: the candidates took 360.0 s",
+    )
 
 
 @pytest.mark.parametrize(
@@ -133,7 +144,7 @@ def test_under_a_budget_a_setting_is_begun_only_if_it_can_nearly_end(monkeypatch
     first = Trained(trials[0], replace(candidate("MLP", np.ones(60)), seconds=10.0), (), np.zeros(0))
     race._tried = [first]
     race._run(trials, 0)
-    assert (len(shares), race.n_untried) == (begun, len(trials) - begun)
+    assert (len(shares), race.untried) == (begun, ["MLP"] * (len(trials) - begun))
     assert not shares or shares[0] == share
 
 
@@ -188,7 +199,7 @@ def test_of_many_documents_a_sample_is_raced_on_and_the_best_are_trained_on_all(
     monkeypatch.setattr(race_module, "_SAMPLE", 150)
     result = search(TRAIN, VALID, method="auto", measure="nDCG@5", models=["linear"], single=True)
     sampled = [c for c in result.candidates if c.outcome == "sample"]
-    whole = [c for c in result.candidates if c.is_eligible]
+    whole = [c for c in result.candidates if not c.outcome]
     assert {len(c.values) for c in sampled} == {15}  # of 10 documents each
     assert {len(c.values) for c in whole} == {20}
     assert 2 <= len(whole) <= 3
@@ -204,9 +215,9 @@ def test_of_many_documents_a_sample_is_raced_on_and_the_best_are_trained_on_all(
 def test_a_budget_that_the_sample_uses_up_still_leaves_a_ranker(monkeypatch):
     monkeypatch.setattr(race_module, "_MANY", 300)
     monkeypatch.setattr(race_module, "_SAMPLE", 150)
-    monkeypatch.setattr(clock_module.time, "monotonic", Clock(1.0).monotonic)
+    monkeypatch.setattr(clock_module, "working_time", Clock(1.0))
     result = search(TRAIN, VALID, method="auto", measure="nDCG@5", models=["linear"], time_budget=5.0)
-    assert result.chosen.is_eligible
+    assert result.chosen.outcome != "sample"
     assert np.isfinite(result.ranker.predict_queries(VALID)).all()
 
 
@@ -222,7 +233,7 @@ def test_a_budget_that_the_sample_uses_up_still_leaves_a_ranker(monkeypatch):
     ],
 )
 def test_trees_that_have_little_time_get_a_higher_rate(monkeypatch, left, settings, rate):
-    monkeypatch.setattr(clock_module.time, "perf_counter", Clock(1.0).monotonic)
+    monkeypatch.setattr(curve_module, "working_time", Clock(1.0))
     trial = dx.method("YetiRank").candidates(None, settings)[0]
     clock = SimpleNamespace(fold_left=left, watch=lambda _: False)
     pace = Pace(trial, trial.ranker(None), clock)
@@ -233,8 +244,8 @@ def test_trees_that_have_little_time_get_a_higher_rate(monkeypatch, left, settin
 
 def test_a_rate_for_little_time_is_that_of_the_chosen_ranker_and_of_its_training_on_all_queries(monkeypatch):
     pytest.importorskip("lightgbm")
-    for name in ("monotonic", "perf_counter"):
-        monkeypatch.setattr(clock_module.time, name, Clock(1.0).monotonic)
+    for module in (clock_module, curve_module):
+        monkeypatch.setattr(module, "working_time", Clock(1.0))
     fixed = {"num_leaves": 3, "l2": 1.0}
     found = search(TRAIN, method="YetiRank", settings=fixed, folds=2, time_budget=100.0)
     (cut,) = found.candidates
@@ -246,8 +257,82 @@ def test_a_rate_for_little_time_is_that_of_the_chosen_ranker_and_of_its_training
     assert found.ranker.trees_.to_lightgbm() == again.fit_queries(TRAIN).trees_.to_lightgbm()
 
 
-def test_a_budget_that_one_candidate_overruns_is_reported():
-    slow, quick = SimpleNamespace(method="Slow", seconds=8.2), SimpleNamespace(method="Quick", seconds=0.1)
-    remarks = [*remarks_on_trials([], {}, 0, 2, 1.0, [quick, slow])]
-    assert remarks == ["the budget of 1 s was used up by one candidate, Slow, 8.2 s"]
-    assert not [*remarks_on_trials([], {}, 0, 2, 9.0, [quick, slow])]
+def test_what_was_stopped_is_chosen_only_if_it_is_ahead_of_all_that_finished():
+    """Its value says what it is worth now, not what a whole training would be worth."""
+    low, high = candidate("A", [0.5, 0.6]), candidate("B", [0.6, 0.7])
+    behind, ahead = (candidate(name, [v, v], "cut short") for name, v in (("C", 0.64), ("D", 0.66)))
+    begun = candidate("E", [0.9, 0.9], "not trained")
+    dropped, sampled = (candidate("F", [1.0, 1.0], outcome) for outcome in ("dropped", "sample"))
+    every = [low, high, behind, ahead, begun, dropped, sampled]
+    assert contenders(every) == [low, high, ahead]
+    assert contenders(every[2:]) == [behind, ahead]  # none finished
+    assert contenders(every[4:]) == [begun]
+    assert preferred([replace(low, valid=0.1, values=np.array([0.1, 0.1])), behind, begun]) is behind
+    assert preferred([high, behind]) is high
+    assert "the only candidate of B" in why_chosen(high, [high, behind], dx.NDCG())
+    assert [t.candidate for t in eligible([Trained(None, c, (), np.zeros(0)) for c in every])] == [
+        low,
+        high,
+        ahead,
+    ]
+
+
+def stopped(slow):
+    """Trainings of which those of one method are cut and behind, and the others finish."""
+
+    def run(trial, folds, target, clock, *_):
+        name = trial.method.name
+        cut = name == slow
+        values = np.linspace(0.0, 0.1, 60) + (0.2 if cut else 0.5)
+        one = replace(candidate(name, values, "cut short" if cut else ""), settings=trial.settings)
+        return Trained(trial, replace(one, progress="8 of 300 trees" if cut else ""), (), np.zeros(0))
+
+    return run
+
+
+def test_a_method_whose_training_was_stopped_is_not_called_behind(monkeypatch):
+    trials = dx.method("auto").candidates(dx.NDCG(k=10), {})
+    monkeypatch.setattr(race_module, "run_trial", stopped("YetiRank"))
+    race = Race(trials, [SimpleNamespace(train=Q)], Target(dx.NDCG()), clock_module.Clock(900.0))
+    candidates = [trained.candidate for trained in race.run()]
+    assert sum(c.method == "YetiRank" for c in candidates) == 1
+    assert race.left_out
+    assert "YetiRank" not in race.left_out
+    remarks = [*remarks_on_budget(900.0, 371.0, candidates, race.untried)]
+    assert remarks == [
+        "stopped by the time budget (chosen only if ahead of all that finished): "
+        "YetiRank num_leaves=31 l2=20 after 8 of 300 trees",
+        "not trained for lack of time: YetiRank (5 settings)",
+        "the candidates took 371.0 s of the time budget of 900 s",  # it was not used up
+    ]
+    assert not [*remarks_on_budget(900.0, 371.0, [c for c in candidates if not c.progress], [])]
+
+
+def test_a_training_whose_last_step_exceeds_the_time_is_whole(monkeypatch):
+    monkeypatch.setattr(clock_module, "working_time", Clock(1.0))
+    settings = {"alpha": 3.0, "l2": 1e-4, "max_iter": 1}
+    found = search(TRAIN, VALID, method="ApproxNDCG", settings=settings, time_budget=4.5)
+    assert [(c.outcome, c.progress, c.steps) for c in found.candidates] == [("", "", 1)]
+    assert found.remarks == ("the time budget of 4.5 s was used up: the candidates took 6.0 s",)
+
+
+def test_compilation_is_not_charged_to_the_budget(monkeypatch):
+    """The first step compiles for 100 s by the clock; the training needs nearly none of its 20 s."""
+    now = Clock(0.001)
+    for name in ("perf_counter", "monotonic"):
+        monkeypatch.setattr(time, name, now)
+    compiled = []
+
+    def compiling(self, step):
+        if not compiled:
+            with numba.core.event.trigger_event("numba:compile"):
+                now.now += 100.0
+            compiled.append(1)
+        return watch(self, step)
+
+    watch = clock_module.Clock.watch
+    monkeypatch.setattr(clock_module.Clock, "watch", compiling)
+    found = search(TRAIN, VALID, method="ApproxNDCG", settings=APPROX, time_budget=20.0)
+    assert compiled
+    assert {c.outcome for c in found.candidates} == {""}
+    assert found.remarks == ()

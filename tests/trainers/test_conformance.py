@@ -1,6 +1,6 @@
 """What all trainers of the registry have in common; a new one is tested here without an edit."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -87,6 +87,49 @@ def test_a_name_makes_it_with_the_budget_seed_and_measure_of_a_ranker(kind):
     assert getattr(trainer, "random_state", 5) == 5
     assert getattr(trainer, "measure", dx.measure("AP")) == dx.measure("AP")
     assert trainer_from(repr(trainer)) == trainer
+
+
+def fitted(kind, trainer, **settings):
+    """A ranker with the trainer, which is one of the kind or its name."""
+    ranker = dx.LinearRanker if issubclass(LinearModel, kind.models) else dx.StumpRanker
+    convex = {"surrogate": "RankSVM", "l2": 1e-3} if kind.short_name == "cutting-plane" else {}
+    return ranker(trainer=trainer, max_iter=4, **convex, **settings).fit_queries(Q, measure="AP")
+
+
+@pytest.mark.parametrize("kind", NAMED.values(), ids=NAMED)
+def test_a_name_and_an_object_train_alike_for_the_measure_and_the_seed_of_the_ranker(kind):
+    stochastic = "random_state" in {field.name for field in fields(kind)}
+    own = {name: 5 for name in ("random_state",) if stochastic}
+    for seeds in (({}, {"random_state": 0}), ({"random_state": 5},)):
+        made = [
+            fitted(kind, trainer, **seed)
+            for seed in seeds
+            for trainer in (kind.short_name, trainer_for(kind))
+        ]
+        assert len({(ranker.coef_.tobytes(), ranker.training_["trainer"]) for ranker in made}) == 1
+        assert "measure=" not in made[0].training_["trainer"] or "measure=AP(" in made[0].training_["trainer"]
+    object_with_a_seed = replace(trainer_for(kind), **own)
+    assert fitted(kind, object_with_a_seed, random_state=9).coef_.tobytes() == made[0].coef_.tobytes()
+
+
+def test_a_wrapped_trainer_gets_measure_and_seed_too_and_keeps_its_own():
+    left_open = dx.Restarts(dx.CoordinateAscent(max_iter=1), n=2)
+    ranker = dx.LinearRanker(trainer=left_open, random_state=3).fit_queries(Q, measure="AP")
+    assert ranker.training_["trainer"] == repr(
+        dx.Restarts(dx.CoordinateAscent("AP", max_iter=1, random_state=3), n=2, random_state=3)
+    )
+    assert ranker.get_params()["trainer"] is left_open
+    own = dx.LinearRanker(trainer=dx.Restarts(dx.CoordinateAscent("RR"), n=1, random_state=1), random_state=3)
+    assert own.fit_queries(Q).measure_ == dx.measure("RR")  # what it was trained for, not nDCG
+    assert "CoordinateAscent(measure=RR(" in own.training_["trainer"]
+    assert own.training_["trainer"].endswith("random_state=1, n_jobs=1)")
+
+
+def test_restarts_of_sgd_watch_what_the_user_said():
+    seen = []
+    watching = dx.SGD(epochs=2, restart_after=1).watching(lambda params: seen.append(1) or 0.0)
+    dx.LinearRanker(trainer=watching).fit_queries(Q)
+    assert len(seen) == 2
 
 
 def test_short_names_are_unique():

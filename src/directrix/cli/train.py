@@ -66,7 +66,8 @@ _Stream = Annotated[
 _TimeBudget = Annotated[
     float | None,
     options.without_default(
-        min=0.001, help="Seconds for all candidates; one that takes more than its share is stopped."
+        min=0.001,
+        help="Seconds for all candidates; one that exceeds its share is stopped. Compiling is extra.",
     ),
 ]
 _Resume = Annotated[
@@ -258,7 +259,8 @@ def _print(result: Search, form: options.Format) -> None:
 
         print_rows(*race_rows(result), form)
         return
-    fields = ("method", "settings", "valid", "error", "train", "steps", "status", "seconds", "outcome")
+    fields: tuple[str, ...] = ("method", "settings", "valid", "error", "train", "steps", "status", "seconds")
+    fields += ("outcome", "progress")
     candidates = [{name: getattr(c, name) for name in fields} for c in result.candidates]
     places = {id(c): i for i, c in enumerate(result.candidates)}
     print_json(

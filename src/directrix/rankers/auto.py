@@ -43,7 +43,8 @@ class AutoRanker(Ranker):
         the chosen one is trained again on all queries; 1 holds back a fifth. Default: 5, and 1 from 1,000
         queries on.
     time_budget : float > 0, optional
-        Seconds for all candidates: one that takes more than its share is stopped and judged as it stands.
+        Seconds for all candidates, without compiling kernels. One that takes more than its share is stopped,
+        and chosen only if it is ahead of all that finished, or none did.
     single : bool
         Keep one ranker, never an ensemble.
     n_jobs : int, optional
@@ -117,7 +118,7 @@ class AutoRanker(Ranker):
             weights=weights,
             single=bool(self.single),
             n_jobs=1 if self.n_jobs is None else int(self.n_jobs),
-            seed=0 if self.random_state is None else int(seed_of(self.random_state)),
+            seed=seed_of(self.random_state),
             progress=_Printer() if verbose else None,
         )
         self.ranker_ = self.search_.ranker

@@ -208,8 +208,8 @@ class BoostedRanker(StoredRanker):
         names = [name for name in self.saved_parameters if name not in _NOT_OF_BOOSTING]
         settings = {name: self.parameter_to_save(name) for name in names}
         settings["lightgbm_params"] = further = self._further(training)
-        seed = seed_of(0 if self.random_state is None else self.random_state)
-        trainer = Boosting(**settings, seed=int(seed), categorical=self._categorical(data, further))
+        seed, categorical = seed_of(self.random_state), self._categorical(data, further)
+        trainer = Boosting(**settings, seed=seed, categorical=categorical)
         judge = None if judged is None else judge_of(measure, judged)
         result, self.trees_ = trainer.grow(
             data, objective, valid=judged, judge=judge, callback=callback, init=self._first_trees(training)

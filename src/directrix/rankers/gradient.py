@@ -17,7 +17,6 @@ from directrix.data.shards.queries import ShardedQueries
 from directrix.data.stored import StoredFeatures
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
-from directrix.measures.dcg import NDCG
 from directrix.models.rows import row_slice
 from directrix.objectives.box import Box
 from directrix.objectives.build import make_objective
@@ -30,7 +29,7 @@ from directrix.rankers.fitting import Training
 from directrix.rankers.inputs import row_weights
 from directrix.rankers.judging import judge_of_shards
 from directrix.rankers.limits import CONSTRAINTS
-from directrix.rankers.named_trainers import check_box, trainer_of
+from directrix.rankers.named_trainers import check_box, measure_set, trainer_named, trainer_of
 from directrix.rankers.on_shards import OnShards
 from directrix.rankers.starts import given_weights, start_of
 from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker
@@ -99,13 +98,10 @@ class GradientRanker(StoredRanker, OnShards):  # a loaded model becomes one, so 
         setattr(self, self.fitted, params)
 
     def _value_of(self, name: str) -> Any:
-        if name != "trainer" or not isinstance(self.trainer, str):
-            return super()._value_of(name)
-        unfitted = copy.copy(self)  # fit draws its seed from the same state
-        unfitted.random_state = copy.deepcopy(self.random_state)
-        trainer = trainer_of(unfitted, NDCG())
-        # a trainer for the measure of fit cannot be made before fit
-        return self.trainer if hasattr(trainer, "measure") else trainer
+        return trainer_named(self) if name == "trainer" else super()._value_of(name)
+
+    def _measure_of(self, surrogate: Any) -> RankingMeasure:
+        return measure_set(self.trainer) or super()._measure_of(surrogate)
 
     @property
     def is_constrained(self) -> bool:

@@ -40,6 +40,7 @@ class LinearRanker(GradientRanker):
         the measure itself (``measure`` of ``fit``, else that of the surrogate); "simplex-search" likewise.
         "svm-acc", "ir-svm" and "prank": `SVMAcc`, `IRSVM`, `PRank`, which have losses of their own. Or
         an object such as ``SGD(learning_rate=0.1)``, whose own number of steps then counts, not ``max_iter``.
+        Its ``measure`` and ``random_state`` are those of the ranker unless they are set.
     l2 : float >= 0
         Weight of the penalty, in units of the measure per squared weight.
     scale : str or None
@@ -74,7 +75,8 @@ class LinearRanker(GradientRanker):
     warm_start : bool
         Start from ``coef_`` of the last ``fit`` instead of ``start``.
     random_state : int, RandomState or None
-        Of trainers by name that draw: order of the queries, or of the features of "coordinate-ascent".
+        Seed of stochastic trainers: order of the queries, or of the features of "coordinate-ascent"; None
+        is 0.
 
     Attributes
     ----------
@@ -85,7 +87,7 @@ class LinearRanker(GradientRanker):
     surrogate_ : Surrogate
         What was maximised; under `Anneal` at the smoothing where it ended.
     measure_ : measure
-        What ``score`` reports: the measure it was trained for.
+        What ``score`` reports: ``measure`` of ``fit``, else that of the trainer, else of the surrogate.
     scale_ : fitted scale or None
         What ``predict`` applies first.
     n_features_in_, feature_names_in_

@@ -75,7 +75,8 @@ class MLPRanker(GradientRanker):
     warm_start : bool
         Start from ``params_`` of the last ``fit`` instead of random weights.
     random_state : int, RandomState or None
-        Of the first weights, and of the order of the queries, which decides what dropout leaves out.
+        Seed of the first weights, and of the order of the queries, which decides what dropout leaves out;
+        None is 0.
 
     Attributes
     ----------

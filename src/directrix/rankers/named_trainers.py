@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, is_dataclass, replace
 from numbers import Integral
 from typing import Any
 
@@ -33,19 +33,51 @@ def trainer_names(model: type) -> frozenset[str]:
 
 
 def trainer_of(ranker: Any, goal: RankingMeasure) -> Trainer:
-    """Return the ranker's trainer; one given as an object is taken as it is."""
-    if not isinstance(ranker.trainer, str):
-        given: Trainer = ranker.trainer
-        return given
-    kind = _NAMED[ranker.trainer]
-    settings = {
-        kind.budget: max(int(ranker.max_iter), 1),
-        "random_state": seed_of(ranker.random_state),
-        "measure": goal,
-    }
-    taken = {field.name for field in fields(kind)}
-    trainer: Trainer = kind(**{name: value for name, value in settings.items() if name in taken})
+    """Return the ranker's trainer; what it leaves open, seed and measure, it gets from the ranker."""
+    rest = {"random_state": seed_of(ranker.random_state), "measure": goal}
+    trainer: Trainer = _completed(trainer_named(ranker), rest)
     return trainer
+
+
+def trainer_named(ranker: Any) -> Any:
+    """Return the trainer that a ranker was given, or the one that its name means."""
+    if not isinstance(ranker.trainer, str):
+        return ranker.trainer
+    kind = _NAMED[ranker.trainer]
+    return kind(**{kind.budget: max(int(ranker.max_iter), 1)})
+
+
+def _completed(trainer: Any, rest: Mapping[str, Any]) -> Any:
+    """A trainer, and those that it wraps, with values for the fields that are None."""
+    if not is_dataclass(trainer):  # it is the user's
+        return trainer
+    known = {field.name: getattr(trainer, field.name) for field in fields(trainer)}
+    new = {name: value for name, value in rest.items() if known.get(name, value) is None}
+    if "trainer" in known:
+        new["trainer"] = _completed(known["trainer"], rest)
+    if all(value is known[name] for name, value in new.items()):
+        return trainer
+    completed: Any = replace(trainer, **new)  # type: ignore[type-var]
+    vars(completed).update({name: value for name, value in vars(trainer).items() if name not in known})
+    return completed
+
+
+def planned_steps(ranker: Any) -> int | None:
+    """Return the steps of a whole training: trees, iterations or epochs; None if its trainer does not say."""
+    if hasattr(ranker, "n_trees"):
+        return int(ranker.n_trees)
+    trainer = trainer_named(ranker)
+    if hasattr(trainer, "smoothings"):
+        return len(trainer.smoothings)
+    return getattr(trainer, getattr(trainer, "budget", ""), None)
+
+
+def measure_set(trainer: Any) -> RankingMeasure | None:
+    """Return the measure that a trainer, or the one that it wraps, maximises; None if it leaves it open."""
+    while hasattr(trainer, "trainer"):
+        trainer = trainer.trainer
+    measure = getattr(trainer, "measure", None)
+    return measure if isinstance(measure, RankingMeasure) else None
 
 
 def takes_box(trainer: Trainer | str) -> bool:
@@ -66,10 +98,10 @@ def check_box(trainer: Trainer | str, names: frozenset[str]) -> None:
         )
 
 
-def seed_of(random_state: Any) -> Any:
-    """Return the seed of a generator: what is given, or drawn from scikit-learn's kind of generator."""
+def seed_of(random_state: Any) -> int:
+    """Return the seed of a generator: what is given, 0 for None, or drawn from scikit-learn's generator."""
     if random_state is None or isinstance(random_state, Integral):
-        return random_state
+        return int(random_state or 0)
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 

@@ -51,7 +51,7 @@ class StumpRanker(GradientRanker):
     warm_start : bool
         Start from ``coef_`` of the last ``fit``, with its thresholds.
     random_state : int, RandomState or None
-        For "sgd" and "adam": order of the queries.
+        Seed of stochastic trainers: order of the queries; None is 0.
 
     Attributes
     ----------

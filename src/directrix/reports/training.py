@@ -138,7 +138,8 @@ def _race_table(result: Search, inspection: Inspection) -> Table:
     wider: list[tuple[Value, ...]] = []
     for c, (label, valid, error, *others, outcome) in zip(result.candidates, rows, strict=True):
         lead: tuple[Value, Value] = mean_and_error(values[: len(c.values)] - c.values)
-        if math.isnan(c.valid) or c.outcome == "sample" or (c is result.chosen and not result.members):
+        is_chosen = c is result.chosen and not result.members
+        if math.isnan(c.valid) or c.outcome == "sample" or c.progress or is_chosen:
             lead = None, None
         wider.append(tuple(map(_or_none, (label, outcome, valid, error, *lead, *others))))
     return Table(
@@ -148,7 +149,8 @@ def _race_table(result: Search, inspection: Inspection) -> Table:
         notes=(
             "valid, train: means over the validation and the training queries. error: standard error over "
             "queries. lead: mean difference of what was chosen to the candidate, over the same validation "
-            "queries; of a dropped candidate over those that it was evaluated on.",
+            "queries; of a dropped candidate over those that it was evaluated on, and none to one that the "
+            "time budget stopped.",
         ),
         digits=4,
     )

@@ -11,7 +11,7 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.objectives.box import nearest_in
 from directrix.parameters import number, whole
-from directrix.trainers.epochs import Seed, in_batches, over_epochs
+from directrix.trainers.epochs import Seed, generator, in_batches, over_epochs
 from directrix.types import Callback, Float64Array, Int64Array, Objective, Result
 
 Schedule = Literal["cosine", "constant"]
@@ -50,7 +50,7 @@ class Adam:
         of the parameters after each step, :math:`\sum_{u \le t} a^{t-u} \theta_u / \sum_{u \le t} a^{t-u}`.
         With 0 that is the last parameters.
     random_state : int, numpy Generator or None
-        Seed of the order of queries; an integer gives the same bits every time.
+        Seed of the order of queries; None is that of the ranker, and 0 outside of one.
 
     Notes
     -----
@@ -84,7 +84,7 @@ class Adam:
     eps: float = 1e-8
     schedule: Schedule = "cosine"
     average: float = 0.99
-    random_state: Seed = 0
+    random_state: Seed = None
 
     def __post_init__(self) -> None:
         number(self.learning_rate, "learning_rate", "Adam", above=0.0, example=0.001)
@@ -138,7 +138,7 @@ class Adam:
             params[:] = nearest(params)  # rounding may leave the limits
             return loss
 
-        rng = np.random.default_rng(self.random_state)
+        rng = generator(self.random_state)
         return over_epochs(objective, start, one_epoch, epochs=self.epochs, rng=rng, callback=callback)
 
     def _factor(self, t: int, n_steps: int) -> float:

@@ -39,8 +39,9 @@ class AdaRank:
 
     Parameters
     ----------
-    measure : measure or str
-        E; its values must lie in [-1, 1], as those of all measures but DCG do.
+    measure : measure or str, optional
+        E; its values must lie in [-1, 1], as those of all measures but DCG do. Default: the measure of the
+        ranker's ``fit``; AP outside of a ranker.
     rounds : int >= 1
         Number of features to add.
     signs : bool
@@ -82,13 +83,13 @@ class AdaRank:
     budget: ClassVar[str] = "rounds"
     models: ClassVar[tuple[type, ...]] = (LinearModel,)
 
-    measure: RankingMeasure | str = "AP"
+    measure: RankingMeasure | str | None = None
     rounds: int = 300
     signs: bool = False
     repeats: int | None = 1
 
     def __post_init__(self) -> None:
-        measure = parse_measure(self.measure)
+        measure = None if self.measure is None else parse_measure(self.measure)
         object.__setattr__(self, "measure", measure)
         for name in ("rounds",) + ("repeats",) * (self.repeats is not None):
             whole(getattr(self, name), name, "AdaRank")
@@ -119,11 +120,10 @@ class AdaRank:
         """
         linear = linear_measure_objective(objective, "AdaRank")
         q = linear.queries
-        ready = parse_measure(self.measure).prepare(q.labels, q.qptr, doc_ids=q.doc_ids)
+        measure = parse_measure(self.measure or "AP")
+        ready = measure.prepare(q.labels, q.qptr, doc_ids=q.doc_ids)
         unordered = ready(np.zeros(q.n_docs))[0]
-        weight = weights_where_defined(
-            f"AdaRank(measure={str(self.measure)!r})", linear.query_weight, unordered
-        )
+        weight = weights_where_defined(f"AdaRank(measure={measure.name!r})", linear.query_weight, unordered)
         weight /= weight.sum()
         rankers, values = self._weak_rankers(q, ready)
         progress, params = Progress(start, callback), np.zeros(len(start))

@@ -15,6 +15,7 @@ from directrix.models.rows import column_reader
 from directrix.objectives.box import nearest_in
 from directrix.objectives.objective import Objective as DataObjective
 from directrix.parameters import number, whole
+from directrix.trainers.epochs import Seed, generator
 from directrix.trainers.progress import Progress
 from directrix.trainers.requirements import linear_measure_objective, varying_features
 from directrix.types import Callback, Float64Array, Objective, Result
@@ -33,14 +34,15 @@ class CoordinateAscent:
 
     Parameters
     ----------
-    measure : measure or str
-        What is maximised: all but interpolated precision and Kendall's tau.
+    measure : measure or str, optional
+        What is maximised: all but interpolated precision and Kendall's tau. Default: the measure of the
+        ranker's ``fit``; nDCG@10 outside of a ranker.
     max_iter : int >= 1
         Sweeps; each takes all weights in a new random order.
     tol : float >= 0
         Converged when a sweep raises the measure by no more.
     random_state : int, numpy Generator or None
-        Seed of the orders; an integer gives the same bits every time.
+        Seed of the orders; None is that of the ranker, and 0 outside of one.
 
     Notes
     -----
@@ -71,13 +73,14 @@ class CoordinateAscent:
     budget: ClassVar[str] = "max_iter"
     models: ClassVar[tuple[type, ...]] = (LinearModel,)
 
-    measure: RankingMeasure | str = "nDCG@10"
+    measure: RankingMeasure | str | None = None
     max_iter: int = 20
     tol: float = 1e-4
-    random_state: int | np.random.Generator | None = 0
+    random_state: Seed = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "measure", parse_measure(self.measure))
+        if self.measure is not None:
+            object.__setattr__(self, "measure", parse_measure(self.measure))
         whole(self.max_iter, "max_iter", "CoordinateAscent")
         number(self.tol, "tol", "CoordinateAscent", least=0.0, example=1e-4)
 
@@ -102,13 +105,12 @@ class CoordinateAscent:
         """
         linear = linear_measure_objective(objective, "CoordinateAscent")
         q = linear.queries
-        search = LineSearch(
-            self.measure, q.labels, q.qptr, query_weight=linear.query_weight, doc_ids=q.doc_ids
-        )
+        measure = self.measure or "nDCG@10"
+        search = LineSearch(measure, q.labels, q.qptr, query_weight=linear.query_weight, doc_ids=q.doc_ids)
         nearest, low, high = _limits(linear, len(start))
         column, features = column_reader(q.features), np.array(varying_features(q), dtype=np.int64)
         features = features[low[features] < high[features]]
-        rng = np.random.default_rng(self.random_state)
+        rng = generator(self.random_state)
         params = nearest(np.array(start, dtype=np.float64))
         if not params.any():
             equal = np.full(len(params), 1.0 / len(params))

@@ -14,6 +14,11 @@ from directrix.types import Callback, Float64Array, Int64Array, Objective, Resul
 Seed = int | np.random.Generator | None
 
 
+def generator(random_state: Seed) -> np.random.Generator:
+    """Return the generator of a seed; None is 0, so that the same call gives the same bits."""
+    return np.random.default_rng(0 if random_state is None else random_state)
+
+
 @one_blas_thread()  # see `FullGradients`
 def over_epochs(
     objective: Objective,

@@ -14,7 +14,7 @@ from directrix.models.linear import LinearModel
 from directrix.models.rows import SparseRows, row_slice
 from directrix.objectives.objective import Objective as DataObjective
 from directrix.parameters import whole
-from directrix.trainers.epochs import Seed
+from directrix.trainers.epochs import Seed, generator
 from directrix.trainers.progress import Progress
 from directrix.trainers.requirements import unpenalised_objective
 from directrix.types import Callback, Float64Array, Int64Array, Objective, Result
@@ -40,7 +40,7 @@ class PRank:
         Passes over the documents of all queries together, each in a new random order. The paper, where
         documents arrive one by one, has one pass.
     random_state : int, numpy Generator or None
-        Seed of the orders; an integer gives the same bits every time.
+        Seed of the orders; None is that of the ranker, and 0 outside of one.
 
     Notes
     -----
@@ -76,7 +76,7 @@ class PRank:
     models: ClassVar[tuple[type, ...]] = (LinearModel,)
 
     epochs: int = 50
-    random_state: Seed = 0
+    random_state: Seed = None
 
     def __post_init__(self) -> None:
         whole(self.epochs, "epochs", "PRank")
@@ -107,7 +107,7 @@ class PRank:
         levels = levels.astype(np.int64)
         once = _pass_over(linear.queries.features, levels)
         w, thresholds = np.zeros(len(start)), np.zeros(len(labels) - 1)
-        rng, errors = np.random.default_rng(self.random_state), 0
+        rng, errors = generator(self.random_state), 0
         progress = Progress(start, callback)
         with progress:
             progress.step(w, _loss(linear, w, thresholds, levels))

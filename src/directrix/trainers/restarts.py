@@ -12,6 +12,7 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.parameters import number, whole
 from directrix.threads import serially
+from directrix.trainers.epochs import Seed, generator
 from directrix.trainers.progress import added_counts
 from directrix.trainers.requirements import check_trainer
 from directrix.types import Callback, Float64Array, Objective, Result, Step, Trainer
@@ -39,7 +40,7 @@ class Restarts:
         sigma: in many dimensions the tangent of the angle between a random start and the given one.
         1 turns by about 45 degrees; 10 is as good as any direction.
     random_state : int, numpy Generator or None
-        Seed of the starts; an integer gives the same every time.
+        Seed of the starts; None is that of the ranker, and 0 outside of one.
     n_jobs : int
         Runs at a time, by joblib: 1 = one after the other, each on all threads of `set_threads`; more = in
         processes of one thread each; -1 = as many as there are cores. Under
@@ -69,7 +70,7 @@ class Restarts:
     trainer: Trainer
     n: int = 10
     spread: float = 1.0
-    random_state: int | np.random.Generator | None = 0
+    random_state: Seed = None
     n_jobs: int = 1
 
     def __post_init__(self) -> None:
@@ -84,7 +85,7 @@ class Restarts:
     def starts(self, start: Float64Array) -> Float64Array:
         """Return the starts, one per row, the given one first; float64 (n, n_params)."""
         start = np.asarray(start, dtype=np.float64)
-        rng = np.random.default_rng(self.random_state)
+        rng = generator(self.random_state)
         direction = rng.standard_normal((self.n - 1, len(start)))
         direction /= np.linalg.norm(direction, axis=1, keepdims=True)
         length = float(np.linalg.norm(start))

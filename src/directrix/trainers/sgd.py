@@ -10,7 +10,7 @@ import numpy as np
 
 from directrix.objectives.box import nearest_in
 from directrix.parameters import number, whole
-from directrix.trainers.epochs import Seed, in_batches, over_epochs
+from directrix.trainers.epochs import Seed, generator, in_batches, over_epochs
 from directrix.types import Callback, Float64Array, Int64Array, Objective, Result
 
 _ROUNDING = 1e-12
@@ -34,7 +34,7 @@ class SGD:
     batch : int >= 1
         Queries per step; the gradient is their mean.
     random_state : int, numpy Generator or None
-        Seed of the order of queries; an integer gives the same bits every time.
+        Seed of the order of queries; None is that of the ranker, and 0 outside of one.
     shrink : float in (0, 1]
         Factor on the learning rate after an epoch whose loss is above that of the epoch before; 1 = never.
     shrink_chance : float in [0, 1]
@@ -76,7 +76,7 @@ class SGD:
     learning_rate: float = 0.01
     epochs: int = 200
     batch: int = 1
-    random_state: Seed = 0
+    random_state: Seed = None
     shrink: float = 1.0
     shrink_chance: float = 1.0
     restart_after: int | None = None
@@ -123,7 +123,7 @@ class SGD:
         Result
             With ``restart_after`` the trace has a column ``restarts``, their number up to that epoch.
         """
-        rng = np.random.default_rng(self.random_state)
+        rng = generator(self.random_state)
         watched: Callable[[Float64Array], float] | None = self._watched
         rate, flat, restarts, last = self.learning_rate, 0, [0], np.nan
         nearest = nearest_in(objective)

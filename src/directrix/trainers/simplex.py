@@ -36,8 +36,8 @@ class SimplexSearch:
 
     Parameters
     ----------
-    measure : measure or str
-        What is maximised.
+    measure : measure or str, optional
+        What is maximised. Default: the measure of the ranker's ``fit``; nDCG@10 outside of a ranker.
     steps : int >= 1
         m, the number of steps from 0 to 1; with 1 it finds the best single feature.
 
@@ -72,11 +72,12 @@ class SimplexSearch:
     budget: ClassVar[str] = "steps"
     models: ClassVar[tuple[type, ...]] = (LinearModel,)
 
-    measure: RankingMeasure | str = "nDCG@10"
+    measure: RankingMeasure | str | None = None
     steps: int = 2
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "measure", parse_measure(self.measure))
+        if self.measure is not None:
+            object.__setattr__(self, "measure", parse_measure(self.measure))
         whole(self.steps, "steps", "SimplexSearch")
 
     def minimise(
@@ -102,9 +103,9 @@ class SimplexSearch:
         linear = linear_measure_objective(objective, "SimplexSearch")
         q, features = linear.queries, varying_features(linear.queries)
         self._check_size(len(features))
-        ready = parse_measure(self.measure).prepare(q.labels, q.qptr, doc_ids=q.doc_ids)
-
-        owner = f"SimplexSearch(measure={str(self.measure)!r})"
+        measure = parse_measure(self.measure or "nDCG@10")
+        ready = measure.prepare(q.labels, q.qptr, doc_ids=q.doc_ids)
+        owner = f"SimplexSearch(measure={measure.name!r})"
 
         def loss(params: Float64Array) -> float:
             values = ready(linear.scores(params).astype(np.float64))[0]

@@ -51,7 +51,7 @@ class SVMAcc:
     tol : float > 0
         Of ``LinearSVC``.
     random_state : int or None
-        For "hinge": order of the documents. None draws from NumPy's global generator.
+        For "hinge": seed of the order of the documents; None is that of the ranker, and 0 outside of one.
 
     Notes
     -----
@@ -90,7 +90,7 @@ class SVMAcc:
     loss: Literal["squared_hinge", "hinge"] = "squared_hinge"
     max_iter: int = 1000
     tol: float = 1e-2
-    random_state: int | None = 0
+    random_state: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("C", "rel", "tol"):
@@ -161,7 +161,7 @@ class SVMAcc:
             dual=self.loss == "hinge",
             tol=self.tol,
             max_iter=self.max_iter,
-            random_state=self.random_state,
+            random_state=0 if self.random_state is None else self.random_state,
         )
         with warnings.catch_warnings(), one_blas_thread():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the result says it

@@ -10,6 +10,7 @@ import numpy as np
 
 from directrix.data.queries import Queries
 from directrix.measures.base import RankingMeasure
+from directrix.rankers.selection.choose import contenders
 from directrix.rankers.selection.trial import Candidate, Fold, Trained
 from directrix.rankers.training import judge_of, mean_and_error, mean_over_queries, values_of
 from directrix.types import Array, Float64Array, Int64Array
@@ -33,11 +34,11 @@ class Blend(NamedTuple):
 
 
 def eligible(tried: Sequence[Trained]) -> list[Trained]:
-    """Return the best candidates of each method, in the order of ``tried``."""
-    kept = []
+    """Return the best candidates of each method that can be chosen, in the order of ``tried``."""
+    kept, able = [], contenders([t.candidate for t in tried])
     for name in dict.fromkeys(t.candidate.method for t in tried):
-        whole = [t for t in tried if t.candidate.method == name and t.candidate.is_eligible]
-        kept += sorted(whole, key=lambda t: -t.candidate.or_worst)[:_OF_A_METHOD]  # stable
+        named = [t for t in tried if t.candidate.method == name and any(t.candidate is c for c in able)]
+        kept += sorted(named, key=lambda t: -t.candidate.or_worst)[:_OF_A_METHOD]  # stable
     return [t for t in tried if any(t is one for one in kept)]
 
 

@@ -9,7 +9,7 @@ from directrix.data.scaling import is_by_query
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.method import Trial
 from directrix.rankers.selection.blend import Blend, blend
-from directrix.rankers.selection.choose import preferred
+from directrix.rankers.selection.choose import contenders, preferred
 from directrix.rankers.selection.trial import Fold, Trained
 from directrix.rankers.training import mean_and_error
 from directrix.types import Float64Array
@@ -46,9 +46,11 @@ def choice(
     What needs all documents of a query to score one is chosen only if its lead over the best choice without
     such candidates, query by query, exceeds twice its standard error; see docs/decisions/0144.
     """
+    able = contenders([trained.candidate for trained in tried])
+    tried = [trained for trained in tried if any(trained.candidate is one for one in able)]
     best = _among(tried, folds, measure, may_blend=may_blend)
     alone = [trained for trained in tried if not needs_queries(trained.trial)]
-    if not best.needs_queries or not any(trained.candidate.is_eligible for trained in alone):
+    if not best.needs_queries or not alone:
         return best
     other = _among(alone, folds, measure, may_blend=may_blend)
     lead, error = mean_and_error(best.values - other.values)

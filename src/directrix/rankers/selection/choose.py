@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,18 +14,33 @@ from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.kinds import KINDS
 from directrix.rankers.method import Method
-from directrix.rankers.selection.trial import Candidate, Fold
+from directrix.rankers.selection.trial import CUT_SHORT, SAMPLE, UNTRAINED, Candidate, Fold
 from directrix.rankers.training import mean_and_error
 from directrix.types import Float64Array
+
+
+def contenders(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Return the candidates that can be chosen.
+
+    These are the ones that finished, and of those that the time budget stopped the ones that are ahead of
+    them all: what a training that was stopped would have reached, its value does not tell. If none finished,
+    those that were stopped after a step, or else before.
+    """
+    of = {end: [c for c in candidates if c.outcome == end] for end in ("", CUT_SHORT, UNTRAINED)}
+    if not of[""]:
+        return of[CUT_SHORT] or of[UNTRAINED]
+    best = max(c.or_worst for c in of[""])
+    ahead = [c for c in of[CUT_SHORT] if c.or_worst > best]
+    return [c for c in candidates if any(c is one for one in of[""] + ahead)]
 
 
 def preferred(candidates: Sequence[Candidate]) -> Candidate:
     """Return the earliest method whose best candidate is within one standard error of the best of all.
 
     The error is that of the mean difference over the validation queries, query by query. Of the candidates
-    of a method the best counts; of equals the earliest. Only candidates that are eligible count.
+    of a method the best counts; of equals the earliest. Only `contenders` count.
     """
-    candidates = [c for c in candidates if c.is_eligible]
+    candidates = contenders(candidates)
     best = max(candidates, key=lambda c: c.or_worst)
     for name in dict.fromkeys(c.method for c in candidates):
         of_method = max((c for c in candidates if c.method == name), key=lambda c: c.or_worst)
@@ -36,23 +52,24 @@ def preferred(candidates: Sequence[Candidate]) -> Candidate:
 
 def why_chosen(chosen: Candidate, candidates: Sequence[Candidate], measure: RankingMeasure) -> str:
     """Compare with the best candidate of the other methods, query by query."""
-    others = [
-        c for c in candidates if c.method != chosen.method and not math.isnan(c.valid) and c.is_eligible
-    ]
+    others = [c for c in contenders(candidates) if c.method != chosen.method and not math.isnan(c.valid)]
+    value = f"{measure.name} {chosen.valid:.4f}"
+    if chosen.progress:
+        value += f", stopped by the time budget after {chosen.progress}"
     if not others or math.isnan(chosen.valid):
-        count = len(candidates)
+        count = sum(c.method == chosen.method for c in contenders(candidates))
         among = f"the best of {count} settings" if count > 1 else "the only candidate"
-        return f"{measure.name} {chosen.valid:.4f}, {among} of {chosen.method}"
+        return f"{value}, {among} of {chosen.method}"
     second = max(others, key=lambda c: c.valid)
     ahead, error = difference(chosen, second)
     n = int((~np.isnan(chosen.values - second.values)).sum())
     apart = f"{abs(ahead):.4f} +- {error:.4f} over {n} queries"
     if ahead < 0.0:
         return (
-            f"{measure.name} {chosen.valid:.4f}; {second.label} is ahead by {apart}, less than one standard "
+            f"{value}; {second.label} is ahead by {apart}, less than one standard "
             f"error, and {chosen.method} comes first in the order of preference"
         )
-    text = f"{measure.name} {chosen.valid:.4f}, ahead of the best other method, {second.label}, by {apart}"
+    text = f"{value}, ahead of the best other method, {second.label}, by {apart}"
     return text if ahead > 2.0 * error else f"{text}; a difference this small may be chance"
 
 
@@ -145,12 +162,8 @@ def remarks_on_constraints(unable: Sequence[str]) -> Iterator[str]:
 def remarks_on_trials(
     without_weights: Sequence[str],
     failed: Mapping[str, InputError],
-    n_untried: int,
-    n_trials: int,
-    budget: float | None,
-    candidates: Sequence[Candidate] = (),
 ) -> Iterator[str]:
-    """Yield remarks on methods that could not be trained, and on trials that the time budget left out."""
+    """Yield remarks on methods that could not be trained."""
     if without_weights:
         yield f"{', '.join(without_weights)}: not trained, because they do not support weights of documents"
     names: dict[str, list[str]] = {}
@@ -158,10 +171,26 @@ def remarks_on_trials(
         names.setdefault(str(error), []).append(name)
     for text, alike in names.items():
         yield f"{', '.join(alike)} could not be trained with every setting: {text}"
-    slowest = max(candidates, key=lambda candidate: candidate.seconds, default=None)
-    if budget is not None and slowest is not None and slowest.seconds > budget:
-        took = f"{slowest.method}, {slowest.seconds:.1f} s"
-        yield f"the budget of {budget:g} s was used up by one candidate, {took}"
-    if n_untried:
-        cut = f"{n_untried} of {n_trials} candidates were not trained"
-        yield f"the time budget of {budget:g} s was used up: {cut}"
+
+
+def remarks_on_budget(
+    budget: float, used: float, candidates: Sequence[Candidate], untried: Sequence[str]
+) -> Iterator[str]:
+    """Yield remarks on trainings that a time budget stopped or left out, and on the seconds used."""
+    stopped = [
+        f"{c.label} after {c.progress}{' on the sample' if c.outcome == SAMPLE else ''}"
+        for c in candidates
+        if c.progress and c.outcome != UNTRAINED
+    ]
+    begun = {c.label: c.method for c in candidates if c.outcome == UNTRAINED}  # also on a sample
+    if stopped:
+        finished = any(not c.outcome for c in candidates)
+        rule = "chosen only if ahead of all that finished" if finished else "no candidate finished"
+        yield f"stopped by the time budget ({rule}): {', '.join(stopped)}"
+    if untrained := Counter([*begun.values(), *untried]):
+        names = (f"{name} ({n} settings)" if n > 1 else name for name, n in untrained.items())
+        yield f"not trained for lack of time: {', '.join(names)}"
+    if used > budget:
+        yield f"the time budget of {budget:g} s was used up: the candidates took {used:.1f} s"
+    elif stopped or untrained:
+        yield f"the candidates took {used:.1f} s of the time budget of {budget:g} s"

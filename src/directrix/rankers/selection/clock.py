@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from typing import Any
 
+from directrix.kernels import working_time
 from directrix.rankers.method import Trial
 from directrix.rankers.selection.curve import StepClock
 from directrix.types import Step
@@ -20,34 +20,44 @@ Progress = Callable[[int, int, str], None]
 
 
 class Clock:
-    """Reports the progress of ``total`` trials, and stops trainings after their share of a time budget."""
+    """Reports the progress of ``total`` trials, and stops trainings after their share of a time budget.
+
+    Seconds in which kernels are compiled do not count: they belong to no training.
+    """
 
     def __init__(self, budget: float | None = None, total: int = 1, progress: Progress | None = None) -> None:
-        self._end = math.inf if budget is None else time.monotonic() + budget
+        self._begun = working_time()
+        self._end = math.inf if budget is None else self._begun + budget
         self._stop = self._fold_stop = self._end
         self.total, self._progress = total, progress
         self._number, self._text = 0, ""
-        self.was_cut = False
+        self.cut_at: int | None = None
+        """The step after which the trial was stopped, of its folds the first; None if it was not."""
+
+    @property
+    def used(self) -> float:
+        """Seconds since the beginning."""
+        return working_time() - self._begun
 
     @property
     def left(self) -> float:
         """Seconds that are left of the budget, < 0 if it is used up; infinity without one."""
-        return self._end - time.monotonic()
+        return self._end - working_time()
 
     @property
     def fold_left(self) -> float:
         """Seconds that are left for the training of this fold."""
-        return self._fold_stop - time.monotonic()
+        return self._fold_stop - working_time()
 
     def start(self, number: int, text: str, share: float = math.inf) -> None:
         """Begin a trial, which may take ``share`` seconds."""
-        self._number, self._text, self.was_cut = number, text, False
-        self._stop = min(time.monotonic() + share, self._end)
+        self._number, self._text, self.cut_at = number, text, None
+        self._stop = min(working_time() + share, self._end)
         self._report("")
 
     def start_fold(self, folds_left: int) -> None:
         """Begin a fold, which may take an even part of what is left of the trial's share."""
-        now = time.monotonic()
+        now = working_time()
         self._fold_stop = now + (self._stop - now) / folds_left
 
     def start_refit(self, text: str) -> None:
@@ -58,9 +68,10 @@ class Clock:
     def watch(self, step: Step) -> bool:
         """Report a step; True if the training must stop."""
         self._report(f", step {step.iteration}")
-        is_over = self.fold_left < 0.0
-        self.was_cut |= is_over
-        return is_over
+        if self.fold_left >= 0.0:
+            return False
+        self.cut_at = step.iteration if self.cut_at is None else min(self.cut_at, step.iteration)
+        return True
 
     def _report(self, more: str) -> None:
         if self._progress is not None:

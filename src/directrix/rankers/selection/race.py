@@ -14,9 +14,18 @@ from directrix.errors import InputError
 from directrix.rankers.method import Trial
 from directrix.rankers.selection.ahead import Ahead, training_ahead
 from directrix.rankers.selection.blend import eligible
-from directrix.rankers.selection.choose import difference
+from directrix.rankers.selection.choose import contenders, difference
 from directrix.rankers.selection.clock import Clock
-from directrix.rankers.selection.trial import Candidate, Fold, Target, Trained, run_trial, sample
+from directrix.rankers.selection.trial import (
+    SAMPLE,
+    UNTRAINED,
+    Candidate,
+    Fold,
+    Target,
+    Trained,
+    run_trial,
+    sample,
+)
 from directrix.rankers.training import mean_and_error
 from directrix.trainers.bins import sharing_bins
 from directrix.types import Float64Array
@@ -48,15 +57,15 @@ class Race:
         self.trials, self.folds, self.target, self.clock, self.n_jobs = trials, folds, target, clock, n_jobs
         self.failed: dict[str, InputError] = {}
         """The first error of each method that could not be trained with every setting."""
-        self.n_untried = 0
-        """Number of trials for which no time was left."""
+        self.untried: list[str] = []
+        """The method of each trial for which no time was left."""
         self.left_out: list[str] = []
         """Methods of which one setting was tried, because others are ahead."""
         self._tried: list[Trained] = []
         self._planned: dict[int, Trial] = {}  # by the id of what was trained in its place
         self._n_begun = 0
         self._reserved = 0.0  # seconds, for the finalists
-        self._sampled = ""
+        self._sampled = self._where = ""
 
     def run(self) -> list[Trained]:
         """Return what was trained, in the order of preference; only the best of a method keep their rankers.
@@ -83,10 +92,13 @@ class Race:
         several = [name for name in names if any(trial.method.name == name for trial in others)]
         racing = several
         if len(names) > 1:
-            done = {trained.candidate.method for trained in self._tried}
-            racing = survivors([trained.candidate for trained in self._tried], several)
+            done = {trained.candidate.method: trained.candidate for trained in self._tried}
+            racing = survivors([*done.values()], several)
             racing += [name for name in several if name not in done]  # another setting may suit the data
-            self.left_out = [name for name in several if name not in racing]
+            behind = [name for name in several if name not in racing]
+            self.left_out = [name for name in behind if not done[name].progress]
+            slow = set(behind) - set(self.left_out)
+            self.untried += [trial.method.name for trial in others if trial.method.name in slow]
         rest = round_robin(others, racing)
         self.clock.total = len(first) + len(rest)
         self._run(rest, 0)
@@ -98,23 +110,27 @@ class Race:
         if self.clock.left < math.inf:
             self._reserved = (1.0 - _FOR_SAMPLE) * self.clock.left
         self._run_heats()
-        ranked = sorted(self._tried, key=lambda t: -t.candidate.or_worst)  # stable
+        able = contenders([t.candidate for t in self._tried])
+        ranked = sorted(  # stable; what was stopped comes last
+            self._tried, key=lambda t: (not any(t.candidate is c for c in able), -t.candidate.or_worst)
+        )
         best: dict[str, Trial] = {}
         for trained in ranked:
             best.setdefault(trained.candidate.method, self._planned[id(trained.trial)])
         few = list(best.values())[:_FINALISTS]
         before = [
-            t._replace(candidate=replace(t.candidate, outcome="sample"), rankers=(), scores=t.scores[:0])
-            for t in self._tried
+            t._replace(candidate=_sampled(t.candidate), rankers=(), scores=t.scores[:0]) for t in self._tried
         ]
         drawn, total = self.folds[0].train.n_queries, folds[0].train.n_queries
-        self._sampled = (
-            f"settings were compared on {drawn:,} of {total:,} training queries, and the best of "
-            f"{len(few)} methods trained on all"
-        )
         self.folds, self._tried, self._reserved = folds, [], 0.0
+        self._where = " on all queries"
         self.clock.total += len(few)
         self._run(few, 0)
+        whole = [t.candidate.method for t in self._tried if t.candidate.outcome != UNTRAINED]
+        self._sampled = (
+            f"settings were compared on {drawn:,} of {total:,} training queries; trained on all: "
+            f"{', '.join(whole) or 'none'}"
+        )
         return before + self._tried if self._tried else []
 
     def remarks(self) -> Iterator[str]:
@@ -132,14 +148,14 @@ class Race:
         for number, trial in enumerate(trials):
             left, following = self.clock.left - self._reserved, trials[number:]
             if self._tried and left <= 0.0:
-                self.n_untried += len(following)
+                self.untried += [one.method.name + self._where for one in following]
                 return
             is_first_trees = (
                 n_later > 0 and _turn(trial) == 1 and (not number or _turn(trials[number - 1]) != 1)
             )
             usual = self._usual_seconds(trial)
             if usual and left < _LEAST_PART * usual:
-                self.n_untried += 1
+                self.untried.append(trial.method.name + self._where)
                 continue
             share = fair_share(left, len(following) + n_later, is_first_trees=is_first_trees)
             share = max(share, _ROOM * usual)
@@ -173,13 +189,18 @@ class Race:
 
         ``values`` are of the first of the validation queries.
         """
-        whole = [t.candidate for t in self._tried if t.candidate.is_eligible]
-        if not whole:
+        able = contenders([t.candidate for t in self._tried])
+        if not able:
             return False
-        best = max(whole, key=lambda c: c.or_worst)
+        best = max(able, key=lambda c: c.or_worst)
         gaps = best.values[: len(values)] - values
         behind, error = mean_and_error(gaps)
         return bool(np.count_nonzero(~np.isnan(gaps)) >= _FEWEST_TO_DROP) and behind > 2.0 * error
+
+
+def _sampled(candidate: Candidate) -> Candidate:
+    """The candidate with the outcome of a training on a sample."""
+    return candidate if candidate.outcome == UNTRAINED else replace(candidate, outcome=SAMPLE)
 
 
 def heats(trials: Sequence[Trial]) -> tuple[list[Trial], list[Trial]]:
@@ -217,7 +238,7 @@ def survivors(candidates: Sequence[Candidate], names: Iterable[str]) -> list[str
     These are the best one, and of those within one standard error of it the earliest in ``names``, which is
     the order of preference; see docs/decisions/0137. ``candidates`` are those that represent the methods.
     """
-    ranked = sorted((c for c in candidates if c.is_eligible), key=lambda c: -c.or_worst)  # stable
+    ranked = sorted(contenders(candidates), key=lambda c: -c.or_worst)  # stable
     order = list(names)
     racing = [c for c in ranked if c.method in order]
     if not racing:

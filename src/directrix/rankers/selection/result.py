@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.rankers.selection.trial import Candidate
+from directrix.rankers.selection.trial import CUT_SHORT, UNTRAINED, Candidate
 from directrix.types import Float64Array
 
 
@@ -62,8 +62,15 @@ class Search:
         return f"an ensemble of {count} candidates" if count else self.chosen.label
 
     def part_of(self, candidate: Candidate) -> str:
-        """Return "chosen", "member 0.25" (with its weight), or the outcome of the candidate."""
+        """Return "chosen", "member 0.25" (with its weight), or the outcome of the candidate.
+
+        After how many steps the time budget stopped it follows: "chosen, stopped after 8 of 300 trees".
+        """
+        part = "chosen" if candidate is self.chosen and not self.members else candidate.outcome
         for member, weight in self.members:
             if member is candidate:
-                return f"member {weight:.2f}"
-        return "chosen" if candidate is self.chosen and not self.members else candidate.outcome
+                part = f"member {weight:.2f}"
+        if not candidate.progress or part == UNTRAINED:
+            return part
+        stopped = f"stopped after {candidate.progress}"
+        return stopped if part == CUT_SHORT else f"{part}, {stopped}"

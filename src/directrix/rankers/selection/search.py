@@ -86,8 +86,9 @@ def search(  # noqa: PLR0913
     folds : int >= 1, optional
         1 holds back a fifth of the queries. Default: 5, and 1 from 1,000 queries on.
     time_budget : float > 0, optional
-        Seconds for all candidates, without training the chosen one again on all queries. What takes longer
-        than its share is stopped and judged as it stands: results depend on the speed of the machine.
+        Seconds for all candidates, without compiling kernels and training the chosen one again on all
+        queries. What takes longer than its share is stopped, and chosen only if it is ahead of all that
+        finished, or none did: results depend on the speed of the machine.
     weights : (doc_weight, query_weight), optional
         As in ``fit_queries``.
     seed, single : int, bool
@@ -187,7 +188,7 @@ def run_search(  # noqa: PLR0913
         check_measurable(plan.measure, part)
     clock = Clock(time_budget, len(trials), progress)
     race = Race(trials, parts, Target(plan.measure, seed=seed), clock, n_jobs)
-    tried = race.run()
+    tried, used = race.run(), clock.used
     candidates = tuple(trained.candidate for trained in tried)
     final = _Final(race, q, weights, is_refitted=valid is None and parts[0].train is not q)
     may_blend = not single and len({trial.method.name for trial in trials}) > 1
@@ -207,9 +208,8 @@ def run_search(  # noqa: PLR0913
         *choose.remarks_on_scales(ranker),
         *choose.remarks_on_packages(plan.absent),
         *choose.remarks_on_constraints(plan.unable),
-        *choose.remarks_on_trials(
-            without_weights, race.failed, race.n_untried, len(trials), time_budget, candidates
-        ),
+        *choose.remarks_on_trials(without_weights, race.failed),
+        *choose.remarks_on_budget(time_budget or math.inf, used, candidates, race.untried),
         *race.remarks(),
     )
     if too_long:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 from directrix.data.queries import Queries
 from directrix.data.shards.queries import ShardedQueries
 from directrix.errors import InputError
+from directrix.kernels import working_time
 from directrix.rankers.judging import judge_of_shards
 from directrix.rankers.method import Trial
 from directrix.rankers.selection import choose
@@ -105,7 +105,7 @@ class _Search:
                 self._refused.append(error)
 
     def _trained(self, trial: Trial) -> tuple[Any, Candidate]:
-        begun = time.perf_counter()
+        begun = working_time()
         ranker, measure = self.target.ranker(trial), self.plan.measure
         ranker.fit_shards(self.shards, self.valid if trial.method.keeps_best else None, measure=measure)
         valid = self.valid
@@ -119,7 +119,7 @@ class _Search:
             judge_of_shards(measure, ranker._model(), scaled)(ranker._params),
             steps_of(ranker.result_.counts),
             ranker.result_.status,
-            time.perf_counter() - begun,
+            working_time() - begun,
             np.asarray(values),
         )
         return ranker, candidate

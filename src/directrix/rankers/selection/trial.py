@@ -17,10 +17,14 @@ from directrix.measures.base import RankingMeasure
 from directrix.rankers.inputs import Weights
 from directrix.rankers.limits import CONSTRAINTS
 from directrix.rankers.method import Trial
+from directrix.rankers.named_trainers import planned_steps
 from directrix.rankers.selection.clock import Clock, Pace
 from directrix.rankers.selection.curve import LearningCurve, mean_curve
 from directrix.rankers.training import mean_and_error, mean_over_queries, spread_within_queries, values_of
 from directrix.types import Array, Float64Array, Step
+
+UNTRAINED, CUT_SHORT, SAMPLE = "not trained", "cut short", "sample"
+"""Outcomes of candidates, see `Candidate`."""
 
 _FEWEST_TO_SPLIT = 10
 _ENOUGH_TO_HOLD_BACK = 1000
@@ -122,11 +126,13 @@ class Candidate:
         The measure on every validation query, NaN where it is undefined; of a dropped candidate on the first
         of them, and of one on a sample on those of the sample.
     outcome : str
-        "" for a whole training, "cut short" if the time budget ended it and it was judged as it stood,
-        "dropped" if it was too far behind and not all folds were tried, or "sample" if it was trained and
-        judged on a sample of the queries only.
+        "" for a whole training, "cut short" if the time budget stopped it and it was judged as it stood,
+        "not trained" if that was before the first step, "dropped" if it was too far behind and not all folds
+        were tried, or "sample" if it was trained and judged on a sample of the queries only.
     curve : LearningCurve, optional
         Loss and measure after every step; without points for a training without steps.
+    progress : str
+        How far a training came that the time budget stopped: "8 of 300 trees"; otherwise "".
     """
 
     method: str
@@ -139,11 +145,7 @@ class Candidate:
     values: Float64Array = field(compare=False, repr=False)
     outcome: str = ""
     curve: LearningCurve | None = field(default=None, compare=False, repr=False)
-
-    @property
-    def is_eligible(self) -> bool:
-        """Whether it was trained and judged on all queries, and can be chosen."""
-        return self.outcome not in ("dropped", "sample")
+    progress: str = ""
 
     @property
     def or_worst(self) -> float:
@@ -205,7 +207,8 @@ def run_trial(
     values: list[Float64Array] = []
     rankers, trained, steps, scores, curves, outcome = [], [], [], [], [], ""
     for number, fold in enumerate(folds):
-        if number and is_hopeless is not None and is_hopeless(np.concatenate(values)):
+        may_drop = None if clock.cut_at is not None else is_hopeless
+        if number and may_drop is not None and may_drop(np.concatenate(values)):
             outcome = "dropped"
             break
         clock.start_fold(len(folds) - number)
@@ -224,6 +227,12 @@ def run_trial(
         scores.append(on_judge / spread if spread > 0.0 else np.zeros(len(on_judge)))
         seconds += fit.seconds + working_time() - begun
     judged = np.concatenate(values)
+    planned, done = planned_steps(ranker), clock.cut_at
+    progress = ""
+    if done is not None and done != planned:  # otherwise the time ended with the training
+        of = "" if planned is None else f" of {planned}"
+        progress = f"{done}{of} {'trees' if trial.method.model == 'trees' else 'steps'}"
+        outcome = CUT_SHORT if done else UNTRAINED
     candidate = Candidate(
         trial.method.name,
         trial.settings,
@@ -233,8 +242,9 @@ def run_trial(
         ranker.result_.status,
         seconds,
         judged,
-        outcome or ("cut short" if clock.was_cut else ""),
+        outcome,
         mean_curve(curves),
+        progress,
     )
     return Trained(trial, candidate, tuple(rankers), np.concatenate(scores))
 
@@ -261,7 +271,7 @@ def fitted(trial: Trial, fold: Fold, target: Target, clock: Clock) -> FoldFit:
 
 def refit(trained: Trained, q: Queries, weights: Weights, target: Target, clock: Clock) -> Any:
     """Train the ranker of a trial on all queries, with as many steps as it had on the folds."""
-    limited = trained.trial.method.keeps_best or trained.candidate.outcome == "cut short"
+    limited = trained.trial.method.keeps_best or trained.candidate.progress
     steps = trained.candidate.steps if limited else math.inf
 
     def watch(step: Step) -> bool:
