@@ -41,7 +41,7 @@ def walked(trees: Any, X: Any, known: Array = _UNKNOWN, moved: Array = _ALL) -> 
         rows, feature = row_slice(X, lo, hi), trees.feature
         if isinstance(rows, SparseRows):
             stored, feature = rows[:3], used.feature
-            rows = np.empty((hi - lo, used.n_columns), dtype=X.dtype)
+            rows = np.tile(rows.absent[used.place >= 0].astype(X.dtype), (hi - lo, 1))
             dense_rows(*stored, used.place, rows)
             rows = read_only(rows)
         splits = trees.threshold, trees.decision, trees.left, trees.right
