@@ -80,6 +80,18 @@ def test_every_form_of_the_features_gives_the_same_scores(name, scale, folder):
     same(again.predict(EXACT, qid=QID), want)
 
 
+def test_lines_get_the_same_scores_whatever_else_is_in_their_file(tmp_path):
+    ranker = made("network", "standard").fit(X, Y, qid=QID)
+    lines = "".join(f"0 qid:1 {i + 1}:2 6:0.1\n" for i in range(5))
+    scores = []
+    for name, filler in (("dense", "0 qid:2 1:1 2:1 3:1 4:1 5:1 6:1\n"), ("sparse", "0 qid:2\n")):
+        (tmp_path / name).write_text(lines + 200 * filler)
+        q = dx.read_letor(tmp_path / name, n_features=6)
+        assert sp.issparse(q.features) == (name == "sparse")
+        scores.append(ranker.predict_queries(q)[:5])
+    same(*scores, 1e-6)
+
+
 @pytest.mark.parametrize("scale", KINDS)
 @pytest.mark.parametrize("name", ["linear-lbfgs", "network-lbfgs"])
 def test_every_form_of_the_features_trains_the_same_model(name, scale, folder):

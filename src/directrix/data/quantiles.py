@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -71,13 +72,20 @@ def _knots(values: Array) -> tuple[Float64Array, Float64Array]:
     return values.astype(np.float64), scores
 
 
-def knot_scores(features: Array, knots: Rows, scores: Rows) -> Array:
-    """Normal scores of features, in their dtype: interpolated, clipped to the ends, 0 for a missing value."""
+def knot_scores(
+    features: Array, knots: Rows, scores: Rows, cell: Callable[[int, int], tuple[int, int]] | None = None
+) -> Array:
+    """Normal scores of features, in their dtype: interpolated, clipped to the ends, 0 for a missing value.
+
+    ``cell`` turns row and column into those of a message.
+    """
     infinite = np.zeros(0) if has_finite_sum(features) else np.argwhere(np.isinf(features))
     if infinite.size:
-        row, column = infinite[0]
+        row, column = infinite[0].tolist()
+        value = features[row, column]
+        row, column = (row, column) if cell is None else cell(row, column)
         raise InputError(
-            f"features: {features[row, column]:g} at row {row}, column {column}; finite numbers are needed. "
+            f"features: {value:g} at row {row}, column {column}; finite numbers are needed. "
             f"Clip the column, e.g. numpy.clip(X[:, {column}], -1e30, 1e30)."
         )
     out = np.empty_like(features, order="C")

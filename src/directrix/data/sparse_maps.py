@@ -40,8 +40,13 @@ def knot_entries(X: Any, knots: Rows, scores: Rows) -> Array:
     starts = np.searchsorted(X.indices[order], np.arange(X.shape[1] + 1))
     for f in np.flatnonzero(np.diff(starts)).tolist():
         own = order[starts[f] : starts[f + 1]]
-        out[own] = knot_scores(X.data[own, None], knots[f : f + 1], scores[f : f + 1])[:, 0]
+        cell = partial(_row_of_entry, X.indptr, own, f)
+        out[own] = knot_scores(X.data[own, None], knots[f : f + 1], scores[f : f + 1], cell)[:, 0]
     return out
+
+
+def _row_of_entry(indptr: Array, entries: Array, column: int, place: int, _: int) -> tuple[int, int]:
+    return int(np.searchsorted(indptr, entries[place], side="right")) - 1, column
 
 
 def mapped_queries(kind: str, X: Any, qptr: Int64Array) -> Any:
