@@ -7,6 +7,7 @@ import scipy.sparse as sp
 import directrix as dx
 from directrix.data import open_parquet, open_shards, write_parquet
 from directrix.data.scale import SCALES
+from directrix.trainers import regression, regression_start
 
 rng = np.random.default_rng(7)
 QID = np.repeat(np.arange(12), 8)
@@ -90,6 +91,16 @@ def test_lines_get_the_same_scores_whatever_else_is_in_their_file(tmp_path):
         assert sp.issparse(q.features) == (name == "sparse")
         scores.append(ranker.predict_queries(q)[:5])
     same(*scores, 1e-6)
+
+
+def test_the_regression_start_of_sparse_features_is_that_of_dense_ones(monkeypatch):
+    columns = EXACT * 10.0 ** np.arange(-3, 3)
+    columns[:, 0] += 1e6  # a mean far above the deviation
+    want = regression_start(dx.Queries.from_arrays(columns, Y, qid=QID))
+    for widest, rounding in ((4096, 1e-11), (0, 1e-6)):  # exact, and iterative for many features
+        monkeypatch.setattr(regression, "_WIDEST", widest)
+        got = regression_start(dx.Queries.from_arrays(sp.csr_array(columns), Y, qid=QID))
+        same(got * columns.std(axis=0), want * columns.std(axis=0), rounding)
 
 
 @pytest.mark.parametrize("scale", KINDS)

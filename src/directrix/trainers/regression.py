@@ -99,7 +99,7 @@ def _fitted(queries: Queries, ridge: float, sample_weight: Any) -> Float64Array:
     X, gain = queries.features, gains(queries.labels)
     with one_blas_thread():
         if is_sparse(X):
-            X = deviations(X)  # the intercept takes what they lack
+            X = _near_zero(X)
             if X.shape[1] <= _WIDEST:
                 return _of_products(_sparse_products(X, gain, weight), ridge)
         elif n >= X.shape[1]:
@@ -150,6 +150,18 @@ def _products(
             return np.vstack([U.T @ Z, (gain[rows] - middle) @ U])
 
     return _summed(part, len(X))
+
+
+@np.errstate(over="ignore", invalid="ignore")  # refused in `_of_products`
+def _near_zero(X: Any) -> Any:
+    """Return sparse features less a constant of each column, which the intercept takes: float64 CSR.
+
+    It is the value of absent entries; without any, the mean, which may be far above the deviation.
+    """
+    X = deviations(X)
+    is_full = np.bincount(X.indices, minlength=X.shape[1]) == X.shape[0]
+    X.data -= np.where(is_full, X.mean(axis=0), 0.0)[X.indices]
+    return X
 
 
 def _sparse_products(X: Any, gain: Float64Array, weight: Float64Array) -> Float64Array:
