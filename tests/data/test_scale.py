@@ -230,6 +230,17 @@ def test_values_that_scaling_would_make_infinite_are_refused():
         sparse.apply(sp.csr_array(np.array([[1e30]], dtype=np.float32)), np.array([0, 1]))
     with pytest.raises(dx.InputError, match="range or deviation of column 0"):
         dx.data.fit_scale("standard", sp.csr_array(np.array([[1e200], [0.0]])))
+    with pytest.raises(dx.InputError, match="range or deviation of column 0"):
+        dx.data.fit_scale("standard", sp.csr_array(np.array([[1e200], [3e200]])))
+
+
+@pytest.mark.parametrize("kind", ["query-minmax", "query-standard", "query-percentile"])
+def test_a_scale_by_query_gives_the_same_bits_in_any_order_of_rows_and_columns(kind):
+    rows = np.random.default_rng(0).normal(3, 1, (50, 4))
+    scaled, qptr = dx.data.fit_scale(kind, rows).apply, np.array([0, 50])
+    want = scaled(rows, qptr)
+    assert np.array_equal(scaled(rows[::-1], qptr), want[::-1])
+    assert np.array_equal(scaled(rows[:, [2]], qptr), want[:, [2]])
 
 
 def test_sparse_float32_is_squared_in_double():

@@ -107,7 +107,8 @@ def _moments_of_csr(kind: str, X: Any) -> Moments:
     number = n_absent + np.bincount(f, minlength=n_features).astype(np.float64)
 
     def total(terms: Float64Array, of_absent: Float64Array) -> Float64Array:
-        sums: Float64Array = np.bincount(f, terms, n_features) + n_absent * of_absent
+        of_all = np.where(n_absent > 0, n_absent * of_absent, 0.0)  # it may be infinite where there is none
+        sums: Float64Array = np.bincount(f, terms, n_features) + of_all
         return sums
 
     mean = total(values, absent) / np.maximum(number, 1)
