@@ -113,8 +113,8 @@ def map_query(
         elif kind == "query-minmax":
             center, width = low, high - low
         else:
-            # the bits depend on no order of rows and no other column: thresholds tell apart what differs by one
-            columns = np.sort(np.ascontiguousarray(part.T), axis=1)
-            center, width = columns.mean(axis=1), np.where(low < high, columns.std(axis=1), 0.0)
+            # thresholds tell apart what differs by one bit: sums depend on no order of rows, no other column
+            ascending = np.sort(np.ascontiguousarray(part.T), axis=1)
+            center, width = ascending.mean(axis=1), np.where(low < high, ascending.std(axis=1), 0.0)
     check_width(width, f"query {query}", columns)
     map_rows(features, out, center, width, partial(_cell, first, columns))

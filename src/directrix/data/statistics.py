@@ -107,9 +107,8 @@ def _moments_of_csr(kind: str, X: Any) -> Moments:
     number = n_absent + np.bincount(f, minlength=n_features).astype(np.float64)
 
     def total(terms: Float64Array, of_absent: Float64Array) -> Float64Array:
-        of_all = np.where(n_absent > 0, n_absent * of_absent, 0.0)  # it may be infinite where there is none
-        sums: Float64Array = np.bincount(f, terms, n_features) + of_all
-        return sums
+        sums: Float64Array = np.where(n_absent > 0, n_absent * of_absent, 0.0)  # infinite where there is none
+        return sums + np.bincount(f, terms, n_features)
 
     mean = total(values, absent) / np.maximum(number, 1)
     low, high = (np.where(n_absent > 0, absent, end) for end in (np.inf, -np.inf))
