@@ -18,7 +18,6 @@ EXACT = X.astype(np.float64)
 OF_LINEAR = (
     "adam",
     "adarank",
-    "cg",
     "coordinate-ascent",
     "ir-svm",
     "lbfgs",
