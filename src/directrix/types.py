@@ -160,6 +160,6 @@ class Trainer(Protocol):
 
 
 def is_sparse(X: object) -> bool:
-    """Whether this is a sparse matrix of SciPy, which need not be imported to say no."""
+    """Whether this is a sparse matrix of SciPy, which need not be imported to say no, or a scaled one."""
     sparse = sys.modules.get("scipy.sparse")
-    return sparse is not None and bool(sparse.issparse(X))
+    return sparse is not None and bool(sparse.issparse(X) or hasattr(X, "absent"))

@@ -5,7 +5,6 @@ import json
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from sklearn.base import clone
 
 import directrix as dx
@@ -108,16 +107,6 @@ def test_many_rows_are_scored_as_few_are():
     together = ranker.predict(rows)
     np.testing.assert_allclose(together[:50], ranker.predict(rows[:50]), rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(together[-50:], ranker.predict(rows[-50:]), rtol=1e-12, atol=1e-14)
-
-
-def test_sparse_features_are_divided_and_not_centred():
-    sparse = fitted(max_iter=5)
-    other = dx.MLPRanker("ApproxNDCG(alpha=5.0)", max_iter=5, random_state=0, **PERCEPTRON)
-    other.fit(sp.csr_array(X), Y, qid=QID)
-    by_hand = dx.MLPRanker("ApproxNDCG(alpha=5.0)", max_iter=5, random_state=0, scale=None, **PERCEPTRON)
-    by_hand.fit(X / X.std(axis=0), Y, qid=QID)
-    np.testing.assert_allclose(other.predict(sp.csr_array(X)), by_hand.predict(X / X.std(axis=0)), rtol=1e-6)
-    assert not np.allclose(other.predict(X), sparse.predict(X))
 
 
 def test_validation_queries_choose_the_iteration():

@@ -158,7 +158,7 @@ def _own_measure() -> None:
 def _method(method: Any) -> None:
     shortest = {name: 1 for name in ("max_iter", "epochs", "rounds", "n_trees") if name in method.settings}
     for q in _queries():
-        with suppress(InputError, MissingExtra):  # a scale that would fill CSR features; no solver
+        with suppress(InputError, MissingExtra):  # no solver
             ranker = method.ranker(measure=measure("nDCG@3"), **shortest).fit_queries(q)
             ranker.predict_queries(q)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from directrix.data.form import as_array
+from directrix.data.sparse import ScaledCsr
 from directrix.data.stored import StoredFeatures
 from directrix.types import is_sparse
 
@@ -20,7 +21,7 @@ def frozen(array: Any, name: str) -> Any:
 
 def frozen_features(features: Any) -> Any:
     """Return features that cannot be changed: an array, CSR, or those of a file, as they are."""
-    if isinstance(features, StoredFeatures):
+    if isinstance(features, StoredFeatures | ScaledCsr):
         return features
     if not is_sparse(features):
         return frozen(features, "features")

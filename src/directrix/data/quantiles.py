@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
+from directrix.data.sparse import column_of_csr
 from directrix.data.statistics import block_rows
-from directrix.data.stored import StoredFeatures
 from directrix.data.validate import has_finite_sum
 from directrix.errors import InputError
 from directrix.threads import run_chunks
-from directrix.types import Array, Float64Array
+from directrix.types import Array, Float64Array, is_sparse
 
 MAX_KNOTS = 256
 """Of one feature."""
@@ -20,24 +22,27 @@ _BLOCK = 1 << 13  # documents, so that the float64 copy stays small
 Rows = tuple[tuple[float, ...], ...]
 
 
-def fit_knots(features: Array | StoredFeatures) -> tuple[Rows, Rows]:
+def fit_knots(features: Any) -> tuple[Rows, Rows]:
     """Values of each feature, ascending, at most `MAX_KNOTS`, and their normal scores.
 
     They are from all documents, or from 65,536 drawn with a fixed seed: the same ones in memory and in a
     file, which is read once. A feature without any value has one knot, 0. O(n log n) per feature.
     """
-    pairs = [_knots(column[~np.isnan(column)]) for column in _sample(features).T]
+    sample = _sample(features)
+    read = column_of_csr(sample) if is_sparse(sample) else lambda f: sample[:, f]
+    columns = (read(f) for f in range(sample.shape[1]))
+    pairs = [_knots(column[~np.isnan(column)]) for column in columns]
     return tuple(tuple(x.tolist()) for x, _ in pairs), tuple(tuple(z.tolist()) for _, z in pairs)
 
 
-def _sample(features: Array | StoredFeatures) -> Array:
-    n = len(features)
-    if isinstance(features, np.ndarray) and n <= _SAMPLE:
+def _sample(features: Any) -> Any:
+    n, in_memory = int(features.shape[0]), isinstance(features, np.ndarray) or is_sparse(features)
+    if in_memory and n <= _SAMPLE:
         return features
     chosen = (
         np.arange(n) if n <= _SAMPLE else np.sort(np.random.default_rng(0).choice(n, _SAMPLE, replace=False))
     )
-    if isinstance(features, np.ndarray):
+    if in_memory:
         return features[chosen]
     if hasattr(features, "rows"):  # of shards
         rows: Array = features.rows(chosen)
@@ -67,13 +72,20 @@ def _knots(values: Array) -> tuple[Float64Array, Float64Array]:
     return values.astype(np.float64), scores
 
 
-def knot_scores(features: Array, knots: Rows, scores: Rows) -> Array:
-    """Normal scores of features, in their dtype: interpolated, clipped to the ends, 0 for a missing value."""
+def knot_scores(
+    features: Array, knots: Rows, scores: Rows, cell: Callable[[int, int], tuple[int, int]] | None = None
+) -> Array:
+    """Normal scores of features, in their dtype: interpolated, clipped to the ends, 0 for a missing value.
+
+    ``cell`` turns row and column into those of a message.
+    """
     infinite = np.zeros(0) if has_finite_sum(features) else np.argwhere(np.isinf(features))
     if infinite.size:
-        row, column = infinite[0]
+        row, column = infinite[0].tolist()
+        value = features[row, column]
+        row, column = (row, column) if cell is None else cell(row, column)
         raise InputError(
-            f"features: {features[row, column]:g} at row {row}, column {column}; finite numbers are needed. "
+            f"features: {value:g} at row {row}, column {column}; finite numbers are needed. "
             f"Clip the column, e.g. numpy.clip(X[:, {column}], -1e30, 1e30)."
         )
     out = np.empty_like(features, order="C")

@@ -9,12 +9,14 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from directrix.data.form import check_form
-from directrix.data.mapping import check_scaled, check_width, inverse, mapped, mapped_by_query
+from directrix.data.mapping import check_width, mapped, mapped_by_query
 from directrix.data.quantiles import MAX_KNOTS, fit_knots, knot_scores
-from directrix.data.statistics import signed_log, statistics
+from directrix.data.sparse import absent_values, with_entries
+from directrix.data.sparse_maps import knot_entries, mapped_entries, mapped_queries
+from directrix.data.statistics import statistics
 from directrix.data.stored import StoredFeatures
 from directrix.errors import InputError, short_text
-from directrix.types import Int64Array, is_sparse
+from directrix.types import Float64Array, Int64Array, is_sparse
 
 Kind = Literal["query-minmax", "query-standard", "query-percentile", "minmax", "standard", "log", "quantile"]
 SCALES: tuple[Kind, ...] = get_args(Kind)
@@ -98,8 +100,6 @@ class Scale:
             return cls(kind)
         if not check_form(features)[0]:
             raise InputError(f"features have no rows; those of the training data are needed for {kind!r}.")
-        if is_sparse(features) and kind in ("minmax", "quantile"):
-            raise _moves_zeros(kind)
         if kind == "quantile":
             knots, scores = fit_knots(features)
             check_width(np.array([row[-1] - row[0] for row in knots]), "the training data")
@@ -176,48 +176,51 @@ class Scale:
         Parameters
         ----------
         features : float32 or float64 (n_docs, n_features), or CSR
-            Not changed; the result has the same dtype. `StoredFeatures` are scaled as they are read.
+            Not changed; the result has the same dtype. `StoredFeatures` are scaled as they are read. CSR
+            features get the same values as dense ones: where a scale moves 0, what is not stored has one
+            value per column, and the result, no longer a matrix of SciPy, has a method ``toarray``.
         qptr : int64 (n_queries + 1,)
             Query boundaries, which the kinds by training data do not use.
 
         Raises
         ------
         InputError
-            If the number of features is not that of the training data; for CSR features unless the kind is
-            "standard" or "log", which then only divide by d, since subtracting would fill the matrix; or if a
-            finite value, or the range of a query, becomes infinite; or for infinite values with "quantile".
+            If the number of features is not that of the training data; or if a finite value, or the range of
+            a query, becomes infinite; or for infinite values with "quantile".
 
         Notes
         -----
-        One copy of the features, O(n_docs n_features).
+        One copy of the features, O(n_docs n_features); of CSR those that are stored, and by query all values
+        of a query's columns that become other than 0.
         """
         check_form(features)
         if isinstance(features, StoredFeatures):
             return features.scaled(self.apply, qptr)
         if is_sparse(features):
-            return self._apply_csr(features)
-        if self.n_features is None:
+            return self._of_sparse(features, qptr)
+        if self.by_query:
             return mapped_by_query(self.kind, features, qptr)
         self._check_columns(features)
         if self.knots is not None and self.scores is not None:
             return knot_scores(features, self.knots, self.scores)
-        fill = self.fill if self.kind == "minmax" else self.center
-        c, d = np.array(self.center), np.array(self.width)
-        return mapped(features, c, d, log=self.kind == "log", fill=fill)
+        return mapped(features, *self._linear(), log=self.kind == "log")
 
-    def _apply_csr(self, features: Any) -> Any:
-        from scipy.sparse import csr_array
-
-        if self.kind not in ("standard", "log"):
-            raise _moves_zeros(self.kind)
+    def _of_sparse(self, features: Any, qptr: Int64Array) -> Any:
+        """Scale what is stored, and the one value of all other entries of a column."""
+        if self.by_query:
+            return mapped_queries(self.kind, features, qptr)
         self._check_columns(features)
-        factor, c = inverse(np.array(self.width)), np.array(self.center)
-        data = signed_log(features.data) if self.kind == "log" else features.data
-        data = np.where(np.isnan(data), c[features.indices], data)
-        with np.errstate(over="ignore", invalid="ignore"):
-            data = (data * factor[features.indices]).astype(features.dtype)
-        check_scaled(data, features.data, lambda at: f"column {features.indices[at[0]]}")
-        return csr_array((data, features.indices, features.indptr), shape=features.shape)
+        if self.knots is not None and self.scores is not None:
+            data = knot_entries(features, self.knots, self.scores)
+        else:
+            data = mapped_entries(features, *self._linear(), log=self.kind == "log")
+        absent = self.apply(absent_values(features)[None].astype(features.dtype), qptr)[0]
+        return with_entries(features, data, absent.astype(np.float64))
+
+    def _linear(self) -> tuple[Float64Array, Float64Array, Float64Array | None]:
+        """Center, width and what takes the place of a missing value."""
+        fill = self.fill if self.kind == "minmax" else self.center
+        return np.array(self.center), np.array(self.width), None if fill is None else np.array(fill)
 
     def _check_columns(self, features: Any) -> None:
         if features.shape[1] != self.n_features:
@@ -259,15 +262,6 @@ def unknown_kind(kind: object) -> InputError:
     return InputError(
         f"scale={short_text(kind)}; choose one of {', '.join(map(repr, SCALES))}, or None, or several side "
         "by side: 'raw+query-percentile'."
-    )
-
-
-def _moves_zeros(kind: str) -> InputError:
-    return InputError(
-        f"scale={kind!r} moves zeros, so CSR features would become dense.",
-        python="Type scale='standard' or scale='log' (which only divide CSR features), scale=None, or read "
-        "the file with sparse=False.",
-        shell="Type --scale standard or --scale log, or leave out --scale.",
     )
 
 

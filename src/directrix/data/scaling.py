@@ -9,6 +9,7 @@ import numpy as np
 
 from directrix.data.form import check_form
 from directrix.data.scale import FILLING, SCALES, Scale, unknown_kind
+from directrix.data.sparse import side_by_side
 from directrix.data.stored import StoredFeatures
 from directrix.errors import InputError, short_text
 from directrix.types import Int64Array, is_sparse
@@ -77,11 +78,7 @@ class ScaleUnion:
         if isinstance(features, StoredFeatures):
             return features.scaled(self.apply, qptr, self.n_columns)
         columns = [features if part is None else part.apply(features, qptr) for part in self.parts]
-        if not is_sparse(features):
-            return np.hstack(columns)
-        from scipy.sparse import hstack
-
-        return hstack(columns, format="csr")
+        return side_by_side(columns) if is_sparse(features) else np.hstack(columns)
 
     def to_json(self) -> dict[str, Any]:
         """Return the value as a dict of JSON types; `scale_from_json` reads it back exactly."""
@@ -126,13 +123,13 @@ def fit_scale(kind: str | None, features: Any) -> Scale | ScaleUnion | None:
     Raises
     ------
     InputError
-        If the kind is unknown, or cannot be used with CSR features, or these are no features.
+        If the kind is unknown, or these are no features.
 
     Notes
     -----
     One pass over the features for each kind; "quantile" sorts the drawn ones. `StoredFeatures` give the
-    knots, and the statistics of "log", of the same features in memory, bit by bit; those of "standard"
-    differ by rounding.
+    knots, and the statistics of "log", of the same features in memory, bit by bit; those of "standard", and
+    of CSR, differ by rounding.
 
     Examples
     --------

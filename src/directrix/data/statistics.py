@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from directrix.data.sparse import absent_values
 from directrix.data.stored import StoredFeatures
 from directrix.types import Array, Float64Array, is_sparse
 
@@ -21,8 +22,8 @@ def statistics(kind: str, features: Any) -> tuple[Float64Array, Float64Array, Fl
     """Center, width and mean of every feature, in float64; a width of 0 marks a constant one.
 
     They are minimum and range for "minmax", mean and standard deviation for "standard", for "log" those of
-    `signed_log`; CSR has no "minmax". Missing values (NaN) do not count, and a feature without any value has
-    zeros. `StoredFeatures` are read once.
+    `signed_log`. Missing values (NaN) do not count, and a feature without any value has zeros.
+    `StoredFeatures` are read once.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         if hasattr(features, "moments"):  # of shards
@@ -31,7 +32,7 @@ def statistics(kind: str, features: Any) -> tuple[Float64Array, Float64Array, Fl
             stored = features.spans(itertools.pairwise(block_rows(features)))
             return of_moments(kind, moments_of(kind, features.shape[1], stored))
         if is_sparse(features):
-            return _of_csr(signed_log(features.data) if kind == "log" else features.data, features)
+            return of_moments(kind, _moments_of_csr(kind, features))
         low, high = features.min(axis=0).astype(np.float64), features.max(axis=0).astype(np.float64)
         if kind == "log" or np.isnan(low).any():
             spans = itertools.pairwise(block_rows(features))
@@ -47,21 +48,6 @@ def statistics(kind: str, features: Any) -> tuple[Float64Array, Float64Array, Fl
 def block_rows(features: Any) -> list[int]:
     """Boundaries of the blocks of rows by which features in a file, and the same in memory, are read."""
     return np.append(np.arange(0, len(features), 1 << 16), len(features)).tolist()
-
-
-def _of_csr(data: Array, features: Any) -> tuple[Float64Array, Float64Array, Float64Array]:
-    from scipy.sparse import csr_array
-
-    missing = np.isnan(data)
-    n, gaps = features.shape[0], np.bincount(features.indices[missing], minlength=features.shape[1])
-    parts = np.where(missing, data.dtype.type(0.0), data), features.indices, features.indptr
-    filled = csr_array(parts, shape=features.shape)
-    factor = n / np.maximum(n - gaps, 1)  # exactly 1 where nothing is missing
-    mean = np.asarray(filled.mean(axis=0, dtype=np.float64)).ravel() * factor
-    second = np.asarray(filled.astype(np.float64).power(2).mean(axis=0)).ravel() * factor
-    deviation = np.sqrt(np.maximum(second - mean**2, 0.0))
-    deviation[deviation <= 1e-7 * np.sqrt(second)] = 0.0
-    return mean, np.where(np.isinf(second), np.inf, deviation), mean  # the sum of squares overflowed
 
 
 class Moments(NamedTuple):
@@ -107,6 +93,28 @@ def moments_of(kind: str, n_features: int, blocks: Iterable[Array]) -> Moments:
         spread = rows.var(axis=0, dtype=np.float64) * len(rows)
         total = total.and_those_of(Moments(m, mean, spread, low, high))
     return total
+
+
+def _moments_of_csr(kind: str, X: Any) -> Moments:
+    """Moments of sparse features; those that are not stored count with the value that they have."""
+    data, absent = X.data.astype(np.float64), absent_values(X)
+    if kind == "log":
+        data, absent = signed_log(data), signed_log(absent)
+    n_docs, n_features = X.shape
+    n_absent = n_docs - np.bincount(X.indices, minlength=n_features)
+    is_given = ~np.isnan(data)
+    values, f = data[is_given], X.indices[is_given]
+    number = n_absent + np.bincount(f, minlength=n_features).astype(np.float64)
+
+    def total(terms: Float64Array, of_absent: Float64Array) -> Float64Array:
+        sums: Float64Array = np.where(n_absent > 0, n_absent * of_absent, 0.0)  # infinite where there is none
+        return sums + np.bincount(f, terms, n_features)
+
+    mean = total(values, absent) / np.maximum(number, 1)
+    low, high = (np.where(n_absent > 0, absent, end) for end in (np.inf, -np.inf))
+    np.minimum.at(low, f, values)
+    np.maximum.at(high, f, values)
+    return Moments(number, mean, total((values - mean[f]) ** 2, (absent - mean) ** 2), low, high)
 
 
 def of_moments(kind: str, of: Moments) -> tuple[Float64Array, Float64Array, Float64Array]:

@@ -70,7 +70,7 @@ class LinearModel:
 
         if isinstance(X, SparseRows):
             scores = np.empty(X.shape[0], dtype=X.data.dtype)
-            csr_scores(X.data, X.indices, X.indptr, np.ascontiguousarray(params, dtype=np.float64), scores)
+            csr_scores(*X[:4], np.ascontiguousarray(params, dtype=np.float64), scores)
         elif isinstance(X, Runs):
             scores = np.empty(X.shape[0], dtype=X.X.dtype)
             runs_scores(X.X, X.starts, X.ends, params.astype(X.X.dtype), scores)
@@ -87,7 +87,7 @@ class LinearModel:
         X = cache
         grad = np.zeros(X.shape[1])
         if isinstance(X, SparseRows):
-            csr_add(X.data, X.indices, X.indptr, dscores, grad)
+            csr_add(*X[:4], dscores, grad)
         elif isinstance(X, Runs):
             runs_add(X.X, X.starts, X.ends, dscores, np.empty(X.shape[1], dtype=X.X.dtype), grad)
         else:

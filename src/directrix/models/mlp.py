@@ -248,7 +248,7 @@ def _hidden(rows: Any, layer: Layer, low: Any) -> FloatArray:
     bias[0, :n_out] = layer.bias
     out = np.empty((rows.shape[0], bias.shape[1]), low.dtype)
     if isinstance(rows, SparseRows):
-        csr_product(rows.data, rows.indices, rows.indptr, layer.weights.astype(low.dtype), out)
+        csr_product(*rows[:4], layer.weights.astype(low.dtype), out)
         out[:, n_out:] = 0
         out += bias
         np.maximum(out, low, out=out)
@@ -263,7 +263,7 @@ def _add_product(rows: Any, delta: FloatArray, slope: FloatArray) -> None:
     from directrix.models._kernels.linear import csr_add_product
 
     if isinstance(rows, SparseRows):
-        csr_add_product(rows.data, rows.indices, rows.indptr, delta, slope)
+        csr_add_product(*rows[:4], delta, slope)
         return
     total = np.zeros((slope.shape[0], delta.shape[1]))
     add_product(rows, delta, _lanes(delta.dtype), total)
@@ -276,7 +276,7 @@ def _scores(rows: Any, w: FloatArray) -> FloatArray:
 
     scores: FloatArray = np.empty(rows.shape[0], w.dtype)
     if isinstance(rows, SparseRows):
-        csr_scores(rows.data, rows.indices, rows.indptr, w.astype(np.float64), scores)
+        csr_scores(*rows[:4], w.astype(np.float64), scores)
     else:
         dense_scores(rows, 0, len(rows), w, scores, 0)
     return scores
@@ -287,6 +287,6 @@ def _add_scores(rows: Any, g: FloatArray, slope: FloatArray) -> None:
     from directrix.models._kernels.linear import csr_add, dense_add
 
     if isinstance(rows, SparseRows):
-        csr_add(rows.data, rows.indices, rows.indptr, g, slope)
+        csr_add(*rows[:4], g, slope)
     else:
         dense_add(rows, 0, len(rows), g, 0, np.empty(len(slope), rows.dtype), slope)

@@ -8,15 +8,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from directrix.data.form import check_form
+from directrix.data.sparse import absent_values, column_of_csr
 from directrix.types import Array, Float64Array, FloatArray, Int64Array, is_sparse
 
 
 class SparseRows(NamedTuple):
-    """A run of rows of a CSR matrix, without copying it: shape (n_rows, n_features)."""
+    """A run of rows of sparse features, without copying them: shape (n_rows, n_features)."""
 
     data: FloatArray  # of the whole matrix
     indices: Array  # of the whole matrix
     indptr: Array  # (n_rows + 1,): positions in data; need not start at 0
+    absent: Float64Array  # (n_features,): value of what is not stored
     shape: tuple[int, int]
 
 
@@ -30,10 +32,10 @@ class Runs(NamedTuple):
 
 
 def row_slice(X: Any, first: int, last: int) -> Any:
-    """View of the rows first <= i < last of a C-contiguous array or a CSR matrix."""
+    """View of the rows first <= i < last of a C-contiguous array or of sparse features."""
     if is_sparse(X):
-        indptr = read_only(X.indptr[first : last + 1])
-        return SparseRows(read_only(X.data), read_only(X.indices), indptr, (last - first, X.shape[1]))
+        stored = read_only(X.data), read_only(X.indices), read_only(X.indptr[first : last + 1])
+        return SparseRows(*stored, read_only(absent_values(X)), (last - first, X.shape[1]))
     return read_only(X[first:last])
 
 
@@ -55,6 +57,5 @@ def read_only(array: Any) -> Any:
 def column_reader(X: Any) -> Callable[[int], Float64Array]:
     """Return a function from the number of a feature to its values, float64 (n_rows,)."""
     if is_sparse(X):
-        by_feature = X.tocsc()
-        return lambda f: np.asarray(by_feature[:, [f]].toarray(), dtype=np.float64).ravel()
+        return column_of_csr(X)
     return lambda f: np.asarray(X[:, f], dtype=np.float64)

@@ -20,13 +20,15 @@ class Stairs(NamedTuple):
     """Rows as numbers of thresholds, which is all that a `StumpModel` uses of them.
 
     ``stairs`` holds the number of thresholds below every value that is stored: unsigned int (n_rows,
-    n_features), or (n_nonzero,) for CSR rows. The others are as in `SparseRows`, with ``indptr`` from 0;
-    ``dtype`` is that of the features, and so of the scores.
+    n_features), or (n_nonzero,) for CSR rows, and ``ground`` (n_features,) below those that are not. The
+    others are as in `SparseRows`, with ``indptr`` from 0; ``dtype`` is that of the features, and so of the
+    scores.
     """
 
     stairs: Array
     indices: Array | None  # None for dense rows
     indptr: Array | None
+    ground: Array | None
     shape: tuple[int, int]
     dtype: Any
 
@@ -136,7 +138,7 @@ class StumpModel:
         if rows.indptr is None:
             dense_scores(rows.stairs, self.ptr, levels, scores)
         else:
-            csr_scores(rows.stairs, rows.indices, rows.indptr, self.values, self.ptr, levels, scores)
+            csr_scores(*rows[:4], self.ptr, levels, scores)
         return scores, rows
 
     def backward(self, cache: Any, dscores: FloatArray) -> Float64Array:
@@ -148,7 +150,7 @@ class StumpModel:
         if rows.indptr is None:
             dense_add(rows.stairs, self.ptr, dscores, mass)
         else:
-            csr_add(rows.stairs, rows.indices, rows.indptr, self.values, self.ptr, dscores, mass)
+            csr_add(*rows[:4], self.ptr, dscores, mass)
         grad = np.empty(self.n_params)
         sums_above(mass, self.ptr, grad)
         return grad
@@ -173,12 +175,13 @@ class StumpModel:
         if not isinstance(X, SparseRows):
             stairs = np.empty(X.shape, dtype=self._kind)
             dense_stairs(X, self.values, self.ptr, stairs)
-            return Stairs(stairs, None, None, X.shape, X.dtype)
+            return Stairs(stairs, None, None, None, X.shape, X.dtype)
         first, last = int(X.indptr[0]), int(X.indptr[-1])
         data, indices = X.data[first:last], X.indices[first:last]
-        stairs = np.empty(len(data), dtype=self._kind)
+        stairs, ground = (np.empty(n, dtype=self._kind) for n in (len(data), self.n_features))
         csr_stairs(data, indices, self.values, self.ptr, stairs)
-        return Stairs(stairs, indices, X.indptr - X.indptr[0], X.shape, X.data.dtype)
+        dense_stairs(X.absent[None], self.values, self.ptr, ground[None])
+        return Stairs(stairs, indices, X.indptr - X.indptr[0], ground, X.shape, X.data.dtype)
 
     @property
     def _kind(self) -> Any:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from directrix.data.sparse import absent_values
 from directrix.models.rows import SparseRows, read_only, row_slice
 from directrix.threads import run_chunks
 from directrix.types import Array, Float64Array
@@ -35,13 +36,14 @@ def walked(trees: Any, X: Any, known: Array = _UNKNOWN, moved: Array = _ALL) -> 
     scores, used = np.zeros(X.shape[0]), trees.used
     most = max(_FEWEST_ROWS, _WALKS_PER_CHUNK // max(trees.n_trees, 1))
     n_rows, n_chunks = len(scores), -(-len(scores) // most)
+    ground = absent_values(X)[used.place >= 0].astype(X.dtype)
 
     def work(c: int) -> None:
         lo, hi = c * n_rows // n_chunks, (c + 1) * n_rows // n_chunks
         rows, feature = row_slice(X, lo, hi), trees.feature
         if isinstance(rows, SparseRows):
             stored, feature = rows[:3], used.feature
-            rows = np.empty((hi - lo, used.n_columns), dtype=X.dtype)
+            rows = np.tile(ground, (hi - lo, 1))
             dense_rows(*stored, used.place, rows)
             rows = read_only(rows)
         splits = trees.threshold, trees.decision, trees.left, trees.right

@@ -9,7 +9,6 @@ from typing import Any, Self
 from zlib import crc32
 
 import numpy as np
-import scipy.sparse as sp
 
 from directrix.models.linear import LinearModel, one_per_feature
 from directrix.models.mlp import ALL_KEPT, MLPModel, padded_width
@@ -21,12 +20,12 @@ from directrix.surrogates.approx_rank import ApproxRank
 from directrix.surrogates.base import KernelSurrogate, writable
 from directrix.surrogates.lambdas import Lambda
 from directrix.surrogates.plain import kernel_surrogate
-from directrix.types import Float64Array, Int64Array, Model, Surrogate
+from directrix.types import Float64Array, Int64Array, Model, Surrogate, is_sparse
 
 
 def kernel_for(surrogate: Surrogate, model: Model, features: Any) -> Composed:
     """Return fused kernels where they exist: for dense features, and some surrogates and models."""
-    if not sp.issparse(features):
+    if not is_sparse(features):
         if isinstance(surrogate, ApproxRank) and isinstance(model, LinearModel):
             return Fused(surrogate, model)
         if isinstance(surrogate, Lambda) and _is_small(model):

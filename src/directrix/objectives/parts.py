@@ -6,9 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import scipy.sparse as sp
-
-from directrix.types import Float64Array, Int64Array, Model
+from directrix.types import Float64Array, Int64Array, Model, is_sparse
 
 _BYTES_PER_PART = 4 << 20
 
@@ -52,12 +50,12 @@ class LazyParts(Sequence[Part]):
         return self.make(*self.bounds[index])
 
 
-def docs_per_part(features: Any, model: Model) -> int:
+def docs_per_part(features: Any, model: Model, *, as_dense: bool = False) -> int:
     """Number of documents whose features, and whatever the model makes of them, fill a part."""
     n_docs, n_features = features.shape
-    if sp.issparse(features):
+    if is_sparse(features) and not as_dense:
         per_doc = 12.0 * features.nnz / max(n_docs, 1)
     else:
-        per_doc = float(n_features * features.itemsize)
+        per_doc = float(n_features * features.dtype.itemsize)
     per_doc += float(getattr(model, "floats_per_row", 0) * features.dtype.itemsize)
     return max(256, int(_BYTES_PER_PART / max(per_doc, 1.0)))

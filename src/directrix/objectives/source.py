@@ -13,8 +13,8 @@ from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 
+from directrix.data.grouping import rows_of
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.models.rows import row_slice
@@ -22,7 +22,7 @@ from directrix.objectives.batches import Batches, concatenated
 from directrix.objectives.parts import Part, docs_per_part
 from directrix.surrogates.base import KernelSurrogate, writable
 from directrix.threads import one_blas_thread, query_chunks, run_chunks
-from directrix.types import Float64Array, Int64Array, Model
+from directrix.types import Float64Array, Int64Array, Model, is_sparse
 
 Gradient = tuple[float, Float64Array]
 
@@ -82,7 +82,9 @@ class Source(ABC):
     @property
     def docs_per_thread(self) -> int:
         """A batch of more documents is shared among threads."""
-        return self.docs_at_once // 2
+        # dropout is drawn by share: sparse features and dense ones then need the same shares
+        as_dense = bool(getattr(self.model, "dropout", 0.0))
+        return docs_per_part(self.queries.features, self.model, as_dense=as_dense) // 2
 
     def part(self, first: int, last: int) -> Part:
         """Return the queries first <= q < last as a part."""
@@ -191,14 +193,13 @@ class Memory(Source):
     def _row_runs(self) -> Callable[[Int64Array, Int64Array], Any]:
         """Rows of some queries: where they are, if the model can use that, otherwise copied together."""
         X = self.queries.features
-        if hasattr(self.model, "runs") and not sp.issparse(X):
+        if hasattr(self.model, "runs") and not is_sparse(X):
             rows: Callable[[Int64Array, Int64Array], Any] = self.model.runs(X)
             return rows
-        stack = sp.vstack if sp.issparse(X) else np.concatenate
 
         def copied(starts: Int64Array, ends: Int64Array) -> Any:
-            some = stack([X[first:last] for first, last in zip(starts.tolist(), ends.tolist(), strict=True)])
-            return row_slice(some, 0, some.shape[0])
+            rows = rows_of(starts, ends - starts)
+            return row_slice(X[rows], 0, len(rows))
 
         return copied
 

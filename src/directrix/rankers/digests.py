@@ -8,11 +8,11 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import scipy.sparse as sp
 
 from directrix.data.queries import Queries
 from directrix.data.shards.queries import ShardedQueries
 from directrix.data.stored import StoredFeatures
+from directrix.types import is_sparse
 
 _DIGESTS: WeakKeyDictionary[Queries, str] = WeakKeyDictionary()
 
@@ -27,7 +27,7 @@ def digest(q: Queries | ShardedQueries) -> str:
     if q not in _DIGESTS:
         features = q.features
         parts: Iterable[Any] = (
-            (features.data, features.indices, features.indptr) if sp.issparse(features) else (features,)
+            (features.data, features.indices, features.indptr) if is_sparse(features) else (features,)
         )
         state = hashlib.sha256()
         for part in (*parts, q.labels, q.qptr):

@@ -8,7 +8,6 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import scipy.sparse as sp
 
 from directrix.data.audits import has_order
 from directrix.data.memory import check_room
@@ -24,7 +23,7 @@ from directrix.measures.precision import unreached
 from directrix.registry import SURROGATES, classes
 from directrix.surrogates.approx import ApproxNDCG
 from directrix.surrogates.names import surrogate as parse_surrogate
-from directrix.types import Float64Array
+from directrix.types import Float64Array, is_sparse
 
 Weights = tuple[Float64Array | None, Float64Array | None]
 """Of documents, and of queries."""
@@ -205,13 +204,13 @@ def check_finite(q: Queries | ShardedQueries, name: str, *, allow_missing: bool 
             missing = missing or not has_finite_sum(rows)
         _CHECKED[q] = missing
         return
-    values = q.features.data if sp.issparse(q.features) else q.features
+    values = q.features.data if is_sparse(q.features) else q.features
     if has_finite_sum(values):  # no copy; what only overflows is looked at again
         return
     bad = np.flatnonzero(np.isinf(values) if allow_missing else ~np.isfinite(values))
     if not bad.size:
         return
-    if sp.issparse(q.features):
+    if is_sparse(q.features):
         row = int(np.searchsorted(q.features.indptr, bad[0], side="right")) - 1
         column = int(q.features.indices[bad[0]])
     else:
@@ -232,7 +231,7 @@ def missing_values(q: Queries | ShardedQueries) -> int:
         if not _CHECKED.get(q):
             return 0
         return sum(int(np.isnan(rows).sum()) for _, rows in q.features.blocks(q.qptr))
-    values = q.features.data if sp.issparse(q.features) else q.features
+    values = q.features.data if is_sparse(q.features) else q.features
     return 0 if has_finite_sum(values) else int(np.isnan(values).sum())
 
 

@@ -53,9 +53,9 @@ class MLPRanker(GradientRanker):
     l2 : float >= 0
         Weight of the penalty on weights and biases, in units of the surrogate per square of them.
     scale : str or None
-        As in `LinearRanker`. Random first weights suit features of mean 0 and deviation 1, hence "standard"
-        (which only divides sparse ones); "log" or "quantile" if tails are heavy. Features that lie in
-        [0, 1] within each query, such as LETOR's, give better rankings without: None.
+        As in `LinearRanker`. Random first weights suit features of mean 0 and deviation 1, hence "standard";
+        "log" or "quantile" if tails are heavy. Features that lie in [0, 1] within each query, such as
+        LETOR's, give better rankings without: None.
     start : "random", MLPRanker, or array (n_params,)
         Where training starts: random weights, or as in `LinearRanker` those of another ranker with the same
         layers, or these, in the order of ``params_``.

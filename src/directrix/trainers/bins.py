@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from directrix.data.queries import Queries
 from directrix.models.trees import lightgbm, quietly
@@ -50,7 +51,9 @@ def binned(
         return shared[key][1]
     no_labels = np.zeros(data.n_docs)
     chosen = {} if like is not None else {"categorical_feature": list(categorical)}
-    rows = lightgbm().Dataset(data.features, no_labels, like, params=settings, free_raw_data=True, **chosen)
+    # SciPy's sparse matrices stay sparse; scaled ones become dense
+    features = data.features if sp.issparse(data.features) else np.asarray(data.features)
+    rows = lightgbm().Dataset(features, no_labels, like, params=settings, free_raw_data=True, **chosen)
     if start is not None:
         rows.set_init_score(start)
     quietly(rows.construct)

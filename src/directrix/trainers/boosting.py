@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from directrix.data.queries import Queries
+from directrix.data.sparse import deviations
 from directrix.errors import InputError
 from directrix.models.trees import Trees, lightgbm, quietly, threads_for
 from directrix.objectives.scores import ScoreObjective, newton_step
@@ -25,7 +25,7 @@ from directrix.parameters import number, whole
 from directrix.trainers.bins import binned
 from directrix.trainers.lightgbm_params import check_lightgbm_params, lightgbm_settings, refusing_values
 from directrix.trainers.progress import Progress
-from directrix.types import Callback, Float64Array, Result
+from directrix.types import Callback, Float64Array, Result, is_sparse
 
 _HIGHEST_LABEL = 30  # LightGBM's own objective has gains for no more
 
@@ -280,8 +280,9 @@ def _scores(evaluate: Callable[..., Any]) -> Float64Array:
 
 def _varies(features: Any) -> bool:
     """Whether any column holds two different values."""
-    if sp.issparse(features):
-        return bool((features.max(axis=0) != features.min(axis=0)).nnz)
+    if is_sparse(features):
+        entries = deviations(features)
+        return bool((entries.max(axis=0) != entries.min(axis=0)).nnz)
     return any(not np.array_equal(row, features[0], equal_nan=True) for row in features)
 
 

@@ -130,7 +130,7 @@ def _pass_over(X: Any, levels: Int64Array) -> Callable[..., int]:
 
     rows = row_slice(X, 0, X.shape[0])
     if isinstance(rows, SparseRows):
-        return partial(sparse_pass, rows.data, rows.indices, rows.indptr, levels)
+        return partial(sparse_pass, *rows[:4], levels)
     return partial(dense_pass, rows, levels)
 
 

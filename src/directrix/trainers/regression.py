@@ -8,18 +8,18 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import scipy.sparse as sp
 
 from directrix.data.need import need_queries
 from directrix.data.queries import Queries
 from directrix.data.shards.queries import ShardedQueries
 from directrix.data.shards.task import OpenShard, Question
+from directrix.data.sparse import deviations
 from directrix.data.weights import weights_of
 from directrix.errors import InputError
 from directrix.measures.gains import check_squared_gains, gains
 from directrix.parameters import number
 from directrix.threads import one_blas_thread, run_chunks
-from directrix.types import Float64Array
+from directrix.types import Float64Array, is_sparse
 
 
 def regression_start(
@@ -55,7 +55,8 @@ def regression_start(
     Notes
     -----
     O(n d^2) for dense features, by the normal equations over blocks of rows, in O(d^2) memory; by
-    scikit-learn's ``Ridge`` if there are fewer rows than features, and iteratively if they are sparse.
+    scikit-learn's ``Ridge`` if there are fewer rows than features. Sparse features give the same weights up
+    to rounding, by normal equations up to 4,096 features, and iteratively beyond.
     Directions of dense features whose spread is below rounding get no weight. The
     bits do not depend on the number of threads. Without ``sample_weight`` the result is kept for each
     `Queries` object, whose arrays never change: a search computes it once.
@@ -86,6 +87,7 @@ def regression_start(
 
 
 _ROWS, _AT_ONCE = 2048, 32
+_WIDEST = 4096  # sparse features whose products, 128 MiB, are worth an exact solution
 _STARTS: WeakKeyDictionary[Queries, dict[float, Float64Array]] = WeakKeyDictionary()
 
 
@@ -96,7 +98,11 @@ def _fitted(queries: Queries, ridge: float, sample_weight: Any) -> Float64Array:
         weight = weight * _class_weights(queries.labels, _halves(n, n_relevant))
     X, gain = queries.features, gains(queries.labels)
     with one_blas_thread():
-        if not sp.issparse(X) and n >= X.shape[1]:
+        if is_sparse(X):
+            X = _near_zero(X)
+            if X.shape[1] <= _WIDEST:
+                return _of_products(_sparse_products(X, gain, weight), ridge)
+        elif n >= X.shape[1]:
             moments = _moments(X, gain, weight)
             # sums of NumPy in pairs: those of blocks differ in the last bits
             moments[:2] = weight.sum(), weight @ gain
@@ -104,7 +110,8 @@ def _fitted(queries: Queries, ridge: float, sample_weight: Any) -> Float64Array:
             return _of_products(_products(X, gain, weight, centre, middle), ridge)
         from sklearn.linear_model import Ridge
 
-        model = Ridge(alpha=ridge, solver="auto" if sp.issparse(X) else "cholesky")
+        iterative = {"solver": "sparse_cg", "tol": 1e-12} if is_sparse(X) else {"solver": "cholesky"}
+        model = Ridge(alpha=ridge, **iterative)
         model.fit(X.astype(np.float64), gain, sample_weight=weight)
     return np.asarray(model.coef_, dtype=np.float64)
 
@@ -143,6 +150,27 @@ def _products(
             return np.vstack([U.T @ Z, (gain[rows] - middle) @ U])
 
     return _summed(part, len(X))
+
+
+@np.errstate(over="ignore", invalid="ignore")  # refused in `_of_products`
+def _near_zero(X: Any) -> Any:
+    """Return sparse features less a constant of each column, which the intercept takes: float64 CSR.
+
+    It is the value of absent entries; without any, the mean, which may be far above the deviation.
+    """
+    X = deviations(X)
+    is_full = np.bincount(X.indices, minlength=X.shape[1]) == X.shape[0]
+    X.data -= np.where(is_full, X.mean(axis=0), 0.0)[X.indices]
+    return X
+
+
+def _sparse_products(X: Any, gain: Float64Array, weight: Float64Array) -> Float64Array:
+    """Return what `_products` does of CSR features, without the matrix less its means, which is dense."""
+    with np.errstate(over="ignore", invalid="ignore"):  # refused in `_of_products`
+        U, total = X.multiply(weight[:, None]).tocsr(), weight.sum()
+        mean = X.T @ weight / total
+        products = (X.T @ U).toarray() - total * np.outer(mean, mean)
+        return np.vstack([products, U.T @ (gain - weight @ gain / total)])
 
 
 def _of_products(sums: Float64Array, ridge: float) -> Float64Array:

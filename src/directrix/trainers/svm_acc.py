@@ -178,7 +178,7 @@ def _columns(q: Queries, model: Any) -> Any:
         return step_features(model, q.features)
     X = q.features
     if not sp.issparse(X):
-        return X.astype(np.float64)
+        return np.asarray(X, dtype=np.float64)
     places = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     return sp.csr_array((X.data.astype(np.float64), *places), shape=X.shape)
 

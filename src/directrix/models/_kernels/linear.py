@@ -79,21 +79,33 @@ def runs_add(X, starts, ends, g, part, grad):
 
 
 @kernel
-def csr_scores(data, indices, indptr, w, scores):
-    """Scores = X w for the rows that ``indptr`` (n + 1,) spans."""
+def csr_scores(data, indices, indptr, absent, w, scores):
+    """Scores = X w for the rows that ``indptr`` (n + 1,) spans.
+
+    ``absent`` (d,) is the value of what is not stored: one sum for all rows, and what entries add to it.
+    """
+    base = 0.0
+    for f in range(len(w)):
+        base += absent[f] * w[f]
     for i in range(len(indptr) - 1):
-        total = 0.0
+        total = base
         for p in range(indptr[i], indptr[i + 1]):
-            total += np.float64(data[p]) * w[indices[p]]
+            f = indices[p]
+            total += (np.float64(data[p]) - absent[f]) * w[f]
         scores[i] = total
 
 
 @kernel
-def csr_add(data, indices, indptr, g, grad):
+def csr_add(data, indices, indptr, absent, g, grad):
     """Grad (float64) += X^T g."""
+    total = 0.0
     for i in range(len(indptr) - 1):
+        total += g[i]
         for p in range(indptr[i], indptr[i + 1]):
-            grad[indices[p]] += np.float64(data[p]) * g[i]
+            f = indices[p]
+            grad[f] += (np.float64(data[p]) - absent[f]) * g[i]
+    for f in range(len(grad)):
+        grad[f] += absent[f] * total
 
 
 @kernel
@@ -103,21 +115,30 @@ def _add_scaled(total, row, factor):
 
 
 @kernel
-def csr_product(data, indices, indptr, weights, out):
+def csr_product(data, indices, indptr, absent, weights, out):
     """Out (n, n_out) = X W for the rows that ``indptr`` (n + 1,) spans, summed in float64."""
-    total = np.empty(weights.shape[1])
+    base, total = np.zeros(weights.shape[1]), np.empty(weights.shape[1])
+    for f in range(len(absent)):
+        if absent[f] != 0.0:
+            _add_scaled(base, weights[f], absent[f])
     for i in range(len(indptr) - 1):
-        for k in range(len(total)):
-            total[k] = 0.0
+        total[:] = base
         for p in range(indptr[i], indptr[i + 1]):
-            _add_scaled(total, weights[indices[p]], np.float64(data[p]))
+            f = indices[p]
+            _add_scaled(total, weights[f], np.float64(data[p]) - absent[f])
         for k in range(len(total)):
             out[i, k] = total[k]
 
 
 @kernel
-def csr_add_product(data, indices, indptr, delta, grad):
+def csr_add_product(data, indices, indptr, absent, delta, grad):
     """Grad (float64) (n_features, n_out) += X^T delta."""
+    total = np.zeros(grad.shape[1])
     for i in range(len(indptr) - 1):
+        _add_scaled(total, delta[i], 1.0)
         for p in range(indptr[i], indptr[i + 1]):
-            _add_scaled(grad[indices[p]], delta[i], np.float64(data[p]))
+            f = indices[p]
+            _add_scaled(grad[f], delta[i], np.float64(data[p]) - absent[f])
+    for f in range(len(absent)):
+        if absent[f] != 0.0:
+            _add_scaled(grad[f], total, absent[f])

@@ -78,33 +78,33 @@ def dense_add(stairs, ptr, g, mass):
 
 
 @kernel
-def csr_scores(stairs, indices, indptr, values, ptr, levels, scores):
-    """Do the same as `dense_scores` for rows that begin at ``indptr``: zeros once, then what differs."""
-    zero = np.empty(len(ptr) - 1)
-    ground = 0.0
-    for f in range(len(zero)):
-        zero[f] = levels[ptr[f] + f + _below(0.0, values[ptr[f] : ptr[f + 1]])]
-        ground += zero[f]
+def csr_scores(stairs, indices, indptr, ground, ptr, levels, scores):
+    """Do the same as `dense_scores` for rows that begin at ``indptr``: what is not stored, then what differs.
+
+    ``ground`` (n_features,) is the number of thresholds below what is not stored.
+    """
+    sea = 0.0
+    for f in range(len(ground)):
+        sea += levels[ptr[f] + f + np.int64(ground[f])]
     for i in range(len(indptr) - 1):
-        total = ground
+        total = sea
         for e in range(indptr[i], indptr[i + 1]):
             f = indices[e]
-            total += levels[ptr[f] + f + np.int64(stairs[e])] - zero[f]
+            first = ptr[f] + f
+            total += levels[first + np.int64(stairs[e])] - levels[first + np.int64(ground[f])]
         scores[i] = total
 
 
 @kernel
-def csr_add(stairs, indices, indptr, values, ptr, g, mass):
+def csr_add(stairs, indices, indptr, ground, ptr, g, mass):
     """Do the same as `dense_add`."""
-    zero = np.empty(len(ptr) - 1, np.int64)
-    for f in range(len(zero)):
-        zero[f] = ptr[f] + f + _below(0.0, values[ptr[f] : ptr[f + 1]])
     total = 0.0
     for i in range(len(indptr) - 1):
         total += g[i]
         for e in range(indptr[i], indptr[i + 1]):
             f = indices[e]
-            mass[ptr[f] + f + np.int64(stairs[e])] += g[i]
-            mass[zero[f]] -= g[i]
-    for f in range(len(zero)):
-        mass[zero[f]] += total
+            first = ptr[f] + f
+            mass[first + np.int64(stairs[e])] += g[i]
+            mass[first + np.int64(ground[f])] -= g[i]
+    for f in range(len(ground)):
+        mass[ptr[f] + f + np.int64(ground[f])] += total

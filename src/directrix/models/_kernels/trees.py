@@ -92,8 +92,7 @@ def add_trees(
 
 @kernel
 def dense_rows(data, indices, indptr, place, rows):
-    """Fill rows (n_rows, n_used) with the columns of CSR rows that have a place, 0 where none is stored."""
-    rows[:] = 0.0
+    """Write the stored entries of CSR rows, of the columns that have a place, into rows (n_rows, n_used)."""
     for i in range(len(rows)):
         for e in range(indptr[i], indptr[i + 1]):
             column = place[indices[e]]

@@ -53,16 +53,30 @@ def dense_pass(X, levels, order, w, thresholds):
 
 
 @kernel
-def sparse_pass(data, indices, indptr, levels, order, w, thresholds):
-    """`dense_pass` for the rows of a CSR matrix."""
-    total = 0
+def sparse_pass(data, indices, indptr, absent, levels, order, w, thresholds):
+    """`dense_pass` for CSR rows, in which ``absent`` (n_features,) is the value of what is not stored.
+
+    A row is ``absent`` and what its entries add to it, so a correction adds a multiple of ``absent`` to w.
+    Only entries are touched: w lacks these multiples until the end, and ``base`` is their score.
+    """
+    total, missing, base, square = 0, 0.0, 0.0, 0.0
+    for f in range(len(w)):
+        base += absent[f] * w[f]
+        square += absent[f] * absent[f]
     for i in order:
-        score = 0.0
+        score = base
         for p in range(indptr[i], indptr[i + 1]):
-            score += data[p] * w[indices[p]]
+            f = indices[p]
+            score += (data[p] - absent[f]) * (w[f] + missing * absent[f])
         errors, step = _correct(score, levels[i], thresholds)
         total += errors
         if step != 0:
             for p in range(indptr[i], indptr[i + 1]):
-                w[indices[p]] += step * data[p]
+                f = indices[p]
+                w[f] += step * (data[p] - absent[f])
+                base += step * (data[p] - absent[f]) * absent[f]
+            missing += step
+            base += step * square
+    for f in range(len(w)):
+        w[f] += missing * absent[f]
     return total

@@ -1,0 +1,110 @@
+"""Sparse features after a scale: CSR whose absent entries have one value per column, not always 0."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from directrix.data.memory import check_room
+from directrix.types import Array, Float64Array
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledCsr:
+    """CSR features whose absent entries have one value per column.
+
+    A scale that moves 0 would fill a sparse matrix; here it moves one number per column. SciPy's operations
+    take absent entries for 0, so this is not one of its matrices. NumPy makes a dense array of it.
+    """
+
+    csr: Any
+    """The stored entries, scaled."""
+    absent: Float64Array
+    """Value of all others, (n_features,)."""
+
+    ndim, format = 2, "csr"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of documents and of features."""
+        n_docs, n_features = self.csr.shape
+        return int(n_docs), int(n_features)
+
+    dtype = property(lambda self: self.csr.dtype)
+    data = property(lambda self: self.csr.data)
+    indices = property(lambda self: self.csr.indices)
+    indptr = property(lambda self: self.csr.indptr)
+    nnz = property(lambda self: self.csr.nnz)
+
+    def check_format(self, *, full_check: bool) -> None:
+        """Check indices, as SciPy's method does."""
+        self.csr.check_format(full_check=full_check)
+
+    def __getitem__(self, rows: Any) -> ScaledCsr:
+        return replace(self, csr=self.csr[rows])
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
+        check_room(
+            math.prod(self.shape) * self.dtype.itemsize,
+            f"sparse features of {self.shape[0]:,} documents and {self.shape[1]:,} columns, whose zeros a "
+            "scale moves,",
+            python="Take scale=None, or train a linear model or a network, which need no dense features.",
+            shell="Leave out --scale, or train --model linear or mlp, which need no dense features.",
+        )
+        out = np.tile(self.absent.astype(self.dtype), (self.shape[0], 1))
+        entries = self.csr.tocoo()
+        out[entries.coords] = entries.data
+        return out if dtype is None else out.astype(dtype, copy=False)
+
+    def toarray(self) -> Array:
+        """Return a dense array."""
+        return self.__array__()
+
+
+def absent_values(X: Any) -> Float64Array:
+    """Return the value of absent entries of sparse features by column, (n_features,)."""
+    return X.absent if isinstance(X, ScaledCsr) else np.zeros(X.shape[1])
+
+
+def deviations(X: Any) -> Any:
+    """Return sparse features less the values of absent entries, which are then 0: a float64 CSR array."""
+    from scipy.sparse import csr_array
+
+    data = X.data.astype(np.float64) - absent_values(X)[X.indices]
+    return csr_array((data, X.indices, X.indptr), shape=X.shape)
+
+
+def column_of_csr(X: Any) -> Callable[[int], Float64Array]:
+    """Return a function from the number of a column of sparse features to its values, float64 (n_docs,)."""
+    absent = absent_values(X)
+    columns = (X.csr if isinstance(X, ScaledCsr) else X).tocsc()
+
+    def column(f: int) -> Float64Array:
+        stored = slice(columns.indptr[f], columns.indptr[f + 1])
+        out = np.full(X.shape[0], absent[f])
+        out[columns.indices[stored]] = columns.data[stored]
+        return out
+
+    return column
+
+
+def with_entries(X: Any, data: Array, absent: Float64Array) -> Any:
+    """Return sparse features with other entries in the same places: CSR if the absent ones are 0."""
+    from scipy.sparse import csr_array
+
+    csr = csr_array((data, X.indices, X.indptr), shape=X.shape)
+    return ScaledCsr(csr, absent) if absent.any() else csr
+
+
+def side_by_side(parts: Sequence[Any]) -> Any:
+    """Return sparse features whose columns are those of the first, then those of the second, and so on."""
+    from scipy.sparse import csr_array, hstack
+
+    csr = csr_array(
+        hstack([part.csr if isinstance(part, ScaledCsr) else part for part in parts], format="csr")
+    )
+    return with_entries(csr, csr.data, np.concatenate([absent_values(part) for part in parts]))
