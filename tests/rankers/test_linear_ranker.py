@@ -302,7 +302,7 @@ def test_negative_labels_and_other_widths_are_refused():
     with pytest.raises(dx.InputError, match="labels"):
         dx.LinearRanker(max_iter=1).fit(X, Y - 1.0, qid=QID)
     with pytest.raises(dx.InputError, match="3 features, the model was trained on 5"):
-        fitted(max_iter=0).predict_queries(dx.Queries.from_arrays(X[:, :3], Y))
+        fitted(max_iter=0).predict_queries(dx.Queries.from_arrays(X[:, :3], Y, group=[len(Y)]))
 
 
 def test_the_penalty_can_pull_to_the_start():

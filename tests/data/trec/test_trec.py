@@ -75,12 +75,14 @@ def test_written_run_is_ranked_and_reads_back(tmp_path):
     assert text == "5 Q0 b 1 0.5 mine\n5 Q0 a 2 0.25 mine\n6 Q0 c 1 -1.0 mine\n"
     run = dx.read_trec_run(tmp_path / "run.gz")
     assert run.scores.tolist() == [0.5, 0.25, -1.0]
-    assert dx.data.Run.from_scores(dx.Queries.from_arrays([[1.0]], [1]), [2.0]).doc_ids.tolist() == ["0"]
+    assert dx.data.Run.from_scores(
+        dx.Queries.from_arrays([[1.0]], [1], group=[1]), [2.0]
+    ).doc_ids.tolist() == ["0"]
 
 
 @pytest.mark.parametrize("name", ["", "two words", " a"])
 def test_names_that_do_not_fit_a_column(name, tmp_path):
-    q = dx.Queries.from_arrays([[1.0]], [1], doc_ids=[name])
+    q = dx.Queries.from_arrays([[1.0]], [1], doc_ids=[name], group=[1])
     with pytest.raises(dx.InputError, match=r"the document .* does not fit into a column"):
         dx.data.write_trec_run(dx.data.Run.from_scores(q, [1.0]), tmp_path / "run")
     assert not (tmp_path / "run").exists()
