@@ -92,12 +92,13 @@ def test_letor_text_has_the_same_features_without_names(run, here, tmp_path):
     assert "was trained on features without names" in result.stderr
 
 
+@pytest.mark.filterwarnings("default")
 def test_columns_of_a_table_are_features(run, here, tmp_path):
     table = tmp_path / "dense.csv"
     table.write_text("qid,docno,dense,rank,year,name\n0,d1,0.5,1,1958,a\n0,d2,,2,1960,b\n")
-    with pytest.warns(UserWarning, match="1 of 30 queries of the run 'bm25' are in the run 'dense'"):
-        result = features(run, here, tmp_path / "f.parquet", "--with", table, "--with", here / "bm25.run")
+    result = features(run, here, tmp_path / "f.parquet", "--with", table, "--with", here / "bm25.run")
     assert result.exit_code == 0, result.stderr
+    assert "note: 1 of 30 queries of the run 'bm25' are in the run 'dense'" in result.stderr
     names = dx.data.read_parquet(tmp_path / "f.parquet").feature_names
     assert names[-3:] == ("run.dense", "run.year", "run.bm25")
     table.write_text("qid,docno,name\n0,d1,a\n")

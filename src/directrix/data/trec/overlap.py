@@ -11,7 +11,7 @@ from directrix.errors import InputError, warn
 from directrix.types import Array
 
 _LARGEST = 1e37
-_FEW_QUERIES = 0.5
+_FEW_QUERIES = 0.25  # a part of the topics may be judged, as in cross-validation
 _FEW_DOCUMENTS = 0.05  # of the shorter lists: runs of 1,000 documents hold few judged ones
 
 
