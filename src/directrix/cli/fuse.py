@@ -47,7 +47,7 @@ def fuse_command(
     Every method is measured with what all queries choose, and in cross-validation: weights, normaliser and
     constant chosen on the other folds. With -o the combined run of all topics is written to a file.
 
-    Normalisers of the scores s that a run has for a query: min-max (s - min) / (max - min); z-score (s -
+    Normalizers of the scores s that a run has for a query: min-max (s - min) / (max - min); z-score (s -
     mean) / deviation; sum (s - min) / sum of (s - min); rank 1 - (rank - 1) / n for n documents, rank 1 the
     best; none s.
     """
@@ -91,9 +91,8 @@ def fuse_command(
         fused = fusion.apply(named, of_query)
         texts.write_run(fused, output)
         if empty := int((np.diff(fused.qptr) == 0).sum()):
-            remark(
-                f"note: the run has no documents for {empty} queries, which `directrix evaluate` leaves out"
-            )
+            n = len(fused.query_ids)
+            remark(f"note: no documents for {empty} of {n} queries, which `directrix evaluate` leaves out")
 
 
 def _classes(path: Path) -> dict[str, str]:
