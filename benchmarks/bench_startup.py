@@ -37,7 +37,7 @@ FIT = (
     "dx.LinearRanker('ApproxNDCG', max_iter=5).fit_queries(q)"
 )
 USES = {
-    "nDCG of a ranking": "import directrix as dx; dx.evaluate('nDCG', [2.0, 1.0], [0, 1])",
+    "nDCG of a ranking": "import directrix as dx; dx.evaluate('nDCG', [2.0, 1.0], [0, 1], group=[2])",
     "a LinearRanker": FIT,
 }
 

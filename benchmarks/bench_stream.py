@@ -86,7 +86,7 @@ def train(path: Path, repeats: int) -> dict[str, object]:
     from directrix.data.arrow.read import open_parquet
 
     n = 64
-    warm = dx.Queries.from_arrays(np.eye(n, FEATURES, dtype=np.float32), np.arange(n) % 3)
+    warm = dx.Queries.from_arrays(np.eye(n, FEATURES, dtype=np.float32), np.arange(n) % 3, group=[n])
     objective = dx.linear_objective(warm, "ApproxNDCG")
     objective.value_and_grad(np.zeros(FEATURES))
     objective.sgd_epoch(np.zeros(FEATURES), np.array([0]), 0.01)

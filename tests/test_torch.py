@@ -83,9 +83,12 @@ def test_a_mask_need_not_be_at_the_end_and_without_one_all_are_documents():
     assert grad[0, 0] != 0.0
 
 
-def test_one_query_needs_no_pointers():
+def test_one_query_is_stated():
     scores, labels = ragged()
-    one = dx.torch.loss(SURROGATE)(scores, labels)
+    one = dx.torch.loss(SURROGATE)(scores, labels, qptr=[0, 15])
+    for of_tensors in (dx.torch.loss(SURROGATE), dx.torch.measure("AP")):
+        with pytest.raises(dx.InputError, match=r"or qptr=\[0, 15\] if all documents belong to one query"):
+            of_tensors(scores, labels)
     assert one.item() == -SURROGATE.value_and_grad(scores.detach().numpy(), labels.numpy(), [0, 15])[0][0]
 
 
@@ -116,7 +119,7 @@ def test_scores_in_memory_are_not_copied():
 
     scores, labels = ragged(torch.float32)
     watch = Watch()
-    dx.torch.loss(watch)(scores, labels)
+    dx.torch.loss(watch)(scores, labels, qptr=QPTR)
     assert watch.address == scores.data_ptr()
 
 
@@ -173,7 +176,7 @@ S, Y = torch.zeros(2, 3), torch.zeros(2, 3)
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda f: f(S[0], Y[0, :2]), r"labels have shape \(2,\), scores \(3,\)"),
+        (lambda f: f(S[0], Y[0, :2], qptr=[0, 3]), r"labels have shape \(2,\), scores \(3,\)"),
         (lambda f: f(S[None], Y[None]), r"scores: got shape \(1, 2, 3\); give scores \(n_queries, longest\)"),
         (lambda f: f(np.zeros(3), Y[0]), r"scores: got ndarray"),
         (lambda f: f(S, Y, qptr=[0, 2]), r"no qptr"),
@@ -187,15 +190,18 @@ S, Y = torch.zeros(2, 3), torch.zeros(2, 3)
         (lambda f: f(S[0], Y[0], lengths=[3]), r"lengths and mask are for padded"),
         (lambda f: f(S[0], Y[0], qptr=[0, 2]), r"qptr"),
         (lambda f: f(S[0], Y[0], qptr=[0, 1.5, 3]), r"qptr .*integers"),
-        (lambda f: f(S[0], ["a", "b", "c"]), r"labels hold a value that is not a number"),
+        (lambda f: f(S[0], ["a", "b", "c"], qptr=[0, 3]), r"labels hold a value that is not a number"),
         (lambda f: f(list(S), list(Y), lengths=[3, 3]), r"takes neither lengths"),
         (lambda f: f(list(S), list(Y)[:1]), r"list of 2 tensors; give a list of as many labels"),
         (lambda f: f(list(S), [Y[0], Y[1, :2]]), r"query 1 has scores of shape \(3,\) and labels of shape"),
         (lambda f: f([], []), r"empty list"),
         (lambda f: f(S[:0], Y[:0]), r"there is no query"),
-        (lambda f: f(torch.zeros(3, dtype=torch.int64), Y[0]), r"type torch\.int64.*scores\.float\(\)"),
-        (lambda f: f(S[0] / 0.0, Y[0]), r"scores: 3 of 3 cannot be used"),
-        (lambda f: f(S[0], Y[0] - 1.0), r"labels"),
+        (
+            lambda f: f(torch.zeros(3, dtype=torch.int64), Y[0], qptr=[0, 3]),
+            r"torch\.int64.*\.float\(\)",
+        ),
+        (lambda f: f(S[0] / 0.0, Y[0], qptr=[0, 3]), r"scores: 3 of 3 cannot be used"),
+        (lambda f: f(S[0], Y[0] - 1.0, qptr=[0, 3]), r"labels"),
         (lambda _: dx.torch.loss("ApproxNDGC"), r"ApproxNDCG"),
         (lambda _: dx.torch.loss(dx.ApproxNDCG), r"a surrogate is needed.*ApproxNDCG\(alpha=10\)"),
         (lambda _: dx.torch.loss(dx.NDCG()), r"a surrogate is needed"),

@@ -125,7 +125,7 @@ FAR = torch.tensor([0.0, 1e200], dtype=torch.float64)
 def test_values_beyond_all_floats_are_refused_as_by_the_kernels():
     for backend in ("kernels", "torch"):
         with pytest.raises(dx.InputError, match=r"value of query 0 is beyond all floats"):
-            dx.torch.loss("RankSVM", backend=backend)(FAR, [1.0, 0.0])
+            dx.torch.loss("RankSVM", backend=backend)(FAR, [1.0, 0.0], qptr=[0, 2])
 
 
 def test_every_smooth_surrogate_has_a_formula_and_the_others_kernels():
@@ -204,7 +204,9 @@ def test_a_second_derivative_is_refused(backend, form):
     loss = dx.torch.loss("ApproxNDCG", backend=backend)
     labels = torch.tensor([[1.0, 0.0, 2.0], [0.0, 1.0, 0.0]])
     scores = torch.randn(2, 3, requires_grad=True)
-    found = loss(scores, labels) if form == "padded" else loss(scores.flatten(), labels.flatten())
+    found = (
+        loss(scores, labels) if form == "padded" else loss(scores.flatten(), labels.flatten(), qptr=[0, 3, 6])
+    )
     (grad,) = torch.autograd.grad(found, scores, create_graph=True)
     with pytest.raises(dx.InputError, match="second derivative"):
         (grad**2).sum().backward()
@@ -218,9 +220,9 @@ def test_sums_are_in_float32_under_autocast(dtype):
     X = torch.tensor(rng.standard_normal((3000, 4)), dtype=torch.float32)
     with torch.autocast("cpu", dtype=dtype):
         half = layer(X)[:, 0]
-        found = dx.torch.loss("ApproxNDCG", backend="torch")(half, labels.to(dtype))
+        found = dx.torch.loss("ApproxNDCG", backend="torch")(half, labels.to(dtype), qptr=[0, 3000])
     assert (half.dtype, found.dtype) == (dtype, torch.float32)
-    wanted = dx.torch.loss("ApproxNDCG")(half.detach().double(), labels)
+    wanted = dx.torch.loss("ApproxNDCG")(half.detach().double(), labels, qptr=[0, 3000])
     np.testing.assert_allclose(found.item(), wanted.item(), rtol=1e-6)
 
 
@@ -236,7 +238,7 @@ def test_a_loss_is_pickled_and_a_bad_score_is_named():
     with pytest.raises(dx.InputError, match=r"backend='gpu'"):
         dx.torch.loss("ApproxAP", backend="gpu")
     with pytest.raises(dx.InputError, match=r"labels"):
-        loss(torch.zeros(2), [-1.0, 0.0])
+        loss(torch.zeros(2), [-1.0, 0.0], qptr=[0, 2])
 
 
 MEMORY = """
@@ -246,7 +248,7 @@ loss = dx.torch.loss(sys.argv[1], backend="torch")
 labels = np.zeros(n); labels[::40] = 1.0
 def run(n):
     scores = torch.randn(n, requires_grad=True)
-    loss(scores, labels[:n]).backward()
+    loss(scores, labels[:n], qptr=[0, n]).backward()
 def peak():  # getrusage would start from the peak of the process that started this one
     return int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]) / 1024
 run(64)
@@ -301,7 +303,7 @@ def test_two_processes_have_the_gradient_of_one(tmp_path, backend):
 
 def test_distributed_needs_processes():
     with pytest.raises(dx.InputError, match=r"init_process_group"):
-        dx.torch.loss("ApproxNDCG", distributed=True)(torch.zeros(3), torch.zeros(3))
+        dx.torch.loss("ApproxNDCG", distributed=True)(torch.zeros(3), torch.zeros(3), qptr=[0, 3])
 
 
 def test_a_measure_of_tensors_is_that_of_arrays():

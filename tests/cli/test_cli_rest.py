@@ -225,7 +225,7 @@ def modules_after(code):
         ("directrix evaluate {files.test} {files.scores}", OF_TYPER | OF_KERNELS),
         ("directrix compare {qrels} {run} {other}", OF_TYPER | OF_KERNELS),
         ("import directrix as dx; dx.read_trec_run('{run}')", {"numpy"}),
-        ("import directrix as dx; dx.evaluate('nDCG', [2.0, 1.0], [0, 1])", OF_KERNELS),
+        ("import directrix as dx; dx.evaluate('nDCG', [2.0, 1.0], [0, 1], group=[2])", OF_KERNELS),
         ("import directrix as dx; dx.load('{files.model}')", OF_SCIKIT_LEARN),
         (
             "import directrix as dx; q = dx.read_letor('{files.test}');"

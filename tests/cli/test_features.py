@@ -285,7 +285,7 @@ def test_an_output_that_is_a_folder(run, here, tmp_path, monkeypatch, folder):
 
 
 def test_training_topics_without_a_relevant_document_are_remarked_on(run, here, tmp_path):
-    (tmp_path / "qrels").write_text("1 0 d0 0\n2 0 d0 1\n")
+    (tmp_path / "qrels").write_text("1 0 d0 0\n" + "".join(f"{q} 0 d0 1\n" for q in range(2, 10)))
     arguments = ("features", here / "a.res", "--qrels", tmp_path / "qrels", "-o", tmp_path / "o")
     for topics, is_said in (("1", True), ("1-2", False)):
         result = run(*arguments, "--train-topics", topics)

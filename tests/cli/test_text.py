@@ -47,6 +47,10 @@ def test_a_model_on_features_of_text_is_better_than_the_candidates(run, here, tm
     result = features(run, here, tmp_path / "f.parquet", "--qrels", here / "qrels")
     assert result.exit_code == 0, result.stderr
     assert "note: 1 of 30 queries are not judged and are left out" in result.stderr
+    relevant = (here / "qrels").read_text().count("\n")
+    retrieved = int((dx.data.read_parquet(tmp_path / "f.parquet").labels > 0).sum())
+    assert retrieved < relevant
+    assert f"relevant: {relevant} documents, {retrieved} of them retrieved; measures of this" in result.stderr
     assert f"saved: {tmp_path / 'f.parquet'} (1450 rows, 29 queries, 84 features)" in result.stderr
     model = tmp_path / "m.json"
     arguments = ("--method", "Regression", "-m", "nDCG@10", "-o", model)
@@ -88,11 +92,13 @@ def test_letor_text_has_the_same_features_without_names(run, here, tmp_path):
     assert "was trained on features without names" in result.stderr
 
 
+@pytest.mark.filterwarnings("default")
 def test_columns_of_a_table_are_features(run, here, tmp_path):
     table = tmp_path / "dense.csv"
     table.write_text("qid,docno,dense,rank,year,name\n0,d1,0.5,1,1958,a\n0,d2,,2,1960,b\n")
     result = features(run, here, tmp_path / "f.parquet", "--with", table, "--with", here / "bm25.run")
     assert result.exit_code == 0, result.stderr
+    assert "note: 1 of 30 queries of the run 'bm25' are in the run 'dense'" in result.stderr
     names = dx.data.read_parquet(tmp_path / "f.parquet").feature_names
     assert names[-3:] == ("run.dense", "run.year", "run.bm25")
     table.write_text("qid,docno,name\n0,d1,a\n")

@@ -99,4 +99,4 @@ def test_ohsumed(data_dir):
 
 def test_files_have_names():
     with pytest.raises(dx.InputError, match=r"audit got a list; type audit\(\{'train': q\}\)"):
-        dx.data.audit([dx.Queries.from_arrays(X, [1, 0, 2, 0, 0])])
+        dx.data.audit([dx.Queries.from_arrays(X, [1, 0, 2, 0, 0], group=[5])])

@@ -71,7 +71,7 @@ def test_numbers_that_no_float_holds_are_refused(wrong):
         lambda: models.StumpModel([[0.5], [0.5, 1.0]]).forward(values, X),
         lambda: dx.NDCG()(values, [0, 1, 1], [0, 3]),
         lambda: dx.NDCG()([0.0, 1.0, 2.0], values, [0, 3]),
-        lambda: dx.evaluate("AP", [0.0, 1.0, 2.0], values),
+        lambda: dx.evaluate("AP", [0.0, 1.0, 2.0], values, group=[len(values)]),
         lambda: dx.tendency([[0.0], [wrong], [1.0]], [[0.0], [1.0], [1.0]]),
         lambda: data.Run("x", ("a",), [0, 3], ["a", "b", "c"], values),
     ):

@@ -92,7 +92,9 @@ def test_from_arrays_groups_everything_alike():
 @pytest.mark.parametrize("sparse", [False, True])
 def test_types_of_features(given_dtype, kept, sparse):
     values = X.astype(given_dtype)
-    q = dx.Queries.from_arrays(sp.coo_matrix(values) if sparse and given_dtype != np.float16 else values, Y)
+    q = dx.Queries.from_arrays(
+        sp.coo_matrix(values) if sparse and given_dtype != np.float16 else values, Y, group=[len(Y)]
+    )
     assert q.features.dtype == kept
     dense = q.features.toarray() if sp.issparse(q.features) else q.features
     assert dense.tolist() == values.astype(kept).tolist()
@@ -111,7 +113,7 @@ def test_arrays_are_read_only_and_the_callers_are_left_alone():
     features, labels = X.copy(), np.array(Y, dtype=np.float64)
     csr = sp.csr_array(features)
     for q in (
-        dx.Queries.from_arrays(features, labels),
+        dx.Queries.from_arrays(features, labels, group=[len(labels)]),
         dx.Queries.from_arrays(csr, labels, qid=[1, 2, 1, 2, 1]),
     ):
         held = [q.labels, q.qptr, q.rows]
@@ -125,7 +127,7 @@ def test_arrays_are_read_only_and_the_callers_are_left_alone():
                 array[0] = 1
     features[0, 0] = labels[0] = csr.data[0] = 5.0
     messy = sp.csr_array((np.ones(4), [1, 0, 1, 1], [0, 2, 4]), shape=(2, 2))
-    q = dx.Queries.from_arrays(messy, [0, 1])
+    q = dx.Queries.from_arrays(messy, [0, 1], group=[2])
     assert q.features.toarray().tolist() == [[1.0, 1.0], [0.0, 2.0]]
     assert messy.indices.tolist() == [1, 0, 1, 1]
 
@@ -134,7 +136,7 @@ def test_group_sizes_instead_of_qid():
     q = dx.Queries.from_arrays(X, Y, group=[2, 3])
     assert q.qptr.tolist() == [0, 2, 5]
     assert q.query_ids == (0, 1)
-    assert dx.Queries.from_arrays(X, Y).qptr.tolist() == [0, 5]
+    assert dx.Queries.from_arrays(X, Y, group=[len(Y)]).qptr.tolist() == [0, 5]
 
 
 def test_take_in_any_order():
@@ -164,7 +166,9 @@ def test_ten_million_sorted_rows_need_no_python_loop():
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_copies_are_read_only_too(again, form):
     names = ["a", "b"]
-    q = again(dx.Queries.from_arrays(form(np.eye(2)), [1, 0], doc_ids=["x", "y"], feature_names=names))
+    q = again(
+        dx.Queries.from_arrays(form(np.eye(2)), [1, 0], doc_ids=["x", "y"], feature_names=names, group=[2])
+    )
     features = (
         [q.features] if form is np.asarray else [q.features.data, q.features.indices, q.features.indptr]
     )
@@ -178,14 +182,14 @@ def test_copies_are_read_only_too(again, form):
 def test_a_name_stands_for_one_feature():
     message = "'a' names columns 0 and 2; each name may occur once"
     with pytest.raises(dx.InputError, match=message):
-        dx.Queries.from_arrays(np.ones((1, 3)), [1], feature_names=["a", "b", "a"])
+        dx.Queries.from_arrays(np.ones((1, 3)), [1], feature_names=["a", "b", "a"], group=[1])
 
 
 @pytest.mark.parametrize("column", [10**7, 4, -1])
 def test_a_column_that_is_not_there_never_reaches_a_kernel(column):
     damaged = sp.csr_array((np.ones(3), [0, 1, column], [0, 1, 2, 3]), shape=(3, 4))
     with pytest.raises(dx.InputError, match=r"damaged CSR matrix: .*coo_array"):
-        dx.Queries.from_arrays(damaged, np.zeros(3))
+        dx.Queries.from_arrays(damaged, np.zeros(3), group=[3])
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int16, np.int64, np.uint64])
@@ -259,4 +263,4 @@ def test_columns_are_only_added():
 
 def test_identifiers_of_documents_are_many():
     with pytest.raises(dx.InputError, match="identifiers: 'int' object is not iterable"):
-        dx.Queries.from_arrays([[1.0]], [1], doc_ids=5)
+        dx.Queries.from_arrays([[1.0]], [1], doc_ids=5, group=[1])

@@ -86,9 +86,12 @@ ARRAYS = {
     "group sum": ({"group": [1, 2]}, r"2 sizes add up to 3, but X has 4 rows"),
     "group zero": ({"group": [0, 4]}, r"the size of query 0 is 0; sizes are integers >= 1"),
     "group fraction": ({"group": [1.5, 2.5]}, r"the size of query 0 is 1.5"),
-    "group and qid": ({"group": [4], "qid": [1] * 4}, r"qid and group were both given"),
-    "doc_ids count": ({"doc_ids": ["a"]}, r"doc_ids has 1 values for 4 rows of X"),
-    "feature_names count": ({"feature_names": ["a"]}, r"feature_names has 1 names for 2 columns"),
+    "group and qid": ({"group": [4], "qid": [1] * 4}, r"qid and group were given; they mean the same"),
+    "doc_ids count": ({"group": [4], "doc_ids": ["a"]}, r"doc_ids has 1 values for 4 rows of X"),
+    "feature_names count": (
+        {"group": [4], "feature_names": ["a"]},
+        r"feature_names has 1 names for 2 col",
+    ),
 }
 
 
@@ -150,15 +153,15 @@ def test_minus_infinity_is_not_retrieved_where_allowed():
 
 
 def test_large_finite_features_pass_though_their_sum_overflows():
-    assert dx.Queries.from_arrays(np.full((4, 2), 1.7e308), Y).n_docs == 4
+    assert dx.Queries.from_arrays(np.full((4, 2), 1.7e308), Y, group=[len(Y)]).n_docs == 4
 
 
 @pytest.mark.parametrize("bad", [[5], [-1], [[0]], [0.5], "a"])
 def test_take_of_queries_that_are_not_there(bad):
     with pytest.raises(dx.InputError, match=r"take: "):
-        dx.Queries.from_arrays(X, Y).take(bad)
+        dx.Queries.from_arrays(X, Y, group=[len(Y)]).take(bad)
 
 
 def test_restore_needs_one_value_a_document():
     with pytest.raises(dx.InputError, match=r"per_doc has 1 values for 4 documents"):
-        dx.Queries.from_arrays(X, Y).restore(np.ones(1))
+        dx.Queries.from_arrays(X, Y, group=[len(Y)]).restore(np.ones(1))

@@ -236,13 +236,13 @@ def test_labels_below_the_level_of_relevance_are_said(ohsumed, tmp_path):
     with pytest.warns(
         UserWarning, match=r"AP, P@1, RR: no document is relevant, .* is 0.5 .*e.g. AP\(rel=0.5\)"
     ):
-        assert dx.evaluate(["AP", "P@1", "RR", "nDCG"], [2, 1], [0.5, 0])["AP"] == 0.0
+        assert dx.evaluate(["AP", "P@1", "RR", "nDCG"], [2, 1], [0.5, 0], group=[2])["AP"] == 0.0
     with pytest.warns(UserWarning, match=r"P@5: no .*e.g. P\(rel=0.6666666666666666\)@5\."):
-        dx.evaluate("P@5", [2, 1], [2 / 3, 0])
-    assert dx.evaluate("P(rel=0.6666666666666666)@5", [2, 1], [2 / 3, 0]) == {
+        dx.evaluate("P@5", [2, 1], [2 / 3, 0], group=[2])
+    assert dx.evaluate("P(rel=0.6666666666666666)@5", [2, 1], [2 / 3, 0], group=[2]) == {
         "P(rel=0.6666666666666666)@5": 0.2
     }
-    assert dx.evaluate("AP(rel=0.5)", [2, 1], [0.5, 0]) == {"AP(rel=0.5)": 1.0}
+    assert dx.evaluate("AP(rel=0.5)", [2, 1], [0.5, 0], group=[2]) == {"AP(rel=0.5)": 1.0}
     with pytest.raises(dx.InputError, match=r"AP: no document is relevant"):
         dx.LinearRanker("ApproxAP").fit([[0.1], [0.2]], [0.5, 0], qid=[1, 1])
     lines = (ohsumed / "train.txt").read_text().splitlines()[:300]

@@ -89,7 +89,9 @@ def test_ranks_by_values_are_those_of_documents_with_these_values():
             for query, row in enumerate(drawn):
                 features = X.copy()
                 features[row, 0] = value
-                scores = First().predict_queries(dx.Queries.from_arrays(features, q.labels))
+                scores = First().predict_queries(
+                    dx.Queries.from_arrays(features, q.labels, group=[len(q.labels)])
+                )
                 own = slice(3 * query, 3 * query + 3)
                 ranks.append(1 + (scores[own] > scores[row]).sum())
         assert rank == pytest.approx(np.mean(ranks))

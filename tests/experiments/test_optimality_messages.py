@@ -7,9 +7,9 @@ import directrix as dx
 from directrix.errors import InputError
 from directrix.experiments.optimality import certify, polish
 
-Q = dx.Queries.from_arrays(np.eye(3), [0, 1, 2])
-SAME = dx.Queries.from_arrays(np.ones((3, 3)), [0, 1, 2])
-ONE_LABEL = dx.Queries.from_arrays(np.eye(3), [0, 0, 0])
+Q = dx.Queries.from_arrays(np.eye(3), [0, 1, 2], group=[3])
+SAME = dx.Queries.from_arrays(np.ones((3, 3)), [0, 1, 2], group=[3])
+ONE_LABEL = dx.Queries.from_arrays(np.eye(3), [0, 0, 0], group=[3])
 W = np.array([1.0, 2.0, 0.0])
 
 

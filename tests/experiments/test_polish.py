@@ -81,7 +81,7 @@ def test_a_polished_share_is_a_share_of_the_chance_of_all_tests(noisy, monkeypat
 @pytest.mark.filterwarnings("error")
 def test_polish_may_pass_through_weights_of_no_length():
     """Where all documents tie, the order of the rows is the best there is."""
-    q = dx.Queries.from_arrays([[1.0], [2.0], [0.0]], [2, 0, 1])
+    q = dx.Queries.from_arrays([[1.0], [2.0], [0.0]], [2, 0, 1], group=[3])
     measure = "nDCG(ties='order')"
     assert certify([0.5], q, measure, steps=[0.5]).n_rising > 0
     found = polish([0.5], q, measure, steps=[0.5])

@@ -69,7 +69,7 @@ def test_a_value_that_the_measure_cannot_take_leaves_the_field_alone():
 def test_all_conventions_at_once():
     scores, labels = [3.0, 2.0, 1.0, 1.0], [0, 2, 1, 0]
     found = dx.experiments.evaluate_conventions(
-        ["nDCG@3", "AP"], scores, labels, doc_ids=["a", "b", "c", "d"]
+        ["nDCG@3", "AP"], scores, labels, doc_ids=["a", "b", "c", "d"], group=[len(labels)]
     )
     assert tuple(found) == ("default", *dx.conventions())
     assert tuple(found["letor4"]) == ("nDCG@3", "AP")
@@ -87,7 +87,7 @@ def test_all_conventions_at_once():
 
 
 def test_tools_that_need_ids_are_left_out_without_them():
-    found = dx.experiments.evaluate_conventions(["AP", "nDCG@1"], [2.0, 2.0], [0, 1])
+    found = dx.experiments.evaluate_conventions(["AP", "nDCG@1"], [2.0, 2.0], [0, 1], group=[2])
     assert set(dx.conventions()) - set(found) == {"trec_eval", "gdeval"}
     need = "ties are broken by document id, some documents tie, and they have no ids"
     assert found.left_out["trec_eval"] == {"AP": need, "nDCG@1": need}
@@ -95,14 +95,16 @@ def test_tools_that_need_ids_are_left_out_without_them():
 
 
 def test_tools_that_need_no_ids_are_kept_without_them():
-    result = dx.experiments.evaluate_conventions(["AP", "nDCG@1"], [2.0, 1.0], [0, 1])
+    result = dx.experiments.evaluate_conventions(["AP", "nDCG@1"], [2.0, 1.0], [0, 1], group=[2])
     assert set(dx.conventions()) <= set(result)
     assert "trec_eval" not in result.left_out
 
 
 def test_no_number_stands_under_the_name_of_a_tool_that_does_not_print_it():
     """AP of scikit-learn and of gdeval: the one counts tied groups otherwise, the other has none."""
-    found = dx.experiments.evaluate_conventions([dx.AP(), "RR"], [1.0, 1.0], [0, 1], doc_ids=["a", "b"])
+    found = dx.experiments.evaluate_conventions(
+        [dx.AP(), "RR"], [1.0, 1.0], [0, 1], doc_ids=["a", "b"], group=[2]
+    )
     assert list(found) == [
         "default",
         "trec_eval",
@@ -149,11 +151,11 @@ def test_a_measure_that_the_tool_lacks_is_evaluated_with_a_warning():
     with pytest.warns(
         UserWarning, match=r"sklearn has no AP, RR \(ndcg_score.*use evaluate_conventions"
     ) as seen:
-        found = dx.evaluate(["AP", "nDCG", "RR"], [2.0, 1.0], [0, 1], convention="sklearn")
+        found = dx.evaluate(["AP", "nDCG", "RR"], [2.0, 1.0], [0, 1], convention="sklearn", group=[2])
     assert [w.filename for w in seen] == [__file__]
     assert found["AP"] == 1 / 2
     mine = dx.measures.Convention("mine", (("gain", "linear"),))
-    assert dx.evaluate("AP", [2.0, 1.0], [0, 1], convention=mine) == {"AP": 1 / 2}
+    assert dx.evaluate("AP", [2.0, 1.0], [0, 1], convention=mine, group=[2]) == {"AP": 1 / 2}
 
 
 @pytest.mark.parametrize(("empty", "value"), [("zero", 0.0), ("one", 1.0), ("skip", np.nan)])

@@ -231,7 +231,7 @@ def test_a_measure_of_a_module_is_imported(folder):
     assert dx.measure("own_measures:at_two").name == "Half@2"
     assert dx.measure("own_measures:at_two(ties=order)@5").name == "Half(ties='order')@5"
     assert dx.Lambda("own_measures:Half@3").measure.name == "Half@3"
-    assert list(dx.evaluate("own_measures:Half@1", [1.0], [1])) == ["own_measures:Half@1"]
+    assert list(dx.evaluate("own_measures:Half@1", [1.0], [1], group=[1])) == ["own_measures:Half@1"]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ def test_queries_may_be_given_in_four_ways():
     assert dx.evaluate("RR", SCORES, LABELS, qptr=[0, 2, 4]) == wanted
     assert dx.evaluate("RR", SCORES, LABELS, group=[2, 2]) == wanted
     assert dx.evaluate("RR", SCORES, LABELS, qid=["b", "b", "a", "a"]) == wanted
-    assert dx.evaluate("RR", SCORES, LABELS) == {"RR": 1 / 3}
+    assert dx.evaluate("RR", SCORES, LABELS, group=[len(LABELS)]) == {"RR": 1 / 3}
 
 
 def test_query_ids_may_be_scattered():
@@ -51,7 +51,7 @@ def test_ids_are_needed_only_where_documents_tie():
 def test_keys_are_the_names_as_given():
     found = dx.evaluate(["map", "ndcg@1", dx.RR(k=3)], SCORES, LABELS, qptr=[0, 2, 4])
     assert list(found) == ["map", "ndcg@1", "RR@3"]
-    assert list(dx.evaluate(dx.AP(), SCORES, LABELS)) == ["AP"]
+    assert list(dx.evaluate(dx.AP(), SCORES, LABELS, group=[len(LABELS)])) == ["AP"]
 
 
 def test_queries_without_a_value_are_left_out_of_the_mean_and_counted():
@@ -97,7 +97,7 @@ def test_empty_queries_and_no_queries():
 
 
 def test_no_documents_are_no_queries():
-    for empty in ({}, {"qid": []}, {"qptr": [0]}, {"group": []}):
+    for empty in ({"qid": []}, {"qptr": [0]}, {"group": []}):
         found = dx.evaluate("AP", [], [], **empty)
         assert np.isnan(found["AP"])
         assert found.query_ids == ()
@@ -148,10 +148,12 @@ def test_no_documents_are_no_queries():
             lambda: dx.evaluate("AP", SCORES, [1, 0], qid=[1, 1, 2, 2]),
             "labels has 2 values for 4 scores; one value per row is needed. Compare len(labels) with len(sc",
         ),
-        (lambda: dx.evaluate("AP", SCORES, [1, 0]), "labels has 2 values for 4 scores"),
+        (lambda: dx.evaluate("AP", SCORES, [1, 0], group=[2]), "labels has 2 values for 4 scores"),
         (lambda: dx.evaluate("AP", SCORES, LABELS, qptr=5), "qptr has shape (); one dimension is needed"),
         (lambda: dx.evaluate("AP", SCORES, LABELS, qptr=[0, 3]), "qptr ends at 3, but there are 4 scores"),
-        (lambda: dx.evaluate("AP", 1.0, 1.0), "labels has shape ()"),
+        (lambda: dx.evaluate("AP", 1.0, 1.0, qid=[0]), "labels has shape ()"),
+        (lambda: dx.evaluate("AP", SCORES, LABELS), "or qid=numpy.zeros(4) if all rows belong to one query"),
+        (lambda: dx.Queries.from_arrays(np.eye(2), [0, 1]), "or qid=numpy.zeros(2) if all rows belong"),
         (lambda: dx.AP()(["a", "b"], [0, 1], [0, 2]), "(first value 'a')"),
         (lambda: dx.AP()(np.array([1j, 0]), [0, 1], [0, 2]), "(first value 1j)"),
         (lambda: dx.AP()([1.0], [np.inf], [0, 1]), "Give the highest grade of the scale instead"),
@@ -174,16 +176,20 @@ def test_masked_numbers_are_not_used_as_if_they_were_there():
     scores = np.ma.masked_array([3.0, 2.0, 1.0], mask)
     labels = np.ma.masked_array([1, 0, 1], mask)
     for call in (
-        lambda: dx.evaluate("AP", scores, [1, 0, 1]),
+        lambda: dx.evaluate("AP", scores, [1, 0, 1], group=[3]),
         lambda: dx.AP()(scores, [1, 0, 1], [0, 3]),
-        lambda: dx.evaluate("AP", [3, 2, 1], labels),
+        lambda: dx.evaluate("AP", [3, 2, 1], labels, group=[len(labels)]),
         lambda: dx.LinearRanker().fit(np.eye(3), labels, qid=[1, 1, 1]),
     ):
         with pytest.raises(dx.InputError, match="1 entries are masked"):
             call()
-    assert dx.evaluate("bpref", [3, 2, 1], labels) == dx.evaluate("bpref", [3, 2, 1], [np.nan, 0, 1])
+    assert dx.evaluate("bpref", [3, 2, 1], labels, group=[len(labels)]) == dx.evaluate(
+        "bpref", [3, 2, 1], [np.nan, 0, 1], group=[3]
+    )
     whole = np.ma.masked_array([1, 0, 1], [False] * 3)
-    assert dx.evaluate("AP", [3, 2, 1], whole) == dx.evaluate("AP", [3, 2, 1], [1, 0, 1])
+    assert dx.evaluate("AP", [3, 2, 1], whole, group=[len(whole)]) == dx.evaluate(
+        "AP", [3, 2, 1], [1, 0, 1], group=[3]
+    )
     features = np.ma.masked_array(np.eye(3), [mask, mask, mask])
     with pytest.raises(dx.InputError, match=r"NaN|nan|missing"):
         dx.Queries.from_arrays(features, [1, 0, 1], qid=[1, 1, 1])

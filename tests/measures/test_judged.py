@@ -112,10 +112,10 @@ def test_judged_as_ir_measures(data_dir):
 
 
 def test_measures_of_labels_take_unjudged_documents_as_irrelevant_beside_others():
-    both = dx.evaluate(["AP", "bpref"], [3, 2, 1], [NAN, 1, -1])
+    both = dx.evaluate(["AP", "bpref"], [3, 2, 1], [NAN, 1, -1], group=[3])
     assert both["AP"] == 0.5
     with pytest.raises(dx.InputError, match=r"the first is nan .* finite and >= 0"):
-        dx.evaluate("AP", [3, 2, 1], [NAN, 1, -1])
+        dx.evaluate("AP", [3, 2, 1], [NAN, 1, -1], group=[3])
 
 
 def test_a_joined_run_is_enough_and_counts_missing_topics():

@@ -184,7 +184,7 @@ class Foreign:
 )
 def test_measures_of_ir_measures_are_understood(name, params, m):
     assert dx.measure(Foreign(name, **params)) == m
-    assert dx.evaluate(Foreign(name, **params), [2.0, 1.0], [0, 1]) == {
+    assert dx.evaluate(Foreign(name, **params), [2.0, 1.0], [0, 1], group=[2]) == {
         m.name: m([2.0, 1.0], [0, 1], [0, 2])[0]
     }
 
@@ -200,7 +200,7 @@ def test_the_package_ir_measures_is_understood():
     ]
     for theirs, ours in pairs:
         assert dx.measure(theirs) == dx.measure(ours)
-    assert list(dx.evaluate([theirs for theirs, _ in pairs], [2.0, 1.0], [0, 1]))[:2] == [
+    assert list(dx.evaluate([theirs for theirs, _ in pairs], [2.0, 1.0], [0, 1], group=[2]))[:2] == [
         "nDCG@10",
         "nDCG(gain='linear')@10",
     ]

@@ -71,9 +71,9 @@ def test_worst_rule_puts_the_lowest_label_first():
 
 def test_documents_that_were_not_retrieved_count_but_earn_nothing():
     scores, labels = [-np.inf, 5, 2, -np.inf, 1], [1, 0, 1, 0, 0]
-    found = dx.evaluate(["AP", "R@5", "P@5", "RR", "Success@5"], scores, labels)
+    found = dx.evaluate(["AP", "R@5", "P@5", "RR", "Success@5"], scores, labels, group=[len(labels)])
     assert found == {"AP": 1 / 2 / 2, "R@5": 1 / 2, "P@5": 1 / 5, "RR": 1 / 2, "Success@5": 1.0}
-    assert dx.evaluate("Success", [-np.inf, 1.0], [1, 0]) == {"Success": 0.0}
+    assert dx.evaluate("Success", [-np.inf, 1.0], [1, 0], group=[2]) == {"Success": 0.0}
 
 
 @pytest.mark.parametrize("ties", ["expected", "order", "worst"])

@@ -58,13 +58,15 @@ def test_as_ndeval_on_random_lists(tmp_path):
         ours = [
             f"{name.replace('-', '_').split('@')[0]}(alpha={alpha})@{name.split('@')[1]}" for name in names
         ]
-        got = dx.evaluate(ours, [scores.get(doc, -np.inf) for doc in docs], labels, doc_ids=docs)
+        got = dx.evaluate(
+            ours, [scores.get(doc, -np.inf) for doc in docs], labels, doc_ids=docs, group=[len(labels)]
+        )
         np.testing.assert_allclose([*got.values()], [theirs[name] for name in names], rtol=1e-12)
 
 
 def test_one_subtopic_of_one_document_by_hand():
     labels = np.array([[0, 0], [1, 0], [0, 1]])
-    got = dx.evaluate(["alpha_nDCG", "ERR_IA@2", "ERR_IA"], [3, 2, 1], labels)
+    got = dx.evaluate(["alpha_nDCG", "ERR_IA@2", "ERR_IA"], [3, 2, 1], labels, group=[len(labels)])
     wanted = (1 / log2(3) + 1 / log2(4)) / (1 + 1 / log2(3))
     np.testing.assert_allclose(got["alpha_nDCG"], wanted, rtol=1e-14)
     np.testing.assert_allclose(got["ERR_IA@2"], 0.5 / (2 * (1 + 1 / 4)), rtol=1e-14)
@@ -73,7 +75,7 @@ def test_one_subtopic_of_one_document_by_hand():
 
 def test_other_measures_take_the_highest_judgement(files):
     assert dx.evaluate("NumRel", run=files[0], qrels=files[1]) == {"NumRel": 6.0}
-    assert dx.evaluate("AP", [2, 1], np.array([[0, 0], [0, 2]])) == {"AP": 0.5}
+    assert dx.evaluate("AP", [2, 1], np.array([[0, 0], [0, 2]]), group=[2]) == {"AP": 0.5}
     qrels = dx.read_trec_qrels(files[1])
     assert qrels.of_query(0)["h"] == 2.0
     assert qrels.subtopics.shape == (8, 4)
@@ -81,10 +83,10 @@ def test_other_measures_take_the_highest_judgement(files):
 
 def test_tied_documents_are_ordered_by_their_ids():
     labels = np.array([[1, 0], [0, 0]])
-    got = dx.evaluate("alpha_nDCG@1", [1, 1], labels, doc_ids=["a", "b"])
+    got = dx.evaluate("alpha_nDCG@1", [1, 1], labels, doc_ids=["a", "b"], group=[len(labels)])
     assert got == {"alpha_nDCG@1": 0.0}
     with pytest.raises(dx.InputError, match="have the same score"):
-        dx.evaluate("alpha_nDCG@1", [1, 1], labels)
+        dx.evaluate("alpha_nDCG@1", [1, 1], labels, group=[len(labels)])
 
 
 def test_judgements_without_subtopics_are_refused():

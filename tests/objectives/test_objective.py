@@ -133,7 +133,7 @@ def test_same_bits_however_many_gradients_are_kept_at_once(monkeypatch):
 def test_models_refuse_parameters_of_another_length(model, kind):
     """A kernel would read past their end."""
     X = np.zeros((3, 6))
-    q = dx.Queries.from_arrays(kind(X), [0, 1, 2])
+    q = dx.Queries.from_arrays(kind(X), [0, 1, 2], group=[3])
     for n in (0, 5, 7):
         with pytest.raises(dx.InputError, match=rf"params has shape \({n},\).*6"):
             make_objective(q, "ApproxNDCG", model).value_and_grad(np.ones(n))

@@ -113,7 +113,8 @@ def test_a_training_resumes_where_it_was_interrupted(folder, valid, tmp_path, na
     with using_driver(Failing(10**6)) as rest:
         resumed = RANKERS[name]().fit_shards(folder, valid, measure="nDCG@5", checkpoint=path)
     assert np.array_equal(resumed._params, whole._params)
-    assert rest.asked <= counting.asked - 2 * (counting.asked // 3) + 3
+    # each of the two interrupted trainings also asked for the labels, which no checkpoint keeps
+    assert rest.asked <= counting.asked - 2 * (counting.asked // 3) + 3 + 2
     assert not path.exists()
 
 

@@ -239,6 +239,9 @@ def test_parameters_of_lightgbm_pass_through(data, tmp_path):
         ({"num_threads": 2}, r"directrix.set_threads\(2\)"),
         ({"boosting": "dart"}, "it is fixed"),
         ({"deterministic": False}, "same bits"),
+        ({"lambdarank_position_bias_regularization": 9.0}, "no effect without positions of documents; leave"),
+        ({"drop_rate": 0.5}, "it is of boosting='dart'"),
+        ({"sigmoid": 2.0}, "only LightGBM's own objective uses"),
         ({"max_dept": 3}, "no parameter of LightGBM.*Did you mean 'max_depth'"),
         ({"max_depth": "three"}, "LightGBM refuses lightgbm_params=.*should be of type int"),
     ],
@@ -246,6 +249,7 @@ def test_parameters_of_lightgbm_pass_through(data, tmp_path):
 def test_parameters_that_are_ours_or_unknown_are_refused(data, params, message):
     with pytest.raises(dx.InputError, match=message):
         dx.BoostedRanker(n_trees=1, lightgbm_params=params).fit_queries(data[0])
+    dx.BoostedRanker("lambdarank", n_trees=1, lightgbm_params={"sigmoid": 2.0}).fit_queries(data[0])
 
 
 def test_bins_are_not_shared_by_other_parameters(data):

@@ -293,6 +293,11 @@ def test_what_does_not_fit_is_said(arguments, message):
 def test_labels_that_are_no_grades_and_data_without_features_are_refused():
     with pytest.raises(dx.InputError, match=r"highest label of the training data is 257.*digitize"):
         dx.LinearRanker().fit(X, np.where(Y == 2.0, 257.0, Y), qid=QID)
+    single = X.astype(np.float32)
+    with pytest.raises(dx.InputError, match=r"is 101; .* up to 100 for float32 features: .* fit into it"):
+        dx.LinearRanker().fit(single, np.where(Y == 2.0, 101.0, Y), qid=QID)
+    for kind, highest in ((single, 100.0), (X, 256.0)):
+        dx.LinearRanker(max_iter=2).fit(kind, np.where(Y == 2.0, highest, Y), qid=QID)
     assert np.isfinite(dx.LinearRanker(max_iter=2).fit(X, 128.0 * Y, qid=QID).coef_).all()
     with pytest.raises(dx.InputError, match="360 rows and 0 features"):
         dx.LinearRanker().fit_queries(dx.Queries.from_arrays(X[:, :0], Y, qid=QID))
@@ -302,7 +307,7 @@ def test_negative_labels_and_other_widths_are_refused():
     with pytest.raises(dx.InputError, match="labels"):
         dx.LinearRanker(max_iter=1).fit(X, Y - 1.0, qid=QID)
     with pytest.raises(dx.InputError, match="3 features, the model was trained on 5"):
-        fitted(max_iter=0).predict_queries(dx.Queries.from_arrays(X[:, :3], Y))
+        fitted(max_iter=0).predict_queries(dx.Queries.from_arrays(X[:, :3], Y, group=[len(Y)]))
 
 
 def test_the_penalty_can_pull_to_the_start():

@@ -106,7 +106,7 @@ def test_frames_with_missing_values():
     by_array = make("LinearRanker", scale="quantile").fit(HOLES, Y, qid=QID)
     assert ranker.predict(frame).tobytes() == by_array.predict(HOLES).tobytes()
     whole = pd.DataFrame({"a": pd.array([1, None, 3, 4], dtype="Int64"), "b": [1.0, 2.0, None, 0.0]})
-    q = dx.Queries.from_arrays(whole, [0, 1, 0, 1], missing="nan")
+    q = dx.Queries.from_arrays(whole, [0, 1, 0, 1], missing="nan", group=[4])
     assert np.isnan(q.features).tolist() == [[False, False], [True, False], [False, True], [False, False]]
     assert dx.LinearRanker(scale="log").fit(whole, [0, 1, 0, 1], group=[4]).predict(whole).shape == (4,)
 
@@ -114,17 +114,17 @@ def test_frames_with_missing_values():
 def test_arrays_say_what_missing_values_mean():
     holes = np.array([[np.nan, 1.0], [2.0, np.nan]], dtype=np.float32)
     with pytest.raises(dx.InputError, match=r"nan at row 0, column 0.*missing='nan'.*missing='zero'"):
-        dx.Queries.from_arrays(holes, [0, 1])
+        dx.Queries.from_arrays(holes, [0, 1], group=[2])
     for given in (holes, sp.csr_array(holes)):
-        zero = dx.Queries.from_arrays(given, [0, 1], missing="zero").features
+        zero = dx.Queries.from_arrays(given, [0, 1], missing="zero", group=[2]).features
         dense = zero.toarray() if sp.issparse(zero) else zero
         assert dense.tolist() == [[0.0, 1.0], [2.0, 0.0]]
         assert dense.dtype == np.float32
     assert np.isnan(holes).sum() == 2, "the input stays"
     with pytest.raises(dx.InputError, match="choose 'error', 'zero' or 'nan'"):
-        dx.Queries.from_arrays(holes, [0, 1], missing="drop")
+        dx.Queries.from_arrays(holes, [0, 1], missing="drop", group=[2])
     with pytest.raises(dx.InputError, match=r"inf at row 0, column 0.*clip"):
-        dx.Queries.from_arrays([[np.inf]], [0], missing="zero")
+        dx.Queries.from_arrays([[np.inf]], [0], missing="zero", group=[1])
 
 
 @pytest.mark.parametrize("scale", ["standard", "log"])

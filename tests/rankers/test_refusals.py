@@ -77,7 +77,7 @@ def test_missing_features_give_no_scores(value, name):
 
 def test_empty_queries_are_not_trained_on():
     with pytest.raises(dx.InputError, match="0 rows"):
-        dx.LinearRanker().fit_queries(dx.Queries.from_arrays(np.zeros((0, 2)), []))
+        dx.LinearRanker().fit_queries(dx.Queries.from_arrays(np.zeros((0, 2)), [], qid=[]))
 
 
 @pytest.mark.parametrize(

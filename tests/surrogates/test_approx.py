@@ -264,7 +264,7 @@ def test_surrogates_that_are_no_sum_refuse_document_weights():
 
 def test_a_document_weight_of_almost_nothing_is_almost_a_weight_of_nothing():
     scores, labels, qptr = np.array([3.0, 2.0, 1.0]), np.ones(3), np.array([0, 3])
-    q = dx.Queries.from_arrays(scores[:, None], labels)
+    q = dx.Queries.from_arrays(scores[:, None], labels, group=[len(labels)])
     for surrogate in (dx.ApproxAP(), dx.ApproxNDCG()):
         none, little = (
             dx.linear_objective(q, surrogate, doc_weight=[w, 1, 1]).value_and_grad(np.ones(1))[0]

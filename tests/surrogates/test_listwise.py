@@ -250,7 +250,7 @@ def test_classes_weigh_the_same_in_regression():
 def test_document_weights_are_factors_in_regression(intercept):
     rng = np.random.default_rng(2)
     scores, labels, weight = rng.standard_normal(6), np.array([0.0, 1, 2, 0, 0, 1]), rng.random(6)
-    q = dx.Queries.from_arrays(scores[:, None], labels)
+    q = dx.Queries.from_arrays(scores[:, None], labels, group=[len(labels)])
     objective = dx.linear_objective(q, dx.Regression(intercept=intercept), doc_weight=weight)
     expected = -listwise.regression(scores, labels, weight, intercept=intercept)
     np.testing.assert_allclose(objective.value_and_grad(np.ones(1))[0], expected, rtol=1e-12)
@@ -271,7 +271,7 @@ def test_linear_regression_is_solved_by_its_normal_equations():
     """One query: the surrogate's optimum is weighted least squares with an intercept."""
     rng = np.random.default_rng(0)
     X, labels = rng.standard_normal((60, 4)), rng.choice([0.0, 1.0, 2.0], size=60)
-    q = dx.Queries.from_arrays(X, labels)
+    q = dx.Queries.from_arrays(X, labels, group=[len(labels)])
     found = dx.LBFGS(tol=1e-10, ftol=0).minimise(dx.linear_objective(q, dx.Regression()), np.zeros(4)).params
     np.testing.assert_allclose(found, dx.trainers.regression_start(q, ridge=1e-12), rtol=1e-6)
 

@@ -97,13 +97,13 @@ def test_validation_chooses_the_step_and_the_start_is_left_alone(cubic, objectiv
 
 
 def test_constant_features_are_left_out():
-    q = dx.Queries.from_arrays([[1.0, 0.0], [1.0, 2.0], [1.0, 1.0]], [0.0, 2.0, 1.0])
+    q = dx.Queries.from_arrays([[1.0, 0.0], [1.0, 2.0], [1.0, 1.0]], [0.0, 2.0, 1.0], group=[3])
     objective = dx.linear_objective(q, "ApproxNDCG")
     climbed = dx.CoordinateAscent("nDCG").minimise(objective, np.zeros(2))
     assert (climbed.value, climbed.counts["searches"]) == (-1.0, climbed.counts["iterations"])
     boosted = dx.trainers.AdaRank("nDCG", rounds=4).minimise(objective, np.zeros(2))
     assert boosted.params[0] == 0.0 < boosted.params[1] < np.inf
-    flat = dx.Queries.from_arrays([[1.0], [1.0]], [0.0, 2.0])
+    flat = dx.Queries.from_arrays([[1.0], [1.0]], [0.0, 2.0], group=[2])
     for trainer in (dx.CoordinateAscent("nDCG"), dx.trainers.AdaRank("nDCG")):
         assert trainer.minimise(dx.linear_objective(flat, "ApproxNDCG"), np.zeros(1)).status == "converged"
 
@@ -158,7 +158,7 @@ def test_adarank_weighs_queries_and_passes_over_undefined_ones():
 
 
 def test_adarank_takes_a_perfect_feature_with_a_finite_weight():
-    q = dx.Queries.from_arrays([[0.0], [1.0]], [0.0, 1.0])
+    q = dx.Queries.from_arrays([[0.0], [1.0]], [0.0, 1.0], group=[2])
     result = dx.trainers.AdaRank("AP", rounds=20).minimise(dx.linear_objective(q, "ApproxNDCG"), np.zeros(1))
     assert 0.0 < result.params[0] < np.inf
     np.testing.assert_allclose(result.value, np.exp(-1.0), rtol=1e-12)
@@ -207,7 +207,7 @@ def test_messages(call, message):
 
 
 def test_a_measure_that_no_query_has_is_refused():
-    q = dx.Queries.from_arrays([[1.0], [2.0]], [0.0, 0.0])
+    q = dx.Queries.from_arrays([[1.0], [2.0]], [0.0, 0.0], group=[2])
     for trainer in (dx.trainers.AdaRank("AP(empty='skip')"), dx.CoordinateAscent("AP(empty='skip')")):
         with pytest.raises(dx.InputError, match="defined for none of the 1"):
             trainer.minimise(dx.linear_objective(q, "ApproxNDCG"), np.zeros(1))

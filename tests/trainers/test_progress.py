@@ -116,7 +116,7 @@ def test_trees_tell_of_the_start_and_every_tree_and_stop(surrogate):
 
 def test_trees_tell_of_the_start_where_there_is_nothing_to_split():
     pytest.importorskip("lightgbm")
-    flat = dx.Queries.from_arrays(np.ones((4, 2)), [0, 1, 2, 0])
+    flat = dx.Queries.from_arrays(np.ones((4, 2)), [0, 1, 2, 0], group=[4])
     objective, seen = ScoreObjective(flat, dx.ApproxNDCG()), []
     result, trees = dx.trainers.Boosting().grow(flat, objective, callback=seen.append)
     loss = objective.value_grad_curvature(np.zeros(4))[0]

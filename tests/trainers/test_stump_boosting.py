@@ -157,7 +157,7 @@ def test_best_so_far_chooses_the_round(booster, larger):
 
 @pytest.mark.parametrize("booster", BOOSTERS)
 def test_a_perfect_stump_has_a_finite_step(booster):
-    q = dx.Queries.from_arrays([[0.0], [1.0]], [0.0, 1.0])
+    q = dx.Queries.from_arrays([[0.0], [1.0]], [0.0, 1.0], group=[2])
     result = booster(50).minimise(objective_of(q, [[0.5]]), np.zeros(1))
     assert np.isfinite(result.params).all()
     assert result.params[0] > 0.0
@@ -178,7 +178,7 @@ def test_hundreds_of_rounds_on_a_perfect_stump_end_where_the_loss_is_0(booster):
 
 def test_a_denormal_loss_is_no_reason_for_r_beyond_1():
     """Sums of a few units of the smallest float: a third more or less, and 1 - |r| would be negative."""
-    q = dx.Queries.from_arrays([[0.0], [0.0], [1.0]], [1.0, 1.0, 0.0])
+    q = dx.Queries.from_arrays([[0.0], [0.0], [1.0]], [1.0, 1.0, 0.0], group=[3])
     for start in np.linspace(-743.6, -743.4, 41):
         result = dx.trainers.RankBoost(3).minimise(objective_of(q, [[0.5]]), np.array([start]))
         assert result.status in ("converged", "max_iter")
@@ -200,10 +200,10 @@ def test_what_is_not_finite_ends_it_with_the_round_before(larger, monkeypatch):
 
 @pytest.mark.parametrize("booster", BOOSTERS)
 def test_features_that_tell_nothing_end_it(booster):
-    q = dx.Queries.from_arrays([[1.0], [1.0]], [0.0, 1.0])
+    q = dx.Queries.from_arrays([[1.0], [1.0]], [0.0, 1.0], group=[2])
     result = booster(9).minimise(objective_of(q, [[]]), np.zeros(0))
     assert (result.status, result.counts) == ("converged", {"iterations": 0})
-    useless = dx.Queries.from_arrays([[0.0], [1.0], [0.0], [1.0]], [0.0, 1.0, 1.0, 0.0])
+    useless = dx.Queries.from_arrays([[0.0], [1.0], [0.0], [1.0]], [0.0, 1.0, 1.0, 0.0], group=[4])
     result = booster(9).minimise(objective_of(useless, [[0.5]]), np.zeros(1))
     assert (result.status, result.params.tolist()) == ("converged", [0.0])
 
@@ -218,7 +218,7 @@ def test_refusals_and_data_without_pairs(booster, larger):
         booster().minimise(penalised, np.zeros(96))
     with pytest.raises(dx.InputError, match=rf"{booster.__name__}\(rounds=0"):
         booster(0)
-    flat = dx.Queries.from_arrays(q.features, np.zeros(q.n_docs))
+    flat = dx.Queries.from_arrays(q.features, np.zeros(q.n_docs), group=[q.n_docs])
     result = booster().minimise(objective_of(flat, thresholds), np.zeros(96))
     assert result.status == "converged"
     assert "no query has two documents with different labels" in result.message

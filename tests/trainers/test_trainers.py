@@ -485,7 +485,7 @@ def test_regression_start_of_features_twice_and_of_any_size(size):
     rng = np.random.default_rng(0)
     X, labels = rng.standard_normal((200, 5)), rng.choice([0.0, 1.0, 2.0], size=200)
     X = np.column_stack([X * size, X * size, X, np.full(200, size)])
-    w = dx.trainers.regression_start(dx.Queries.from_arrays(X, labels))
+    w = dx.trainers.regression_start(dx.Queries.from_arrays(X, labels, group=[len(labels)]))
     u = np.where(labels > 0, 100 / (labels > 0).sum(), 100 / (labels == 0).sum())
     expected = X @ Ridge(solver="svd").fit(X, np.exp2(labels) - 1, sample_weight=u).coef_
     np.testing.assert_allclose(X @ w, expected, rtol=0, atol=1e-6 * np.abs(expected).max())
@@ -503,7 +503,7 @@ def test_regression_start_of_features_twice_and_of_any_size(size):
 )
 def test_regression_start_says_what_it_cannot_take(features, settings, message):
     with pytest.raises(dx.InputError, match=message):
-        dx.trainers.regression_start(dx.Queries.from_arrays(features, [0.0, 1.0, 2.0]), **settings)
+        dx.trainers.regression_start(dx.Queries.from_arrays(features, [0.0, 1.0, 2.0], group=[3]), **settings)
 
 
 def test_regression_start_has_the_same_bits_for_any_number_of_threads():
@@ -532,7 +532,7 @@ def test_regression_start_is_kept_as_it_was():
 
 
 def test_regression_start_copes_with_one_class_only():
-    w = dx.trainers.regression_start(dx.Queries.from_arrays(np.eye(3), np.zeros(3)))
+    w = dx.trainers.regression_start(dx.Queries.from_arrays(np.eye(3), np.zeros(3), group=[3]))
     np.testing.assert_allclose(w, 0.0, rtol=0, atol=1e-12)
 
 
@@ -572,8 +572,8 @@ def test_messages(call, message):
 
 
 def test_gains_that_would_overflow_are_refused_before_the_regression():
-    q = dx.Queries.from_arrays([[1.0], [2.0]], [0, 257])
+    q = dx.Queries.from_arrays([[1.0], [2.0]], [0, 257], group=[2])
     with pytest.raises(dx.InputError, match="the highest label is 257, and squares of its gain"):
         regression_start(q)
-    highest = dx.Queries.from_arrays([[1.0], [2.0]], [0, 256])
+    highest = dx.Queries.from_arrays([[1.0], [2.0]], [0, 256], group=[2])
     assert np.isfinite(regression_start(highest)).all()

@@ -12,7 +12,7 @@ from typer import Option
 
 from directrix.cli import options
 from directrix.cli.files import check_writable
-from directrix.cli.output import progress_bar, remark
+from directrix.cli.output import progress_bar, remark, remark_on_relevant
 from directrix.cli.topics import TOPICS_HELP, positions_of
 from directrix.data.columns import RECOGNISED, ColumnNames
 
@@ -167,7 +167,4 @@ def _remark_on_output(written: RunScores, output: Path, n_features: int) -> None
         f"saved: {output} ({written.n_queries} topics, {written.n_docs} documents, {n_features} features of "
         f"{len(written.tags)} runs)"
     )
-    remark(
-        f"relevant: {relevant} documents, {retrieved} of them retrieved; measures of this file do not count "
-        f"the other {relevant - retrieved}"
-    )
+    remark_on_relevant(relevant, retrieved)

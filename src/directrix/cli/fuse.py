@@ -45,7 +45,13 @@ def fuse_command(
 
     Every method is measured with what all queries choose, and in cross-validation: weights, normaliser and
     constant chosen on the other folds. With -o the combined run of all topics is written to a file.
+
+    Normalizers of the scores s that a run has for a query: min-max (s - min) / (max - min); z-score (s -
+    mean) / deviation; sum (s - min) / sum of (s - min); rank 1 - (rank - 1) / n for n documents, rank 1 the
+    best; none s.
     """
+    import numpy as np
+
     from directrix.cli.kinds import tables_of
     from directrix.cli.scores import check_system_names, named_columns, system_names
     from directrix.data.trec.files import read_trec_qrels, read_trec_run
@@ -78,8 +84,14 @@ def fuse_command(
         print_rows(fusion.tables()[1].heads(), fusion.tables()[1].rows, form)
     else:
         echo(str(fusion))
+    if config is not None or form is not options.Format.table:
+        remark(f"note: chosen: {fusion.verdict}")
     if output is not None:
-        texts.write_run(fusion.apply(named, of_query), output)
+        fused = fusion.apply(named, of_query)
+        texts.write_run(fused, output)
+        if empty := int((np.diff(fused.qptr) == 0).sum()):
+            n = len(fused.query_ids)
+            remark(f"note: no documents for {empty} of {n} queries, which `directrix evaluate` leaves out")
 
 
 def _classes(path: Path) -> dict[str, str]:

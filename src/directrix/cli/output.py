@@ -24,6 +24,14 @@ def remark(text: str) -> None:
     typer.echo(visible(text), err=True)
 
 
+def remark_on_relevant(relevant: int, retrieved: int) -> None:
+    """Say how many relevant documents are not in a file of features."""
+    remark(
+        f"relevant: {relevant} documents, {retrieved} of them retrieved; measures of this file do not count "
+        f"the other {relevant - retrieved}"
+    )
+
+
 def print_json(value: Any) -> None:
     """Print a JSON document; NaN and infinities become null, since JSON has neither."""
     from directrix.experiments.json_values import json_value

@@ -87,6 +87,19 @@ def as_array(values: Any, what: str) -> Array:
         raise InputError(f"{what}: not an array ({error}); one number per row is needed.") from error
 
 
+def is_plain(text: str) -> bool:
+    """Whether text has no underscores and no digits of other scripts, which ``float`` reads."""
+    return text.isascii() and "_" not in text
+
+
+def floats_of(cells: Any) -> Float64Array:
+    """Return cells as float64; text by the rule of files, see `is_plain`."""
+    for cell in cells:
+        if isinstance(cell, str | bytes) and not is_plain(str(cell)):
+            raise ValueError(f"could not convert string to float: {cell!r}")
+    return np.asarray(cells, dtype=np.float64)
+
+
 def as_floats(values: Any, what: str, needed: str = "one number per row") -> Float64Array:
     """Return real numbers as float64, of any shape; objects if all are numbers that a float can hold."""
     array = as_array(values, what)

@@ -9,7 +9,7 @@ import numpy as np
 
 from directrix.data.categories import by_column, places
 from directrix.data.columns import ColumnNames, column_list, roles_of
-from directrix.data.form import as_array
+from directrix.data.form import as_array, floats_of
 from directrix.errors import NO_ITEMS, InputError
 from directrix.types import Array, is_sparse
 
@@ -113,7 +113,7 @@ def matrix(names: Sequence[Any], columns: Sequence[Any], what: str) -> Array:
         try:
             if array.dtype.kind in "mM":
                 raise TypeError(f"it holds {array.dtype}")
-            out[:, i] = array
+            out[:, i] = array if array.dtype.kind in "fiub" else floats_of(array)
         except (TypeError, ValueError, OverflowError) as error:
             raise InputError(
                 f"{what}: the column {name!r} holds no numbers ({error}); a feature is a number per row.",
@@ -163,7 +163,7 @@ def _as_lists(column: Any) -> Array | None:
             "the frame: the lists of features have different lengths; one length is needed. Pad or drop rows."
         )
     try:
-        return np.array([np.asarray(cell, dtype=np.float64) for cell in cells])
+        return np.array([floats_of(cell) for cell in cells])
     except (TypeError, ValueError) as error:
         raise InputError(
             f"the frame: the lists of features hold more than numbers ({error}); convert or drop the rest."

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from directrix.data.form import refuse_masked
-from directrix.data.validate import check_group, check_length
+from directrix.data.validate import check_group, check_length, check_qptr
 from directrix.errors import NO_ITEMS, InputError, short_text
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Array, Int64Array
@@ -40,25 +40,34 @@ def group_by_query(qid: Any) -> tuple[Int64Array, Int64Array, tuple[Hashable, ..
 
 
 def rows_by_query(
-    qid: Any, group: Any, n_docs: int, of: str = "rows of X"
+    qid: Any, group: Any, n_docs: int, of: str = "rows of X", qptr: Any = None
 ) -> tuple[Int64Array, Int64Array, tuple[Hashable, ...]]:
-    """Group rows by identifiers, or by sizes of consecutive queries; by neither all are one query.
+    """Group rows by identifiers, by sizes of consecutive queries, or by boundaries of queries.
 
-    Return as `group_by_query`.
+    Return as `group_by_query`. Raises `InputError` unless exactly one of the three is given.
     """
-    if qid is not None and group is not None:
+    given = [name for name, value in (("qid", qid), ("qptr", qptr), ("group", group)) if value is not None]
+    if len(given) > 1:
+        raise InputError(f"{' and '.join(given)} were given; they mean the same: pass only one of them.")
+    if qid is not None:
+        rows, boundaries, query_ids = group_by_query(qid)
+        check_length(len(rows), n_docs, "qid", of)
+        check_identifiers(query_ids, "query", lambda q: f"row {rows[boundaries[q]]}")
+        return rows, boundaries, query_ids
+    if qptr is None:
+        require_queries(None, group, n_docs)
+    boundaries = check_group(group, n_docs) if qptr is None else check_qptr(qptr, n_docs, of)
+    return np.arange(n_docs), boundaries, tuple(range(len(boundaries) - 1))
+
+
+def require_queries(qid: Any, group: Any, n_docs: int, prefix: str = "") -> None:
+    """Raise `InputError` where rows come without their queries, and say how to mean a single one."""
+    if qid is None and group is None:
         raise InputError(
-            "qid and group were both given; one of them says which rows are a query. Leave out group=."
+            f"{prefix}qid is missing: documents are ranked within their query, so the query of each of "
+            f"{n_docs} rows is needed. Type {prefix}qid=qid, or {prefix}group= with the sizes of consecutive "
+            f"queries, or {prefix}qid=numpy.zeros({n_docs}) if all rows belong to one query."
         )
-    if group is not None:
-        qptr = check_group(group, n_docs)
-        return np.arange(n_docs), qptr, tuple(range(len(qptr) - 1))
-    if qid is None:
-        return np.arange(n_docs), np.array([0, n_docs] if n_docs else [0]), (0,) * (n_docs > 0)
-    rows, qptr, query_ids = group_by_query(qid)
-    check_length(len(rows), n_docs, "qid", of)
-    check_identifiers(query_ids, "query", lambda q: f"row {rows[qptr[q]]}")
-    return rows, qptr, query_ids
 
 
 def object_array(values: Iterable[Any]) -> Array:

@@ -122,11 +122,11 @@ class Queries:
         y : array (n_docs,)
             Labels, finite and >= 0.
         qid : hashables, length n_docs, or None
-            Query of every row, in any order and of any hashable type. Without ``qid`` and
-            ``group`` all rows are one query.
+            Query of every row, in any order and of any hashable type; ``numpy.zeros(len(y))`` for rows of
+            a single query.
         group : integers, or None
-            Instead of ``qid``: number of rows of each query, in order; queries get the
-            numbers 0, 1, ... .
+            Number of rows of each query, in order; queries get the numbers 0, 1, ... . Either ``qid`` or
+            ``group`` is needed.
         doc_ids : sequence, length n_docs, or None
             Identifiers of rows.
         feature_names : sequence of str, length n_features, or None

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.form import as_array, as_floats, check_indices, unmasked
+from directrix.data.form import as_array, as_floats, check_indices, floats_of, unmasked
 from directrix.data.frames import is_frame, matrix_of, names_of
 from directrix.data.options import IF_MISSING, check_missing
 from directrix.errors import InputError
@@ -215,7 +215,7 @@ def _from_objects(X: Any, array: Array) -> Array:
         return np.empty(array.shape)
     if array.dtype.kind == "O":
         with suppress(TypeError, ValueError, OverflowError):
-            return array.astype(np.float64)
+            return floats_of(array.ravel()).reshape(array.shape)
         with suppress(TypeError, ValueError, AttributeError):  # pandas has a missing value of its own
             return np.asarray(X.to_numpy(dtype=np.float64, na_value=np.nan))
     row, column = next((i for i in np.ndindex(array.shape) if not _is_number(array[i])), (0, 0))
@@ -235,11 +235,9 @@ def _name(X: Any, column: int) -> str:
 def _is_number(cell: object) -> bool:
     """Whether a cell is a real number, also as text: NumPy turns mixed lists into text."""
     if isinstance(cell, str | bytes):
-        try:
-            float(cell)
-        except ValueError:
-            return False
-        return True
+        with suppress(ValueError):
+            return bool(floats_of([cell]).size)
+        return False
     return isinstance(cell, int | float | np.integer | np.floating | np.bool_)
 
 

@@ -12,7 +12,7 @@ from directrix.data.form import as_array
 from directrix.data.frames import names_of
 from directrix.data.grouping import rows_by_query
 from directrix.data.trec.join import Judged, join_trec
-from directrix.data.validate import check_length, check_qptr
+from directrix.data.validate import check_length
 from directrix.errors import InputError, warn
 from directrix.measures.convention import convention as find_convention
 from directrix.measures.convention import conventions
@@ -85,7 +85,8 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     qptr : int (n_queries + 1,), optional
         Query boundaries, instead of ``qid``.
     group : int (n_queries,), optional
-        Sizes of the queries, instead of ``qid``. Without any of the three all documents are one query.
+        Sizes of the queries, instead of ``qid``. One of the three is needed, or ``run``;
+        ``qid=numpy.zeros(len(scores))`` for documents of a single query.
     doc_ids : sequence of str (n_docs,), optional
         For ``ties="trec"`` (convention trec_eval, gdeval); needed where documents of a query tie.
     convention : str or Convention, optional
@@ -103,8 +104,8 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     Raises
     ------
     InputError
-        If a measure is not known, the arrays do not fit together, or documents tie under ties="trec" and
-        there are no ``doc_ids``: the error names the query and the rows.
+        If a measure is not known, no queries are given, the arrays do not fit together, or documents tie
+        under ties="trec" and there are no ``doc_ids``: the error names the query and the rows.
 
     Notes
     -----
@@ -158,8 +159,8 @@ def _of_arrays(scores: Any, labels: Any, doc_ids: Any, qid: Any, qptr: Any, grou
                 "is needed. For tables of a run and of judgements type evaluate(..., run=run, qrels=qrels)."
             )
     check_length(_length(labels), _length(scores), "labels", "scores")
-    rows, boundaries, query_ids = _queries(_length(scores), qid, qptr, group)
-    if rows is not None:
+    rows, boundaries, query_ids = rows_by_query(qid, group, _length(scores), "scores", qptr)
+    if not np.array_equal(rows, np.arange(len(rows))):
         scores, labels = np.asarray(scores)[rows], _take(labels, rows, "labels")
         doc_ids = None if doc_ids is None else _take(doc_ids, rows, "doc_ids")
     return _Data(scores, labels, boundaries, doc_ids, query_ids, rows)
@@ -220,7 +221,7 @@ def evaluate_conventions(
 
     Examples
     --------
-    >>> result = evaluate_conventions(["nDCG", "AP"], [3, 2, 1], [1, 0, 2])
+    >>> result = evaluate_conventions(["nDCG", "AP"], [3, 2, 1], [1, 0, 2], group=[3])
     >>> round(result["default"]["nDCG"], 4), round(result["sklearn"]["nDCG"], 4)
     (0.6885, 0.7602)
     >>> list(result["sklearn"]), result.left_out["gdeval"]["AP"]
@@ -267,18 +268,3 @@ def _take(values: Any, rows: Int64Array, name: str) -> Array:
     array = np.atleast_1d(as_array(values, name))
     check_length(len(array), len(rows), name, "scores")
     return array[rows]
-
-
-def _queries(
-    n_docs: int, qid: Any, qptr: Any, group: Any
-) -> tuple[Int64Array | None, Any, tuple[Hashable, ...]]:
-    """Rows in grouped order (None = as they are), boundaries, and identifiers of the queries."""
-    given = [name for name, value in (("qid", qid), ("qptr", qptr), ("group", group)) if value is not None]
-    if len(given) > 1:
-        raise InputError(f"{' and '.join(given)} were given; they mean the same: pass only one of them.")
-    if qptr is not None:
-        boundaries = check_qptr(qptr, n_docs, "scores")
-        return None, boundaries, tuple(range(len(boundaries) - 1))
-    rows, boundaries, query_ids = rows_by_query(qid, group, n_docs, "scores")
-    in_order = np.array_equal(rows, np.arange(n_docs))
-    return None if in_order else rows, boundaries, query_ids

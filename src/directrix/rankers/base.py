@@ -15,6 +15,7 @@ from sklearn.base import _fit_context
 from sklearn.utils.validation import check_is_fitted
 
 from directrix.data.categories import by_column
+from directrix.data.grouping import require_queries
 from directrix.data.need import need_queries
 from directrix.data.queries import Queries
 from directrix.data.stored import StoredFeatures
@@ -189,13 +190,7 @@ class Ranker(Fitted, NestedParameters, ABC):
     def _grouped(self, X: Any, y: Any, qid: Any, group: Any, *, reset: bool, prefix: str = "") -> Queries:
         """Check rows and labels, and group them by query; the message calls them ``prefix`` + "qid"."""
         (X, y), categories = coded_rows(self, X, y, reset=reset)
-        if qid is None and group is None:
-            raise InputError(
-                f"{prefix}qid is missing: a ranker compares documents of the same query and needs to know to "
-                f"which query each of {len(y)} rows belongs. Type {prefix}qid=qid, or {prefix}group= with "
-                f"the sizes of consecutive queries, or {prefix}qid=numpy.zeros({len(y)}) if all rows belong "
-                "to one query."
-            )
+        require_queries(qid, group, len(y), prefix)
         return self._queries(X, y, qid, group, categories)
 
     def _queries(self, X: Any, y: Any, qid: Any, group: Any, categories: Any) -> Queries:
@@ -248,6 +243,7 @@ class Ranker(Fitted, NestedParameters, ABC):
     def _row_scores(self, X: Any, qid: Any = None, group: Any = None) -> Float64Array:
         """Scores of rows; without their queries they are of one."""
         X, categories = coded_rows(self, X, reset=False)
+        qid = np.zeros(X.shape[0]) if qid is None and group is None else qid
         q = self._queries(X, np.zeros(X.shape[0]), qid, group, categories)
         return q.restore(self.predict_queries(q))
 

@@ -208,7 +208,7 @@ def decompose(ranker: Ranker, q: Any) -> tuple[Model, Float64Array, Any, Gradien
     Examples
     --------
     >>> from directrix import LinearRanker, Queries
-    >>> q = Queries.from_arrays([[0.0], [1.0], [2.0]], [0, 1, 2])
+    >>> q = Queries.from_arrays([[0.0], [1.0], [2.0]], [0, 1, 2], group=[3])
     >>> ranker = LinearRanker("ListNet", max_iter=5).fit_queries(q)
     >>> bool((decompose(ranker, q)[1] == ranker.coef_).all())
     True

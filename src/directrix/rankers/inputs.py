@@ -95,7 +95,7 @@ def _unwrapped(values: Any) -> Any:
 
 
 _VECTORS = 4  # with a value per feature: weights, gradient, step and scale at least
-_HIGHEST_LABEL = 256  # squares of gains must stay far from the largest float
+_HIGHEST_LABEL = {"float32": 100, "float64": 256}  # by the type of features, and of scores as large as gains
 _FILL = {
     "python": "Type scale='log' or scale='standard', which fill in the mean of the training data, or use "
     "trees, which take it as it is: BoostedRanker(); or read it as 0: missing='zero'.",
@@ -123,12 +123,12 @@ def check_trainable(q: Queries | ShardedQueries) -> None:
         f"a training on {q.n_features:,} features",
         python="Number the features without gaps, or leave some out.",
     )
-    labels = np.array(list(q.manifest.labels)) if isinstance(q, ShardedQueries) else q.labels
-    highest = float(labels.max())
-    if highest > _HIGHEST_LABEL:
+    labels = q.checked_labels() if isinstance(q, ShardedQueries) else q.labels
+    highest, kind = float(labels.max()), str(q.features.dtype)
+    if highest > _HIGHEST_LABEL[kind]:
         raise InputError(
-            f"the highest label of the training data is {highest:g}; labels are grades such as 0 to 4, not "
-            f"above {_HIGHEST_LABEL}, because a gain is 2^label - 1.",
+            f"the highest label of the training data is {highest:g}; labels are grades such as 0 to 4, up to "
+            f"{_HIGHEST_LABEL[kind]} for {kind} features: scores as large as 2^label must fit into it.",
             python="Map them to grades, e.g. y = numpy.digitize(y, thresholds).",
             shell="Map them to grades.",
         )

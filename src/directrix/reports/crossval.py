@@ -41,6 +41,8 @@ def crossval_tables(result: CrossValidation, selection: str) -> tuple[Table, Tab
     notes = [
         "mean: over the folds of their means over test queries.",
         f"Settings chosen by {selection} on validation queries.",
+        "Measured on the documents of the data: relevant ones without a row, as those that no run retrieved, "
+        "do not count.",
     ]
     sizes = sorted({test.n for test in tests.values() if test is not None})
     if sizes:

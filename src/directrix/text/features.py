@@ -13,6 +13,7 @@ import numpy as np
 from directrix.data.queries import Queries
 from directrix.data.trec.files import Qrels, Run
 from directrix.data.trec.join import qrels_of, run_of
+from directrix.data.trec.overlap import check_overlap
 from directrix.errors import InputError
 from directrix.text.build import Progress
 from directrix.text.corpus import Corpus
@@ -63,13 +64,12 @@ class TextFeatures:
                 f"{len(known)}, such as {known[0]} and {known[-1]}. Build the index with the same fields and "
                 "analyzers, and give the same runs."
             )
+        if judged is not None:
+            check_overlap(run, judged)
+        for other in others:
+            check_overlap(run, other)
         in_qrels = None if judged is None else set(judged.query_ids)
         places = [q for q, name in enumerate(run.query_ids) if in_qrels is None or name in in_qrels]
-        if not places:
-            raise InputError(
-                f"none of the {len(run.query_ids)} queries of the candidates is judged; at least one is "
-                "needed. Check that run and qrels belong to one collection."
-            )
         return cls(index, query_texts(queries), run, places, judged, by_name, chosen)
 
     def queries(self, progress: Progress | None = None, part: slice = slice(None)) -> Queries:

@@ -195,8 +195,9 @@ class Index(Corpus):
         run : Run, path or frame
             Candidates.
         qrels : Qrels, path, frame or data set of ir_datasets, optional
-            Labels; a document that is not judged has 0. Queries without judgements are left out. Default:
-            all labels are 0.
+            Labels; a document that is not judged has 0. Queries without judgements are left out, as are
+            relevant documents that are no candidates: measures of the result do not count them. Default: all
+            labels are 0.
         runs : Runs, optional
             Scores of other systems, as features ``run.TAG``. A document that a run lacks gets the lowest
             score that the run has for the query, 0 if it has none.
@@ -213,8 +214,8 @@ class Index(Corpus):
         Raises
         ------
         InputError
-            If a query of the run has no text, a document is not in the index, two runs have one tag, or a
-            name is unknown.
+            If a query of the run has no text, a document is not in the index, no query or document is judged,
+            another run has none of the queries, two runs have one tag, or a name is unknown.
         """
         from directrix.text.features import TextFeatures
 

@@ -56,8 +56,13 @@ def _layout(scores: Any, lengths: Any, mask: Any, qptr: Any) -> Any:
     if scores.dim() == 1:
         if lengths is not None or mask is not None:
             raise InputError("lengths and mask are for padded scores (n_queries, longest); give qptr here.")
-        # not converted: the surrogate checks that they are integers
-        return _tensor([0, scores.shape[0]] if qptr is None else qptr)
+        if qptr is None:
+            n = scores.shape[0]
+            raise InputError(
+                f"scores ({n},) came without their queries: type qptr= with the boundaries of the queries, "
+                f"or qptr=[0, {n}] if all documents belong to one query."
+            )
+        return _tensor(qptr)  # not converted: the surrogate checks that they are integers
     if qptr is not None or (lengths is not None and mask is not None):
         raise InputError("padded scores take either lengths or mask, and no qptr.")
     n_queries, longest = scores.shape

@@ -57,8 +57,8 @@ class Loss:
         mask : booleans (n_queries, longest), optional
             Instead of ``lengths``: True for documents, False for padding. Without both all are documents.
         qptr : integers (n_queries + 1,), optional
-            For scores (n_docs,): query q owns the documents ``qptr[q] <= i < qptr[q + 1]``. Without it they
-            are one query.
+            Needed for scores (n_docs,): query q owns the documents ``qptr[q] <= i < qptr[q + 1]``;
+            ``[0, len(scores)]`` for a single query.
 
         Returns
         -------
@@ -69,7 +69,8 @@ class Loss:
         Raises
         ------
         InputError
-            If shapes disagree, a score is NaN or infinite, or a second derivative is requested.
+            If shapes disagree, scores (n_docs,) have no ``qptr``, a score is NaN or infinite, or a second
+            derivative is requested.
 
         Notes
         -----

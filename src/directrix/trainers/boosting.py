@@ -141,7 +141,8 @@ class Boosting:
         -----
         The same bits for any number of threads: LightGBM's ``deterministic``, and histograms by rows.
         """
-        check_lightgbm_params(self.lightgbm_params or {})
+        own = not isinstance(objective, ScoreObjective)
+        check_lightgbm_params(self.lightgbm_params or {}, lambdarank=own)
         first = Trees.none(data.n_features) if init is None else init
         if not _varies(data.features):
             return _no_tree(data, objective, callback, first)

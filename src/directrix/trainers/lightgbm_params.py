@@ -44,7 +44,19 @@ _HAS_OURS = {
 _FIXED = {
     _SAME_BITS: "deterministic force_row_wise force_col_wise device_type device tree_learner",
     _ONE_TREE: "boosting boosting_type boost linear_tree linear_trees num_class num_classes",
+    "has no effect without positions of documents": "lambdarank_position_bias_regularization",
+    "has no effect: it is of other objectives or of metrics": "alpha auc_mu_weights boost_from_average "
+    "class_weight early_stopping_min_delta fair_c first_metric_only is_unbalance multi_error_top_k "
+    "neg_bagging_fraction objective_seed poisson_max_delta_step pos_bagging_fraction refit_decay_rate "
+    "reg_sqrt scale_pos_weight tweedie_variance_power",
+    "has no effect: it is of boosting='dart', or of linear trees": "drop_rate drop_seed linear_lambda "
+    "max_drop skip_drop uniform_drop xgboost_dart_mode",
+    "has no effect: it is of files, GPUs or several machines": "data gpu_device_id gpu_device_id_list "
+    "gpu_platform_id gpu_use_dp group_column header ignore_column importance_type label_column "
+    "local_listen_port machine_list_filename machines num_gpu num_machines parser_config_file pre_partition "
+    "precise_float_parser saved_feature_importance_type time_out top_k two_round valid weight_column",
 }
+_OF_LAMBDARANK = ("label_gain", "lambdarank_norm", "lambdarank_truncation_level", "sigmoid")
 _REFUSED = {
     **{name: f"type {ours} instead" for ours, names in _HAS_OURS.items() for name in names.split()},
     **{name: f"it {why}; leave it out" for why, names in _FIXED.items() for name in names.split()},
@@ -76,12 +88,17 @@ def lightgbm_settings(trainer: Any, threads: int, *, lambdarank: bool) -> dict[s
     }
 
 
-def check_lightgbm_params(params: Mapping[str, Any]) -> None:
-    """Raise `InputError` for a parameter that is one of ours, is fixed, or is none of LightGBM."""
+def check_lightgbm_params(params: Mapping[str, Any], *, lambdarank: bool) -> None:
+    """Raise `InputError` for a parameter that is one of ours, fixed, without effect, or none of LightGBM."""
     for name in params:
         given = f"lightgbm_params has {name!r}"
         if name in _REFUSED:
             raise InputError(f"{given}: {_REFUSED[name]}.")
+        if name in _OF_LAMBDARANK and not lambdarank:
+            raise InputError(
+                f"{given}, which only LightGBM's own objective uses; leave it out, or train "
+                "BoostedRanker('lambdarank')."
+            )
         known = _known()
         if name not in known:
             near = difflib.get_close_matches(str(name), known, n=1)

@@ -54,7 +54,7 @@ def test_sparse_features_are_written_dense(tmp_path):
 
     dense = np.random.default_rng(0).random((30, 7), dtype=np.float32)
     X = sp.csr_array(dense * (dense < 0.2))
-    write_parquet(dx.Queries.from_arrays(X, np.zeros(30)), tmp_path / "data.arrow")
+    write_parquet(dx.Queries.from_arrays(X, np.zeros(30), group=[30]), tmp_path / "data.arrow")
     assert (read_parquet(tmp_path / "data.arrow").features == X.toarray()).all()
 
 

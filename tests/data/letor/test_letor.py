@@ -112,7 +112,7 @@ def test_lines_without_data_leave_no_gaps(tmp_path, monkeypatch):
 
 
 def test_empty_last_column_of_csr_is_kept(tmp_path):
-    q = dx.Queries.from_arrays(sp.csr_array(np.array([[1.0, 0.0], [2.0, 0.0]])), [1, 0])
+    q = dx.Queries.from_arrays(sp.csr_array(np.array([[1.0, 0.0], [2.0, 0.0]])), [1, 0], group=[2])
     dx.write_letor(q, tmp_path / "a")
     assert (tmp_path / "a").read_text() == "1 qid:0 1:1 2:0\n0 qid:0 1:2\n"
 
@@ -234,8 +234,8 @@ def test_written_text_is_the_shortest(tmp_path):
     ("arguments", "message"),
     [
         ({"qid": ["a"]}, r"query 0 is 'a'; files of this format need integer identifiers"),
-        ({"doc_ids": [""]}, r"document identifier of row 0 is ''"),
-        ({"doc_ids": ["a\nb"]}, r"document identifier of row 0 is 'a\\nb'"),
+        ({"group": [1], "doc_ids": [""]}, r"document identifier of row 0 is ''"),
+        ({"group": [1], "doc_ids": ["a\nb"]}, r"document identifier of row 0 is 'a\\nb'"),
     ],
 )
 def test_unwritable_queries_leave_no_file(arguments, message, tmp_path):
@@ -247,7 +247,7 @@ def test_unwritable_queries_leave_no_file(arguments, message, tmp_path):
 
 def test_failed_writing_keeps_the_old_file(tmp_path):
     (tmp_path / "a").write_text("old")
-    q = dx.Queries.from_arrays([[1.0]] * 2, [1, 1], doc_ids=["a", "b\nc"])
+    q = dx.Queries.from_arrays([[1.0]] * 2, [1, 1], doc_ids=["a", "b\nc"], group=[2])
     with pytest.raises(dx.InputError):
         dx.write_letor(q, tmp_path / "a")
     assert (tmp_path / "a").read_text() == "old"

@@ -197,6 +197,23 @@ def rewritten(folder, change):
     (folder / "shards.json").write_text(json.dumps(content))
 
 
+@pytest.mark.parametrize(
+    "change", [lambda m: m[0].__setitem__(0, 0.25), lambda m: m.insert(0, [*m.pop(0)[:1], 0])]
+)
+def test_labels_of_the_manifest_are_those_of_the_shards(q, tmp_path, change):
+    folder = dx.write_shards(q, tmp_path / "shards", 2)
+    counted = [int((q.labels == label).sum()) for label in (0.0, 1.0)]
+
+    def forge(manifest):
+        change(manifest["labels"])
+        manifest["labels"][1][1] += q.n_docs - sum(count for _, count in manifest["labels"])
+
+    rewritten(folder, forge)
+    said = rf"the manifest states the labels .*, and the shards have 0 \({counted[0]}\), 1 \({counted[1]}\)"
+    with pytest.raises(InputError, match=said):
+        dx.LinearRanker("ListNet", max_iter=1).fit_shards(folder)
+
+
 def test_a_changed_manifest_is_noticed(q, tmp_path):
     folder = dx.write_shards(q, tmp_path / "shards", 2)
     text = (folder / "shards.json").read_text()

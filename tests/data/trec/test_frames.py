@@ -89,9 +89,9 @@ def test_evaluate_joins_what_it_is_given(tmp_path):
 
 def test_identifiers_that_never_meet_are_said():
     judged = pd.DataFrame({"query_id": [1, 1], "doc_id": [7, 8], "relevance": [1, 0]})
-    message = r"no document that the run 'run' retrieved is judged \(documents 007, 008; judged are 7, 8\)"
-    with pytest.warns(UserWarning, match=message):
-        assert dx.evaluate("AP", run={"1": {"007": 2.0, "008": 1.0}}, qrels=judged) == {"AP": 0.0}
+    message = r"zeros, .* 2, such as 007 and 7. No document of the run \(007, 008\) is in the qrels \(7, 8\)"
+    with pytest.raises(dx.InputError, match=message):
+        dx.evaluate("AP", run={"1": {"007": 2.0, "008": 1.0}}, qrels=judged)
     assert dx.evaluate("AP", run={"1": {"007": 2.0, "8": 1.0}}, qrels=judged) == {"AP": 0.0}  # one is judged
 
 

@@ -64,8 +64,44 @@ def test_joined_for_measures(files):
 
 def test_nothing_in_common(files, tmp_path):
     (tmp_path / "other").write_text("9 0 A 1\n")
-    with pytest.raises(dx.InputError, match=r"no query is in both the run \(queries 301, 302\) and .* \(9\)"):
+    with pytest.raises(dx.InputError, match=r"0 of 2 queries of the run 'tag' .* \(301, 302 against 9\)"):
         dx.data.join_trec(dx.read_trec_run(files[0]), dx.read_trec_qrels(tmp_path / "other"))
+
+
+def runs_and_qrels(queries, docs, judged, known):
+    run = {query: dict.fromkeys(docs, 1.0) for query in queries}
+    return dx.data.Run.from_frame(run, tag="A"), dx.data.Qrels.from_frame(
+        {query: dict.fromkeys(known, 1) for query in judged}
+    )
+
+
+@pytest.mark.parametrize(
+    ("queries", "docs", "judged", "known", "said"),
+    [
+        (["001", "002", "4"], "d", ["1", "2", "4"], "d", r"1 of 3 queries of the run 'A' are in the "
+         r"qrels; the others do not count. Identifiers .* zeros, capitals or .0: 2, such as 001 and 1"),
+        (["1", "2.0", "Q3"], "d", ["1", "2", "q3"], "d", r"1 of 3 .* 2, such as 2.0 and 2"),
+        ("12345", "d", "5678", "d", r"1 of 5 queries of the run 'A' are in the qrels; the others"),
+        ("12", "ab", "12", "cd", r"0 of 4 documents .* among the 4 of the qrels .* No document of the run"),
+        ("1", [f"d{i}" for i in range(100)], "1", ["d7", *(f"x{i}" for i in range(39))],
+         r"1 of 100 documents of the run 'A' are among the 40 of the qrels"),
+        ("1", "a", "12", "b", r"0 of 1 documents .* No document"),
+    ],
+)  # fmt: skip
+def test_few_common_identifiers_are_counted_and_none_are_refused(queries, docs, judged, known, said):
+    run, qrels = runs_and_qrels(queries, docs, judged, known)
+    if "No document" in said:
+        with pytest.raises(dx.InputError, match=said):
+            dx.data.join_trec(run, qrels)
+    else:
+        with pytest.warns(UserWarning, match=said):
+            dx.data.join_trec(run, qrels)
+
+
+def test_enough_common_identifiers_are_no_remark():
+    """A quarter of the queries of the run, one in twenty documents; judged queries may be more."""
+    docs = [f"d{i}" for i in range(20)]
+    dx.data.join_trec(*runs_and_qrels("1234", docs, "1789", ["d0", *(f"x{i}" for i in range(30))]))
 
 
 def test_written_run_is_ranked_and_reads_back(tmp_path):
@@ -75,12 +111,14 @@ def test_written_run_is_ranked_and_reads_back(tmp_path):
     assert text == "5 Q0 b 1 0.5 mine\n5 Q0 a 2 0.25 mine\n6 Q0 c 1 -1.0 mine\n"
     run = dx.read_trec_run(tmp_path / "run.gz")
     assert run.scores.tolist() == [0.5, 0.25, -1.0]
-    assert dx.data.Run.from_scores(dx.Queries.from_arrays([[1.0]], [1]), [2.0]).doc_ids.tolist() == ["0"]
+    assert dx.data.Run.from_scores(
+        dx.Queries.from_arrays([[1.0]], [1], group=[1]), [2.0]
+    ).doc_ids.tolist() == ["0"]
 
 
 @pytest.mark.parametrize("name", ["two words", " a"])
 def test_names_that_do_not_fit_a_column(name, tmp_path):
-    q = dx.Queries.from_arrays([[1.0]], [1], doc_ids=[name])
+    q = dx.Queries.from_arrays([[1.0]], [1], doc_ids=[name], group=[1])
     with pytest.raises(dx.InputError, match=r"the document .* does not fit into a column"):
         dx.data.write_trec_run(dx.data.Run.from_scores(q, [1.0]), tmp_path / "run")
     assert not (tmp_path / "run").exists()

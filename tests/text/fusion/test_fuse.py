@@ -8,7 +8,7 @@ import pytest
 import directrix as dx
 from directrix.text.fusion.combination import NORMALISERS, Combination, inverse_ranks, normalised
 from directrix.text.fusion.engines import ENGINES, configuration
-from directrix.text.fusion.pool import pool_of, runs_of
+from directrix.text.fusion.pool import Pool, pool_of, runs_of
 from directrix.text.fusion.search import Weigher, beaten
 from tests.reference.lines import points_between
 
@@ -144,7 +144,7 @@ def test_normalisers_are_what_their_table_says():
 
 def test_combmnz_counts_the_runs_and_unretrieved_documents_stay_out():
     runs = {"a": {"q": {"x": 4.0, "y": 2.0}}, "b": {"q": {"x": 7.0, "z": 1.0}}}
-    pool = pool_of(runs_of(runs), {"q": {"w": 1}})
+    pool = pool_of(runs_of(runs), {"q": {"w": 1, "x": 0}})
     scores = Combination("combmnz", (0.5, 0.5)).scores(pool)
     assert dict(zip(pool.doc_ids, scores, strict=True)) == {"x": 2.0, "y": 0.0, "z": 0.0, "w": -np.inf}
 
@@ -205,11 +205,67 @@ def test_weights_by_class_help_where_the_good_run_depends_on_the_class():
     assert values[0] > values[1]
 
 
+@pytest.mark.parametrize("measure", ["nDCG@5", "AP(ties=trec)", "P(ties=order)@3", "RR(ties=worst)"])
+@pytest.mark.parametrize("digits", [0, 1, 17])
+def test_the_written_run_has_the_printed_value(tmp_path, digits, measure):
+    """Also where documents tie, and in a pool of all topics, judged or not."""
+    runs, qrels = made(seed=digits, n_runs=3, n_docs=40)
+    for of in runs.values():
+        for query, scores in of.items():
+            of[query] = {doc: round(score, digits) / 3.0 for doc, score in scores.items()}
+    del qrels["q3"]
+    for row in dx.fuse(runs, qrels, measure, n_folds=2).rows:
+        fused = dx.fuse(runs, qrels, measure, method=row.method, n_folds=2)
+        dx.data.write_trec_run(fused.apply(runs), tmp_path / "fused.run")
+        value = dx.evaluate(measure, run=tmp_path / "fused.run", qrels=qrels)[measure]
+        np.testing.assert_allclose(value, row.value, rtol=1e-12, err_msg=row.method)
+
+
+def test_documents_with_the_same_scores_tie_wherever_they_are():
+    """A product of matrices rounds by the place of a row."""
+    rng = np.random.default_rng(0)
+    for n in range(1, 60):
+        scores = np.tile(rng.random((n, 10)), (5, 1))
+        docs = np.arange(5 * n).astype(object)
+        pool = Pool(tuple("abcdefghij"), ("q",), np.array([0, 5 * n]), docs, np.zeros(5 * n), scores)
+        found = Combination("linear", tuple(rng.dirichlet(np.ones(10))), "none").scores(pool)
+        assert len(np.unique(found)) == n
+
+
+def test_the_written_run_has_the_printed_value_in_trec_eval(tmp_path):
+    """It holds scores in float32, where those of this run would be alike; none tie in float64."""
+    runs, qrels = made(seed=1)
+    for of in runs.values():
+        for query, scores in of.items():
+            of[query] = {doc: 1.0 + 1e-9 * score for doc, score in scores.items()}
+    fusion = dx.fuse(runs, qrels, "AP", method="linear, none")
+    dx.data.write_trec_run(fusion.apply(runs), tmp_path / "fused.run")
+    value = dx.evaluate("AP", run=tmp_path / "fused.run", qrels=qrels, convention="trec_eval")["AP"]
+    printed = next(row.value for row in fusion.rows if row.method == fusion.method)
+    np.testing.assert_allclose(value, printed, rtol=1e-12)
+
+
+def test_a_gain_is_said_to_be_shown_or_not():
+    rng, qrels = np.random.default_rng(0), {f"q{q}": {f"d{d}": 1 for d in range(5)} for q in range(40)}
+    runs = {
+        name: {q: {f"d{d}": float(2 * (d < 5) + rng.normal()) for d in range(40)} for q in qrels}
+        for name in ("a", "b")
+    }
+    fusion = dx.fuse(runs, qrels, method="CombSUM")
+    assert "chosen: CombSUM, shown to beat your best run (tested gain 0.1" in str(fusion)
+    fusion = dx.fuse({"a": runs["a"], "again": runs["a"]}, qrels, method="CombSUM")
+    assert "CombSUM, not shown to beat your best run (tested gain 0.0000" in fusion.verdict
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"runs": {"a": {"q0": {"d0": 1.0}}}}, "1 run cannot be fused; 2 to 10"),
-        ({"qrels": {"x": {"d": 1}}}, "no query of the judgements"),
+        ({"qrels": {"x": {"d": 1}}}, r"0 of 12 queries of the run 'r0' .* \(q0, q1, q2, ... against x\)"),
+        (
+            {"runs": {"a": {"q0": {"d0": 1.0}}, "b": {"q0": {"d0": 1.0, "d1": -1e308}}}},
+            r"run 'b': the score of document 'd1' is -1e\+308; .* 1e\+37 .* Divide the run's scores",
+        ),
         ({"n_folds": 30}, "n_folds=30 need as many"),
         ({"method": "magic"}, "choose auto or one of best run"),
         ({"n_folds": 1}, "n_folds"),

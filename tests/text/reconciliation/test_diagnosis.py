@@ -80,7 +80,7 @@ def test_the_range_of_unjudged_documents_equals_all_labellings(name):
         if not len(unknown) or not np.nanmax(labels, initial=0.0):
             continue
         scores = rng.permutation(7).astype(float)
-        found = unjudged_range(measure, material_of_arrays(scores, labels))
+        found = unjudged_range(measure, material_of_arrays(scores, labels, group=[len(labels)]))
         highest, values = np.nanmax(labels), []
         for bits in itertools.product([0.0, 1.0], repeat=len(unknown)):
             changed = labels.copy()
@@ -94,21 +94,23 @@ def test_the_range_of_unjudged_documents_equals_all_labellings(name):
 
 
 def test_judged_at_the_cut_off():
-    found = unjudged_range(dx.measure("nDCG@2"), material_of_arrays([3, 2, 1], [1, np.nan, 0]))
+    found = unjudged_range(dx.measure("nDCG@2"), material_of_arrays([3, 2, 1], [1, np.nan, 0], group=[3]))
     assert (found.k, found.judged_rate) == (2, 0.5)
-    assert unjudged_range(dx.measure("Bpref"), material_of_arrays([3, 2, 1], [1, np.nan, 0])) is None
+    assert (
+        unjudged_range(dx.measure("Bpref"), material_of_arrays([3, 2, 1], [1, np.nan, 0], group=[3])) is None
+    )
 
 
 def test_an_unjudged_document_below_the_cut_off_can_only_lower_the_value():
     """Relevant or not, it earns nothing; relevant, it is missing from the ideal ranking's top."""
     measure = dx.measure("nDCG@2")
-    found = unjudged_range(measure, material_of_arrays([3, 2, 1], [1, 0, np.nan]))
+    found = unjudged_range(measure, material_of_arrays([3, 2, 1], [1, 0, np.nan], group=[3]))
     assert found.best == found.not_relevant == 1.0
     assert found.worst == found.relevant == pytest.approx(1 / (1 + 1 / np.log2(3)))
 
 
 def test_ties_by_document_id_are_those_of_the_measure():
-    material = material_of_arrays([1.0, 1.0, 1.0], [1, 0, np.nan], doc_ids=["a", "b", "c"])
+    material = material_of_arrays([1.0, 1.0, 1.0], [1, 0, np.nan], group=[3], doc_ids=["a", "b", "c"])
     found = unjudged_range(dx.NDCG(k=2, ties="trec"), material)
     order = [0, 0, 1]  # c, b, a
     assert found.not_relevant == dx.NDCG(k=2)([3.0, 2.0, 1.0], order, [0, 3])[0]

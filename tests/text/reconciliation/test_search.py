@@ -103,18 +103,18 @@ def test_without_a_match_the_nearest_setting_is_named():
 
 def test_decimals_that_are_cut_off_are_a_last_resort():
     scores, labels = [3.0, 2.0, 1.0], [0, 1, 1]  # P@3 = 2/3
-    found = reconcile("0.6666", "P@3", scores, labels)
+    found = reconcile("0.6666", "P@3", scores, labels, group=[len(labels)])
     assert found.is_cut
     assert found.matches[0].switches == ()
-    assert not reconcile("0.6667", "P@3", scores, labels).is_cut
+    assert not reconcile("0.6667", "P@3", scores, labels, group=[len(labels)]).is_cut
 
 
 def test_a_number_in_percent():
-    assert reconcile("66.67", "P@3", [3.0, 2.0, 1.0], [0, 1, 1]).matches[0].switches == ()
+    assert reconcile("66.67", "P@3", [3.0, 2.0, 1.0], [0, 1, 1], group=[3]).matches[0].switches == ()
 
 
 def test_data_that_cannot_tell_settings_apart_are_called_so():
-    found = reconcile("1.0", "nDCG@5", [2.0, 1.0], [1, 0])
+    found = reconcile("1.0", "nDCG@5", [2.0, 1.0], [1, 0], group=[2])
     assert found.n_matches > 10
     assert len(found.matches) == 1
     assert found.matches[0].n_settings == found.n_matches
@@ -146,7 +146,7 @@ def test_frames_and_files_and_arrays_give_the_same(tmp_path):
 
 
 def test_the_result_is_json_and_text():
-    found = reconcile("1.0", dx.NDCG(k=2), [2.0, 1.0], [1, 0], start="1.0")
+    found = reconcile("1.0", dx.NDCG(k=2), [2.0, 1.0], [1, 0], start="1.0", group=[2])
     assert json.loads(json.dumps(found.to_dict()))["matches"][0]["switches"] == []
     assert "nDCG@2 by default" in str(found)
     assert found.between.switches == ()
@@ -161,7 +161,7 @@ def test_the_convention_is_where_switches_are_counted_from():
 
 def test_progress_is_reported():
     calls = []
-    reconcile("1.0", "nDCG", [2.0, 1.0], [1, 0], progress=lambda *call: calls.append(call))
+    reconcile("1.0", "nDCG", [2.0, 1.0], [1, 0], progress=lambda *call: calls.append(call), group=[2])
     assert calls
     assert all(done < total for done, total, _ in calls)
 
@@ -171,17 +171,24 @@ def test_progress_is_reported():
     [
         ({"scores": [1.0], "labels": None}, "labels are missing"),
         ({"scores": [1.0], "labels": [1, 0]}, "labels has 2 values for 1 scores"),
-        ({"scores": [1.0, np.inf], "labels": [1, 0]}, "finite scores are needed"),
-        ({"scores": [1.0, np.nan], "labels": [1, 0]}, "scores"),
-        ({"scores": [], "labels": []}, "there are no documents"),
+        ({"scores": [1.0, 0.0], "labels": [1, 0]}, "qid is missing"),
+        ({"scores": [1.0, np.inf], "labels": [1, 0], "group": [2]}, "finite scores are needed"),
+        ({"scores": [1.0, np.nan], "labels": [1, 0], "group": [2]}, "scores"),
+        ({"scores": [], "labels": [], "group": []}, "there are no documents"),
         ({"scores": [1.0], "labels": [1], "qid": [1], "group": [1]}, "qid and group were given"),
         (
             {"scores": [1.0], "labels": [1], "run": {}, "qrels": {}},
             "run and qrels were given, and arrays too",
         ),
         ({"run": {"1": {"a": 1.0}}}, "qrels is missing"),
-        ({"scores": [-np.inf], "labels": [1]}, "no query has both retrieved and judged documents"),
-        ({"scores": [1.0], "labels": [np.nan]}, "no query has both retrieved and judged documents"),
+        (
+            {"scores": [-np.inf], "labels": [1], "group": [1]},
+            "no query has both retrieved and judged documents",
+        ),
+        (
+            {"scores": [1.0], "labels": [np.nan], "group": [1]},
+            "no query has both retrieved and judged documents",
+        ),
     ],
 )
 def test_data_that_cannot_be_used_are_refused(arguments, message):
@@ -191,7 +198,7 @@ def test_data_that_cannot_be_used_are_refused(arguments, message):
 
 def test_a_measure_that_is_undefined_everywhere_is_refused():
     with pytest.raises(dx.InputError, match="undefined for every query"):
-        reconcile("0.5", "ROCArea", [1.0, 2.0], [1, 1])
+        reconcile("0.5", "ROCArea", [1.0, 2.0], [1, 1], group=[2])
 
 
 def test_rows_of_queries_may_be_in_any_order():
@@ -209,21 +216,21 @@ def test_rows_of_queries_may_be_in_any_order():
 def test_xgboost_cuts_off_at_32_where_no_cut_off_is_given():
     rng = np.random.default_rng(0)
     scores, labels = rng.standard_normal(50), rng.integers(0, 3, 50)
-    value = dx.evaluate(dx.NDCG(k=32), scores, labels)["nDCG@32"]
-    found = reconcile(printed_to(value, 6), "nDCG", scores, labels)
+    value = dx.evaluate(dx.NDCG(k=32), scores, labels, group=[len(labels)])["nDCG@32"]
+    found = reconcile(printed_to(value, 6), "nDCG", scores, labels, group=[len(labels)])
     assert set(found.matches[0].tools) == {"xgboost", "xgboost NAME-"}
-    short = reconcile("1.0", "nDCG", [2.0, 1.0], [1, 0])
+    short = reconcile("1.0", "nDCG", [2.0, 1.0], [1, 0], group=[2])
     assert {"xgboost", "lightgbm"} <= set(short.matches[0].tools)
 
 
 def test_the_first_rank_has_no_cut_off_below_it():
-    found = reconcile("1.0", "nDCG@1", [2.0, 1.0], [1, 0])
+    found = reconcile("1.0", "nDCG@1", [2.0, 1.0], [1, 0], group=[2])
     assert found.matches[0].switches == ()
 
 
 def test_no_setting_is_tried_twice_under_two_names():
     """The ideal DCG of a whole list is that of the whole list."""
-    space = space_of(dx.measure("nDCG@3"), material_of_arrays([3.0, 2.0, 1.0, 0.0], [0, 1, 2, 0]))
+    space = space_of(dx.measure("nDCG@3"), material_of_arrays([3.0, 2.0, 1.0, 0.0], [0, 1, 2, 0], group=[4]))
     settings = [space.setting(row) for row in range(len(space.codes))]
     assert not [s for s in settings if s["k"] is None and s["ideal"] == "whole list"]
     assert len({tuple(s.values()) for s in settings}) == len(settings)
@@ -232,14 +239,14 @@ def test_no_setting_is_tried_twice_under_two_names():
 
 def test_a_number_that_is_no_mean():
     """GMAP is the exponential of a mean of logarithms, which are at most 0."""
-    assert reconcile("0.5000", "GMAP", [2.0, 1.0], [0, 1]).matches[0].switches == ()
-    assert reconcile("2", "NumRel", [2.0, 1.0], [1, 1]).matches[0].switches == ()
+    assert reconcile("0.5000", "GMAP", [2.0, 1.0], [0, 1], group=[2]).matches[0].switches == ()
+    assert reconcile("2", "NumRel", [2.0, 1.0], [1, 1], group=[2]).matches[0].switches == ()
 
 
 def test_ties_by_ids_need_ids():
     with pytest.raises(dx.InputError, match="they have no ids by which"):
-        reconcile("0.5", dx.NDCG(ties="trec"), [1.0, 1.0], [1, 0])
-    assert reconcile("1.0", dx.NDCG(ties="trec"), [2.0, 1.0], [1, 0]).matches[0].switches == ()
+        reconcile("0.5", dx.NDCG(ties="trec"), [1.0, 1.0], [1, 0], group=[2])
+    assert reconcile("1.0", dx.NDCG(ties="trec"), [2.0, 1.0], [1, 0], group=[2]).matches[0].switches == ()
 
 
 @pytest.mark.parametrize("name", sorted(MEASURES))
@@ -279,7 +286,7 @@ def test_a_tool_is_named_before_the_measure_as_it_was_given():
     """Without ties both are one switch away."""
     rng = np.random.default_rng(0)
     scores, labels = rng.standard_normal(40), rng.integers(0, 3, 40)
-    value = dx.evaluate(dx.AP(rel=2), scores, labels, doc_ids=np.arange(40))["AP(rel=2)"]
-    found = reconcile(printed_to(value, 6), "AP", scores, labels)
+    value = dx.evaluate(dx.AP(rel=2), scores, labels, doc_ids=np.arange(40), group=[len(labels)])["AP(rel=2)"]
+    found = reconcile(printed_to(value, 6), "AP", scores, labels, group=[len(labels)])
     assert "trec_eval" in found.matches[0].nearest_tools
     assert found.answer[0].endswith("with lowest relevant label: 2 instead of 1 does.")

@@ -71,7 +71,7 @@ def header_of(path: Path) -> list[str]:
 
 def read_columns(pa: Any, path: Path, names: ColumnNames) -> Any:
     """Return a file as a table; identifiers are text, so that 007 stays, or integers where all are."""
-    import pyarrow.csv
+    import pyarrow.compute
     import pyarrow.json
 
     sign = delimiter(path)
@@ -82,18 +82,49 @@ def read_columns(pa: Any, path: Path, names: ColumnNames) -> Any:
         header = header_of(path)
         given = (names.qid, names.doc_id)
         ids = [name for name in header if name in given or name in KNOWN["qid"] or name in KNOWN["doc_id"]]
-        table = pyarrow.csv.read_csv(
-            file,
-            pyarrow.csv.ReadOptions(block_size=_BLOCK),
-            pyarrow.csv.ParseOptions(delimiter=sign, newlines_in_values=True),
-            pyarrow.csv.ConvertOptions(
-                column_types=dict.fromkeys([*ids, *(names.categorical or ())], pa.string())
-            ),
-        )
+        table, has_hex = _of_csv(pa, file, sign, [*ids, *(names.categorical or ())])
+    if has_hex:  # integers for pyarrow, and for no other reader here
+        with open_data(path) as file:
+            texts, _ = _of_csv(pa, file, sign, header)
+        for place, field in enumerate(table.schema):
+            cells = texts.column(place)
+            is_hex = pa.compute.match_substring(cells, "0x", ignore_case=True)
+            if pa.types.is_integer(field.type) and pa.compute.any(is_hex).as_py():
+                table = table.set_column(place, field.name, cells)
     for name in ids:
         place = table.schema.get_field_index(name)
         table = table.set_column(place, name, _integers(pa, table.column(place)))
     return table
+
+
+class _Searched(io.RawIOBase):
+    """A file that notes whether ``0x`` was read from it."""
+
+    def __init__(self, file: Any) -> None:
+        self._file, self._last, self.has_hex = file, b"", False
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        text: bytes = self._file.read(size)
+        self.has_hex |= b"0x" in (searched := self._last + text) or b"0X" in searched
+        self._last = text[-1:]
+        return text
+
+
+def _of_csv(pa: Any, file: Any, sign: str, texts: list[Any]) -> tuple[Any, bool]:
+    """Return the columns of a file, those of these names as text, and whether ``0x`` is in it."""
+    import pyarrow.csv
+
+    searched = _Searched(file)
+    table = pyarrow.csv.read_csv(
+        searched,
+        pyarrow.csv.ReadOptions(block_size=_BLOCK),
+        pyarrow.csv.ParseOptions(delimiter=sign, newlines_in_values=True),
+        pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(texts, pa.string())),
+    )
+    return table, searched.has_hex
 
 
 def _objects(path: Path, text: bytes) -> bytes:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -175,6 +177,16 @@ class ShardedQueries:
         """Compare every file with its SHA-256 in the manifest; `InputError` for the first that differs."""
         self.ask(_Verification())
 
+    def checked_labels(self) -> Float64Array:
+        """Return the different labels; `InputError` if the manifest says otherwise than the shards."""
+        counted = self.ask(_LabelsOf())
+        if counted != self.manifest.labels:
+            raise InputError(
+                f"{self.features.folder}: the manifest states the labels {_shown(self.manifest.labels)}, and "
+                f"the shards have {_shown(counted)}. Write the shards again."
+            )
+        return np.array(list(counted))
+
 
 def open_shards(folder: str | os.PathLike[str] | ShardedQueries) -> ShardedQueries:
     """Open a folder of shards, as `directrix.write_shards` makes it; only the manifest is read.
@@ -243,6 +255,18 @@ class _ScoresBy(Question):
 
     def answer(self, shard: OpenShard) -> list[Float64Array]:
         return [self.ranker.predict_queries(shard.queries(in_memory=True))]
+
+
+@dataclass(frozen=True)
+class _LabelsOf(Question):
+    def answer(self, shard: OpenShard) -> Counter[float]:
+        values, counts = np.unique(shard.stored.labels, return_counts=True)
+        return Counter(dict(zip(values.tolist(), counts.tolist(), strict=True)))
+
+
+def _shown(labels: Mapping[float, int]) -> str:
+    """Counts of labels for messages."""
+    return ", ".join(f"{label:g} ({count:,})" for label, count in sorted(labels.items())[:5])
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,11 @@ import numpy as np
 
 from directrix.data.files import short_name
 from directrix.data.trec.files import Qrels, Run, read_trec_qrels, read_trec_run
-from directrix.data.trec.join import some_of
+from directrix.data.trec.overlap import check_magnitude, check_overlap
 from directrix.data.trec.scores import RunScores
 from directrix.errors import InputError
 from directrix.parameters import whole
 from directrix.types import Array, Int64Array
-
-_LARGEST = 1e37  # less than the largest float32, so that "not retrieved" has a value below all scores
 
 
 def runs_as_features(
@@ -40,8 +38,8 @@ def runs_as_features(
     Raises
     ------
     InputError
-        If a file cannot be read, no topic is in both runs and judgements, two runs have the same name, or a
-        score does not fit into float32.
+        If a file cannot be read, a run and the judgements have no topic or document in common, two runs have
+        the same name, or a score does not fit into float32.
 
     Notes
     -----
@@ -65,7 +63,8 @@ def runs_as_features(
         tags.append(run.tag)
         files.append(run.tag if isinstance(given, Run) else short_name(Path(given)))
         retrieved.append({})
-        _check_float32(run)
+        check_magnitude(run)
+        check_overlap(run, judged)
         for position, topic in enumerate(run.query_ids):
             if topic in topics:
                 names, scores = _top(run, position, depth)
@@ -75,12 +74,8 @@ def runs_as_features(
             else:
                 unjudged[topic] = None
     nonempty = [q for q in range(len(topics)) if places[q]]
-    if not nonempty:
-        raise InputError(
-            f"none of the {len(retrieved)} runs has a topic of the judgements (topics "
-            f"{some_of(judged.query_ids)}; the runs have {some_of(tuple(unjudged))}); at least one is "
-            "needed. Check that they belong to one collection."
-        )
+    if not tags:
+        raise InputError("there are no runs; at least one is needed, e.g. runs_as_features([run], qrels).")
     unretrieved = tuple(topic for topic, q in topics.items() if not places[q])
     return _table(_names(tags, files), judged, nonempty, places, retrieved, tuple(unjudged), unretrieved)
 
@@ -134,16 +129,6 @@ def _top(run: Run, position: int, depth: int) -> tuple[Array, Array]:
         chosen = by_name[np.argsort(-scores[by_name], kind="stable")[:depth]]
         names, scores = names[chosen], scores[chosen]
     return names, scores.astype(np.float32)
-
-
-def _check_float32(run: Run) -> None:
-    fits = np.abs(run.scores) <= _LARGEST
-    if not fits.all():
-        worst = int(np.argmin(fits))
-        raise InputError(
-            f"run {run.tag!r}: the score of document {run.doc_ids[worst]!r} is {run.scores[worst]:g}; finite "
-            f"scores of at most {_LARGEST:g} are needed, since float32 holds them. Divide the run's scores."
-        )
 
 
 def _names(tags: list[str], files: list[str]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from directrix.data.columns import LABELS, find
+from directrix.data.form import floats_of
 from directrix.data.frames import array_of, cells_of, columns_of
 from directrix.data.grouping import check_identifiers, group_by_query, object_array
 from directrix.data.trec.subtopics import by_subtopic
@@ -58,7 +59,7 @@ def documents_of(
     rows, qptr, query_ids = group_by_query(of_queries)
     doc_ids = object_array(of_docs)[rows]
     try:
-        column = np.asarray(cells, dtype=np.float64)[rows]
+        column = floats_of(cells)[rows]
     except (TypeError, ValueError, OverflowError, IndexError) as error:
         raise InputError(
             f"{what}: the column of values holds no numbers ({error}); one is needed per row."

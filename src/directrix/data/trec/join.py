@@ -11,7 +11,7 @@ import numpy as np
 
 from directrix.data.grouping import object_array
 from directrix.data.trec.files import Qrels, Run, read_trec_qrels, read_trec_run
-from directrix.errors import InputError, warn
+from directrix.data.trec.overlap import check_overlap
 from directrix.types import Array, Float64Array, Int64Array
 
 
@@ -58,12 +58,14 @@ def join_trec(run: Any, qrels: Any, *, queries: Literal["both", "judged"] | Sequ
     Raises
     ------
     InputError
-        If no query is in both, or a file or frame cannot be read.
+        If no query is in both, no document of the run is in the judgements, or a file or frame cannot be
+        read.
 
     Warns
     -----
     UserWarning
-        If no retrieved document is judged: identifiers may be written in two ways.
+        If few queries or documents are in both, or some identifiers differ only in leading zeros, capitals
+        or a final .0; with the counts.
 
     Examples
     --------
@@ -76,31 +78,20 @@ def join_trec(run: Any, qrels: Any, *, queries: Literal["both", "judged"] | Sequ
     run, qrels = run_of(run), qrels_of(qrels)
     in_run = {query: q for q, query in enumerate(run.query_ids)}
     in_qrels = {query: q for q, query in enumerate(qrels.query_ids)}
-    if not in_run.keys() & in_qrels.keys():
-        raise InputError(
-            f"no query is in both the run (queries {some_of(run.query_ids)}) and the judgements "
-            f"({some_of(qrels.query_ids)}); at least one is needed. Check that they belong to one collection."
-        )
+    if isinstance(queries, str):  # others were chosen from what has been checked
+        check_overlap(run, qrels)
     named = {"both": [q for q in run.query_ids if q in in_qrels], "judged": qrels.query_ids}
     chosen = named[queries] if isinstance(queries, str) else queries
     scores, rows, docs, sizes = [], [], [], []
-    has_judged = False
     for query in chosen:
         known = qrels.rows_of(in_qrels[query])
         first, last = (run.qptr[in_run[query]], run.qptr[in_run[query] + 1]) if query in in_run else (0, 0)
         names = list(run.doc_ids[first:last])
-        has_judged |= not known.keys().isdisjoint(names)
         rows += [known.pop(name, -1) for name in names]
         rows += known.values()
         docs += [*names, *known]
         scores += [run.scores[first:last], np.full(len(known), -np.inf)]
         sizes.append(len(names) + len(known))
-    if not has_judged and np.isfinite(np.concatenate(scores)).any():
-        warn(
-            f"no document that the run {run.tag!r} retrieved is judged (documents {some_of(run.doc_ids)}; "
-            f"judged are {some_of(qrels.doc_ids)}), so none counts as relevant. Check that both write ids "
-            "alike: tables read 007 as the number 7 unless the column is text."
-        )
     qptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     labels = np.append(qrels.labels, 0.0)[rows]  # the last one is of documents without a judgement
     judged = qrels.labels if qrels.subtopics is None else qrels.subtopics
@@ -130,8 +121,3 @@ def qrels_of(given: Any) -> Qrels:
     if isinstance(given, str | os.PathLike):
         return read_trec_qrels(given)
     return given if isinstance(given, Qrels) else Qrels.from_frame(given)
-
-
-def some_of(names: Sequence[str] | Array) -> str:
-    """Return the first identifiers as text for messages."""
-    return ", ".join(map(str, names[:3])) + (", ..." if len(names) > 3 else "")

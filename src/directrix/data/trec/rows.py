@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from directrix.data.files import open_data, readable
+from directrix.data.form import is_plain
 from directrix.data.grouping import group_by_query, object_array
 from directrix.data.letor.blocks import stream_blocks
 from directrix.data.problems import Problem, raise_problems
@@ -163,7 +164,7 @@ def _finite(words: list[bytes], where: Int64Array, column: Column) -> tuple[Floa
 def number(text: str) -> float:
     """Return the number that a word of a file is, or NaN."""
     try:
-        return float(text) if text.isascii() and "_" not in text else math.nan
+        return float(text) if is_plain(text) else math.nan
     except ValueError:
         return math.nan
 

@@ -94,7 +94,7 @@ def certify(  # noqa: PLR0913
     Examples
     --------
     >>> from directrix import LinearRanker, Queries
-    >>> q = Queries.from_arrays([[1, 0, 0], [0, 1, 0], [0, 0, 1]], [0, 1, 2])
+    >>> q = Queries.from_arrays([[1, 0, 0], [0, 1, 0], [0, 0, 1]], [0, 1, 2], group=[3])
     >>> ranker = LinearRanker("ApproxNDCG").fit_queries(q)
     >>> result = certify(ranker, q, "nDCG", steps=[1e-3])
     >>> result.n_directions, result.n_rising, result.is_local_optimum

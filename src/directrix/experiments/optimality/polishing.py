@@ -213,7 +213,7 @@ def polish(  # noqa: PLR0913
     --------
     >>> import numpy as np
     >>> from directrix import LinearRanker, Queries
-    >>> q = Queries.from_arrays(np.eye(3), [0, 1, 2])
+    >>> q = Queries.from_arrays(np.eye(3), [0, 1, 2], group=[3])
     >>> ranker = LinearRanker("ListNet", max_iter=0, start="zero").fit_queries(q)
     >>> better = polish(ranker, q, "nDCG", eps=0.05, delta=0.05, steps=[0.1])
     >>> better.start < 1.0, better.certificate.value, better.certificate.is_local_optimum

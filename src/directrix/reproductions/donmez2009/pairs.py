@@ -66,7 +66,7 @@ def n_pairs(q: Queries, rel: int | None = None) -> int:
 
     Examples
     --------
-    >>> q = Queries.from_arrays([[0.0]] * 4, [0, 0, 1, 2])  # 6 pairs, one of them of equal labels
+    >>> q = Queries.from_arrays([[0.0]] * 4, [0, 0, 1, 2], group=[4])  # 6 pairs, one of them of equal labels
     >>> n_pairs(q), n_pairs(q, rel=2)
     (5, 3)
     """

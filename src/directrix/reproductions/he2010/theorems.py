@@ -53,7 +53,9 @@ def weak_query(n_relevant: int, power: int = 2) -> Queries:
     first = np.where(is_relevant, 1.0, 0.0)
     first[n_relevant - 1] = -float(n)
     second = np.where(is_relevant, 0.0, 1.0 / n)
-    return Queries.from_arrays(np.stack([first, second], axis=1), is_relevant.astype(np.float64))
+    return Queries.from_arrays(
+        np.stack([first, second], axis=1), is_relevant.astype(np.float64), group=[len(is_relevant)]
+    )
 
 
 def by_mean_and_variance(n_docs: int, delta: float, sigma: float) -> float:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from directrix.text.fusion.pool import Pool
-from directrix.types import Float64Array
+from directrix.types import Float64Array, Int64Array
 
 Normaliser = Literal["min-max", "z-score", "sum", "rank", "none"]
 NORMALISERS: tuple[Normaliser, ...] = get_args(Normaliser)
@@ -41,10 +42,12 @@ class Combination:
         if self.kind == "run":
             alone = pool.scores[:, int(np.argmax(self.weights))]
             return np.where(np.isnan(alone), -np.inf, alone)
-        parts = self.parts(pool) @ np.array(self.weights)
+        # a product of matrices rounds by the place of a row: documents would tie in one pool, not in another
+        columns = zip(self.weights, self.parts(pool).T, strict=True)
+        parts = np.sum([weight * column for weight, column in columns], axis=0)
         if self.kind == "combmnz":
             parts = parts * (~np.isnan(pool.scores)).sum(axis=1)
-        return np.where(pool.is_retrieved, parts, -np.inf)
+        return _in_float32(np.where(pool.is_retrieved, parts, -np.inf), pool.qptr)
 
     def parts(self, pool: Pool) -> Float64Array:
         """Return what is weighed, (n_docs, n_runs)."""
@@ -85,6 +88,20 @@ def normalised(pool: Pool, normaliser: Normaliser) -> Float64Array:
                 lacks_lowest = normaliser in ("z-score", "none")
                 out[first:last, i] = values.min() if lacks_lowest else 0.0
                 out[first:last, i][has] = values
+    return out
+
+
+def _in_float32(scores: Float64Array, qptr: Int64Array) -> Float64Array:
+    """Round to float32, in which trec_eval holds scores, without making different ones of a query equal."""
+    out = np.empty(len(scores))
+    for first, last in pairwise(qptr):
+        values, place = np.unique(scores[first:last], return_inverse=True)
+        bits = values.astype(np.float32).view(np.int32).astype(np.int64)
+        steps = np.arange(len(bits))
+        # as numbers of floats from 0, which become strictly increasing
+        order = np.maximum.accumulate(np.where(bits < 0, -(bits + 2**31), bits) - steps) + steps
+        rounded = np.abs(order).astype(np.int32).view(np.float32)
+        out[first:last] = np.where(order < 0, -rounded, rounded)[place]
     return out
 
 

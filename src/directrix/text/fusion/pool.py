@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from directrix.data.grouping import object_array, rows_of
 from directrix.data.trec.files import Run
-from directrix.data.trec.join import qrels_of, run_of, some_of
+from directrix.data.trec.join import qrels_of, run_of
+from directrix.data.trec.overlap import check_magnitude, check_overlap
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, Int64Array
 
@@ -57,7 +58,7 @@ def runs_of(runs: Mapping[str, Any] | Sequence[Any]) -> dict[str, Run]:
     Raises `InputError` unless there are 2 to 10 of different names.
     """
     if isinstance(runs, Mapping):
-        by_name = {str(name): run_of(run) for name, run in runs.items()}
+        by_name = {str(name): replace(run_of(run), tag=str(name)) for name, run in runs.items()}
         n = len(runs)
     else:
         read = [run_of(run) for run in runs]
@@ -77,19 +78,19 @@ def pool_of(runs: Mapping[str, Run], qrels: Any = None) -> Pool:
     """Join runs, and judgements if there are any.
 
     The queries are those with judgements that a run has, in the order of the judgements; without judgements
-    all of the runs, in the order of their first appearance. Raises `InputError` if there is none.
+    all of the runs, in the order of their first appearance. Raises `InputError` where a run has no query or
+    document of the judgements, or a score that float32 does not hold.
     """
     judged = None if qrels is None else qrels_of(qrels)
+    for run in runs.values():
+        check_magnitude(run)
+        if judged is not None:
+            check_overlap(run, judged)
     places = [{query: q for q, query in enumerate(run.query_ids)} for run in runs.values()]
     queries = tuple(dict.fromkeys(query for place in places for query in place))
     if judged is not None:
         known = set(queries)
         queries = tuple(query for query in judged.query_ids if query in known)
-        if not queries:
-            raise InputError(
-                f"no query of the judgements ({some_of(judged.query_ids)}) is in any run "
-                f"({some_of(tuple(known))}); at least one is needed. Give those of one collection."
-            )
     in_qrels = {} if judged is None else {query: q for q, query in enumerate(judged.query_ids)}
     docs: list[str] = []
     labels: list[float] = []

@@ -119,6 +119,19 @@ class Fusion:
         qptr = np.searchsorted(query[rows], np.arange(len(pool.query_ids) + 1)).astype(np.int64)
         return Run(tag, pool.query_ids, qptr, object_array(pool.doc_ids[rows]), scores[rows])
 
+    @property
+    def verdict(self) -> str:
+        """Whether the chosen method was shown to beat the best run, on queries that did not choose it."""
+        if self.method == BEST_RUN:
+            return "your best run alone; no combination is used"
+        gain = next(row.over_best_run for row in self.rows if row.method == self.method)
+        shown = "shown" if gain.differs and gain.difference > 0.0 else "not shown"
+        low, high = gain.interval
+        return (
+            f"{self.method}, {shown} to beat your best run (tested gain {gain.difference:.4f}, 95 % interval "
+            f"{low:.4f} to {high:.4f}, p = {gain.p:.3f})"
+        )
+
     def tables(self) -> tuple[Table, ...]:
         """Return the single runs and the methods as tables."""
         classes = sorted(self.of_class.keys() - {""})
@@ -148,7 +161,7 @@ class Fusion:
             f"in sample: weights chosen on all queries; tested: in {self.n_folds} folds, each query with the "
             "weights chosen on the other folds. low, high: 95 % interval; p: two-sided paired t-test, of "
             "each pair alone.",
-            f"chosen: {self.method}; the highest of several tested values is slightly too high.",
+            f"chosen: {self.verdict}; the highest of several tested values is slightly too high.",
         ]
         if self.interval is not None:
             low, high = self.interval

@@ -12,7 +12,7 @@ from directrix.data.form import as_array
 from directrix.data.grouping import object_array, rows_by_query
 from directrix.data.trec.files import Qrels, Run, read_trec_qrels, read_trec_run
 from directrix.data.trec.join import join_trec
-from directrix.data.validate import check_length, check_qptr, check_ranking
+from directrix.data.validate import check_length, check_ranking
 from directrix.errors import InputError
 from directrix.measures.judgements import check_judgements, grades
 from directrix.types import Array, Float64Array, Int64Array
@@ -96,15 +96,9 @@ def material_of_arrays(
             f"{'scores' if scores is None else 'labels'} are missing; type reconcile(value, measure, scores, "
             "labels, qid=qid), or reconcile(value, measure, run=run, qrels=qrels)."
         )
-    given = [name for name, value in (("qid", qid), ("qptr", qptr), ("group", group)) if value is not None]
-    if len(given) > 1:
-        raise InputError(f"{' and '.join(given)} were given; they mean the same: pass only one of them.")
     values, judged = np.atleast_1d(as_array(scores, "scores")), np.atleast_1d(as_array(labels, "labels"))
     check_length(len(judged), len(values), "labels", "scores")
-    rows, boundaries, query_ids = rows_by_query(qid, group, len(values), "scores")
-    if qptr is not None:
-        boundaries = check_qptr(qptr, len(values), "scores")
-        rows, query_ids = np.arange(len(values)), tuple(range(len(boundaries) - 1))
+    rows, boundaries, query_ids = rows_by_query(qid, group, len(values), "scores", qptr)
     values, judged = values[rows], check_judgements(judged[rows], boundaries, "")
     checked = check_ranking(values, np.zeros(len(values)), boundaries, allow_infinite=True)[0]
     ids = None

@@ -81,7 +81,7 @@ def reconcile(  # noqa: PLR0913 - all but the first four are optional and by nam
 
     Examples
     --------
-    >>> found = reconcile("0.6590", "nDCG@3", [3.0, 2.0, 1.0, 1.0], [0, 2, 1, 0])
+    >>> found = reconcile("0.6590", "nDCG@3", [3.0, 2.0, 1.0, 1.0], [0, 2, 1, 0], group=[4])
     >>> print(found.answer[0])
     nDCG@3 = 0.6590: letor4, lightgbm, xgboost, xgboost NAME-, ranx NAME_burges give it by default.
     >>> [switch.words for switch in found.matches[0].switches]
