@@ -12,7 +12,7 @@ import numpy as np
 
 from directrix.data.arrow.layout import Layout
 from directrix.data.arrow.library import decoding
-from directrix.data.categories import Categories, by_column, is_missing
+from directrix.data.categories import Categories, by_column, is_missing, name_of
 from directrix.data.grouping import object_array
 from directrix.data.options import IF_MISSING
 from directrix.data.validate import has_finite_sum
@@ -114,7 +114,7 @@ class Columns:
             return column.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
         place = self._found[name]
         cells = column.to_pylist()
-        values = (None if is_missing(value) or value == "" else str(value) for value in cells)
+        values = (None if is_missing(value) or value == "" else name_of(value) for value in cells)
         codes = [math.nan if value is None else place.setdefault(value, len(place)) for value in values]
         return np.array(codes, dtype=np.float64)
 
