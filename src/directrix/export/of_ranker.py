@@ -39,6 +39,9 @@ def formula_of(ranker: Any) -> Formula:
 
 def _part(factor: float, member: Mapping[str, Any], n_features: int) -> Summand:
     model, inputs = member["model"], _inputs(member["scale"], n_features)
+    if member["features"]["missing"] == "zero":
+        named = member["features"].get("categories", [None] * n_features)
+        inputs = tuple(one if named[one.feature] else _with_zero(one) for one in inputs)
     if model["type"] == "linear":
         return Summand(Linear(factor * np.array(model["coef"])), inputs)
     if model["type"] == "mlp":
@@ -76,6 +79,11 @@ def inputs_of(scale: Scale | None, n_features: int) -> list[Input]:
         fill = center if scale.kind != "minmax" else None if scale.fill is None else scale.fill[f]
         found.append(Input(f, kind, center, factor, None if fill is None else (fill - center) * factor))
     return found
+
+
+def _with_zero(one: Input) -> Input:
+    """Return a column whose feature is 0 where it is missing."""
+    return replace(one, missing=float(one.of(np.zeros(1))[0]))
 
 
 def _network(factor: float, model: Mapping[str, Any], n_inputs: int) -> Network:

@@ -22,7 +22,7 @@ from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.fitted import Fitted
 from directrix.rankers.fitting import Training, training_for
-from directrix.rankers.inputs import one_set, per_document, per_query
+from directrix.rankers.inputs import missing_values, one_set, per_document, per_query
 from directrix.rankers.nested import NestedParameters
 from directrix.rankers.rows import coded_rows
 from directrix.rankers.training import mean_of, query_means
@@ -195,7 +195,8 @@ class Ranker(Fitted, NestedParameters, ABC):
                 f"the sizes of consecutive queries, or {prefix}qid=numpy.zeros({len(y)}) if all rows belong "
                 "to one query."
             )
-        return self._queries(X, y, qid, group, categories)
+        q = self._queries(X, y, qid, group, categories)
+        return q if missing_values(q) else replace(q, missing="error")
 
     def _queries(self, X: Any, y: Any, qid: Any, group: Any, categories: Any) -> Queries:
         """Group checked rows by query; ``categories`` are their names by the name of the column."""

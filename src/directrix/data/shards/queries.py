@@ -113,6 +113,11 @@ class ShardedQueries:
         return self.features.manifest
 
     @property
+    def missing(self) -> str:
+        """How missing values were read: they stayed, or there are none."""
+        return "nan" if self.manifest.missing.any() else "error"
+
+    @property
     def labels(self) -> NoReturn:
         """Refuse: labels are in the shards, and trainers that look at them need all of them."""
         raise self.features.refusal("this trainer")
