@@ -213,6 +213,7 @@ def test_a_scale_moves_into_thresholds_without_moving_any_float(scale):
         right=np.full(n, -2, np.int32),
         gain=np.zeros(n),
         leaf=np.tile([0.0, 1.0], n),
+        count=np.zeros(2 * n, np.uint32),
     )
     moved = folded(Summand(trees, (one,)), 1).model.threshold
     for threshold, limit in zip(moved, limits, strict=True):
@@ -290,6 +291,7 @@ def chain(depth, *, to_the_left):
         right=np.where(turns, leaf, deeper).astype(np.int32),
         gain=np.zeros(depth),
         leaf=np.arange(depth + 1.0),
+        count=np.zeros(depth + 1, np.uint32),
     )
 
 

@@ -116,4 +116,5 @@ def _of_stairs(factor: float, stairs: Sequence[Mapping[str, Any]], n_inputs: int
         right=np.full(count, -2, np.int32),
         gain=np.zeros(count),
         leaf=np.column_stack([np.zeros(count), factor * step]).ravel(),
+        count=np.zeros(2 * count, np.uint32),  # not kept
     )

@@ -182,6 +182,12 @@ def _note(target: ExportTarget, formula: Formula) -> str:
         notes.append(
             "a missing feature counts 0 there, and the model takes the mean of the training data for it"
         )
+    trees = [part.model for part in formula.parts if isinstance(part.model, Trees)]
+    if target.has_contributions and not all(one.count.all() for one in trees):
+        notes.append(
+            "contributions (pred_contrib) take both sides of a step for equally frequent: stumps keep no "
+            "counts"
+        )
     return "; ".join(notes)
 
 

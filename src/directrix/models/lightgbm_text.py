@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import InputError
+from directrix.models.walks import counts_from
 from directrix.types import Array
 
 CATEGORICAL, LEFT, ZERO, NAN = 1, 2, 4, 8
@@ -26,6 +27,7 @@ _ENTRIES = {
     "right": ("right_child", np.int32),
     "gain": ("split_gain", np.float64),
     "leaf": ("leaf_value", np.float64),
+    "count": ("leaf_count", np.uint32),
 }
 
 
@@ -92,8 +94,10 @@ def _categories(trees: list[dict[str, str]]) -> tuple[tuple[int, ...], ...]:
 def written(trees: Any, counts: tuple[Array, Array] | None = None) -> str:
     """Return `Trees` as the text of a LightGBM model.
 
-    ``counts``, the number of rows at every split and every leaf, are what LightGBM's contributions need.
+    ``counts``, the number of rows at every split and every leaf, are what LightGBM's contributions need;
+    default: those of the training.
     """
+    counts = counts or counts_from(trees, np.maximum(trees.count, 1))
     ptr, count = trees.split_ptr.tolist(), trees.n_features
     blocks = [_block(trees, number, counts, *bounds) for number, bounds in enumerate(pairwise(ptr))]
     header = {
@@ -110,7 +114,7 @@ def written(trees: Any, counts: tuple[Array, Array] | None = None) -> str:
     return f"tree\n{head}\n{''.join(blocks)}end of trees\n"
 
 
-def _block(trees: Any, number: int, counts: tuple[Array, Array] | None, first: int, last: int) -> str:
+def _block(trees: Any, number: int, counts: tuple[Array, Array], first: int, last: int) -> str:
     """Return the text of the tree that owns the splits from ``first`` to ``last``."""
     splits, leaves = slice(first, last), slice(first + number, last + number + 1)
     threshold, sets = trees.threshold[splits].copy(), []
@@ -127,9 +131,9 @@ def _block(trees: Any, number: int, counts: tuple[Array, Array] | None, first: i
         "left_child": trees.left[splits],
         "right_child": trees.right[splits],
         "leaf_value": trees.leaf[leaves],
+        "leaf_count": counts[1][leaves],
+        "internal_count": counts[0][splits],
     }
-    if counts is not None:
-        lines |= {"leaf_count": counts[1][leaves], "internal_count": counts[0][splits]}
     if sets:
         sizes = [max(one, default=-1) // 32 + 1 for one in sets]
         words = np.zeros(sum(sizes), dtype=np.int64)
