@@ -60,12 +60,13 @@ def training_for(  # noqa: PLR0913
     early_stopping_rounds: int | None,
 ) -> Training:
     """Check what ``fit`` was given; see there."""
+    which = "the validation data"
+    valid = valid if valid is None or valid is q else read_as(valid, q.missing, which)
     check_training(q, valid, allow_missing=ranker.takes_missing)
     if not ranker.takes_categories:
         refuse_categories(q, type(ranker).__name__)
     if isinstance(valid, Queries):
-        which = "the validation data"
-        valid = valid if valid is q else read_as(matched(valid, q.categories, which), q.missing, which)
+        valid = valid if valid is q else matched(valid, q.categories, which)
     # one object for both is a choice: that of a search on few queries
     if valid is not None and valid is not q and same_rows(valid, q):
         warn(
