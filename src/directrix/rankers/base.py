@@ -22,7 +22,7 @@ from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.fitted import Fitted
 from directrix.rankers.fitting import Training, training_for
-from directrix.rankers.inputs import missing_values, one_set, per_document, per_query
+from directrix.rankers.inputs import one_set, per_document, per_query
 from directrix.rankers.nested import NestedParameters
 from directrix.rankers.rows import coded_rows
 from directrix.rankers.training import mean_of, query_means
@@ -195,15 +195,15 @@ class Ranker(Fitted, NestedParameters, ABC):
                 f"the sizes of consecutive queries, or {prefix}qid=numpy.zeros({len(y)}) if all rows belong "
                 "to one query."
             )
-        q = self._queries(X, y, qid, group, categories)
-        return q if missing_values(q) else replace(q, missing="error")
+        return self._queries(X, y, qid, group, categories)
 
     def _queries(self, X: Any, y: Any, qid: Any, group: Any, categories: Any) -> Queries:
         """Group checked rows by query; ``categories`` are their names by the name of the column."""
         known = getattr(self, "feature_names_in_", None)
         names = None if known is None else known.tolist()
         q = Queries.from_arrays(X, y, qid=qid, group=group, feature_names=names, missing="nan")
-        return replace(q, categories=by_column(categories, names or ()))
+        # nobody said how to read them: whether there are any decides
+        return replace(q, categories=by_column(categories, names or ()), missing="error")
 
     def check_parameters(self) -> None:
         """Check the constructor's parameters now, as ``fit`` would.

@@ -107,10 +107,11 @@ class StoredRanker(Saved, Ranker):
         self._patience = self.patience if training.patience is None else training.patience
         trainer, result = self._minimise(scaled.watched(measure), surrogate)
         self.measure_, self.scale_, self.result_ = measure, scale, result
-        self.missing_ = q.missing if self.takes_missing or q.missing == "zero" else "error"
         self.surrogate_ = sharpened(surrogate, last_smoothing(result))
         self._name_features(q)
         self.training_ = training_record(self, q, surrogate, trainer, result)
+        is_kept = self.takes_missing and (q.missing == "nan" or "missing" in self.training_["data"])
+        self.missing_ = "zero" if q.missing == "zero" else "nan" if is_kept else "error"
         if result.status == "not_finite":
             warn(f"training ended early: {result.message}.", NotConverged, stacklevel=4)
         return self

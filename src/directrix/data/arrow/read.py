@@ -214,7 +214,6 @@ def open_table(path: str | os.PathLike[str], *, columns: ColumnNames = RECOGNISE
         layout.names,
         np.arange(files.n_rows),
         layout.stored,
-        missing="nan",
     )
 
 

@@ -99,6 +99,7 @@ class ShardedQueries:
     feature_names: tuple[str, ...] | None
 
     categories = None  # shards hold numbers
+    missing = "error"  # or there are some
 
     def __repr__(self) -> str:
         manifest = self.manifest
@@ -111,11 +112,6 @@ class ShardedQueries:
     def manifest(self) -> Manifest:
         """What is in the shards."""
         return self.features.manifest
-
-    @property
-    def missing(self) -> str:
-        """How missing values were read: they stayed, or there are none."""
-        return "nan" if self.manifest.missing.any() else "error"
 
     @property
     def labels(self) -> NoReturn:
