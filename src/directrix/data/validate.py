@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,8 +15,7 @@ from directrix.data.options import IF_MISSING, check_missing
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, FloatArray, Int64Array, is_sparse
 
-if TYPE_CHECKING:
-    from directrix.data.queries import Queries
+_Q = TypeVar("_Q")  # `Queries`, whose module imports this one
 
 
 def check_ranking(
@@ -160,9 +159,11 @@ def zeros_for_missing(features: Any, categories: Categories | None) -> Any:
     return type(features)((values, features.indices, features.indptr), shape=features.shape)
 
 
-def filled(q: Queries) -> Queries:
+def filled(q: _Q) -> _Q:
     """Return queries that were read with "zero" with 0 for each missing value, and others as they are."""
-    return replace(q, features=zeros_for_missing(q.features, q.categories)) if q.missing == "zero" else q
+    data: Any = q
+    zeros = zeros_for_missing(data.features, data.categories) if data.missing == "zero" else data.features
+    return q if zeros is data.features else replace(data, features=zeros)
 
 
 def has_finite_sum(values: Array) -> bool:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.models.walks import counts_from
 from directrix.types import Array
 
 CATEGORICAL, LEFT, ZERO, NAN = 1, 2, 4, 8
@@ -91,13 +90,11 @@ def _categories(trees: list[dict[str, str]]) -> tuple[tuple[int, ...], ...]:
     return tuple(found)
 
 
-def written(trees: Any, counts: tuple[Array, Array] | None = None) -> str:
+def written(trees: Any, counts: tuple[Array, Array]) -> str:
     """Return `Trees` as the text of a LightGBM model.
 
-    ``counts``, the number of rows at every split and every leaf, are what LightGBM's contributions need;
-    default: those of the training.
+    ``counts``, the number of rows at every split and every leaf, are what LightGBM's contributions need.
     """
-    counts = counts or counts_from(trees, np.maximum(trees.count, 1))
     ptr, count = trees.split_ptr.tolist(), trees.n_features
     blocks = [_block(trees, number, counts, *bounds) for number, bounds in enumerate(pairwise(ptr))]
     header = {

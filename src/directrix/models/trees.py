@@ -13,7 +13,7 @@ import numpy as np
 from directrix.errors import InputError, MissingExtra, short_text
 from directrix.models.lightgbm_text import CATEGORICAL, LEFT, NAN, ZERO, parse_trees, written
 from directrix.models.rows import read_only
-from directrix.models.walks import Used, walked
+from directrix.models.walks import Used, counts_from, walked
 from directrix.threads import get_threads
 from directrix.types import Array, Float64Array
 
@@ -165,7 +165,7 @@ class Trees:
 
     def to_lightgbm(self) -> str:
         """Return a model in LightGBM's own text, which it reads, scores alike, and gives contributions of."""
-        return written(self)
+        return written(self, counts_from(self, np.maximum(self.count, 1)))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Trees) and self.to_json() == other.to_json()
