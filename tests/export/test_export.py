@@ -9,6 +9,7 @@ import sys
 from contextlib import closing
 from dataclasses import replace
 
+import lightgbm
 import numpy as np
 import pytest
 import scipy.sparse
@@ -213,6 +214,7 @@ def test_a_scale_moves_into_thresholds_without_moving_any_float(scale):
         right=np.full(n, -2, np.int32),
         gain=np.zeros(n),
         leaf=np.tile([0.0, 1.0], n),
+        count=np.zeros(2 * n, np.uint32),
     )
     moved = folded(Summand(trees, (one,)), 1).model.threshold
     for threshold, limit in zip(moved, limits, strict=True):
@@ -259,6 +261,28 @@ def test_missing_features_that_a_format_would_read_as_zero_are_refused(fitted, t
         dx.export(ranker, tmp_path / "m", to="solr", check=q)
 
 
+@pytest.mark.parametrize("model", ["trees", "trees, missing", "trees, categories", "stumps"])
+def test_lightgbm_gives_contributions(model, fitted, tmp_path):
+    ranker, q = fitted(model)
+    ranker.save(tmp_path / "m.json")
+    found = dx.export(dx.load(tmp_path / "m.json"), tmp_path / "m.txt", to="lightgbm")
+    assert "(scores and contributions)" in str(found)
+    assert ("stumps keep no counts" in found.note) == (model == "stumps")
+    shares = lightgbm.Booster(model_file=tmp_path / "m.txt").predict(q.features, pred_contrib=True)
+    scores = ranker.predict_queries(q)
+    np.testing.assert_allclose(shares.sum(axis=1), scores, rtol=0.0, atol=1e-9)
+    if model != "stumps":  # what is left without any feature is the mean over the training documents
+        np.testing.assert_allclose(shares[:, -1], scores.mean(), rtol=0.0, atol=1e-9)
+
+
+def test_contributions_without_counts_are_found(fitted):
+    ranker, _ = fitted("trees")
+    target, formula = targets.target("lightgbm"), formula_of(ranker)
+    content = re.sub(rb"_count=.*", lambda line: re.sub(rb"[0-9]", b"0", line[0]), target.write(formula))
+    with pytest.raises(InputError, match=r"contributions \(pred_contrib\) miss the scores"):
+        verify(content, target, formula, ranker)
+
+
 def test_trees_that_take_zeros_for_missing_go_to_lightgbm_alone(tmp_path):
     q = data(missing=True)
     ranker = dx.BoostedRanker(n_trees=5, lightgbm_params={"zero_as_missing": True}).fit_queries(q)
@@ -290,6 +314,7 @@ def chain(depth, *, to_the_left):
         right=np.where(turns, leaf, deeper).astype(np.int32),
         gain=np.zeros(depth),
         leaf=np.arange(depth + 1.0),
+        count=np.zeros(depth + 1, np.uint32),
     )
 
 

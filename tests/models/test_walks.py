@@ -82,6 +82,7 @@ def test_more_leaves_than_16_bits_count_are_told_apart():
         right=np.ascontiguousarray(child[:, 1]),
         gain=np.zeros(n_splits),
         leaf=np.arange(n_splits + 1.0),
+        count=np.zeros(n_splits + 1, np.uint32),
     )
     rows = RNG.choice([-1.0, 1.0], (50, 18))
     leaf = ((rows[:, :17] > 0) @ (1 << np.arange(16, -1, -1))).astype(int)

@@ -201,12 +201,13 @@ def test_a_damaged_file_is_refused(tmp_path, fitted):
         (model | {"leaf": model["leaf"][1:]}, damaged),
         (model | {"feature": [4, *model["feature"][1:]]}, "not among the 4"),
         (model | {"left": 3}, '"left" is number, must be list'),
+        (model | {"count": [-1, *model["count"][1:]]}, "count holds -1"),
         ({name: values for name, values in model.items() if name != "gain"}, '"gain" is missing'),
     ]:
         path.write_text(json.dumps({**content, "model": {"type": "trees", **changed}}))
         with pytest.raises(dx.InputError, match=message):
             dx.load(path)
-    path.write_text(json.dumps({**content, "features": {"count": 5, "names": None}}))
+    path.write_text(json.dumps({**content, "features": {**content["features"], "count": 5}}))
     with pytest.raises(dx.InputError, match="for 4 features, the model has 5"):
         dx.load(path)
 

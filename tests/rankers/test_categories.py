@@ -3,6 +3,7 @@
 import json
 import pickle
 import re
+import warnings
 
 import lightgbm
 import numpy as np
@@ -15,6 +16,8 @@ from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, cross_val_score
 
 import directrix as dx
+from directrix.data.columns import ColumnNames
+from directrix.data.formats import read_file
 from directrix.experiments import permutation_importance
 
 N = 1200
@@ -80,12 +83,57 @@ def test_categories_are_found_by_name(data, ranker, tmp_path):
     assert loaded.categories_ == ranker.categories_
 
 
+NUMBERS = {  # of 0, 1 and 10
+    "whole": lambda c: pd.Categorical(c),
+    "small": lambda c: pd.Categorical(c.astype(np.int8)),
+    "real": lambda c: pd.Categorical(c.astype(float)),
+    "objects": lambda c: pd.Categorical([True if x == 1 else np.float32(x) for x in c]),
+    "polars": lambda c: pl.Series(c.astype(str), dtype=pl.Categorical),
+    "text": lambda c: pd.Categorical(c.astype(str)),
+    "text of real numbers": lambda c: pd.Categorical(c.astype(float).astype(str)),
+}
+
+
+@pytest.mark.parametrize("trained", NUMBERS)
+def test_equal_numbers_are_one_category(trained, tmp_path):
+    c = np.resize([0, 1, 10, 1], 200)
+    y, qid, x = (c == 1).astype(int), np.arange(200) // 10, np.zeros(200)
+    as_csv = pd.DataFrame({"c": [None, *c], "x": 0.0, "label": 0, "qid": 1})  # pandas writes 1.0
+    as_csv.to_csv(tmp_path / "c.csv", index=False)
+    as_csv.to_parquet(tmp_path / "c.parquet")
+    ranker = trees(min_data_in_leaf=2).fit({"c": NUMBERS[trained](c), "x": x}, y, qid=qid)
+    expected = ranker.predict({"c": NUMBERS[trained](c), "x": x})
+    assert len(np.unique(expected)) > 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for make in NUMBERS.values():
+            np.testing.assert_array_equal(ranker.predict({"c": make(c), "x": x}), expected)
+        for name in ("c.csv", "c.parquet"):
+            q = read_file(tmp_path / name, missing="nan", columns=ColumnNames(categorical=("c",)))
+            np.testing.assert_array_equal(ranker.predict_queries(q)[1:], expected)
+
+
+def test_numbers_that_are_not_equal_and_text_stay_apart():
+    q = dx.Queries.from_frame(
+        {"qid": [1] * 6, "label": [0] * 6, "c": ["1", "1.0", "01", 0.5, np.inf, "True"]}, categorical="c"
+    )
+    assert q.categories == (("0.5", "01", "1", "1.0", "True", "inf"),)
+
+
 def test_an_unknown_category_is_a_missing_one(data, ranker):
-    frame, _ = data
-    unknown = frame.assign(shop=pd.Categorical(np.where(frame["shop"] == "a", "new", frame["shop"])))
-    missing = frame.assign(shop=frame["shop"].where(frame["shop"] != "a"))
-    np.testing.assert_array_equal(ranker.predict(unknown), ranker.predict(missing))
-    assert (ranker.predict(unknown) != ranker.predict(frame)).any()
+    frame, y = data
+    is_a = (frame["shop"] == "a").to_numpy()
+    unknown = frame.assign(shop=pd.Categorical(np.where(is_a, "new", frame["shop"])))
+    missing = frame.assign(shop=frame["shop"].where(~is_a))
+    said = (
+        rf"{is_a.sum()} of 1,200 values of 'shop' are categories that the model has not seen \(e.g. 'new'\)"
+    )
+    with pytest.warns(UserWarning, match=said):
+        scores = ranker.predict(unknown)
+    with pytest.warns(UserWarning, match="the validation data: " + said):
+        trees().fit(frame, y, qid=QID, eval_set=(unknown, y), eval_qid=QID)
+    np.testing.assert_array_equal(scores, ranker.predict(missing))
+    assert (scores != ranker.predict(frame)).any()
 
 
 def test_arrays_hold_whole_numbers(data, ranker):

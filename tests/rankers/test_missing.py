@@ -51,6 +51,55 @@ def test_a_scale_of_the_training_data_fills(name, scale, tmp_path):
         np.testing.assert_allclose(ranker.predict(filled), ranker.predict(HOLES), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("scale", [None, "standard", "query-standard"])
+@pytest.mark.parametrize("name", QUICK)
+def test_zeros_of_the_training_are_zeros_ever_after(name, scale, sparse, tmp_path):
+    if sparse and (name != "LinearRanker" or scale):
+        return
+    rows, zeros = (sp.csr_array(one) if sparse else one for one in (HOLES, np.where(GAPS, 0.0, HOLES)))
+    q = dx.Queries.from_arrays(rows, Y, qid=QID, missing="zero")
+    gaps = dx.Queries.from_arrays(rows, Y, qid=QID, missing="nan")
+    ranker = make(name, scale=scale).fit_queries(q, gaps.take(range(20)), measure="nDCG@3")
+    ranker.save(tmp_path / "m.json")
+    expected = ranker.predict(zeros, qid=QID)
+    for one in (ranker, dx.load(tmp_path / "m.json")):
+        assert one.missing_ == "zero"
+        assert one.predict(rows, qid=QID).tobytes() == expected.tobytes()
+        assert one.predict_queries(gaps).tobytes() == one.predict_queries(q).tobytes() == expected.tobytes()
+    lists = np.asarray(HOLES[:12]), np.where(GAPS, 0.0, HOLES)[:12]
+    assert len({tuple(dx.load(tmp_path / "m.json").rank(one)) for one in lists}) == 1
+
+
+def test_how_missing_values_were_read_is_kept():
+    complete, held = make("LinearRanker", scale="log").fit(X, Y, qid=QID), make("LinearRanker", scale="log")
+    assert complete.missing_ == "error"
+    assert held.fit(HOLES, Y, qid=QID).missing_ == "nan"
+    both = dx.EnsembleRanker([complete, held]).fit(HOLES, Y, qid=QID)
+    assert both.missing_ == "nan"
+    zeros = dx.Queries.from_arrays(HOLES, Y, qid=QID, missing="zero")
+    with pytest.raises(dx.InputError, match=r"were read as 0.*Read the data with missing='nan'"):
+        held.predict_queries(zeros)
+    complete.predict_queries(zeros)
+
+
+def test_a_missing_category_is_not_the_first_one(tmp_path):
+    frame = pd.DataFrame(
+        {"qid": 1, "label": 0, "c": pd.Categorical(["b", None, "a"]), "x": [1.0, np.nan, 2.0]}
+    )
+    frame.to_parquet(tmp_path / "c.parquet")
+    dx.data.write_parquet(dx.Queries.from_frame(frame, missing="nan"), tmp_path / "stored.parquet")
+    for q in (
+        dx.Queries.from_frame(frame, missing="zero"),
+        dx.Queries.from_frame(frame.astype({"c": object}), categorical="c", missing="zero"),
+        dx.Queries.from_arrays(frame[["c", "x"]], frame["label"], missing="zero"),
+        dx.data.read_parquet(tmp_path / "c.parquet", missing="zero"),
+        dx.data.read_parquet(tmp_path / "stored.parquet", missing="zero"),
+    ):
+        np.testing.assert_array_equal(q.features, [[1.0, 1.0], [np.nan, 0.0], [0.0, 2.0]])
+        assert q.take([0]).missing == "zero"
+
+
 @pytest.mark.parametrize("scale", [None, "query-minmax", "query-standard", "query-percentile"])
 @pytest.mark.parametrize("name", ["LinearRanker", "MLPRanker", "StumpRanker"])
 def test_without_one_both_ways_out_are_named(name, scale):

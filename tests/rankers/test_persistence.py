@@ -62,7 +62,7 @@ def test_the_file_has_the_documented_form(ranker, saved):
     assert list(content) == ["format", "model", "features", "scale", "training"]
     assert content["format"] == "directrix/1"
     assert content["model"] == {"type": "linear", "coef": ranker.coef_.tolist()}
-    assert content["features"] == {"count": 2, "names": None}
+    assert content["features"] == {"count": 2, "names": None, "missing": "error"}
     assert content["scale"] is None
     training = content["training"]
     assert list(training) == [
@@ -139,6 +139,7 @@ EDITS = {
         "is not a number that a model can hold",
     ),
     "count is no integer": (lambda c: c["features"].update(count=2.5), '"count".*2.5'),
+    "missing is no rule": (lambda c: c["features"].update(missing="mean"), "\"missing\".*'mean'.*zero"),
     "count is negative": (lambda c: c["features"].update(count=-2), '"count".*-2'),
     "names of another number": (lambda c: c["features"].update(names=["a"]), "2 different texts"),
     "names twice": (lambda c: c["features"].update(names=["a", "a"]), "2 different texts"),

@@ -8,10 +8,9 @@ from typing import Annotated, Any
 from typer import Option
 
 from directrix.cli import options
-from directrix.cli.files import check_writable, features_for
+from directrix.cli.files import check_writable, features_for, read_for
 from directrix.cli.output import print_json, print_rows, progress_bar, remark
 from directrix.data.columns import RECOGNISED, ColumnNames
-from directrix.data.formats import read_file
 from directrix.data.shards.context import is_on_cluster
 from directrix.errors import InputError
 
@@ -48,7 +47,7 @@ def certify(
         Path | None, options.without_default("--output", "-o", help="Model file to write with --polish.")
     ] = None,
     seed: options.SeedOption = 0,
-    missing: options.MissingOption = options.Missing.error,
+    missing: options.ModelMissingOption = None,
     columns: ColumnNames = RECOGNISED,
     by_position: options.ByPositionOption = False,
     form: options.FormatOption = options.Format.table,
@@ -74,7 +73,7 @@ def certify(
 
         queries: Any = open_shards(data)
     else:
-        queries = read_file(data, missing=missing.value, columns=columns)
+        queries = read_for([ranker], data, missing, columns)
         queries = features_for(queries, ranker, data, model, by_position=by_position)
     rows: list[dict[str, Any]] = []
     for goal in goals or [ranker.measure_]:

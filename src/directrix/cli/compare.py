@@ -90,7 +90,7 @@ def compare(
     seed: options.SeedOption = 0,
     convention: options.ConventionOption = None,
     system_names: options.NamesOption = None,
-    missing: options.MissingOption = options.Missing.error,
+    missing: options.ModelMissingOption = None,
     columns: ColumnNames = RECOGNISED,
     by_position: options.ByPositionOption = False,
     form: options.LatexFormatOption = options.LatexFormat.table,

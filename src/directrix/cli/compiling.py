@@ -180,7 +180,8 @@ def _trees() -> None:
         "decision": [0],
         "gain": [0.0],
     }
-    parts |= {"left": [-1], "right": [-2], "leaf": [0.0, 1.0], "categories": [], "n_features": 3}
+    parts |= {"left": [-1], "right": [-2], "leaf": [0.0, 1.0], "count": [1, 1]}
+    parts |= {"categories": [], "n_features": 3}
     trees = Trees.of_json(parts, 3)
     for q in _queries():
         trees.predict(q.features)

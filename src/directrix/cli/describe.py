@@ -10,10 +10,10 @@ import typer
 from typer import Option
 
 from directrix.cli import options
-from directrix.cli.files import check_writable, features_for
+from directrix.cli.files import check_writable, features_for, read_for
 from directrix.cli.output import echo, print_json, remark
 from directrix.data.columns import RECOGNISED, ColumnNames
-from directrix.data.formats import inputs, read_file
+from directrix.data.formats import inputs
 
 
 class CardFormat(StrEnum):
@@ -40,7 +40,7 @@ def describe(
     ] = None,
     report: Annotated[Path | None, options.without_default(help="HTML page to write.")] = None,
     seed: options.SeedOption = 0,
-    missing: options.MissingOption = options.Missing.error,
+    missing: options.ModelMissingOption = None,
     columns: ColumnNames = RECOGNISED,
     by_position: options.ByPositionOption = False,
     form: Annotated[CardFormat, Option("--format", "-f", help="Output format.")] = CardFormat.table,
@@ -60,7 +60,7 @@ def describe(
     check_writable(report, model, data)
     ranker, q = load(model), None
     if data is not None:
-        q = read_file(data, missing=missing.value, columns=columns)
+        q = read_for([ranker], data, missing, columns)
         q = features_for(q, ranker, data, model, by_position=by_position)
     found = card_of(ranker, model, q, names, seed=seed)
     page = card_report(found, model=str(model), data=None if data is None else str(data), command=context.obj)

@@ -31,7 +31,7 @@ def evaluate(
         ),
     ] = None,
     system_names: options.NamesOption = None,
-    missing: options.MissingOption = options.Missing.error,
+    missing: options.ModelMissingOption = None,
     columns: ColumnNames = RECOGNISED,
     by_position: options.ByPositionOption = False,
     form: options.FormatOption = options.Format.table,

@@ -9,10 +9,9 @@ import typer
 from typer import Option
 
 from directrix.cli import options
-from directrix.cli.files import check_writable, features_for
+from directrix.cli.files import check_writable, features_for, read_for
 from directrix.cli.output import echo, print_json, print_rows, progress_bar, remark
 from directrix.data.columns import RECOGNISED, ColumnNames
-from directrix.data.formats import read_file
 from directrix.errors import InputError, short_text
 
 if TYPE_CHECKING:
@@ -74,7 +73,7 @@ def explain(
     ] = None,
     report: _Report = None,
     seed: options.SeedOption = 0,
-    missing: options.MissingOption = options.Missing.error,
+    missing: options.ModelMissingOption = None,
     columns: ColumnNames = RECOGNISED,
     by_position: options.ByPositionOption = False,
     form: options.FormatOption = options.Format.table,
@@ -99,7 +98,7 @@ def explain(
     ranker = load(model)
 
     def read(path: Path) -> Queries:
-        q = read_file(path, missing=missing.value, columns=columns)
+        q = read_for([ranker], path, missing, columns)
         return features_for(q, ranker, path, model, by_position=by_position)
 
     q = read(data)

@@ -9,10 +9,10 @@ from typing import Annotated
 from typer import Option
 
 from directrix.cli import options
-from directrix.cli.files import check_writable, features_for
+from directrix.cli.files import check_writable, features_for, read_for
 from directrix.cli.output import remark
 from directrix.data.columns import RECOGNISED, ColumnNames
-from directrix.data.formats import inputs, read_file
+from directrix.data.formats import inputs
 from directrix.registry import TARGETS
 
 To = StrEnum("To", list(TARGETS))  # type: ignore[misc]  # the names are in one place
@@ -27,7 +27,7 @@ def export(
         Path | None,
         options.without_default(metavar="DATA", help=f"Data whose scores are compared, too: {inputs()}."),
     ] = None,
-    missing: options.MissingOption = options.Missing.error,
+    missing: options.ModelMissingOption = None,
     columns: ColumnNames = RECOGNISED,
     by_position: options.ByPositionOption = False,
 ) -> None:
@@ -41,7 +41,7 @@ def export(
 
     check_writable(output, model, check)
     ranker = load(model)
-    q = None if check is None else read_file(check, missing=missing.value, columns=columns)
+    q = None if check is None else read_for([ranker], check, missing, columns)
     if q is not None and check is not None:
         q = features_for(q, ranker, check, model, by_position=by_position)
     found = write(ranker, output, to=to.value, check=q)

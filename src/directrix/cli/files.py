@@ -7,9 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from directrix.cli.options import Missing
 from directrix.cli.output import remark
 from directrix.data.atomic import check_replaceable
-from directrix.data.formats import named
+from directrix.data.columns import ColumnNames
+from directrix.data.formats import named, read_file
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
@@ -104,6 +106,26 @@ def some(names: Iterable[object]) -> str:
     """Return up to three names as text for messages, and the number of the others."""
     texts = [repr(str(name)) for name in names]
     return ", ".join(texts[:3]) + (f" and {len(texts) - 3} more" if len(texts) > 3 else "")
+
+
+def read_for(rankers: Iterable[Any], path: Path, missing: Missing | None, columns: ColumnNames) -> Queries:
+    """Read data for fitted rankers, with missing values as in their training.
+
+    ``--missing`` decides only for rankers whose training data had to be complete; a remark says so.
+    """
+    rules = {Missing(ranker.missing_) for ranker in rankers}
+    if missing is None:
+        how = min(rules, default=Missing.error)  # "error" before "nan" before "zero"
+    elif missing is Missing.error:
+        how = missing
+    else:
+        how = min(rules - {Missing.error}, default=missing)
+        if rules - {missing}:
+            trained, rest = ", ".join(sorted(rules)), "" if how is missing else f", not {missing.value}"
+            remark(
+                f"note: the model was trained with --missing {trained}; this is --missing {how.value}{rest}"
+            )
+    return read_file(path, missing=how.value, columns=columns)
 
 
 def features_for(q: Queries, ranker: Any, path: Path, model: Path, *, by_position: bool) -> Queries:

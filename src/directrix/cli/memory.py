@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import time
 from concurrent.futures import BrokenExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,7 +50,7 @@ def read_or_open(path: Path, missing: Missing, columns: ColumnNames, *, stream: 
         f"note: the features stay in {path}: they take {n_bytes / 1e9:.3g} GB; {available / 1e9:.3g} GB of "
         "memory are available"
     )
-    return q
+    return replace(q, missing=missing.value)
 
 
 def shortage(error: BaseException) -> str | None:

@@ -88,6 +88,13 @@ MissingOption = Annotated[
         "trees, and for --scale standard, log, quantile or minmax."
     ),
 ]
+ModelMissingOption = Annotated[
+    Missing | None,
+    without_default(
+        "--missing",
+        help="How to read the feature values nan and NULL. Default: as in the training of the model.",
+    ),
+]
 ByPositionOption = Annotated[
     bool,
     Option(

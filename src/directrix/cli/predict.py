@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 
 from directrix.cli import options
-from directrix.cli.files import check_writable, features_for
+from directrix.cli.files import check_writable, features_for, read_for
 from directrix.cli.output import echo, remark
 from directrix.data.columns import RECOGNISED, ColumnNames
-from directrix.data.formats import inputs, read_file
+from directrix.data.formats import inputs
 
 
 def predict(
@@ -28,7 +28,7 @@ def predict(
             metavar="TAG", help="Write a TREC run with this tag instead of one score per line."
         ),
     ] = None,
-    missing: options.MissingOption = options.Missing.error,
+    missing: options.ModelMissingOption = None,
     columns: ColumnNames = RECOGNISED,
     by_position: options.ByPositionOption = False,
 ) -> None:
@@ -41,7 +41,7 @@ def predict(
         raise typer.BadParameter(f"--run {run!r}: a tag is one word, e.g. --run directrix.")
     check_writable(output, model, data)
     ranker = load(model)
-    q = read_file(data, missing=missing.value, columns=replace(columns, has_labels=False))
+    q = read_for([ranker], data, missing, replace(columns, has_labels=False))
     q = features_for(q, ranker, data, model, by_position=by_position)
     scores = ranker.predict_queries(q)
     text = score_lines(q.restore(scores)) if run is None else run_lines(q, scores, run)

@@ -41,7 +41,7 @@ def reconcile_command(
     start: _From = None,
     convention: options.ConventionOption = None,
     top: _Top = 10,
-    missing: options.MissingOption = options.Missing.error,
+    missing: options.ModelMissingOption = None,
     columns: ColumnNames = RECOGNISED,
     by_position: options.ByPositionOption = False,
     form: options.FormatOption = options.Format.table,
@@ -72,7 +72,7 @@ def reconcile_command(
 
 
 def _ranking(
-    data: Path, scores: Path, missing: options.Missing, columns: ColumnNames, *, by_position: bool
+    data: Path, scores: Path, missing: options.Missing | None, columns: ColumnNames, *, by_position: bool
 ) -> dict[str, Any]:
     """Return the ranking and its labels as arguments of `directrix.reconcile`."""
     from directrix.cli.kinds import are_qrels, tables_of

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from directrix.cli.files import features_for
+from directrix.cli.files import features_for, read_for
 from directrix.cli.kinds import are_qrels, is_model, tables_of
 from directrix.cli.options import Missing
 from directrix.data.columns import ColumnNames
 from directrix.data.files import open_data, readable, short_name
-from directrix.data.formats import QRELS, read_file
+from directrix.data.formats import QRELS
 from directrix.data.problems import Problem, raise_problems
 from directrix.data.shards.context import is_on_cluster
 from directrix.data.trec.files import Qrels, Run, read_trec_qrels, read_trec_run, run_text
@@ -96,7 +96,7 @@ def run_lines(q: Queries, scores: Float64Array, tag: str) -> str:
 def judged_rankings(
     data: Path,
     rankings: list[Path],
-    missing: Missing,
+    missing: Missing | None,
     columns: ColumnNames,
     *,
     names: list[str] | None,
@@ -123,7 +123,7 @@ def judged_rankings(
         from directrix.data.shards.queries import open_shards
 
         shards = open_shards(data)
-    q = read_file(data, missing=missing.value, columns=columns) if shards is None else shards.judged()
+    q = read_for(models.values(), data, missing, columns) if shards is None else shards.judged()
     ids = tuple(map(str, q.query_ids))
     doc_ids = None if q.doc_ids is None else np.array(document_names(q), dtype=object)
     judged = []

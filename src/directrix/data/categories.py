@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -13,9 +15,31 @@ Categories = tuple[tuple[str, ...] | None, ...]
 """For each feature the names of its categories; None: it is a number."""
 
 
+def name_of(value: Any) -> str:
+    """Return the name of a category; equal numbers, such as 1, 1.0 and True, have one."""
+    if isinstance(value, Number | np.bool_):
+        with suppress(TypeError, ValueError, OverflowError):  # complex numbers, infinities
+            whole = int(value)  # type: ignore[arg-type]
+            return str(whole) if whole == value else str(value)
+    return str(value)
+
+
+def spelled_name(text: str) -> str:
+    """Return the name of the number that a text spells, such as 1 for "1.0" or "True"; else the text.
+
+    CSV has no types: pandas writes 1.0 there once a column of whole numbers has a gap.
+    """
+    if text in ("True", "False"):
+        return name_of(text == "True")
+    with suppress(ValueError):
+        if text == str(number := float(text)):
+            return name_of(number)
+    return text
+
+
 def places(values: Sequence[Any]) -> tuple[Float64Array, tuple[str, ...]]:
     """Return for each value its place among the names, in alphabetical order; NaN for None and NaN."""
-    texts = [None if is_missing(value) else str(value) for value in values]
+    texts = [None if is_missing(value) else name_of(value) for value in values]
     names = tuple(sorted({text for text in texts if text is not None}))
     place: Mapping[str | None, float] = {None: np.nan} | {name: float(i) for i, name in enumerate(names)}
     return np.array([place[text] for text in texts], dtype=np.float64), names

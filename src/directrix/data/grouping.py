@@ -200,11 +200,13 @@ def _raise_missing(row: int, n: int) -> None:
     )
 
 
-def copied_rows(X: Array, starts: Int64Array, qptr: Int64Array) -> Array:
-    """Copy the rows ``X[starts[q] : starts[q] + size]`` of one query after another, on threads.
+def copied_rows(X: Any, starts: Int64Array, qptr: Int64Array) -> Any:
+    """Copy the rows ``X[starts[q] : starts[q] + size]`` of one query after another, arrays on threads.
 
     Threads help because most of the time goes to the first use of new memory.
     """
+    if not isinstance(X, np.ndarray):
+        return X[rows_of(starts, np.diff(qptr))]
     out = np.empty((int(qptr[-1]), X.shape[1]), dtype=X.dtype)
     bounds = query_chunks(qptr, _DOCS_PER_CHUNK)
 

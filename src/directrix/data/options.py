@@ -40,7 +40,11 @@ IF_MISSING = {
 """What to type where a feature is missing."""
 
 
+MISSING = ("error", "zero", "nan")
+"""What missing values may be: an error, 0, or NaN."""
+
+
 def check_missing(missing: Any) -> None:
     """Raise `InputError` unless it is "error", "zero" or "nan"."""
-    if missing not in ("error", "zero", "nan"):
+    if missing not in MISSING:
         raise InputError(f"missing={missing!r}; choose 'error', 'zero' or 'nan'.")

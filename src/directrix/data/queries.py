@@ -16,7 +16,7 @@ from directrix.data.frames import arrays_of_queries, encoded, names_of
 from directrix.data.frozen import frozen, frozen_features
 from directrix.data.grouping import copied_rows, document_ids, rows_by_query, rows_of
 from directrix.data.stored import StoredFeatures
-from directrix.data.validate import check_features, check_labels, check_length, check_qptr
+from directrix.data.validate import check_features, check_labels, check_length, check_qptr, filled
 from directrix.errors import InputError
 from directrix.parameters import whole
 from directrix.types import Array, Float64Array, Int64Array, is_sparse
@@ -48,6 +48,8 @@ class Queries:
         For each document, its row in the arrays that were passed in.
     categories : tuple, or None
         For each feature the names of its categories, whose places the feature holds; None for a number.
+    missing : {"error", "zero", "nan"}
+        How missing values were read, which a ranker keeps and applies to the data that it scores.
     """
 
     features: Any
@@ -58,6 +60,7 @@ class Queries:
     feature_names: tuple[str, ...] | None
     rows: Int64Array
     categories: Categories | None = None
+    missing: str = "error"
 
     def __post_init__(self) -> None:
         n_docs, n_features = check_form(self.features)
@@ -141,8 +144,7 @@ class Queries:
 
         Notes
         -----
-        Rows that are grouped already are not copied: the result shares the caller's arrays, which are never
-        changed here and should not be changed by the caller afterwards.
+        Rows that are grouped already are not copied: do not change the arrays afterwards.
 
         Examples
         --------
@@ -164,7 +166,7 @@ class Queries:
             features, labels = features[rows], labels[rows]
             docs = None if docs is None else docs[rows]
         columns = feature_names_of(names, int(features.shape[1]))
-        return cls(features, labels, qptr, query_ids, docs, columns, rows, categories)
+        return filled(cls(features, labels, qptr, query_ids, docs, columns, rows, categories, missing))
 
     @classmethod
     def from_frame(
@@ -185,9 +187,8 @@ class Queries:
         frame : frame, or dict of columns
             pandas, polars (also lazy), pyarrow, or whatever narwhals takes.
         qid, label, doc_id : str or int, optional
-            Names of the columns of queries, labels and documents. Default: the first that is there of qid,
-            query_id, q_id, topic, query; of label, relevance, rel, grade; of docno, doc_id, docid, document,
-            doc. Documents may be absent.
+            Names of columns of queries, labels and documents, if any. Default: the first of qid, query_id,
+            q_id, topic, query; of label, relevance, rel, grade; of docno, doc_id, docid, document, doc.
         features : names, optional
             Columns of features, or one column of lists. Default: the column of lists ``features``, as
             PyTerrier has it, or all columns that have no other use and none of the names above for queries
@@ -211,7 +212,8 @@ class Queries:
         """
         arrays = arrays_of_queries(frame, ColumnNames.of(qid, label, doc_id, features, categorical))
         categories = arrays.pop("categories")
-        return replace(cls.from_arrays(**arrays, missing=missing), categories=categories)
+        q = cls.from_arrays(**arrays, missing="nan" if missing == "zero" else missing)
+        return filled(replace(q, categories=categories, missing=missing))
 
     def take(self, queries: Any) -> Queries:
         """Return the given queries (positions, in the order given) as new `Queries`.
@@ -230,16 +232,14 @@ class Queries:
         sizes = np.diff(self.qptr)[chosen]
         index = rows_of(self.qptr[:-1][chosen], sizes)
         qptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        is_dense = isinstance(self.features, np.ndarray)
-        return Queries(
-            copied_rows(self.features, self.qptr[chosen], qptr) if is_dense else self.features[index],
-            self.labels[index],
-            qptr,
-            tuple(self.query_ids[q] for q in chosen),
-            None if self.doc_ids is None else self.doc_ids[index],
-            self.feature_names,
-            np.arange(len(index)),
-            self.categories,
+        return replace(
+            self,
+            features=copied_rows(self.features, self.qptr[chosen], qptr),
+            labels=self.labels[index],
+            qptr=qptr,
+            query_ids=tuple(self.query_ids[q] for q in chosen),
+            doc_ids=None if self.doc_ids is None else self.doc_ids[index],
+            rows=np.arange(len(index)),
         )
 
     def widened(self, n_features: int) -> Queries:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
 
+from directrix.data.categories import Categories
 from directrix.data.form import as_array, as_floats, check_indices, floats_of, unmasked
 from directrix.data.frames import is_frame, matrix_of, names_of
 from directrix.data.options import IF_MISSING, check_missing
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, FloatArray, Int64Array, is_sparse
+
+_Q = TypeVar("_Q")  # `Queries`, whose module imports this one
 
 
 def check_ranking(
@@ -129,7 +133,7 @@ def check_features(X: Any, missing: str = "error") -> Any:
     """Return features as C-contiguous float32 or float64 (n_docs, n_features), or as canonical CSR.
 
     float32 and float64 are kept, other numbers become float64. The input is never changed. NaN is an error,
-    or becomes 0 ("zero"), or stays ("nan"); infinite values are an error.
+    or stays ("zero", "nan"); infinite values are an error.
     """
     check_missing(missing)
     features: Any = _csr(X) if is_sparse(X) else _dense(X)
@@ -138,12 +142,28 @@ def check_features(X: Any, missing: str = "error") -> Any:
         bad = ~np.isfinite(values) if missing == "error" else np.isinf(values)
         if bad.any():
             _raise_not_finite(X, features, bad)
-        if missing == "zero":
-            values = np.where(np.isnan(values), values.dtype.type(0.0), values)
-            if not is_sparse(X):
-                return values
-            return type(features)((values, features.indices, features.indptr), shape=features.shape)
     return features
+
+
+def zeros_for_missing(features: Any, categories: Categories | None) -> Any:
+    """Return features with 0 for NaN, the same object where there is none; a missing category stays NaN."""
+    values: Any = features.data if is_sparse(features) else features
+    if has_finite_sum(values):
+        return features
+    gaps = np.isnan(values)
+    if categories is not None:
+        gaps[:, [names is not None for names in categories]] = False
+    values = np.where(gaps, values.dtype.type(0.0), values)
+    if not is_sparse(features):
+        return values
+    return type(features)((values, features.indices, features.indptr), shape=features.shape)
+
+
+def filled(q: _Q) -> _Q:
+    """Return queries that were read with "zero" with 0 for each missing value, and others as they are."""
+    data: Any = q
+    zeros = zeros_for_missing(data.features, data.categories) if data.missing == "zero" else data.features
+    return q if zeros is data.features else replace(data, features=zeros)
 
 
 def has_finite_sum(values: Array) -> bool:

@@ -83,7 +83,7 @@ def card_of(
     found = {
         "file": _file(Path(path)),
         "model": _model(content),
-        "features": {"count": ranker.n_features_in_, "names": content["features"]["names"]},
+        "features": {name: content["features"][name] for name in ("count", "names", "missing")},
         "training": {
             "measure": ranker.measure_.name,
             "convention": record["measure"],
@@ -191,6 +191,14 @@ def _own_importance(ranker: Any, content: dict[str, Any]) -> dict[str, Any] | No
     return {"kind": kind, "features": rows}
 
 
+_MISSING = {
+    "refused": "It refuses missing values (NaN); trees take them, and --scale standard fills them.",
+    "error": "Its training data had no missing values (NaN); commands refuse them without --missing.",
+    "zero": "A missing value (NaN) counts as 0, as in its training.",
+    "nan": "Missing values (NaN) count as in its training: trees learned where they go, scales fill them.",
+}
+
+
 def _limits(ranker: Any, found: dict[str, Any]) -> Iterator[str]:
     members = found["model"].get("members", [found["model"]])
     kinds = {member["type"] for member in members}
@@ -199,8 +207,8 @@ def _limits(ranker: Any, found: dict[str, Any]) -> Iterator[str]:
             "Its features are scaled by query: the score of a document depends on the others of its list, so "
             "whole lists must be scored, and no engine takes it as an export."
         )
-    if not ranker.takes_missing:
-        yield "It refuses missing values (NaN); trees take them, and --scale standard fills them."
+    takes_missing = ranker.takes_missing or ranker.missing_ == "zero"
+    yield _MISSING[ranker.missing_ if takes_missing else "refused"]
     if kinds & {"trees", "stumps"}:
         yield "Trees do not extrapolate: beyond the values of the training data a feature changes nothing."
     for member in members:

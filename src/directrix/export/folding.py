@@ -42,11 +42,15 @@ def _unscaled_linear(model: Linear, centers: Float64Array, factors: Float64Array
 
 def _unscaled(inputs: Sequence[Input]) -> tuple[Input, ...]:
     """Return the features as they are, where a missing one is what its column would have become."""
-    fills = [
-        None if one.missing is None else one.center + (one.missing / one.factor if one.factor else 0.0)
-        for one in inputs
-    ]
-    return tuple(Input(one.feature, missing=fill) for one, fill in zip(inputs, fills, strict=True))
+    return tuple(Input(one.feature, missing=_fill(one)) for one in inputs)
+
+
+def _fill(one: Input) -> float | None:
+    if one.missing is None:
+        return None
+    if one.missing == one.of(np.zeros(1))[0]:  # rounding would leave a rest below
+        return 0.0
+    return one.center + (one.missing / one.factor if one.factor else 0.0)
 
 
 def _folded_trees(trees: Trees, inputs: Sequence[Input], n_features: int) -> Summand:
@@ -55,10 +59,14 @@ def _folded_trees(trees: Trees, inputs: Sequence[Input], n_features: int) -> Sum
     for number, one in enumerate(inputs):
         own = np.flatnonzero(trees.feature == number)
         feature[own] = one.feature
-        if not len(own) or one == Input(one.feature):
+        # without a bit for NaN the splits of trees take it for 0
+        is_zero = one == Input(one.feature, missing=0.0) and not (decision[own] & (NAN | CATEGORICAL)).any()
+        if not len(own) or one == Input(one.feature) or is_zero:
             continue
         if (decision[own] & CATEGORICAL).any():
-            raise InputError("a feature of categories is scaled; train the trees without a scale.")
+            raise InputError(
+                "a feature of categories is scaled, or 0 if it is missing; train the trees without that."
+            )
         threshold[own] = _last_at_most(one, trees.threshold[own])
         if one.missing is not None:
             decision[own] = np.where(one.missing <= trees.threshold[own], NAN | LEFT, NAN)

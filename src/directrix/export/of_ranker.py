@@ -39,6 +39,9 @@ def formula_of(ranker: Any) -> Formula:
 
 def _part(factor: float, member: Mapping[str, Any], n_features: int) -> Summand:
     model, inputs = member["model"], _inputs(member["scale"], n_features)
+    if member["features"]["missing"] == "zero":
+        named = member["features"].get("categories", [None] * n_features)
+        inputs = tuple(one if named[one.feature] else _with_zero(one) for one in inputs)
     if model["type"] == "linear":
         return Summand(Linear(factor * np.array(model["coef"])), inputs)
     if model["type"] == "mlp":
@@ -78,6 +81,11 @@ def inputs_of(scale: Scale | None, n_features: int) -> list[Input]:
     return found
 
 
+def _with_zero(one: Input) -> Input:
+    """Return a column whose feature is 0 where it is missing."""
+    return replace(one, missing=float(one.of(np.zeros(1))[0]))
+
+
 def _network(factor: float, model: Mapping[str, Any], n_inputs: int) -> Network:
     shaped = [np.array(one["weights"]).reshape(one["inputs"], one["outputs"]) for one in model["layers"]]
     hidden = zip(shaped[:-1], model["layers"], strict=False)
@@ -108,4 +116,5 @@ def _of_stairs(factor: float, stairs: Sequence[Mapping[str, Any]], n_inputs: int
         right=np.full(count, -2, np.int32),
         gain=np.zeros(count),
         leaf=np.column_stack([np.zeros(count), factor * step]).ravel(),
+        count=np.zeros(2 * count, np.uint32),  # not kept
     )

@@ -36,6 +36,8 @@ class ExportTarget:
         Whether features and scores are float32 there.
     takes_missing : bool
         Whether a feature can be missing there; else the file reads it as 0.
+    has_contributions : bool
+        Whether the program also gives contributions of features, for which it needs the counts of leaves.
     keeps_constant : bool
         Whether it has the constant of a linear model, which no order depends on.
     held : callable, optional
@@ -48,6 +50,7 @@ class ExportTarget:
     reader: Callable[[], str | None]
     is_single: bool = False
     takes_missing: bool = True
+    has_contributions: bool = False
     keeps_constant: bool = True
     held: Callable[[Array], Array] = lambda thresholds: thresholds
 

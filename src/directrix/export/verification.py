@@ -85,7 +85,9 @@ def verify(
     reader = target.reader()
     if reader is None:
         return Verification(None, 0, 0, 0.0, 0, 0, note)
-    drawn = _drawn(formula, ranker, target)
+    trained = ranker.trained()
+    takes_missing = trained.takes_missing or trained.missing_ == "zero"
+    drawn = _drawn(formula, target, missing=takes_missing and (target.takes_missing or not _fills(formula)))
     parts = [drawn] if check is None else [drawn, _doubled(check, formula)]
     if _fills(formula) and not target.takes_missing and np.isnan(parts[-1].features).any():
         raise InputError(
@@ -180,6 +182,12 @@ def _note(target: ExportTarget, formula: Formula) -> str:
         notes.append(
             "a missing feature counts 0 there, and the model takes the mean of the training data for it"
         )
+    trees = [part.model for part in formula.parts if isinstance(part.model, Trees)]
+    if target.has_contributions and not all(one.count.all() for one in trees):
+        notes.append(
+            "contributions (pred_contrib) take both sides of a step for equally frequent: stumps keep no "
+            "counts"
+        )
     return "; ".join(notes)
 
 
@@ -194,7 +202,7 @@ def _doubled(q: Queries, formula: Formula) -> Queries:
     return replace(q, features=np.ascontiguousarray(features, dtype=np.float64))
 
 
-def _drawn(formula: Formula, ranker: Any, target: ExportTarget) -> Queries:
+def _drawn(formula: Formula, target: ExportTarget, *, missing: bool) -> Queries:
     """Return rows whose features are thresholds, their neighbours, zeros, others, and missing."""
     rng = np.random.default_rng(0)
     n_rows = max(_PER_QUERY, min(_ROWS, _CELLS // formula.n_features))
@@ -215,15 +223,11 @@ def _drawn(formula: Formula, ranker: Any, target: ExportTarget) -> Queries:
         )
         pool[np.abs(pool) <= _LIGHTGBM_ZERO] = 0.0
         X[:, feature] = rng.choice(pool[np.isfinite(pool)], n_rows).astype(np.float64)
-    if ranker.trained().takes_missing and _missing_is_kept(target, formula):
+    if missing:
         X[rng.random(X.shape) < 0.05] = np.nan
     qid = np.arange(n_rows) // _PER_QUERY
     q = Queries.from_arrays(X, np.zeros(n_rows), qid=qid, feature_names=formula.names, missing="nan")
     return replace(q, categories=formula.categories)
-
-
-def _missing_is_kept(target: ExportTarget, formula: Formula) -> bool:
-    return target.takes_missing or all(isinstance(part.model, Trees) for part in formula.parts)
 
 
 def _values(formula: Formula) -> dict[int, Float64Array]:

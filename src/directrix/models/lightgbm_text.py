@@ -26,6 +26,7 @@ _ENTRIES = {
     "right": ("right_child", np.int32),
     "gain": ("split_gain", np.float64),
     "leaf": ("leaf_value", np.float64),
+    "count": ("leaf_count", np.uint32),
 }
 
 
@@ -89,7 +90,7 @@ def _categories(trees: list[dict[str, str]]) -> tuple[tuple[int, ...], ...]:
     return tuple(found)
 
 
-def written(trees: Any, counts: tuple[Array, Array] | None = None) -> str:
+def written(trees: Any, counts: tuple[Array, Array]) -> str:
     """Return `Trees` as the text of a LightGBM model.
 
     ``counts``, the number of rows at every split and every leaf, are what LightGBM's contributions need.
@@ -110,7 +111,7 @@ def written(trees: Any, counts: tuple[Array, Array] | None = None) -> str:
     return f"tree\n{head}\n{''.join(blocks)}end of trees\n"
 
 
-def _block(trees: Any, number: int, counts: tuple[Array, Array] | None, first: int, last: int) -> str:
+def _block(trees: Any, number: int, counts: tuple[Array, Array], first: int, last: int) -> str:
     """Return the text of the tree that owns the splits from ``first`` to ``last``."""
     splits, leaves = slice(first, last), slice(first + number, last + number + 1)
     threshold, sets = trees.threshold[splits].copy(), []
@@ -127,9 +128,9 @@ def _block(trees: Any, number: int, counts: tuple[Array, Array] | None, first: i
         "left_child": trees.left[splits],
         "right_child": trees.right[splits],
         "leaf_value": trees.leaf[leaves],
+        "leaf_count": counts[1][leaves],
+        "internal_count": counts[0][splits],
     }
-    if counts is not None:
-        lines |= {"leaf_count": counts[1][leaves], "internal_count": counts[0][splits]}
     if sets:
         sizes = [max(one, default=-1) // 32 + 1 for one in sets]
         words = np.zeros(sum(sizes), dtype=np.int64)

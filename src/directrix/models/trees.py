@@ -13,13 +13,23 @@ import numpy as np
 from directrix.errors import InputError, MissingExtra, short_text
 from directrix.models.lightgbm_text import CATEGORICAL, LEFT, NAN, ZERO, parse_trees, written
 from directrix.models.rows import read_only
-from directrix.models.walks import Used, walked
+from directrix.models.walks import Used, counts_from, walked
 from directrix.threads import get_threads
 from directrix.types import Array, Float64Array
 
 _CELLS_A_THREAD = 1 << 20
 _LARGEST = float(np.finfo(np.float64).max)
-_LISTS = ("n_leaves", "feature", "threshold", "decision", "left", "right", "gain", "leaf")
+_LISTS: dict[str, Any] = {
+    "n_leaves": np.int64,
+    "feature": np.int32,
+    "threshold": np.float64,
+    "decision": np.uint8,
+    "left": np.int32,
+    "right": np.int32,
+    "gain": np.float64,
+    "leaf": np.float64,
+    "count": np.uint32,
+}
 MODEL = {"n_features": "number", **dict.fromkeys((*_LISTS, "categories"), "list")}
 """What a model file holds, and of which kind."""
 
@@ -78,6 +88,8 @@ class Trees:
     gain : float64 (n_splits,)
         What the split gained in training.
     leaf : float64 (n_leaves of all trees,)
+    count : uint32 (n_leaves of all trees,)
+        Number of training documents in each leaf, which contributions need; 0 if it is not known.
     categories : tuple of tuple of int
         Sets of the categories that go left; all others, and NaN, go right.
 
@@ -101,6 +113,7 @@ class Trees:
     right: Array
     gain: Float64Array
     leaf: Float64Array
+    count: Array
     categories: tuple[tuple[int, ...], ...] = ()
 
     def __post_init__(self) -> None:
@@ -114,7 +127,7 @@ class Trees:
     def none(cls, n_features: int) -> Trees:
         """Return no trees, which score 0."""
         return cls.of_json(
-            {"n_features": n_features, **{key: [] for key in [*_LISTS, "categories"]}}, n_features
+            {"n_features": n_features, "categories": [], **{key: [] for key in _LISTS}}, n_features
         )
 
     @classmethod
@@ -139,10 +152,7 @@ class Trees:
         if model["n_features"] != n_features:
             count = short_text(model["n_features"])
             raise _damaged(f"they are for {count} features, the model has {n_features}")
-        kinds = (np.int64, np.int32, np.float64, np.uint8, np.int32, np.int32, np.float64, np.float64)
-        arrays: dict[str, Any] = {
-            name: _array(name, model[name], kind) for name, kind in zip(_LISTS, kinds, strict=True)
-        }
+        arrays: dict[str, Any] = {name: _array(name, model[name], kind) for name, kind in _LISTS.items()}
         sets = model["categories"]
         if not all(isinstance(one, list) and all(map(_is_category, one)) for one in sets):
             raise _damaged("a set of categories is not a list of integers >= 0")
@@ -154,8 +164,8 @@ class Trees:
         return {"n_features": self.n_features, **lists, "categories": list(map(list, self.categories))}
 
     def to_lightgbm(self) -> str:
-        """Return a model in LightGBM's own text, which it reads and scores alike."""
-        return written(self)
+        """Return a model in LightGBM's own text, which it reads, scores alike, and gives contributions of."""
+        return written(self, counts_from(self, np.maximum(self.count, 1)))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Trees) and self.to_json() == other.to_json()
@@ -216,7 +226,8 @@ class Trees:
         if (self.n_leaves < 1).any():
             return f"tree {int(np.argmax(self.n_leaves < 1))} has no leaf"
         n_leaves, n_trees = int(self.n_leaves.sum(dtype=object)), len(self.n_leaves)
-        lengths = {name: n_leaves - n_trees * (name != "leaf") for name in _LISTS[1:]}
+        of_splits = [*_LISTS][1:-2]
+        lengths = dict.fromkeys(of_splits, n_leaves - n_trees) | {"leaf": n_leaves, "count": n_leaves}
         for name, wanted in lengths.items():
             if len(getattr(self, name)) != wanted:
                 return f"{name} has {len(getattr(self, name)):,} entries for {wanted:,}"

@@ -113,7 +113,11 @@ def row_counts(trees: Any, X: Any) -> tuple[Array, Array]:
     known = _room(trees, X.shape[0])
     walked(trees, X, known)
     first = trees.split_ptr[:-1] + np.arange(trees.n_trees)
-    leaves = np.maximum(np.bincount((known + first).ravel(), minlength=len(trees.leaf)), 1)
+    return counts_from(trees, np.maximum(np.bincount((known + first).ravel(), minlength=len(trees.leaf)), 1))
+
+
+def counts_from(trees: Any, leaves: Array) -> tuple[Array, Array]:
+    """Number of rows at every split and every leaf, from those at the leaves."""
     split, leaf = ways(trees)
     return np.bincount(split, leaves[leaf], len(trees.feature)).astype(np.int64), leaves
 

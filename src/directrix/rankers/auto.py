@@ -151,6 +151,13 @@ class AutoRanker(Ranker):
         """The scale of the chosen ranker."""
         return self.trained().scale_
 
+    @property
+    def missing_(self) -> str:
+        """How missing values of the training data were read."""
+        check_is_fitted(self)
+        rule: str = self.ranker_.missing_
+        return rule
+
     def predict_queries(self, q: Queries) -> Float64Array:
         """Return the score of every document of `Queries`, in their order."""
         return self.trained().predict_queries(q)

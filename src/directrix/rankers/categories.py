@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from directrix.data.categories import Categories
+from directrix.data.categories import Categories, spelled_name
 from directrix.data.queries import Queries
 from directrix.data.shards.queries import ShardedQueries
-from directrix.errors import InputError, short_text
+from directrix.errors import InputError, short_text, warn
 from directrix.types import is_sparse
 
 _ADVICE = {
@@ -24,7 +24,7 @@ _ADVICE = {
 def matched(q: Queries, categories: Categories | None, which: str = "the data") -> Queries:
     """Return queries whose features hold places among these names: those of a model, or of training data.
 
-    A category without a place becomes missing (NaN).
+    A category without a place becomes missing (NaN), and a note counts such values.
 
     Raises
     ------
@@ -34,7 +34,7 @@ def matched(q: Queries, categories: Categories | None, which: str = "the data") 
     if q.categories == categories:
         return q
     none = (None,) * q.n_features
-    features = q.features.copy()
+    features, notes = q.features.copy(), []
     for column, (own, wanted) in enumerate(zip(q.categories or none, categories or none, strict=True)):
         if own == wanted:
             continue
@@ -45,10 +45,19 @@ def matched(q: Queries, categories: Categories | None, which: str = "the data") 
                 f"the column {name} of {which} holds {have}, the model was trained on {needed} in it; give "
                 "a frame or a table with the columns of the training data."
             )
-        place = {text: float(i) for i, text in enumerate(wanted)}
-        table = np.array([*(place.get(text, np.nan) for text in own), np.nan])
-        codes = features[:, column]
-        features[:, column] = table[np.where(np.isnan(codes), len(own), codes).astype(np.int64)]
+        exact = {text: float(i) for i, text in enumerate(wanted)}
+        place = {spelled_name(text): i for text, i in exact.items()} | exact
+        table = np.array([*(place.get(text, place.get(spelled_name(text), np.nan)) for text in own), np.nan])
+        codes = np.nan_to_num(features[:, column], nan=len(own)).astype(np.int64)
+        features[:, column] = table[codes]
+        unseen = codes[np.isnan(table[codes]) & (codes < len(own))]
+        if len(unseen):
+            notes.append(
+                f"{len(unseen):,} of {np.count_nonzero(codes < len(own)):,} values of {name} are categories "
+                f"that the model has not seen (e.g. {short_text(own[unseen[0]])})"
+            )
+    if notes:
+        warn(f"{which}: {'; '.join(notes)}; they count as missing.")
     return replace(q, features=features, categories=categories)
 
 

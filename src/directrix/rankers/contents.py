@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from directrix.data.categories import Categories, categories_from
+from directrix.data.options import MISSING
 from directrix.data.scale import Scale
 from directrix.data.scaling import ScaleUnion, scale_from_json
-from directrix.errors import InputError
+from directrix.errors import InputError, short_text
 from directrix.models.linear import LinearModel
 from directrix.models.mlp import MLPModel
 from directrix.models.stumps import StumpModel, check_count
@@ -41,6 +42,8 @@ class Contents:
     n_features: int
     names: Array | None
     categories: Categories | None
+    missing: str
+    """How missing values of the training data were read, one of `MISSING`."""
     scale: Scale | ScaleUnion | None
     fitted: FittedModel | None
     """None for an ensemble."""
@@ -65,13 +68,18 @@ def contents_of(path: str, file: Mapping[str, Any], known: Iterable[str] = KINDS
             f'{path}: "model" has type {kind!r}; this version of directrix reads '
             f"{', '.join(map(repr, known))}. Update with `pip install -U directrix`."
         )
-    parts = {"count": "number", "names": "list or null", "categories": "list or absent"}
+    parts = {"count": "number", "names": "list or null", "categories": "list or absent", "missing": "text"}
     check(path, '"features"', features, parts)
     count = features["count"]
     if type(count) is not int or not 1 <= count < 2**31:
         raise InputError(
             f'{path}: "count" of "features" is {count}, must be a whole number from 1 to '
             f"{2**31 - 1}. {SAVE_AGAIN}"
+        )
+    if (missing := features["missing"]) not in MISSING:
+        raise InputError(
+            f'{path}: "missing" of "features" is {short_text(missing)}, must be one of {", ".join(MISSING)}. '
+            f"{SAVE_AGAIN}"
         )
     is_ensemble = kind == "ensemble"
     scale = None if is_ensemble else _scale(path, file["scale"], count)
@@ -80,7 +88,7 @@ def contents_of(path: str, file: Mapping[str, Any], known: Iterable[str] = KINDS
     members = _members(path, model, count) if is_ensemble else ()
     names = None if features["names"] is None else _names(path, features["names"], count)
     categories = _categories(path, features.get("categories"), count)
-    return Contents(path, kind, count, names, categories, scale, fitted, members, file["training"])
+    return Contents(path, kind, count, names, categories, missing, scale, fitted, members, file["training"])
 
 
 def _members(path: str, model: Mapping[str, Any], n_features: int) -> tuple[Contents, ...]:

@@ -181,6 +181,13 @@ class EnsembleRanker(Saved, Ranker):
         scales = (member.scale_ for member in self.members_)
         return next((scale for scale in scales if scale is not None and scale.by_query), None)
 
+    @property
+    def missing_(self) -> str:
+        """How missing values of the training data were read: "error" if those of any member were."""
+        check_is_fitted(self, "members_")
+        rules = [member.missing_ for member in self.members_]
+        return "error" if "error" in rules else rules[0]
+
     def predict_queries(self, q: Queries) -> Float64Array:
         """Return the score of every document of `Queries`, in their order."""
         check_is_fitted(self)
@@ -201,7 +208,7 @@ class EnsembleRanker(Saved, Ranker):
         ]
         return {
             "model": {"type": self.model_type, "members": members},
-            "features": self._features_json(),
+            "features": self._features_json() | {"missing": self.missing_},
             "scale": None,
             "training": self.training_,
         }

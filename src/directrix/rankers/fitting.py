@@ -14,6 +14,7 @@ from directrix.parameters import whole
 from directrix.rankers.categories import matched, refuse_categories
 from directrix.rankers.digests import same_rows
 from directrix.rankers.inputs import Weights, check_training
+from directrix.rankers.missing import read_as
 from directrix.rankers.training import goal_of
 from directrix.types import Callback, Step
 
@@ -59,11 +60,13 @@ def training_for(  # noqa: PLR0913
     early_stopping_rounds: int | None,
 ) -> Training:
     """Check what ``fit`` was given; see there."""
+    which = "the validation data"
+    valid = valid if valid is None or valid is q else read_as(valid, q.missing, which)
     check_training(q, valid, allow_missing=ranker.takes_missing)
     if not ranker.takes_categories:
         refuse_categories(q, type(ranker).__name__)
     if isinstance(valid, Queries):
-        valid = valid if valid is q else matched(valid, q.categories, "the validation data")
+        valid = valid if valid is q else matched(valid, q.categories, which)
     # one object for both is a choice: that of a search on few queries
     if valid is not None and valid is not q and same_rows(valid, q):
         warn(

@@ -62,7 +62,7 @@ def _restored_model(contents: Contents) -> Any:
     check(path, '"result" of "training"', training["result"], _RESULT)
     check(path, '"parameters" of "training"', training["parameters"], kind.saved_parameters)
     ranker = _unfitted(path, kind, training)
-    ranker.scale_ = contents.scale
+    ranker.scale_, ranker.missing_ = contents.scale, contents.missing
     ranker._take(fitted)
     ranker.measure_ = _measure(path, training)
     surrogate = _surrogate(path, ranker, training)

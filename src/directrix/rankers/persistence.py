@@ -4,7 +4,8 @@
 
     {"format": "directrix/1",
      "model":    {"type": "linear", "coef": [one weight per feature]}, or of another type,
-     "features": {"count": 45, "names": null or [one name per feature]},
+     "features": {"count": 45, "names": null or [one name per feature],
+                  "missing": how missing values count},
      "scale":    null or {the scaling that predict applies first},
      "training": {"measure", "surrogate", "trainer", "seed", "versions", "data", "result"}}
 

@@ -11,7 +11,7 @@ import numpy as np
 from directrix.data.form import as_floats
 from directrix.data.mapping import inverse
 from directrix.data.scale import Scale
-from directrix.data.validate import has_finite_sum
+from directrix.data.validate import has_finite_sum, zeros_for_missing
 from directrix.errors import InputError
 from directrix.models.linear import LinearModel
 from directrix.models.mlp import MLPModel
@@ -89,7 +89,9 @@ def served(contents: Contents) -> Served | None:
     if contents.categories is not None or any(isinstance(m, Trees) and m.categorical for m in models):
         return None
     takes_missing = all(
-        isinstance(model, Trees) or (member.scale is not None and member.scale.fills)
+        member.missing == "zero"
+        or isinstance(model, Trees)
+        or (member.scale is not None and member.scale.fills)
         for model, member in zip(models, members, strict=True)
     )
     scorers = [_scorer(member) for member in members]
@@ -116,6 +118,15 @@ def _weighted(shares: list[float], scorers: list[Scorer], X: Array) -> Float64Ar
 
 
 def _scorer(contents: Contents) -> Scorer:
+    scorer = _own_scorer(contents)
+    return partial(_of_filled, scorer) if contents.missing == "zero" else scorer
+
+
+def _of_filled(scorer: Scorer, X: Array) -> Float64Array:
+    return scorer(zeros_for_missing(X, None))
+
+
+def _own_scorer(contents: Contents) -> Scorer:
     scale, (model, params) = contents.scale, _fitted(contents)
     scorer = partial(_SCORERS[type(model)], model, params)
     if scale is None:

@@ -22,6 +22,7 @@ from directrix.rankers.contents import FittedModel
 from directrix.rankers.fitting import Training
 from directrix.rankers.inputs import check_finite, check_names, check_reached, check_scores, surrogate_of
 from directrix.rankers.limits import CONSTRAINTS, to_entries
+from directrix.rankers.missing import read_as
 from directrix.rankers.persistence import Saved
 from directrix.rankers.training import last_smoothing, measure_of, sharpened, training_record
 from directrix.types import Float64Array, Result
@@ -76,7 +77,7 @@ class StoredRanker(Saved, Ranker):
     @property
     def _may_be_missing(self) -> bool:
         """The same of the fitted model."""
-        return self.takes_nan or (self.scale_ is not None and self.scale_.fills)
+        return self.missing_ == "zero" or self.takes_nan or (self.scale_ is not None and self.scale_.fills)
 
     @property
     def _n_inputs(self) -> int:
@@ -109,6 +110,8 @@ class StoredRanker(Saved, Ranker):
         self.surrogate_ = sharpened(surrogate, last_smoothing(result))
         self._name_features(q)
         self.training_ = training_record(self, q, surrogate, trainer, result)
+        is_kept = self.takes_missing and (q.missing == "nan" or "missing" in self.training_["data"])
+        self.missing_ = "zero" if q.missing == "zero" else "nan" if is_kept else "error"
         if result.status == "not_finite":
             warn(f"training ended early: {result.message}.", NotConverged, stacklevel=4)
         return self
@@ -147,6 +150,7 @@ class StoredRanker(Saved, Ranker):
             )
         check_names(q, getattr(self, "feature_names_in_", None))
         q = q if isinstance(q, ShardedQueries) else matched(q, self.categories_)
+        q = read_as(q, self.missing_)
         if not self.missing_shows or (self.scale_ is not None and not self.scale_.fills):
             check_finite(q, "the data", allow_missing=self._may_be_missing)
         ready: Queries = _scaled(q, self.scale_)
@@ -161,7 +165,7 @@ class StoredRanker(Saved, Ranker):
         check_is_fitted(self)
         return {
             "model": {"type": self.model_type, **self._model_json()},
-            "features": self._features_json(),
+            "features": self._features_json() | {"missing": self.missing_},
             "scale": None if self.scale_ is None else self.scale_.to_json(),
             "training": self.training_,
         }

@@ -12,10 +12,10 @@ import numpy as np
 
 from directrix.data.arrow.layout import Layout
 from directrix.data.arrow.library import decoding
-from directrix.data.categories import Categories, by_column, is_missing
+from directrix.data.categories import Categories, by_column, is_missing, name_of
 from directrix.data.grouping import object_array
 from directrix.data.options import IF_MISSING
-from directrix.data.validate import has_finite_sum
+from directrix.data.validate import has_finite_sum, zeros_for_missing
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array
 
@@ -114,7 +114,7 @@ class Columns:
             return column.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
         place = self._found[name]
         cells = column.to_pylist()
-        values = (None if is_missing(value) or value == "" else str(value) for value in cells)
+        values = (None if is_missing(value) or value == "" else name_of(value) for value in cells)
         codes = [math.nan if value is None else place.setdefault(value, len(place)) for value in values]
         return np.array(codes, dtype=np.float64)
 
@@ -133,7 +133,7 @@ class Columns:
         bad = ~np.isfinite(rows) if self._missing == "error" else np.isinf(rows)
         if bad.any():
             self._refuse(rows, bad, place)
-        return np.where(np.isnan(rows), rows.dtype.type(0.0), rows) if self._missing == "zero" else rows
+        return zeros_for_missing(rows, self._layout.stored) if self._missing == "zero" else rows
 
     def _refuse(self, rows: Array, bad: Array, place: Place) -> NoReturn:
         row, column = (int(i) for i in np.unravel_index(np.argmax(bad), bad.shape))

@@ -19,6 +19,7 @@ from directrix.data.memory import check_room
 from directrix.data.options import check_missing
 from directrix.data.queries import Queries
 from directrix.data.stored import RawRows, StoredFeatures
+from directrix.data.validate import filled
 from directrix.errors import InputError
 
 _ROW_BYTES = 24  # label, boundary and row of a document
@@ -92,7 +93,8 @@ def read_table(
     """Read a table whose columns have these names; see `read_parquet`."""
     check_missing(missing)
     files = ArrowFiles(path_of(path), columns)
-    layout, reader = files.layout, Columns(files.layout, missing)
+    # a missing category is not 0, and which columns hold categories is known at the end
+    layout, reader = files.layout, Columns(files.layout, "nan" if missing == "zero" else missing)
     _check_room(files, files.n_bytes)
     features = np.empty((files.n_rows, layout.n_features), dtype=layout.dtype)
     labels, qids, docs, row = [], [], [], 0
@@ -112,7 +114,9 @@ def read_table(
     in_order = np.array_equal(q.rows, np.arange(row))
     categories = reader.categories(features)
     features = features if in_order else features[q.rows]
-    return replace(q, features=features, feature_names=layout.names, categories=categories)
+    names = layout.names
+    q = replace(q, features=features, feature_names=names, categories=categories, missing=missing)
+    return filled(q)
 
 
 def table_parts(path: Path, missing: str, columns: ColumnNames) -> Iterator[Queries]:

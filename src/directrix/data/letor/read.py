@@ -99,7 +99,7 @@ def read_letor(
     labels = np.concatenate([block.labels for block in blocks])
     form = np.dtype(dtype), _width(path, blocks, n_features)
     features = assemble(path, blocks, dense, form, sparse=sparse)
-    return Queries(features, labels, qptr, query_ids, doc_ids, None, np.arange(len(labels)))
+    return Queries(features, labels, qptr, query_ids, doc_ids, None, np.arange(len(labels)), missing=missing)
 
 
 def check_blocks(path: Path, blocks: list[Block], side: Path | None) -> tuple[Int64Array, tuple[int, ...]]:

@@ -101,6 +101,7 @@ class ShardedQueries:
     feature_names: tuple[str, ...] | None
 
     categories = None  # shards hold numbers
+    missing = "error"  # or there are some
 
     def __repr__(self) -> str:
         manifest = self.manifest
