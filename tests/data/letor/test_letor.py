@@ -234,8 +234,8 @@ def test_written_text_is_the_shortest(tmp_path):
     ("arguments", "message"),
     [
         ({"qid": ["a"]}, r"query 0 is 'a'; files of this format need integer identifiers"),
-        ({"group": [1], "doc_ids": [""]}, r"document identifier of row 0 is ''"),
-        ({"group": [1], "doc_ids": ["a\nb"]}, r"document identifier of row 0 is 'a\\nb'"),
+        ({"group": [1], "doc_ids": [" a"]}, r"document identifier of row 0 is ' a'"),
+        ({"group": [1], "doc_ids": ["# a b"]}, r"document identifier of row 0 is '# a b'"),
     ],
 )
 def test_unwritable_queries_leave_no_file(arguments, message, tmp_path):
@@ -247,7 +247,7 @@ def test_unwritable_queries_leave_no_file(arguments, message, tmp_path):
 
 def test_failed_writing_keeps_the_old_file(tmp_path):
     (tmp_path / "a").write_text("old")
-    q = dx.Queries.from_arrays([[1.0]] * 2, [1, 1], doc_ids=["a", "b\nc"], group=[2])
+    q = dx.Queries.from_arrays([[1.0]] * 2, [1, 1], doc_ids=["a", "b "], group=[2])
     with pytest.raises(dx.InputError):
         dx.write_letor(q, tmp_path / "a")
     assert (tmp_path / "a").read_text() == "old"
