@@ -102,7 +102,7 @@ class Ranker(Fitted, NestedParameters, ABC):
             Their ``qid`` or ``group``; one of the two is needed with an ``eval_set``.
         measure : measure or str, optional
             The measure that chooses the iteration and that ``score`` reports, e.g. "nDCG@10".
-            A trainer of measures, such as `CoordinateAscent`, maximises it, unless it was made for another
+            A trainer of measures, such as `CoordinateAscent`, maximizes it, unless it was made for another
             one. Default: the measure of the trainer, else the one that the surrogate tends to.
         callback : callable, or a list of them, optional
             Called with every `Step`: ``step.iteration``, ``loss``, ``score`` (on the validation queries) and

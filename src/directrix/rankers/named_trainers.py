@@ -73,7 +73,7 @@ def planned_steps(ranker: Any) -> int | None:
 
 
 def measure_set(trainer: Any) -> RankingMeasure | None:
-    """Return the measure that a trainer, or the one that it wraps, maximises; None if it leaves it open."""
+    """Return the measure that a trainer, or the one that it wraps, maximizes; None if it leaves it open."""
     while hasattr(trainer, "trainer"):
         trainer = trainer.trainer
     measure = getattr(trainer, "measure", None)
