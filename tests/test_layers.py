@@ -15,6 +15,7 @@ LAYERS = [
     "types",
     "parameters",
     "threads",
+    "linkage",
     "kernels",
     "data",
     "measures",
