@@ -1,5 +1,6 @@
 # make demo   install into .venv, train on built-in data, print a table
 # make test   install into .venv, run every check that CI runs
+# make processor  run tests and pages with kernels for another processor
 # make dist   build wheel and sdist into dist/, and check them
 # make lowest run the tests with the lowest versions that pyproject.toml allows
 # make faults stop every command that writes at random moments, for half an hour; RUNS=20 SEED=2
@@ -10,7 +11,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint types pytest bounds faults fuzz removed docs bench dist lowest release clean
+.PHONY: demo test lint types pytest processor bounds faults fuzz removed docs bench dist lowest release clean
 
 demo: $(VENV)/.demo
 	$(BIN)/directrix demo
@@ -26,6 +27,15 @@ types: $(VENV)/.dev
 
 pytest: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --dist loadfile --cov --cov-report=term:skip-covered
+
+# kernels compiled for another processor: numbers of tests and pages must not hang on its last bits.
+# CPU=x86-64-v3 CHECKED="tests/measures tests/models" tries others
+CPU ?= generic
+CHECKED ?= tests/surrogates/test_smooth.py tests/trainers/test_lines.py tests/docs/test_pages.py \
+	-k "smooth or lines or README.md or own-measure or conventions or restarts or reproducible"
+processor: $(VENV)/.dev
+	NUMBA_CPU_NAME=$(CPU) NUMBA_CPU_FEATURES= NUMBA_CACHE_DIR=$(abspath $(VENV))/$(CPU) \
+		$(BIN)/python -m pytest -q -n 2 --dist worksteal $(CHECKED)
 
 # kernels compiled with checks of every index; slow, for whoever changes one
 bounds: $(VENV)/.dev

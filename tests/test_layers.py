@@ -16,6 +16,7 @@ LAYERS = [
     "types",
     "parameters",
     "threads",
+    "linkage",
     "kernels",
     "data",
     "measures",

@@ -28,6 +28,7 @@ from numba.misc import appdirs
 
 from directrix import __version__
 from directrix.errors import warn
+from directrix.linkage import Compiler
 
 KERNELS: list[Any] = []
 """Every kernel of the modules that have been imported."""
@@ -39,7 +40,7 @@ _RUNTIME: Any = nrt.rtsys
 _EVENTS: Any = event
 _SUBFOLDER: Any = caching._CacheLocator.get_suitable_cache_subpath
 _APP_DIRS: Any = appdirs.AppDirs
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "pipeline_class": Compiler}
 _PACKAGE = Path(__file__).parent
 _SETTINGS = ("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LOOP_VECTORIZE", "OPT", "SLP_VECTORIZE", "USING_SVML")
 """Settings of Numba on which compiled code depends."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _MEASURE = "nDCG@10"
 _BASELINE = "Regression"
 _AUTO = "auto"
-_EXAMINED = "ApproxNDCG, alpha 1"
+_EXAMINED = "ApproxNDCG, alpha 10"
 _FOLDER = Path("demo")
 _SHORT = {"epochs": 50}
 
@@ -113,18 +113,22 @@ def _trainings(train: Queries, valid: Queries, seed: int) -> list[tuple[str, Cal
         return lambda: method(name).ranker(measure=goal, **settings).fit_queries(train, measure=goal)
 
     def auto() -> Ranker:
-        settings = {**_SHORT, "cg_iter": 10}
+        settings = {**_SHORT, "l2": 1e-3, "cg_iter": 10}
         ranker: Ranker = search(
             train, valid, measure=goal, models=["linear"], settings=settings, seed=seed
         ).ranker
         return ranker
 
+    # Without a penalty the weights grow until the last bits of a processor decide which optimum is reached.
     return [
         (_BASELINE, fixed(_BASELINE)),
         ("ListNet", fixed("ListNet", l2=1e-3)),
         ("LambdaRank", fixed("LambdaRank", learning_rate=1e-3, **_SHORT)),
-        *((f"ApproxNDCG, alpha {alpha:g}", fixed("ApproxNDCG", alpha=alpha)) for alpha in (1.0, 10.0, 100.0)),
-        ("ApproxAP", fixed("ApproxAP")),
+        *(
+            (f"ApproxNDCG, alpha {alpha:g}", fixed("ApproxNDCG", alpha=alpha, l2=2e-4))
+            for alpha in (1.0, 10.0)
+        ),
+        ("ApproxAP", fixed("ApproxAP", l2=1e-3)),
         (_AUTO, auto),
     ]
 
