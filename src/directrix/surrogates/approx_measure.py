@@ -78,9 +78,9 @@ class ApproxMeasure(SumSurrogate):
         return self.alpha
 
     def at(self, smoothing: float) -> Self:
-        """Return a copy with alpha = 1/smoothing; log(below) keeps its ratio to alpha."""
+        """Return a copy with alpha = 1/smoothing; log(below) keeps its ratio to alpha squared."""
         alpha = 1.0 / positive(smoothing, "smoothing", "ApproxMeasure.at")
-        return replace(self, alpha=alpha, below=self.below ** (alpha / self.alpha))
+        return replace(self, alpha=alpha, below=self.below ** (alpha / self.alpha) ** 2.0)
 
     def discount(self, n: int) -> Between:
         """Return the smooth discount of the ranks of queries of up to n documents, and its slope."""

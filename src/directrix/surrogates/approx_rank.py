@@ -108,14 +108,14 @@ class ApproxRank(MeasureSurrogate):
         return self.alpha
 
     def at(self, smoothing: float) -> Self:
-        """Return a copy with alpha = 1/smoothing; beta keeps its ratio to alpha, log(below) too.
+        """Return a copy with alpha = 1/smoothing; beta keeps its ratio to alpha, log(below) to its square.
 
         As smoothing -> 0 the value tends to the exact measure wherever no scores tie.
         """
         smoothing = positive(smoothing, "smoothing", f"{type(self).__name__}.at")
         changed = {"alpha": 1.0 / smoothing, "beta": self.beta / self.alpha / smoothing}
         if self.below:
-            changed["below"] = self.below ** (1.0 / (self.alpha * smoothing))
+            changed["below"] = self.below ** (self.alpha * smoothing) ** -2.0
         return replace(self, **changed)  # type: ignore[type-var]
 
     def _shape(self) -> tuple[int, float]:

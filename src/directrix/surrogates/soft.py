@@ -74,12 +74,12 @@ class SoftNDCG(MeasureSurrogate):
         return 1.0 / self.sigma
 
     def at(self, smoothing: float) -> Self:
-        """Return a copy with sigma = smoothing; log(below) keeps its product with sigma.
+        """Return a copy with sigma = smoothing; log(below) keeps its product with sigma squared.
 
         As smoothing -> 0 the value tends to nDCG wherever no scores tie.
         """
         sigma = positive(smoothing, "smoothing", "SoftNDCG.at")
-        return replace(self, sigma=sigma, below=self.below ** (self.sigma / sigma))
+        return replace(self, sigma=sigma, below=self.below ** (self.sigma / sigma) ** 2.0)
 
     def settings(self) -> tuple[Any, ...]:
         """Sigma, the cut-off as a number, and below."""
