@@ -57,8 +57,8 @@ class Surrogate(Protocol):
     def traits(self) -> frozenset[str]:
         """Subset of the names that `directrix.laws.check_surrogate` tests.
 
-        smooth, convex, convexifiable, bound, shift_invariant, unit_interval, tends_to_measure, value_free,
-        random, estimated.
+        smooth, convex, convexifiable, bound, shift_invariant, unit_interval, tends_to_measure, pulls_at_ties,
+        value_free, random, estimated.
         """
 
     def value_and_grad(

@@ -21,7 +21,7 @@ def soft_ranks(s, alpha, sigmoid):
     return [1 + sum(sig(alpha * (s[j] - s[i])) for j in range(n) if j != i) for i in range(n)]
 
 
-def ndcg(s, labels, alpha, beta, sigmoid, k=None):
+def ndcg(s, labels, alpha, beta, sigmoid, k=None, below=0.5):
     sig = SIGMOIDS[sigmoid]
     gain = [2.0**label - 1 for label in labels]
     top = len(s) if k is None else k
@@ -30,15 +30,22 @@ def ndcg(s, labels, alpha, beta, sigmoid, k=None):
         return 0.0
     total = 0.0
     for g, rank in zip(gain, soft_ranks(s, alpha, sigmoid), strict=True):
-        cut = 1.0 if k is None else sig(beta * (k + 0.5 - rank))
+        cut = 1.0 if k is None else below + (1 - below) * sig(beta * (k + 0.5 - rank))
         total += g / math.log2(1 + rank) * cut
     return total / ideal
 
 
-def precision(s, labels, alpha, beta, sigmoid, k, rel=1):
+def precision(s, labels, alpha, beta, sigmoid, k, rel=1, below=0.5):
     sig = SIGMOIDS[sigmoid]
     ranks = soft_ranks(s, alpha, sigmoid)
-    return sum(sig(beta * (k + 0.5 - p)) for p, y in zip(ranks, labels, strict=True) if y >= rel) / k
+    return (
+        sum(
+            (1 - below) * sig(beta * (k + 0.5 - p)) + below / math.log2(1 + p)
+            for p, y in zip(ranks, labels, strict=True)
+            if y >= rel
+        )
+        / k
+    )
 
 
 def ap(s, labels, alpha, beta, sigmoid, rel=1):
@@ -103,7 +110,7 @@ def _settings(**fields):
     return [{"alpha": alpha, "sigmoid": sigmoid, **fields} for alpha, sigmoid in smoothing]
 
 
-def measure_sum(s, labels, measure, alpha, sigmoid):
+def measure_sum(s, labels, measure, alpha, sigmoid, below):
     """RBP, DCG or nDCG, with the discount between ranks by the curve that the class names."""
     n, k = len(s), measure.k
     if measure.symbol == "RBP":
@@ -121,14 +128,17 @@ def measure_sum(s, labels, measure, alpha, sigmoid):
     norm = 1.0
     if measure.symbol == "nDCG":
         norm = sum(w * d for w, d in zip(sorted(worth, reverse=True), values, strict=False))
-    total = sum(w * float(curve(rank)) for w, rank in zip(worth, soft_ranks(s, alpha, sigmoid), strict=True))
+    total = sum(
+        w * ((1 - below) * float(curve(rank)) + below * discount(1) / math.log2(1 + rank))
+        for w, rank in zip(worth, soft_ranks(s, alpha, sigmoid), strict=True)
+    )
     return total / norm if norm > 0 else 0.0
 
 
 REFERENCES = {
-    "ApproxNDCG": Reference(ndcg, [{}, *_settings(), *_settings(k=3)]),
+    "ApproxNDCG": Reference(ndcg, [{}, *_settings(), *_settings(k=3), {"k": 3, "below": 0.0}]),
     "ApproxAP": Reference(ap, [{}, *_settings(beta=5.0), *_settings(rel=2)]),
-    "ApproxPrecision": Reference(precision, [{}, *_settings(k=4)]),
+    "ApproxPrecision": Reference(precision, [{}, *_settings(k=4), {"below": 0.0}]),
     "ApproxRR": Reference(rr, [{}, *_settings()]),
     "ApproxERR": Reference(err, [{}, *_settings(l_max=3)]),
     "ApproxKendall": Reference(kendall, [{}, *_settings()]),

@@ -66,6 +66,7 @@ def check_surrogate(surrogate: Surrogate, *, seed: int = 0, rtol: float = 1e-5) 
     - shift_invariant: the gradient sums to 0 over a query, and a shift of all scores changes no value.
     - unit_interval: the value lies in [0, 1].
     - tends_to_measure: as smoothing -> 0 it is its measure where no scores tie.
+    - pulls_at_ties: where all scores are equal, a relevant document is raised, in lists of any length.
     - convex, as a loss: it lies above its chords, and below the plane that its gradient makes at any other
       point, which holds for losses with corners too.
     - convexifiable: convexified at some scores it is convex, nowhere above what it was, and equal to it with
@@ -267,6 +268,7 @@ _LAWS: list[tuple[Callable[..., Iterator[str]], Callable[[Surrogate], str]]] = [
     (_float32_agrees_with_float64, _always),
     (traits.value_in_the_unit_interval, _claims("unit_interval")),
     (traits.no_smoothing_is_the_measure, _claims("tends_to_measure")),
+    (traits.pulls_at_ties, _claims("pulls_at_ties")),
     (traits.convex_as_a_loss, _claims("convex")),
     (traits.below_its_tangents, _claims("convex")),
     (traits.convexifiable, _claims("convexifiable")),

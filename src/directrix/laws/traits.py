@@ -106,6 +106,22 @@ def no_smoothing_is_the_measure(surrogate: Any, rng: np.random.Generator) -> Ite
             yield f"{case.name}, query {q}: {value[q]:.6f} instead of {exact[q]:.6f}"
 
 
+def pulls_at_ties(surrogate: Any, rng: np.random.Generator) -> Iterator[str]:
+    """pulls_at_ties: where all scores are equal, the gradient raises a relevant document, in long lists too.
+
+    At least by a hundredth of the steepness times the mean worth of a rank: what the document gains from the
+    last rank to the first, over the number of documents.
+    """
+    steepness = getattr(surrogate, "steepness", 1.0)
+    for n in (10, 100, 2000):
+        qptr, label = np.array([0, n], dtype=np.int64), np.zeros(n)
+        label[rng.integers(n)] = 3.0
+        last, first = (surrogate.value_and_grad(at * label / steepness, label, qptr)[0][0] for at in (-30, 30))
+        pull = surrogate.value_and_grad(np.zeros(n), label, qptr)[1][label > 0.0][0]
+        if not pull >= 0.01 * steepness * (first - last) / n > 0.0:
+            yield f"{n} documents with equal scores: the only relevant one is raised by {pull:.1e}"
+
+
 def convex_as_a_loss(surrogate: Surrogate, rng: np.random.Generator) -> Iterator[str]:
     """convex: values between two points lie above the chord, as values are minus losses."""
     for case in random_cases(rng):

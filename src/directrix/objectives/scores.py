@@ -15,6 +15,7 @@ from directrix.data.queries import Queries
 from directrix.data.weights import weights_of
 from directrix.measures.gains import gains
 from directrix.measures.terms import query_sums
+from directrix.objectives.dead import is_dead, warn_of_dead_start
 from directrix.surrogates.base import spread_curvature, writable
 from directrix.surrogates.plain import kernel_surrogate
 from directrix.types import Float64Array, Surrogate
@@ -62,10 +63,13 @@ class ScoreObjective:
 
         A surrogate that has no slope where all scores are equal (SmoothRank) would never leave that point:
         gradient and curvature there are those of a regression on the gains, in the surrogate's unit of score.
+        Others may have none at the next scores either: a warning says so.
         """
         surrogate, qptr = self._surrogate.redraw(*draw), self._qptr
         value, grad, curvature = surrogate.value_grad_curvature(scores, self._prepared, qptr)
-        if not scores.any() and not grad.any():
+        if not scores.any() and is_dead(grad, self):
+            if not getattr(surrogate, "stationary_at_ties", False):
+                warn_of_dead_start(self.surrogate, "Only the first tree learns, from the gains of the labels")
             grad = self._centred_gains()
             curvature = spread_curvature(grad, qptr, surrogate.steepness)
         factor = np.repeat(self._weight, np.diff(qptr))

@@ -7,7 +7,9 @@ the step it becomes smooth (Eq. 20),
 
 and so does every measure that is written as a function of positions. Truncations
 :math:`[\pi_i < \pi_j]` and :math:`[\pi_i \le k]` become
-:math:`\sigma(\beta(\hat\pi_j - \hat\pi_i))` and :math:`\sigma(\beta(k + 1/2 - \hat\pi_i))`.
+:math:`\sigma(\beta(\hat\pi_j - \hat\pi_i))` and :math:`\sigma(\beta(k + 1/2 - \hat\pi_i))`. The latter is
+flat a few ranks below k, where a training that begins with equal scores has all documents of a long
+query, so the share ``below`` of the discount ignores the cut-off.
 
 Cost of all of them: O(R n) pairs for R documents that matter out of n, only those inside the
 sigmoid's band for large alpha; memory O(n) a query.
@@ -27,7 +29,6 @@ from directrix.measures.pairs import KendallTau
 from directrix.measures.precision import AP, Precision
 from directrix.parameters import positive, whole
 from directrix.surrogates.approx_rank import ApproxRank, Sigmoid
-from directrix.surrogates.base import SMOOTH
 from directrix.types import Float64Array, Int64Array
 
 
@@ -35,10 +36,10 @@ from directrix.types import Float64Array, Int64Array
 class ApproxNDCG(ApproxRank):
     r"""Smooth nDCG@k.
 
-    .. math:: \frac{1}{Z_k} \sum_i (2^{l_i} - 1)\, \frac{1}{\log_2(1 + \hat\pi_i)}\,
-              \sigma(\beta(k + 1/2 - \hat\pi_i))
+    .. math:: \frac{1}{Z_k} \sum_i (2^{l_i} - 1)\, \frac{1}{\log_2(1 + \hat\pi_i)}
+              \big[b + (1 - b)\, \sigma(\beta(k + 1/2 - \hat\pi_i))\big]
 
-    without the last factor if ``k`` is None (Qin, Liu, Li 2010, Eq. 21).
+    without the last factor if ``k`` is None (Qin, Liu, Li 2010, Eq. 21), with b = ``below``.
 
     Parameters
     ----------
@@ -51,11 +52,14 @@ class ApproxNDCG(ApproxRank):
         Steepness of the cut-off, in 1 / ranks; not used if ``k`` is None.
     sigmoid : {"logistic", "tanh", "arctan", "erf"}
         "erf" with alpha = 1/(2 sigma) gives SoftRank's expected ranks.
+    below : float, 0 to 1
+        Share of the discount that ignores the cut-off, so that a document is pulled up from any rank; 0 =
+        the paper's rule for truncations. `at` lets it tend to 0. Not used if ``k`` is None.
 
     Notes
     -----
     Without a cut-off the value lies in [0, 1]: soft ranks are mixtures of permutations and the
-    discount is convex. With a cut-off, many tied documents just above it can exceed 1.
+    discount is convex. With a cut-off it can exceed 1: relevant documents below k count too.
 
     Examples
     --------
@@ -73,10 +77,12 @@ class ApproxNDCG(ApproxRank):
     beta: float = 10.0
     sigmoid: Sigmoid = "logistic"
 
+    below: float = 0.5
+
     @property
     def traits(self) -> frozenset[str]:
-        """smooth, shift_invariant, tends_to_measure; unit_interval without a cut-off."""
-        return SMOOTH | {"unit_interval"} if self.k is None else SMOOTH
+        """See `ApproxRank.traits`; unit_interval without a cut-off."""
+        return super().traits | ({"unit_interval"} if self.k is None else set())
 
     def _shape(self) -> tuple[int, float]:
         return (1, 0.0) if self.k is None else (2, float(self.k))
@@ -84,7 +90,10 @@ class ApproxNDCG(ApproxRank):
 
 @dataclass(frozen=True)
 class ApproxPrecision(ApproxRank):
-    r"""Smooth P@k: :math:`\frac1k \sum_i r_i\, \sigma(\beta(k + 1/2 - \hat\pi_i))`.
+    r"""Smooth P@k.
+
+    .. math:: \frac1k \sum_i r_i \big[(1 - b)\, \sigma(\beta(k + 1/2 - \hat\pi_i))
+              + b / \log_2(1 + \hat\pi_i)\big], \qquad b = \text{below}
 
     Named as future work by Qin, Liu, Li 2010; ours by their rule for truncations. A document's weight
     multiplies what it earns; k divides all the same.
@@ -101,15 +110,15 @@ class ApproxPrecision(ApproxRank):
         Smallest label that counts as relevant.
     sigmoid : {"logistic", "tanh", "arctan", "erf"}
         The smooth step.
+    below : float, 0 to 1
+        Share of the discount 1/log2(1 + rank), so that a document is pulled up from any rank; 0 = the
+        paper's rule for truncations. `at` lets it tend to 0.
 
     Examples
     --------
     >>> import directrix as dx, numpy as np
     >>> query = np.array([0.9, 0.7, 0.2]), np.array([0.0, 2.0, 1.0]), np.array([0, 3])  # scores, labels, qptr
-    >>> (
-    ...     dx.ApproxPrecision(k=2, alpha=100.0).value_and_grad(*query)[0].round(4),
-    ...     dx.Precision(k=2)(*query).round(4),
-    ... )
+    >>> dx.ApproxPrecision(k=2).at(0.001).value_and_grad(*query)[0].round(4), dx.Precision(k=2)(*query)
     (array([0.5]), array([0.5]))
     """
 
@@ -121,6 +130,7 @@ class ApproxPrecision(ApproxRank):
     beta: float = 10.0
     rel: float = 1
     sigmoid: Sigmoid = "logistic"
+    below: float = 0.5
 
     def __post_init__(self) -> None:
         whole(self.k, "k", "ApproxPrecision")

@@ -7,17 +7,20 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from directrix.measures.terms import query_sums
+from directrix.measures.terms import Between, query_sums
 from directrix.parameters import positive
 from directrix.surrogates.approx_rank import Sigmoid, sigmoid_code
-from directrix.surrogates.base import SMOOTH
+from directrix.surrogates.base import check_below, cut_traits
 from directrix.surrogates.sums import SumSurrogate
 from directrix.types import Float64Array, FloatArray, Int64Array
 
 
 @dataclass(frozen=True, repr=False)
 class ApproxMeasure(SumSurrogate):
-    r"""Smooth form of any measure that is a sum: :math:`\frac{1}{Z} \sum_i w_i\, D(\hat\pi_i)`.
+    r"""Smooth form of any measure that is a sum of worths w times discounts D of ranks.
+
+    .. math:: \frac{1}{Z} \sum_i w_i \big[(1 - b)\, D(\hat\pi_i) + b\, D(1) / \log_2(1 + \hat\pi_i)\big],
+              \qquad b = \text{below}
 
     Parameters
     ----------
@@ -28,6 +31,9 @@ class ApproxMeasure(SumSurrogate):
         Steepness of the soft ranks, in 1 / units of score.
     sigmoid : {"logistic", "tanh", "arctan", "erf"}
         The smooth step.
+    below : float, 0 to 1
+        Share of the discount of DCG, so that a document is pulled up from any rank, also where D is flat: at
+        most ranks of P@5, below a cut-off, far down for RBP. 0 = D alone. `at` lets it tend to 0.
 
     Notes
     -----
@@ -41,7 +47,7 @@ class ApproxMeasure(SumSurrogate):
     Examples
     --------
     >>> s, labels, qptr = np.array([0.3, 0.2, 0.1]), np.array([1.0, 0.0, 1.0]), np.array([0, 3])
-    >>> ApproxMeasure("RBP(p=0.5)", alpha=1000.0).value_and_grad(s, labels, qptr)[0]  # 1/2 (1 + 1/4)
+    >>> ApproxMeasure("RBP(p=0.5)").at(0.001).value_and_grad(s, labels, qptr)[0]  # 1/2 (1 + 1/4)
     array([0.625])
     """
 
@@ -49,19 +55,22 @@ class ApproxMeasure(SumSurrogate):
     measure: Any = "nDCG"
     alpha: float = 10.0
     sigmoid: Sigmoid = "logistic"
+    below: float = 0.5
 
     def __post_init__(self) -> None:
         self._check_measure("ApproxAP")
         object.__setattr__(self, "alpha", positive(self.alpha, "alpha", "ApproxMeasure"))
+        object.__setattr__(self, "below", check_below(self.below, "ApproxMeasure"))
         sigmoid_code(self.sigmoid)
 
     def __repr__(self) -> str:
-        return f"ApproxMeasure({self.measure.name!r}, alpha={self.alpha!r}, sigmoid={self.sigmoid!r})"
+        fields = f"alpha={self.alpha!r}, sigmoid={self.sigmoid!r}, below={self.below!r}"
+        return f"ApproxMeasure({self.measure.name!r}, {fields})"
 
     @property
     def traits(self) -> frozenset[str]:
-        """smooth, shift_invariant, tends_to_measure."""
-        return SMOOTH
+        """See `cut_traits`."""
+        return cut_traits(self.below)
 
     @property
     def steepness(self) -> float:
@@ -69,8 +78,21 @@ class ApproxMeasure(SumSurrogate):
         return self.alpha
 
     def at(self, smoothing: float) -> Self:
-        """Return a copy with alpha = 1/smoothing."""
-        return replace(self, alpha=1.0 / positive(smoothing, "smoothing", "ApproxMeasure.at"))
+        """Return a copy with alpha = 1/smoothing; log(below) keeps its ratio to alpha squared."""
+        alpha = 1.0 / positive(smoothing, "smoothing", "ApproxMeasure.at")
+        return replace(self, alpha=alpha, below=self.below ** (alpha / self.alpha) ** 2.0)
+
+    def discount(self, n: int) -> Between:
+        """Return the smooth discount of the ranks of queries of up to n documents, and its slope."""
+        own, first = self.measure.discount_between(n), float(self.measure.discounts(1)[0])
+
+        def mixed(ranks: Float64Array) -> tuple[Float64Array, Float64Array]:
+            value, slope = own(ranks)
+            log = np.log1p(ranks)
+            dcg = self.below * first * np.log(2.0) / log
+            return (1.0 - self.below) * value + dcg, (1.0 - self.below) * slope - dcg / (log * (1.0 + ranks))
+
+        return mixed if self.below else own
 
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> tuple[Float64Array]:
         """Worth of every document to the measure, over the norm of its query."""
@@ -97,7 +119,7 @@ class ApproxMeasure(SumSurrogate):
         earns = worth != 0.0
         value, slope = np.zeros(hi - lo), np.zeros(hi - lo)
         if earns.any():
-            discount, steps = self.measure.discount_between(int(np.diff(local).max()))(ranks[earns])
+            discount, steps = self.discount(int(np.diff(local).max()))(ranks[earns])
             value[earns], slope[earns] = worth[earns] * discount, worth[earns] * steps
         pull_chunk(*one, slope, local, 0, last - first, ranks, grad, True)  # noqa: FBT003
         out[0][first:last], out[1][lo:hi] = query_sums(value, local), grad

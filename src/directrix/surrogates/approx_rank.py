@@ -11,10 +11,11 @@ from directrix.data.form import as_array
 from directrix.data.validate import check_ranking
 from directrix.errors import InputError
 from directrix.parameters import positive
-from directrix.surrogates.base import MeasureSurrogate, in_chunks, writable
+from directrix.surrogates.base import PULLS, SMOOTH, MeasureSurrogate, cut_traits, in_chunks, writable
 from directrix.types import Float64Array, FloatArray, Int64Array
 
 Sigmoid = Literal["logistic", "tanh", "arctan", "erf"]
+_FIRST_CUT = 2  # functions of soft ranks with a cut-off have this number in the kernels, or a higher one
 _SIGMOIDS: dict[str, tuple[int, float]] = {
     "logistic": (0, 1.0),
     "tanh": (0, 2.0),  # (1 + tanh z)/2 = logistic(2 z)
@@ -90,10 +91,16 @@ class ApproxRank(MeasureSurrogate):
     alpha: float
     beta: float = 1.0
     sigmoid: Sigmoid
+    below: float = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         sigmoid_code(self.sigmoid)
+
+    @property
+    def traits(self) -> frozenset[str]:
+        """smooth, shift_invariant, tends_to_measure, pulls_at_ties; with a cut-off the last if below > 0."""
+        return SMOOTH | PULLS if self._shape()[0] < _FIRST_CUT else cut_traits(self.below)
 
     @property
     def steepness(self) -> float:
@@ -101,23 +108,24 @@ class ApproxRank(MeasureSurrogate):
         return self.alpha
 
     def at(self, smoothing: float) -> Self:
-        """Return a copy with alpha = 1/smoothing; beta keeps its ratio to alpha.
+        """Return a copy with alpha = 1/smoothing; beta keeps its ratio to alpha, log(below) to its square.
 
         As smoothing -> 0 the value tends to the exact measure wherever no scores tie.
         """
         smoothing = positive(smoothing, "smoothing", f"{type(self).__name__}.at")
-        return replace(  # type: ignore[type-var]
-            self, alpha=1.0 / smoothing, beta=self.beta / self.alpha / smoothing
-        )
+        changed = {"alpha": 1.0 / smoothing, "beta": self.beta / self.alpha / smoothing}
+        if self.below:
+            changed["below"] = self.below ** (self.alpha * smoothing) ** -2.0
+        return replace(self, **changed)  # type: ignore[type-var]
 
     def _shape(self) -> tuple[int, float]:
         return 0, 0.0
 
-    def spec(self) -> tuple[int, int, float, float, float]:
+    def spec(self) -> tuple[int, int, float, float, float, float]:
         """Return what the kernels need to know of the surrogate; see `separable_chunk`."""
         kind, factor = sigmoid_code(self.sigmoid)
         shape, k = self._shape()
-        return shape, kind, float(k), factor * self.alpha, factor * self.beta
+        return shape, kind, float(k), factor * self.alpha, factor * self.beta, self.below
 
     def settings(self) -> tuple[Any, ...]:
         """See `spec`."""

@@ -15,11 +15,14 @@ from directrix.data.validate import check_ranking
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.terms import Terms, query_sums
-from directrix.parameters import SMALLEST, positive, whole
+from directrix.parameters import SMALLEST, number, positive, whole
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Float64Array, FloatArray, Int64Array
 
 SMOOTH = frozenset({"smooth", "shift_invariant", "tends_to_measure"})
+PULLS = frozenset({"pulls_at_ties"})
+_LEAST_BELOW = 0.01
+"""A smaller share of the ranks below a cut-off is too little to begin a training with."""
 _KERNELS = "directrix.surrogates._kernels"
 _POSITIVE = {"alpha": 0.0, "beta": 0.0, "rel": 0.0, "sigma": SMALLEST}
 """Fields > 0 of surrogates, and the smallest value of each."""
@@ -201,6 +204,8 @@ class MeasureSurrogate(KernelSurrogate):
         for name, least in _POSITIVE.items():
             if hasattr(self, name):
                 object.__setattr__(self, name, positive(getattr(self, name), name, owner, least))
+        if hasattr(self, "below"):
+            object.__setattr__(self, "below", check_below(self.below, owner))
         for name in ("k", "l_max"):
             if getattr(self, name, None) is not None:
                 object.__setattr__(self, name, whole(getattr(self, name), name, owner))
@@ -226,6 +231,16 @@ class MeasureSurrogate(KernelSurrogate):
         """The exact measure that the surrogate tends to, or bounds."""
         common = {field.name for field in fields(self.measured)} & {"k", "rel", "l_max"}
         return self.measured(**{name: getattr(self, name) for name in common if hasattr(self, name)})
+
+
+def check_below(below: Any, owner: str) -> float:
+    """Return the share of a discount that ignores the cut-off as a Python number, or raise `InputError`."""
+    return number(below, "below", owner, least=0.0, most=1.0, example=0.5)
+
+
+def cut_traits(below: float) -> frozenset[str]:
+    """Return the traits of a smooth surrogate with a cut-off; the papers' form, below = 0, may not pull."""
+    return SMOOTH | PULLS if below >= _LEAST_BELOW else SMOOTH
 
 
 def in_chunks(work: Callable[[int, int], None], qptr: Int64Array) -> None:

@@ -8,15 +8,15 @@ from typing import Any, ClassVar, Self
 from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import NDCG
 from directrix.parameters import positive
-from directrix.surrogates.base import SMOOTH, WHOLE_LIST, MeasureSurrogate
+from directrix.surrogates.base import PULLS, SMOOTH, WHOLE_LIST, MeasureSurrogate, cut_traits
 
 
 @dataclass(frozen=True)
 class SoftNDCG(MeasureSurrogate):
     r"""Expected nDCG@k where scores are Gaussian and the pairs of a document independent.
 
-    .. math:: \frac{1}{Z_k} \sum_j (2^{l_j} - 1) \sum_{r=0}^{k-1} \frac{p_j(r)}{\log_2(2 + r)}, \qquad
-              S_i \sim N(s_i, \sigma^2)
+    .. math:: \frac{1}{Z_k} \sum_j (2^{l_j} - 1) \sum_{r \ge 0} \frac{p_j(r)}{\log_2(2 + r)}
+              \big([r < k] + \text{below}\, [r \ge k]\big), \qquad S_i \sim N(s_i, \sigma^2)
 
     with :math:`p_j` the distribution of the number of documents above j, as if each document i
     were above it independently with probability :math:`\Phi((s_i - s_j)/(\sqrt 2\,\sigma))`.
@@ -28,6 +28,9 @@ class SoftNDCG(MeasureSurrogate):
         optimise.
     k : int >= 1, or None
         Cut-off; None = the whole list.
+    below : float, 0 to 1
+        Share of the discount that ignores the cut-off, so that a document is pulled up from any rank; 0 =
+        none. `at` lets it tend to 0. Not used if ``k`` is None.
 
     Notes
     -----
@@ -37,7 +40,8 @@ class SoftNDCG(MeasureSurrogate):
     the recursion's values to 1e-14 (1e-9 for float32 scores).
 
     Without a cut-off the value lies in [0, 1]: the expected ranks are exact, independence makes ranks
-    vary less than they do, and the discount is convex. With a cut-off, tied documents can exceed 1.
+    vary less than they do, and the discount is convex. With a cut-off it can exceed 1: relevant
+    documents below k count too.
 
     References
     ----------
@@ -57,11 +61,12 @@ class SoftNDCG(MeasureSurrogate):
     measured: ClassVar[type[RankingMeasure]] = NDCG
     sigma: float = 1.0
     k: int | None = None
+    below: float = 0.5
 
     @property
     def traits(self) -> frozenset[str]:
-        """smooth, shift_invariant, tends_to_measure; unit_interval without a cut-off."""
-        return SMOOTH | {"unit_interval"} if self.k is None else SMOOTH
+        """smooth, shift_invariant, tends_to_measure, pulls_at_ties; unit_interval without a cut-off."""
+        return SMOOTH | PULLS | {"unit_interval"} if self.k is None else cut_traits(self.below)
 
     @property
     def steepness(self) -> float:
@@ -69,12 +74,13 @@ class SoftNDCG(MeasureSurrogate):
         return 1.0 / self.sigma
 
     def at(self, smoothing: float) -> Self:
-        """Return a copy with sigma = smoothing.
+        """Return a copy with sigma = smoothing; log(below) keeps its product with sigma squared.
 
         As smoothing -> 0 the value tends to nDCG wherever no scores tie.
         """
-        return replace(self, sigma=positive(smoothing, "smoothing", "SoftNDCG.at"))
+        sigma = positive(smoothing, "smoothing", "SoftNDCG.at")
+        return replace(self, sigma=sigma, below=self.below ** (self.sigma / sigma) ** 2.0)
 
     def settings(self) -> tuple[Any, ...]:
-        """Sigma, and the cut-off as a number."""
-        return float(self.sigma), self.k or WHOLE_LIST
+        """Sigma, the cut-off as a number, and below."""
+        return float(self.sigma), self.k or WHOLE_LIST, self.below

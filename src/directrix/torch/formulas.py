@@ -92,23 +92,27 @@ def _of_ranks(surrogate: Any, lists: Lists, earned: Callable[[Any], Any]) -> Any
 
 
 def _cut(surrogate: Any, ranks: Any) -> Any:
-    return _step(surrogate.sigmoid, surrogate.beta, surrogate.k + 0.5 - ranks)
+    step = _step(surrogate.sigmoid, surrogate.beta, surrogate.k + 0.5 - ranks)
+    return (1.0 - surrogate.below) * step
 
 
 def _approx_ndcg(surrogate: Any, lists: Lists) -> Any:
     def earned(ranks: Any) -> Any:
         discount = 1.0 / torch.log2(1.0 + ranks)
-        return discount if surrogate.k is None else discount * _cut(surrogate, ranks)
+        return discount if surrogate.k is None else discount * (surrogate.below + _cut(surrogate, ranks))
 
     return _of_ranks(surrogate, lists, earned)
 
 
 def _approx_precision(surrogate: Any, lists: Lists) -> Any:
-    return _of_ranks(surrogate, lists, partial(_cut, surrogate))
+    def earned(ranks: Any) -> Any:
+        return _cut(surrogate, ranks) + surrogate.below / torch.log2(1.0 + ranks)
+
+    return _of_ranks(surrogate, lists, earned)
 
 
 def _approx_measure(surrogate: Any, lists: Lists) -> Any:
-    discount_between = surrogate.measure.discount_between(lists.mask.shape[1])
+    discount_between = surrogate.discount(lists.mask.shape[1])
 
     def earned(ranks: Any) -> Any:
         discount, slope = discount_between(ranks.detach().cpu().numpy().astype(np.float64).ravel())

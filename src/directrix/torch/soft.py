@@ -37,7 +37,7 @@ def soft_ndcg(surrogate: Any, lists: Lists) -> Any:
         total, squares = sum_over_pairs(moments, rows, columns)
         low, n, terms = _terms(0.5 * (m + total), 0.25 * (m - squares), m)
         angle = math.pi * torch.arange(1, terms + 1, device=x.device).double() / n[..., None]
-        real, imaginary, mean = _spectrum(angle, low, n, m, surrogate.k)
+        real, imaginary, mean = _spectrum(angle, low, n, m, surrogate)
         used = angle < 0.5 * math.pi
         angle = torch.where(used, angle, 0.0)
 
@@ -65,13 +65,13 @@ def _terms(mean: Any, variance: Any, m: Any) -> tuple[Any, Any, int]:
     return low, n, max(1, min(_TERMS, int(torch.minimum(torch.ceil(count), (n - 1.0) / 2.0).max())))
 
 
-def _spectrum(angle: Any, low: Any, n: Any, m: Any, k: int | None) -> tuple[Any, Any, Any]:
+def _spectrum(angle: Any, low: Any, n: Any, m: Any, surrogate: Any) -> tuple[Any, Any, Any]:
     """Transform of the discounts of low, low + 1, ... documents above, and their mean over the period."""
     real, imaginary, mean = torch.zeros_like(angle), torch.zeros_like(angle), torch.zeros_like(n)
     for above in range(int(n.max())):
         x = low + above
-        counts = (above < n) & (x <= m) & (x < (math.inf if k is None else k))
-        d = torch.where(counts, 1.0 / (torch.log2(2.0 + x) * n), 0.0)
+        kept = torch.where(x < (math.inf if surrogate.k is None else surrogate.k), 1.0, surrogate.below)
+        d = torch.where((above < n) & (x <= m), kept / (torch.log2(2.0 + x) * n), 0.0)
         turn = angle * (2.0 * x - m)[..., None]
         real += d[..., None] * torch.cos(turn)
         imaginary -= d[..., None] * torch.sin(turn)

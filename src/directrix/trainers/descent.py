@@ -10,6 +10,7 @@ import numpy as np
 
 from directrix.data.form import as_floats
 from directrix.objectives.box import nearest_in
+from directrix.objectives.dead import check_start
 from directrix.trainers.progress import Progress
 from directrix.types import Callback, Float64Array
 
@@ -36,6 +37,7 @@ class Descent(Progress):
         if not _is_finite(loss, grad):
             self.end_not_finite()
         if not self.trace:
+            check_start(params, grad, self.objective)
             self.step(params, loss)
         return loss, grad
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from directrix.objectives.box import nearest_in
+from directrix.objectives.dead import check_start
 from directrix.threads import one_blas_thread
 from directrix.trainers.progress import Progress
 from directrix.types import Callback, Float64Array, Int64Array, Objective, Result
@@ -40,7 +41,8 @@ def over_epochs(
     """
     params = nearest_in(objective)(np.array(start, dtype=np.float64))
     earlier = before = params.copy()
-    loss, _ = objective.value_and_grad(params)
+    loss, grad = objective.value_and_grad(params)
+    check_start(params, grad, objective)
     progress, epoch = Progress(params, callback), 0
     with progress:
         for epoch in range(epochs + 1):

@@ -44,7 +44,7 @@ def sgd_epoch(family, spec, X, weights, qptr, query_weight, order, batch, rate, 
     params : float64 (n_features,)        in and out
     grad : float64 (n_features,)          out: of the weighted sum of the last batch, without the penalty
     """
-    _, kind, _, alpha, beta = spec
+    _, kind, _, alpha, beta, _ = spec
     n = 0
     for q in order:
         n = max(n, qptr[q + 1] - qptr[q])

@@ -15,6 +15,7 @@ from directrix.experiments.surrogate_error import approximation
 from directrix.reproductions.qin2010.methods import OWN
 from directrix.reproductions.runner import Runner
 from directrix.surrogates.approx import ApproxAP, ApproxKendall, ApproxNDCG, ApproxPrecision, ApproxRR
+from directrix.trainers.regression import regression_start
 from directrix.trainers.sgd import SGD
 from directrix.types import Float64Array
 
@@ -44,8 +45,8 @@ class Study:
             return {b: ApproxAP(alpha=_ALPHA, beta=b) for b in self.betas}
         make: dict[str, Callable[[float], Any]] = {
             "ApproxNDCG": lambda a: ApproxNDCG(alpha=a),
-            "ApproxPrecision": lambda a: ApproxPrecision(k=10, alpha=a, beta=_BETA),
-            "ApproxNDCG@10": lambda a: ApproxNDCG(alpha=a, k=10, beta=_BETA),
+            "ApproxPrecision": lambda a: ApproxPrecision(k=10, alpha=a, beta=_BETA, below=0.0),
+            "ApproxNDCG@10": lambda a: ApproxNDCG(alpha=a, k=10, beta=_BETA, below=0.0),
             "ApproxRR": lambda a: ApproxRR(alpha=a, beta=_BETA),
             "ApproxKendall": lambda a: ApproxKendall(alpha=a),
         }
@@ -116,7 +117,9 @@ def error_curves(
 
 def _errors(q: Queries, surrogate: Any, epochs: int, rate: float, seed: int) -> dict[str, Any]:
     begun = time.process_time()
-    errors = approximation(q, surrogate, trainer=SGD(learning_rate=rate, epochs=epochs, random_state=seed))
+    trainer = SGD(learning_rate=rate, epochs=epochs, random_state=seed)
+    is_cut = getattr(surrogate, "k", None) is not None  # and has no slope at zero
+    errors = approximation(q, surrogate, trainer=trainer, start=regression_start(q) if is_cut else None)
     bounds = {
         kind: {
             "covered": errors.covered(kind).tolist(),

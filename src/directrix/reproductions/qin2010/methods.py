@@ -91,20 +91,23 @@ def entries(grids: Grids) -> list[Entry]:
 
 
 def surrogates_of_measures(grids: Grids) -> list[Entry]:
-    """Return the surrogate of every measure of `OWN`, all with the same grid and chosen by this measure."""
-    beta = {"beta": _BETA}
+    """Return the surrogate of every measure of `OWN`, all with the same grid and chosen by this measure.
+
+    All start at a regression: at equal scores the paper's truncations (below = 0) have no slope.
+    """
+    beta, cut = {"beta": _BETA}, {"k": 10, "beta": _BETA, "below": 0.0}
     rows: list[tuple[type[Any], dict[str, Any], RankingMeasure]] = [
         (ApproxAP, beta, AP()),
         (ApproxNDCG, {}, ndcg_at(None)),
-        (ApproxNDCG, {"k": 10, **beta}, ndcg_at(10)),
-        (ApproxPrecision, {"k": 10, **beta}, Precision(k=10)),
+        (ApproxNDCG, cut, ndcg_at(10)),
+        (ApproxPrecision, cut, Precision(k=10)),
         (ApproxRR, beta, RR()),
         (ApproxKendall, {}, KendallTau()),
     ]
     return [
         Entry(
             OWN[measure.name],
-            _algorithm_1(surrogate, grids, {"alpha": grids.ap_alpha}, **fixed),
+            _algorithm_1(surrogate, grids, {"alpha": grids.ap_alpha}, start="regression", **fixed),
             measure=measure,
         )
         for surrogate, fixed, measure in rows

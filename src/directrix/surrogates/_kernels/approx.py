@@ -31,7 +31,7 @@ def ap_query(s, w, alpha, sigmoid_kind, beta, ranks, grad, space, inner):
     The inner sum 1 + sum_{i != j} sigma(beta (rank_j - rank_i)) over relevant documents is
     itself a soft rank q_j, of the scores -rank, with steepness beta. So V = sum_j w_j q_j/rank_j.
     """
-    n, spec = len(s), (IDENTITY, sigmoid_kind, 0.0, alpha, 0.0)
+    n, spec = len(s), (IDENTITY, sigmoid_kind, 0.0, alpha, 0.0, 0.0)
     soft_rank_core(spec, s, w, 0, n, ranks, grad, False, *space)
     relevant = 0
     for j in range(n):
@@ -43,7 +43,7 @@ def ap_query(s, w, alpha, sigmoid_kind, beta, ranks, grad, space, inner):
         if w[j] != 0.0:
             place[m], t[m], weight[m] = j, -ranks[j], w[j] / ranks[j]
             m += 1
-    above = (IDENTITY, sigmoid_kind, 0.0, beta, 0.0)
+    above = (IDENTITY, sigmoid_kind, 0.0, beta, 0.0, 0.0)
     value = soft_rank_core(above, t, weight, 0, relevant, q, dt, True, *inner)
     c = np.zeros(n)
     for m in range(relevant):
@@ -60,7 +60,7 @@ def cascade_query(s, w, alpha, sigmoid_kind, beta, ranks, grad, space):
     only the band between has slopes. Products without one factor come from prefix and suffix
     products, since a factor may be zero.
     """
-    n, spec = len(s), (IDENTITY, sigmoid_kind, 0.0, alpha, 0.0)
+    n, spec = len(s), (IDENTITY, sigmoid_kind, 0.0, alpha, 0.0, 0.0)
     soft_rank_core(spec, s, w, 0, n, ranks, grad, False, *space)
     m = 0
     for j in range(n):
@@ -119,7 +119,7 @@ def kendall_query(s, labels, alpha, sigmoid_kind, ranks, grad, space):
     For one level, the soft ranks of its documents among all documents of that level or below
     add up to the pairs wanted plus a constant, since pairs within the level cancel.
     """
-    n, spec = len(s), (IDENTITY, sigmoid_kind, 0.0, alpha, 0.0)
+    n, spec = len(s), (IDENTITY, sigmoid_kind, 0.0, alpha, 0.0, 0.0)
     order = np.empty(n, dtype=np.int64)
     descending_order(-labels, order)
     x, part = s[order], np.empty_like(grad)
@@ -159,8 +159,8 @@ def separable_chunk(spec, weights, scores, qptr, first, last, value, grad):
 
     Parameters
     ----------
-    spec : tuple (int, int, float, float, float)
-        shape of phi, sigmoid, k, alpha, beta.
+    spec : tuple (int, int, float, float, float, float)
+        shape of phi, sigmoid, k, alpha, beta, below.
     weights : float64 (n_docs,)     see the module's table
     """
     n = longest_query(qptr, first, last)
@@ -178,7 +178,7 @@ def separable_chunk(spec, weights, scores, qptr, first, last, value, grad):
 @kernel
 def ap_chunk(spec, weights, scores, qptr, first, last, value, grad):
     """Same as `separable_chunk` for the family ap."""
-    _, sigmoid_kind, _, alpha, beta = spec
+    _, sigmoid_kind, _, alpha, beta, _ = spec
     n = longest_query(qptr, first, last)
     owned = scratch(n, scores), scratch(n, weights), np.empty(n)
     space, inner, ranks = borrowed(owned)
@@ -193,7 +193,7 @@ def ap_chunk(spec, weights, scores, qptr, first, last, value, grad):
 @kernel
 def cascade_chunk(spec, weights, scores, qptr, first, last, value, grad):
     """Same as `separable_chunk` for the family cascade."""
-    _, sigmoid_kind, _, alpha, beta = spec
+    _, sigmoid_kind, _, alpha, beta, _ = spec
     n = longest_query(qptr, first, last)
     owned = scratch(n, scores), np.empty(n)
     space, ranks = borrowed(owned)
@@ -208,7 +208,7 @@ def cascade_chunk(spec, weights, scores, qptr, first, last, value, grad):
 @kernel
 def kendall_chunk(spec, weights, scores, qptr, first, last, value, grad):
     """Same as `separable_chunk` for the family kendall."""
-    _, sigmoid_kind, _, alpha, _ = spec
+    _, sigmoid_kind, _, alpha, _, _ = spec
     n = longest_query(qptr, first, last)
     owned = scratch(n, scores), np.empty(n)
     space, ranks = borrowed(owned)
@@ -223,7 +223,7 @@ def kendall_chunk(spec, weights, scores, qptr, first, last, value, grad):
 @kernel
 def pull_chunk(sigmoid_kind, alpha, scores, weights, qptr, first, last, ranks, grad, want_grad):
     """Soft ranks of the documents with weight and, if wanted, the pull-back of the weights."""
-    spec = IDENTITY, sigmoid_kind, 0.0, alpha, 0.0
+    spec = IDENTITY, sigmoid_kind, 0.0, alpha, 0.0, 0.0
     owned = scratch(longest_query(qptr, first, last), scores)
     space = borrowed(owned)
     for q in range(first, last):

@@ -177,6 +177,7 @@ def soft_rank_core(
         sigmoid_kind : int         LOGISTIC, ARCTAN, ERF
         k : float                  cut-off
         alpha, beta : float > 0    steepness in 1 / units of score, and of the cut-off
+        below : float              share of the discount that ignores the cut-off
     scores : float (n_docs,)
     weights : float64 (n_docs,)    documents with 0 are not evaluated
     lo, hi : int                   the query's documents
@@ -190,7 +191,7 @@ def soft_rank_core(
     float64
         V; 0 for a query without documents, NaN (and so the gradient) if a score is not finite.
     """
-    shape, sigmoid_kind, k, alpha, beta = spec
+    shape, sigmoid_kind, k, alpha, beta, below = spec
     n = hi - lo
     if n == 0:
         return 0.0
@@ -229,7 +230,7 @@ def soft_rank_core(
             _dcg_discounts(sums, padded)
         else:
             for i in range(m):
-                sums[VALUE, i], sums[SLOPE, i] = phi(shape, sums[RANK, i], k, sigmoid_kind, beta)
+                sums[VALUE, i], sums[SLOPE, i] = phi(shape, sums[RANK, i], k, sigmoid_kind, beta, below)
         for i in range(m):
             document = members[begin + i]
             slope = alpha * kept[begin + i] * sums[SLOPE, i]

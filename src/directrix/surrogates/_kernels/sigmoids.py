@@ -34,20 +34,20 @@ def sigmoid(kind, z):
 
 
 @kernel
-def phi(kind, x, k, sigmoid_kind, beta):
+def phi(kind, x, k, sigmoid_kind, beta, below):
     """Value and derivative of the function of a soft rank, 1 <= x."""
     if kind == IDENTITY:
         return x, 1.0
-    if kind == CUT:
-        t, dt = sigmoid(sigmoid_kind, beta * (k + 0.5 - x))
-        return t, -beta * dt
     log = math.log(1.0 + x)
     value = _LN2 / log
     slope = -value / (log * (1.0 + x))
     if kind == DCG:
         return value, slope
     t, dt = sigmoid(sigmoid_kind, beta * (k + 0.5 - x))
-    return value * t, slope * t - value * beta * dt
+    t, dt = (1.0 - below) * t, -(1.0 - below) * beta * dt
+    if kind == CUT:
+        return t + below * value, dt + below * slope
+    return value * (t + below), slope * (t + below) + value * dt
 
 
 @kernel

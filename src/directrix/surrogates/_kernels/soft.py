@@ -248,13 +248,14 @@ def _query(s, gain, discount, sigma, grad, space):
 
 
 @kernel
-def soft_ndcg_chunk(sigma, k, gains, scores, qptr, first, last, value, grad):
+def soft_ndcg_chunk(sigma, k, below, gains, scores, qptr, first, last, value, grad):
     """Fill ``value[q]`` and the gradient of the documents of queries first <= q < last.
 
     Parameters
     ----------
     sigma : float > 0               standard deviation of a score
     k : int >= 1                    cut-off
+    below : float                   factor on the discounts of the ranks below it
     gains : float64 (n_docs,)       over the ideal DCG@k; documents with 0 are not evaluated
 
     Notes
@@ -262,9 +263,9 @@ def soft_ndcg_chunk(sigma, k, gains, scores, qptr, first, last, value, grad):
     About 30 complex products and 30 sums per pair in the band, whatever k; memory O(n).
     """
     n = longest_query(qptr, first, last)
-    discount = np.empty(min(n, k))
+    discount = np.empty(n if below > 0.0 else min(n, k))
     for r in range(len(discount)):
-        discount[r] = math.log(2.0) / math.log(r + 2.0)
+        discount[r] = (1.0 if r < k else below) * math.log(2.0) / math.log(r + 2.0)
     space = (
         np.empty((7, n + GAP)),
         np.empty(n, dtype=np.int64),

@@ -1,0 +1,39 @@
+"""Trainings that cannot begin: at equal scores their surrogate has no slope."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from directrix.errors import warn
+from directrix.types import Float64Array
+
+_DEAD = 1e-12
+
+
+def is_dead(grad: Float64Array, objective: Any) -> bool:
+    """Whether a gradient at equal scores is 0 although labels differ within a query of the objective."""
+    if np.abs(grad).max(initial=0.0) > _DEAD:
+        return False
+    labels, qptr = (getattr(getattr(objective, "queries", None), name, None) for name in ("labels", "qptr"))
+    if labels is None or qptr is None or not len(labels):  # in shards, on other machines
+        return labels is None
+    first = labels[np.minimum(qptr[:-1], len(labels) - 1)]
+    return bool((labels != np.repeat(first, np.diff(qptr))).any())
+
+
+def warn_of_dead_start(surrogate: Any, consequence: str) -> None:
+    """Warn that a training begins where its surrogate has no slope, and what follows from that."""
+    warn(
+        f"{surrogate!r} has no slope where all scores are equal, and the training begins there. {consequence}. "
+        "A surrogate without a cut-off, or with below=0.5, has a slope there.",
+        stacklevel=4,
+    )
+
+
+def check_start(params: Float64Array, grad: Float64Array, objective: Any) -> None:
+    """Warn if the gradient at parameters of zero, so at equal scores, is 0."""
+    if not params.any() and is_dead(grad, objective):
+        consequence = "It learns nothing; begin elsewhere, e.g. with LinearRanker(start='regression')"
+        warn_of_dead_start(getattr(objective, "surrogate", "the loss"), consequence)
