@@ -56,8 +56,7 @@ def check_surrogate(surrogate: Surrogate, *, seed: int = 0, rtol: float = 1e-5) 
       the documents.
     - A query gives the same bits alone and in a batch.
     - float32 scores give what float64 scores give, to rounding.
-    - Nothing is NaN for random scores, ties, one document, equal labels, no relevant document, and scores of
-      1e30.
+    - Nothing is NaN for random scores, ties, one document, equal labels, no relevant one, and scores of 1e30.
     - The bits are the same for one thread and for many.
 
     Laws that a trait claims:

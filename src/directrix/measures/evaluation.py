@@ -85,8 +85,7 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     qptr : int (n_queries + 1,), optional
         Query boundaries, instead of ``qid``.
     group : int (n_queries,), optional
-        Sizes of the queries, instead of ``qid``. One of the three is needed, or ``run``;
-        ``qid=numpy.zeros(len(scores))`` for documents of a single query.
+        Sizes of the queries, instead of ``qid``. One of the three is needed, or ``run``; [n] is one query.
     doc_ids : sequence of str (n_docs,), optional
         For ``ties="trec"`` (convention trec_eval, gdeval); needed where documents of a query tie.
     convention : str or Convention, optional

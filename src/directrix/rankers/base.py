@@ -198,7 +198,7 @@ class Ranker(Fitted, NestedParameters, ABC):
         known = getattr(self, "feature_names_in_", None)
         names = None if known is None else known.tolist()
         q = Queries.from_arrays(X, y, qid=qid, group=group, feature_names=names, missing="nan")
-        # nobody said how to read them: whether there are any decides
+        # the caller gave no rule for missing values, so whether there are any decides
         return replace(q, categories=by_column(categories, names or ()), missing="error")
 
     def check_parameters(self) -> None:

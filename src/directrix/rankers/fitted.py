@@ -45,7 +45,7 @@ class Fitted:
         Raises
         ------
         InputError
-            If there are other than ``n_features_in_`` features, or some are no numbers, infinite, or missing
+            If there are other than ``n_features_in_`` features, or some are not numbers, infinite, or missing
             (NaN) where the model takes no missing values.
         """
         ranker = self.trained()
