@@ -27,7 +27,7 @@ def warn_of_dead_start(surrogate: Any, consequence: str) -> None:
     """Warn that a training begins where its surrogate has no slope, and what follows from that."""
     warn(
         f"{surrogate!r} has no slope where all scores are equal, and the training begins there. {consequence}. "
-        "A surrogate without a cut-off, or with below=0.5, has a slope there.",
+        "A surrogate without a cut-off, or with below=0.9, has a slope there.",
         stacklevel=4,
     )
 

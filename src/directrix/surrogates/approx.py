@@ -77,7 +77,7 @@ class ApproxNDCG(ApproxRank):
     beta: float = 10.0
     sigmoid: Sigmoid = "logistic"
 
-    below: float = 0.5
+    below: float = 0.9
 
     @property
     def traits(self) -> frozenset[str]:
@@ -130,7 +130,7 @@ class ApproxPrecision(ApproxRank):
     beta: float = 10.0
     rel: float = 1
     sigmoid: Sigmoid = "logistic"
-    below: float = 0.5
+    below: float = 0.9
 
     def __post_init__(self) -> None:
         whole(self.k, "k", "ApproxPrecision")
