@@ -10,7 +10,7 @@ import pytest
 
 import directrix as dx
 from directrix.laws.check import _LAWS, LawBroken, check_surrogate
-from directrix.laws.traits import convexifiable
+from directrix.laws.traits import convexifiable, pulls_at_ties
 from directrix.registry import SURROGATES, classes
 from directrix.surrogates.base import spread_curvature
 from tests.reference import cases, references
@@ -33,6 +33,24 @@ def test_a_measure_of_your_own_keeps_the_laws():
     check_surrogate(dx.ApproxMeasure(own, alpha=3.0))
     check_surrogate(dx.ApproxMeasure(own @ 2, alpha=3.0))
     check_surrogate(dx.Lambda(own @ 2))
+
+
+@pytest.mark.parametrize("k", [1, 5, 20])
+@pytest.mark.parametrize(
+    "cut",
+    [
+        lambda k, **below: dx.ApproxNDCG(k=k, **below),
+        lambda k, **below: dx.ApproxPrecision(k=k, **below),
+        lambda k, **below: dx.ApproxMeasure(f"nDCG@{k}", **below),
+        lambda k, **below: dx.ApproxMeasure(f"R@{k}", **below),
+        lambda k, **below: dx.SoftNDCG(k=k, **below),
+    ],
+)
+def test_cut_offs_pull_from_any_rank_and_the_papers_form_does_not(cut, k):
+    assert "pulls_at_ties" in cut(k).traits
+    assert not list(pulls_at_ties(cut(k), np.random.default_rng(0)))
+    assert "pulls_at_ties" not in cut(k, below=0.0).traits
+    assert list(pulls_at_ties(cut(k, below=0.0), np.random.default_rng(0)))
 
 
 def test_every_surrogate_is_tested():
@@ -92,7 +110,7 @@ class _Mutant:
     @property
     def traits(self):
         claims = {"smooth", "shift_invariant", "tends_to_measure", "unit_interval", "convex", "bound"}
-        claims |= {"convexifiable"}
+        claims |= {"convexifiable", "pulls_at_ties"}
         return frozenset(claims | {"value_free"} if self.name == "value is the measure" else claims)
 
     @property
@@ -199,6 +217,7 @@ MUTANTS = {
     "float32 agrees with float64": lambda v, g, s, p: (v, g.astype(np.float64)),
     "value in the unit interval": lambda v, g, s, p: (v * 1.5, g),
     "no smoothing is the measure": lambda v, g, s, p: (v * 0.99, g),
+    "pulls at ties": lambda v, g, s, p: (v, 1e-4 * g),
     "convex as a loss": lambda v, g, s, p: (v, g),
     "below its tangents": lambda v, g, s, p: (v, g),
     "convexifiable": lambda v, g, s, p: (v, g),

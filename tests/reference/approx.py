@@ -21,7 +21,7 @@ def soft_ranks(s, alpha, sigmoid):
     return [1 + sum(sig(alpha * (s[j] - s[i])) for j in range(n) if j != i) for i in range(n)]
 
 
-def ndcg(s, labels, alpha, beta, sigmoid, k=None, below=0.5):
+def ndcg(s, labels, alpha, beta, sigmoid, k=None, below=0.9):
     sig = SIGMOIDS[sigmoid]
     gain = [2.0**label - 1 for label in labels]
     top = len(s) if k is None else k
@@ -35,7 +35,7 @@ def ndcg(s, labels, alpha, beta, sigmoid, k=None, below=0.5):
     return total / ideal
 
 
-def precision(s, labels, alpha, beta, sigmoid, k, rel=1, below=0.5):
+def precision(s, labels, alpha, beta, sigmoid, k, rel=1, below=0.9):
     sig = SIGMOIDS[sigmoid]
     ranks = soft_ranks(s, alpha, sigmoid)
     return (

@@ -210,7 +210,7 @@ def test_what_the_band_drops_does_not_add_up():
 
 def test_numpy_numbers_are_parameters_too():
     surrogate = dx.ApproxNDCG(alpha=np.float64(3.0), k=np.int64(2), beta=np.float32(2.0))
-    assert repr(surrogate) == "ApproxNDCG(alpha=3.0, k=2, beta=2.0, sigmoid='logistic', below=0.5)"
+    assert repr(surrogate) == "ApproxNDCG(alpha=3.0, k=2, beta=2.0, sigmoid='logistic', below=0.9)"
     surrogate.value_and_grad(np.arange(5.0), np.ones(5), np.array([0, 5]))
 
 

@@ -116,7 +116,9 @@ def pulls_at_ties(surrogate: Any, rng: np.random.Generator) -> Iterator[str]:
     for n in (10, 100, 2000):
         qptr, label = np.array([0, n], dtype=np.int64), np.zeros(n)
         label[rng.integers(n)] = 3.0
-        last, first = (surrogate.value_and_grad(at * label / steepness, label, qptr)[0][0] for at in (-30, 30))
+        last, first = (
+            surrogate.value_and_grad(at * label / steepness, label, qptr)[0][0] for at in (-30, 30)
+        )
         pull = surrogate.value_and_grad(np.zeros(n), label, qptr)[1][label > 0.0][0]
         if not pull >= 0.01 * steepness * (first - last) / n > 0.0:
             yield f"{n} documents with equal scores: the only relevant one is raised by {pull:.1e}"

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import warn
-from directrix.types import Float64Array
+from directrix.types import FloatArray
 
 _DEAD = 1e-12
 
 
-def is_dead(grad: Float64Array, objective: Any) -> bool:
+def is_dead(grad: FloatArray, objective: Any) -> bool:
     """Whether a gradient at equal scores is 0 although labels differ within a query of the objective."""
     if np.abs(grad).max(initial=0.0) > _DEAD:
         return False
@@ -26,13 +26,13 @@ def is_dead(grad: Float64Array, objective: Any) -> bool:
 def warn_of_dead_start(surrogate: Any, consequence: str) -> None:
     """Warn that a training begins where its surrogate has no slope, and what follows from that."""
     warn(
-        f"{surrogate!r} has no slope where all scores are equal, and the training begins there. {consequence}. "
-        "A surrogate without a cut-off, or with below=0.5, has a slope there.",
+        f"{surrogate!r} has no slope where all scores are equal, and the training begins there. "
+        f"{consequence}. A surrogate without a cut-off, or with below=0.9, has a slope there.",
         stacklevel=4,
     )
 
 
-def check_start(params: Float64Array, grad: Float64Array, objective: Any) -> None:
+def check_start(params: FloatArray, grad: FloatArray, objective: Any) -> None:
     """Warn if the gradient at parameters of zero, so at equal scores, is 0."""
     if not params.any() and is_dead(grad, objective):
         consequence = "It learns nothing; begin elsewhere, e.g. with LinearRanker(start='regression')"

@@ -8,8 +8,7 @@ the step it becomes smooth (Eq. 20),
 and so does every measure that is written as a function of positions. Truncations
 :math:`[\pi_i < \pi_j]` and :math:`[\pi_i \le k]` become
 :math:`\sigma(\beta(\hat\pi_j - \hat\pi_i))` and :math:`\sigma(\beta(k + 1/2 - \hat\pi_i))`. The latter is
-flat a few ranks below k, where a training that begins with equal scores has all documents of a long
-query, so the share ``below`` of the discount ignores the cut-off.
+flat far below k, where equal scores put all documents of a long query: a share ``below`` ignores it.
 
 Cost of all of them: O(R n) pairs for R documents that matter out of n, only those inside the
 sigmoid's band for large alpha; memory O(n) a query.
@@ -53,8 +52,8 @@ class ApproxNDCG(ApproxRank):
     sigmoid : {"logistic", "tanh", "arctan", "erf"}
         "erf" with alpha = 1/(2 sigma) gives SoftRank's expected ranks.
     below : float, 0 to 1
-        Share of the discount that ignores the cut-off, so that a document is pulled up from any rank; 0 =
-        the paper's rule for truncations. `at` lets it tend to 0. Not used if ``k`` is None.
+        Share of the discount that ignores the cut-off, so that a document is pulled up from any rank; 0: the
+        paper's rule. `at` lets it tend to 0. Not used if ``k`` is None.
 
     Notes
     -----
@@ -77,7 +76,7 @@ class ApproxNDCG(ApproxRank):
     beta: float = 10.0
     sigmoid: Sigmoid = "logistic"
 
-    below: float = 0.5
+    below: float = 0.9
 
     @property
     def traits(self) -> frozenset[str]:
@@ -130,7 +129,7 @@ class ApproxPrecision(ApproxRank):
     beta: float = 10.0
     rel: float = 1
     sigmoid: Sigmoid = "logistic"
-    below: float = 0.5
+    below: float = 0.9
 
     def __post_init__(self) -> None:
         whole(self.k, "k", "ApproxPrecision")

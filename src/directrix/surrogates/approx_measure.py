@@ -55,7 +55,7 @@ class ApproxMeasure(SumSurrogate):
     measure: Any = "nDCG"
     alpha: float = 10.0
     sigmoid: Sigmoid = "logistic"
-    below: float = 0.5
+    below: float = 0.9
 
     def __post_init__(self) -> None:
         self._check_measure("ApproxAP")

@@ -235,7 +235,7 @@ class MeasureSurrogate(KernelSurrogate):
 
 def check_below(below: Any, owner: str) -> float:
     """Return the share of a discount that ignores the cut-off as a Python number, or raise `InputError`."""
-    return number(below, "below", owner, least=0.0, most=1.0, example=0.5)
+    return number(below, "below", owner, least=0.0, most=1.0, example=0.9)
 
 
 def cut_traits(below: float) -> frozenset[str]:

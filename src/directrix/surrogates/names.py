@@ -32,7 +32,7 @@ def surrogate(text: str | Surrogate) -> Any:
     Examples
     --------
     >>> surrogate("ApproxNDCG(alpha=50.0)")
-    ApproxNDCG(alpha=50.0, k=None, beta=10.0, sigmoid='logistic', below=0.5)
+    ApproxNDCG(alpha=50.0, k=None, beta=10.0, sigmoid='logistic', below=0.9)
     """
     if not isinstance(text, str):
         return text

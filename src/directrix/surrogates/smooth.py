@@ -46,7 +46,7 @@ class SmoothRank(KernelSurrogate):
     compiled: ClassVar[str] = "smooth.smooth_chunk"
     entries: ClassVar[tuple[str, ...] | None] = ("document", "data")
     stationary_at_ties: ClassVar[bool] = True
-    """Without a slope at equal scores, but with one next to them: one tree on the gains is enough to begin."""
+    """No slope at equal scores, but one next to them: boosting begins with one tree on the gains."""
     sigma: float
 
     @property

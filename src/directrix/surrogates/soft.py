@@ -61,7 +61,7 @@ class SoftNDCG(MeasureSurrogate):
     measured: ClassVar[type[RankingMeasure]] = NDCG
     sigma: float = 1.0
     k: int | None = None
-    below: float = 0.5
+    below: float = 0.9
 
     @property
     def traits(self) -> frozenset[str]:

@@ -127,8 +127,8 @@ def test_surrogates_of_measures_have_one_grid_and_are_chosen_by_their_own_measur
     assert {entry.measure.name: name for name, entry in by_name.items()} == OWN
     assert {repr(entry.resolved.grid) for entry in by_name.values()} == {repr({"alpha": Grids().ap_alpha})}
     made = {name: e.resolved.ranker(measure=e.measure, alpha=20.0).surrogate for name, e in by_name.items()}
-    assert made["ApproxNDCG@10"] == ApproxNDCG(alpha=20.0, k=10, beta=10.0)
-    assert made["ApproxPrecision"] == ApproxPrecision(k=10, alpha=20.0, beta=10.0)
+    assert made["ApproxNDCG@10"] == ApproxNDCG(alpha=20.0, k=10, beta=10.0, below=0.0)
+    assert made["ApproxPrecision"] == ApproxPrecision(k=10, alpha=20.0, beta=10.0, below=0.0)
 
 
 def test_listnet_query_by_query_is_trained_as_published():
