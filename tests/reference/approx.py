@@ -28,19 +28,19 @@ def ndcg(s, labels, alpha, beta, sigmoid, k=None, below=0.9):
     ideal = sum(g / math.log2(1 + p) for p, g in enumerate(sorted(gain, reverse=True)[:top], start=1))
     if ideal == 0:
         return 0.0
-    total = 0.0
+    total, share = 0.0, below ** (alpha / 10) ** 2
     for g, rank in zip(gain, soft_ranks(s, alpha, sigmoid), strict=True):
-        cut = 1.0 if k is None else below + (1 - below) * sig(beta * (k + 0.5 - rank))
+        cut = 1.0 if k is None else share + (1 - share) * sig(beta * (k + 0.5 - rank))
         total += g / math.log2(1 + rank) * cut
     return total / ideal
 
 
 def precision(s, labels, alpha, beta, sigmoid, k, rel=1, below=0.9):
     sig = SIGMOIDS[sigmoid]
-    ranks = soft_ranks(s, alpha, sigmoid)
+    ranks, share = soft_ranks(s, alpha, sigmoid), below ** (alpha / 10) ** 2
     return (
         sum(
-            (1 - below) * sig(beta * (k + 0.5 - p)) + below / math.log2(1 + p)
+            (1 - share) * sig(beta * (k + 0.5 - p)) + share / math.log2(1 + p)
             for p, y in zip(ranks, labels, strict=True)
             if y >= rel
         )
@@ -125,11 +125,11 @@ def measure_sum(s, labels, measure, alpha, sigmoid, below):
 
     values = [discount(r) if k is None or r <= k else 0.0 for r in range(1, n + 3)]
     curve = PchipInterpolator(range(1, n + 3), values)
-    norm = 1.0
+    norm, share = 1.0, 0.0 if k is None else below ** (alpha / 10) ** 2
     if measure.symbol == "nDCG":
         norm = sum(w * d for w, d in zip(sorted(worth, reverse=True), values, strict=False))
     total = sum(
-        w * ((1 - below) * float(curve(rank)) + below * discount(1) / math.log2(1 + rank))
+        w * ((1 - share) * float(curve(rank)) + share * discount(1) / math.log2(1 + rank))
         for w, rank in zip(worth, soft_ranks(s, alpha, sigmoid), strict=True)
     )
     return total / norm if norm > 0 else 0.0

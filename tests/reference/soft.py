@@ -31,11 +31,11 @@ def ndcg(s, labels, sigma, k=None, below=0.9):
     ideal = sum(g / math.log2(2 + r) for r, g in enumerate(sorted(gain, reverse=True)[:top]))
     if ideal == 0:
         return 0.0
-    total = 0.0
+    total, share = 0.0, below ** (1 / sigma**2)
     for j, g in enumerate(gain):
         if g > 0:
             p = rank_distribution(s, j, sigma)
-            total += g * sum(p[r] / math.log2(2 + r) * (1 if r < top else below) for r in range(len(s)))
+            total += g * sum(p[r] / math.log2(2 + r) * (1 if r < top else share) for r in range(len(s)))
     return total / ideal
 
 

@@ -8,7 +8,7 @@ the step it becomes smooth (Eq. 20),
 and so does every measure that is written as a function of positions. Truncations
 :math:`[\pi_i < \pi_j]` and :math:`[\pi_i \le k]` become
 :math:`\sigma(\beta(\hat\pi_j - \hat\pi_i))` and :math:`\sigma(\beta(k + 1/2 - \hat\pi_i))`. The latter is
-flat far below k, where equal scores put all documents of a long query: a share ``below`` ignores it.
+flat far below k, where equal scores put all documents of a long query: a ``share`` ignores it.
 
 Cost of all of them: O(R n) pairs for R documents that matter out of n, only those inside the
 sigmoid's band for large alpha; memory O(n) a query.
@@ -38,7 +38,7 @@ class ApproxNDCG(ApproxRank):
     .. math:: \frac{1}{Z_k} \sum_i (2^{l_i} - 1)\, \frac{1}{\log_2(1 + \hat\pi_i)}
               \big[b + (1 - b)\, \sigma(\beta(k + 1/2 - \hat\pi_i))\big]
 
-    without the last factor if ``k`` is None (Qin, Liu, Li 2010, Eq. 21), with b = ``below``.
+    without the last factor if ``k`` is None (Qin, Liu, Li 2010, Eq. 21), with b = ``share``.
 
     Parameters
     ----------
@@ -51,9 +51,9 @@ class ApproxNDCG(ApproxRank):
         Steepness of the cut-off, in 1 / ranks; not used if ``k`` is None.
     sigmoid : {"logistic", "tanh", "arctan", "erf"}
         "erf" with alpha = 1/(2 sigma) gives SoftRank's expected ranks.
-    below : float, 0 to 1
-        Share of the discount that ignores the cut-off, so that a document is pulled up from any rank; 0: the
-        paper's rule. `at` lets it tend to 0. Not used if ``k`` is None.
+    below : float, 0 <= below < 1
+        Sets the share of the discount that ignores the cut-off, below^((alpha/10)^2), so that a document is
+        pulled up from any rank; 0 = the paper's rule. Not used if ``k`` is None.
 
     Notes
     -----
@@ -92,7 +92,7 @@ class ApproxPrecision(ApproxRank):
     r"""Smooth P@k.
 
     .. math:: \frac1k \sum_i r_i \big[(1 - b)\, \sigma(\beta(k + 1/2 - \hat\pi_i))
-              + b / \log_2(1 + \hat\pi_i)\big], \qquad b = \text{below}
+              + b / \log_2(1 + \hat\pi_i)\big], \qquad b = \text{share}
 
     Named as future work by Qin, Liu, Li 2010; ours by their rule for truncations. A document's weight
     multiplies what it earns; k divides all the same.
@@ -109,9 +109,9 @@ class ApproxPrecision(ApproxRank):
         Smallest label that counts as relevant.
     sigmoid : {"logistic", "tanh", "arctan", "erf"}
         The smooth step.
-    below : float, 0 to 1
-        Share of the discount 1/log2(1 + rank), so that a document is pulled up from any rank; 0 = the
-        paper's rule for truncations. `at` lets it tend to 0.
+    below : float, 0 <= below < 1
+        Sets the share of the discount 1/log2(1 + rank), below^((alpha/10)^2), so that a document is pulled up
+        from any rank; 0 = the paper's rule for truncations.
 
     Examples
     --------

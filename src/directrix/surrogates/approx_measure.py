@@ -9,8 +9,8 @@ import numpy as np
 
 from directrix.measures.terms import Between, query_sums
 from directrix.parameters import positive
-from directrix.surrogates.approx_rank import Sigmoid, sigmoid_code
-from directrix.surrogates.base import check_below, cut_traits
+from directrix.surrogates.approx_rank import ALPHA, Sigmoid, sigmoid_code
+from directrix.surrogates.base import check_below, cut_traits, share_below
 from directrix.surrogates.sums import SumSurrogate
 from directrix.types import Float64Array, FloatArray, Int64Array
 
@@ -20,7 +20,7 @@ class ApproxMeasure(SumSurrogate):
     r"""Smooth form of any measure that is a sum of worths w times discounts D of ranks.
 
     .. math:: \frac{1}{Z} \sum_i w_i \big[(1 - b)\, D(\hat\pi_i) + b\, D(1) / \log_2(1 + \hat\pi_i)\big],
-              \qquad b = \text{below}
+              \qquad b = \text{share}
 
     Parameters
     ----------
@@ -31,9 +31,9 @@ class ApproxMeasure(SumSurrogate):
         Steepness of the soft ranks, in 1 / units of score.
     sigmoid : {"logistic", "tanh", "arctan", "erf"}
         The smooth step.
-    below : float, 0 to 1
-        Share of the discount of DCG, so that a document is pulled up from any rank, also where D is flat: at
-        most ranks of P@5, below a cut-off, far down for RBP. 0 = D alone. `at` lets it tend to 0.
+    below : float, 0 <= below < 1
+        If the measure has a cut-off: sets the share of the discount of DCG, below^((alpha/10)^2), so that a
+        document is pulled up from any rank. 0 = D alone, as without a cut-off.
 
     Notes
     -----
@@ -47,7 +47,7 @@ class ApproxMeasure(SumSurrogate):
     Examples
     --------
     >>> s, labels, qptr = np.array([0.3, 0.2, 0.1]), np.array([1.0, 0.0, 1.0]), np.array([0, 3])
-    >>> ApproxMeasure("RBP(p=0.5)").at(0.001).value_and_grad(s, labels, qptr)[0]  # 1/2 (1 + 1/4)
+    >>> ApproxMeasure("RBP(p=0.5)", alpha=1000.0).value_and_grad(s, labels, qptr)[0]  # 1/2 (1 + 1/4)
     array([0.625])
     """
 
@@ -70,7 +70,7 @@ class ApproxMeasure(SumSurrogate):
     @property
     def traits(self) -> frozenset[str]:
         """See `cut_traits`."""
-        return cut_traits(self.below)
+        return cut_traits(self.share)
 
     @property
     def steepness(self) -> float:
@@ -78,21 +78,27 @@ class ApproxMeasure(SumSurrogate):
         return self.alpha
 
     def at(self, smoothing: float) -> Self:
-        """Return a copy with alpha = 1/smoothing; log(below) keeps its ratio to alpha squared."""
-        alpha = 1.0 / positive(smoothing, "smoothing", "ApproxMeasure.at")
-        return replace(self, alpha=alpha, below=self.below ** (alpha / self.alpha) ** 2.0)
+        """Return a copy with alpha = 1/smoothing."""
+        return replace(self, alpha=1.0 / positive(smoothing, "smoothing", "ApproxMeasure.at"))
+
+    @property
+    def share(self) -> float:
+        """Share of the discount that is DCG's; 0 for a measure without a cut-off."""
+        return 0.0 if self.measure.k is None else share_below(self.below, self.alpha / ALPHA)
 
     def discount(self, n: int) -> Between:
         """Return the smooth discount of the ranks of queries of up to n documents, and its slope."""
-        own, first = self.measure.discount_between(n), float(self.measure.discounts(1)[0])
+        own, share = self.measure.discount_between(n), self.share
+        first = share * float(self.measure.discounts(1)[0]) * np.log(2.0)
 
         def mixed(ranks: Float64Array) -> tuple[Float64Array, Float64Array]:
             value, slope = own(ranks)
             log = np.log1p(ranks)
-            dcg = self.below * first * np.log(2.0) / log
-            return (1.0 - self.below) * value + dcg, (1.0 - self.below) * slope - dcg / (log * (1.0 + ranks))
+            return (1.0 - share) * value + first / log, (1.0 - share) * slope - first / (
+                log**2 * (1.0 + ranks)
+            )
 
-        return mixed if self.below else own
+        return mixed if share else own
 
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> tuple[Float64Array]:
         """Worth of every document to the measure, over the norm of its query."""

@@ -11,10 +11,20 @@ from directrix.data.form import as_array
 from directrix.data.validate import check_ranking
 from directrix.errors import InputError
 from directrix.parameters import positive
-from directrix.surrogates.base import PULLS, SMOOTH, MeasureSurrogate, cut_traits, in_chunks, writable
+from directrix.surrogates.base import (
+    PULLS,
+    SMOOTH,
+    MeasureSurrogate,
+    cut_traits,
+    in_chunks,
+    share_below,
+    writable,
+)
 from directrix.types import Float64Array, FloatArray, Int64Array
 
 Sigmoid = Literal["logistic", "tanh", "arctan", "erf"]
+ALPHA = 10.0
+"""The steepness at which the share of a discount that ignores a cut-off is ``below``."""
 _FIRST_CUT = 2  # functions of soft ranks with a cut-off have this number in the kernels, or a higher one
 _SIGMOIDS: dict[str, tuple[int, float]] = {
     "logistic": (0, 1.0),
@@ -99,8 +109,13 @@ class ApproxRank(MeasureSurrogate):
 
     @property
     def traits(self) -> frozenset[str]:
-        """smooth, shift_invariant, tends_to_measure, pulls_at_ties; with a cut-off the last if below > 0."""
-        return SMOOTH | PULLS if self._shape()[0] < _FIRST_CUT else cut_traits(self.below)
+        """smooth, shift_invariant, tends_to_measure; pulls_at_ties, unless a cut-off leaves too little."""
+        return SMOOTH | PULLS if self._shape()[0] < _FIRST_CUT else cut_traits(self.share)
+
+    @property
+    def share(self) -> float:
+        """Share of the discount that ignores the cut-off."""
+        return share_below(self.below, self.alpha / ALPHA)
 
     @property
     def steepness(self) -> float:
@@ -108,15 +123,14 @@ class ApproxRank(MeasureSurrogate):
         return self.alpha
 
     def at(self, smoothing: float) -> Self:
-        """Return a copy with alpha = 1/smoothing; beta keeps its ratio to alpha, log(below) to its square.
+        """Return a copy with alpha = 1/smoothing; beta keeps its ratio to alpha.
 
         As smoothing -> 0 the value tends to the exact measure wherever no scores tie.
         """
         smoothing = positive(smoothing, "smoothing", f"{type(self).__name__}.at")
-        changed = {"alpha": 1.0 / smoothing, "beta": self.beta / self.alpha / smoothing}
-        if self.below:
-            changed["below"] = self.below ** (self.alpha * smoothing) ** -2.0
-        return replace(self, **changed)  # type: ignore[type-var]
+        return replace(  # type: ignore[type-var]
+            self, alpha=1.0 / smoothing, beta=self.beta / self.alpha / smoothing
+        )
 
     def _shape(self) -> tuple[int, float]:
         return 0, 0.0
@@ -125,7 +139,7 @@ class ApproxRank(MeasureSurrogate):
         """Return what the kernels need to know of the surrogate; see `separable_chunk`."""
         kind, factor = sigmoid_code(self.sigmoid)
         shape, k = self._shape()
-        return shape, kind, float(k), factor * self.alpha, factor * self.beta, self.below
+        return shape, kind, float(k), factor * self.alpha, factor * self.beta, self.share
 
     def settings(self) -> tuple[Any, ...]:
         """See `spec`."""

@@ -21,7 +21,7 @@ from directrix.types import Float64Array, FloatArray, Int64Array
 
 SMOOTH = frozenset({"smooth", "shift_invariant", "tends_to_measure"})
 PULLS = frozenset({"pulls_at_ties"})
-_LEAST_BELOW = 0.01
+_LEAST_SHARE = 0.01
 """A smaller share of the ranks below a cut-off is too little to begin a training with."""
 _KERNELS = "directrix.surrogates._kernels"
 _POSITIVE = {"alpha": 0.0, "beta": 0.0, "rel": 0.0, "sigma": SMALLEST}
@@ -234,13 +234,21 @@ class MeasureSurrogate(KernelSurrogate):
 
 
 def check_below(below: Any, owner: str) -> float:
-    """Return the share of a discount that ignores the cut-off as a Python number, or raise `InputError`."""
-    return number(below, "below", owner, least=0.0, most=1.0, example=0.9)
+    """Return the parameter ``below`` as a Python number, or raise `InputError`."""
+    return number(below, "below", owner, least=0.0, below=1.0, example=0.9)
 
 
-def cut_traits(below: float) -> frozenset[str]:
-    """Return the traits of a smooth surrogate with a cut-off; the papers' form, below = 0, may not pull."""
-    return SMOOTH | PULLS if below >= _LEAST_BELOW else SMOOTH
+def share_below(below: float, steepness: float) -> float:
+    """Return ``below`` to the power of steepness squared: the share of a discount that ignores the cut-off.
+
+    It vanishes as the surrogate tends to its measure, and is 0 in the papers' form.
+    """
+    return below ** min(steepness, 1e3) ** 2 if below else 0.0
+
+
+def cut_traits(share: float) -> frozenset[str]:
+    """Return the traits of a smooth surrogate with a cut-off, of which a share ignores it."""
+    return SMOOTH | PULLS if share >= _LEAST_SHARE else SMOOTH
 
 
 def in_chunks(work: Callable[[int, int], None], qptr: Int64Array) -> None:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import NDCG
 from directrix.parameters import positive
-from directrix.surrogates.base import PULLS, SMOOTH, WHOLE_LIST, MeasureSurrogate, cut_traits
+from directrix.surrogates.base import PULLS, SMOOTH, WHOLE_LIST, MeasureSurrogate, cut_traits, share_below
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class SoftNDCG(MeasureSurrogate):
     r"""Expected nDCG@k where scores are Gaussian and the pairs of a document independent.
 
     .. math:: \frac{1}{Z_k} \sum_j (2^{l_j} - 1) \sum_{r \ge 0} \frac{p_j(r)}{\log_2(2 + r)}
-              \big([r < k] + \text{below}\, [r \ge k]\big), \qquad S_i \sim N(s_i, \sigma^2)
+              \big([r < k] + \text{share}\, [r \ge k]\big), \qquad S_i \sim N(s_i, \sigma^2)
 
     with :math:`p_j` the distribution of the number of documents above j, as if each document i
     were above it independently with probability :math:`\Phi((s_i - s_j)/(\sqrt 2\,\sigma))`.
@@ -28,9 +28,9 @@ class SoftNDCG(MeasureSurrogate):
         optimise.
     k : int >= 1, or None
         Cut-off; None = the whole list.
-    below : float, 0 to 1
-        Share of the discount that ignores the cut-off, so that a document is pulled up from any rank; 0 =
-        none. `at` lets it tend to 0. Not used if ``k`` is None.
+    below : float, 0 <= below < 1
+        Sets the share of the discount that ignores the cut-off, below^(1/sigma^2), so that a document is
+        pulled up from any rank; 0 = none. Not used if ``k`` is None.
 
     Notes
     -----
@@ -66,7 +66,7 @@ class SoftNDCG(MeasureSurrogate):
     @property
     def traits(self) -> frozenset[str]:
         """smooth, shift_invariant, tends_to_measure, pulls_at_ties; unit_interval without a cut-off."""
-        return SMOOTH | PULLS | {"unit_interval"} if self.k is None else cut_traits(self.below)
+        return SMOOTH | PULLS | {"unit_interval"} if self.k is None else cut_traits(self.share)
 
     @property
     def steepness(self) -> float:
@@ -74,13 +74,17 @@ class SoftNDCG(MeasureSurrogate):
         return 1.0 / self.sigma
 
     def at(self, smoothing: float) -> Self:
-        """Return a copy with sigma = smoothing; log(below) keeps its product with sigma squared.
+        """Return a copy with sigma = smoothing.
 
         As smoothing -> 0 the value tends to nDCG wherever no scores tie.
         """
-        sigma = positive(smoothing, "smoothing", "SoftNDCG.at")
-        return replace(self, sigma=sigma, below=self.below ** (self.sigma / sigma) ** 2.0)
+        return replace(self, sigma=positive(smoothing, "smoothing", "SoftNDCG.at"))
+
+    @property
+    def share(self) -> float:
+        """Share of the discount that ignores the cut-off."""
+        return share_below(self.below, self.steepness)
 
     def settings(self) -> tuple[Any, ...]:
-        """Sigma, the cut-off as a number, and below."""
-        return float(self.sigma), self.k or WHOLE_LIST, self.below
+        """Sigma, the cut-off as a number, and the share that ignores it."""
+        return float(self.sigma), self.k or WHOLE_LIST, self.share

@@ -93,20 +93,20 @@ def _of_ranks(surrogate: Any, lists: Lists, earned: Callable[[Any], Any]) -> Any
 
 def _cut(surrogate: Any, ranks: Any) -> Any:
     step = _step(surrogate.sigmoid, surrogate.beta, surrogate.k + 0.5 - ranks)
-    return (1.0 - surrogate.below) * step
+    return (1.0 - surrogate.share) * step
 
 
 def _approx_ndcg(surrogate: Any, lists: Lists) -> Any:
     def earned(ranks: Any) -> Any:
         discount = 1.0 / torch.log2(1.0 + ranks)
-        return discount if surrogate.k is None else discount * (surrogate.below + _cut(surrogate, ranks))
+        return discount if surrogate.k is None else discount * (surrogate.share + _cut(surrogate, ranks))
 
     return _of_ranks(surrogate, lists, earned)
 
 
 def _approx_precision(surrogate: Any, lists: Lists) -> Any:
     def earned(ranks: Any) -> Any:
-        return _cut(surrogate, ranks) + surrogate.below / torch.log2(1.0 + ranks)
+        return _cut(surrogate, ranks) + surrogate.share / torch.log2(1.0 + ranks)
 
     return _of_ranks(surrogate, lists, earned)
 
