@@ -70,7 +70,7 @@ def test_the_gradient_of_long_queries_is_exact(spread, k):
     labels[[3, 60, 179]] = 1.0, 2.0, 1.0
     value, grad = dx.SoftNDCG(sigma=sigma, k=k).value_and_grad(scores, labels, np.array([0, n]))
     top = n if k is None else k
-    discount = np.where(np.arange(n) < top, 1 / np.log2(2 + np.arange(n)), 0.0)
+    discount = np.where(np.arange(n) < top, 1.0, 0.9) / np.log2(2 + np.arange(n))
     ideal = 3 / math.log2(2) + 1 / math.log2(3) + 1 / math.log2(4)
     expected = np.zeros(n)
     for j, gain in ((3, 1.0), (60, 3.0), (179, 1.0)):
@@ -107,7 +107,7 @@ def test_a_document_alone_in_its_band_has_a_rank():
 
 def test_with_a_cut_off_ties_can_exceed_one():
     """Three tied: each is Binomial(2, 1/2) from the top, though two of them share the first two ranks."""
-    value, _ = dx.SoftNDCG(k=2).value_and_grad(np.zeros(3), np.ones(3), np.array([0, 3]))
+    value, _ = dx.SoftNDCG(k=2, below=0).value_and_grad(np.zeros(3), np.ones(3), np.array([0, 3]))
     np.testing.assert_allclose(
         value[0], 3 * (1 / 4 + 1 / 2 / math.log2(3)) / (1 + 1 / math.log2(3)), rtol=1e-14
     )
@@ -126,7 +126,7 @@ def test_scores_that_are_not_finite_give_nan():
 
     value, grad = np.zeros(2), np.zeros(4)
     scores, gains = np.array([1.0, np.nan, 1.0, 0.0]), np.array([1.0, 0.0, 1.0, 0.0])
-    soft_ndcg_chunk(1.0, 9, gains, scores, np.array([0, 2, 4]), 0, 2, value, grad)
+    soft_ndcg_chunk(1.0, 9, 0.0, gains, scores, np.array([0, 2, 4]), 0, 2, value, grad)
     assert np.isnan(value).tolist() == [True, False]
     assert np.isnan(grad).tolist() == [True, True, False, False]
 
@@ -163,7 +163,7 @@ def test_document_weights_are_factors_on_gains():
 
 
 def test_smoothing_is_sigma():
-    assert dx.SoftNDCG(k=3).at(0.25) == dx.SoftNDCG(sigma=0.25, k=3)
+    assert dx.SoftNDCG(k=3).at(0.25) == dx.SoftNDCG(sigma=0.25, k=3, below=0.9**16.0)
     assert dx.SoftNDCG(k=3).measure == dx.NDCG(k=3)
 
 

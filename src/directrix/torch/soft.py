@@ -70,8 +70,9 @@ def _spectrum(angle: Any, low: Any, n: Any, m: Any, surrogate: Any) -> tuple[Any
     real, imaginary, mean = torch.zeros_like(angle), torch.zeros_like(angle), torch.zeros_like(n)
     for above in range(int(n.max())):
         x = low + above
-        kept = torch.where(x < (math.inf if surrogate.k is None else surrogate.k), 1.0, surrogate.share)
-        d = torch.where((above < n) & (x <= m), kept / (torch.log2(2.0 + x) * n), 0.0)
+        d = torch.where((above < n) & (x <= m), 1.0 / (torch.log2(2.0 + x) * n), 0.0)
+        if surrogate.k is not None:
+            d = torch.where(x < surrogate.k, d, surrogate.share * d)
         turn = angle * (2.0 * x - m)[..., None]
         real += d[..., None] * torch.cos(turn)
         imaginary -= d[..., None] * torch.sin(turn)
