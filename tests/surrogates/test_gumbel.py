@@ -87,7 +87,7 @@ def test_redrawing_redraws_the_noise_of_the_surrogate_too():
 
 
 def test_traits_are_those_that_a_mean_over_noise_keeps():
-    smooth = dx.ApproxNDCG().traits - {"tends_to_measure"}
+    smooth = dx.ApproxNDCG().traits - {"tends_to_measure", "pulls_at_ties"}
     assert dx.Gumbel("ApproxNDCG").traits == smooth | {"random"}
     assert dx.Gumbel("ListNet").traits == {"smooth", "convex", "shift_invariant", "random"}
     assert dx.Gumbel("SVMMap").traits == dx.SVMMap().traits - {"bound"} | {"random"}
