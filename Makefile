@@ -28,14 +28,13 @@ types: $(VENV)/.dev
 pytest: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --dist loadfile --cov --cov-report=term:skip-covered
 
-# kernels compiled for another processor: numbers of tests and pages must not hang on its last bits.
-# CPU=x86-64-v3 CHECKED="tests/measures tests/models" tries others
+# kernels compiled for another processor: numbers of tests and pages must not depend on its last bits.
+# CPU=x86-64-v3 CHECKED=tests/laws tries others
 CPU ?= generic
-CHECKED ?= tests/surrogates/test_smooth.py tests/trainers/test_lines.py tests/docs/test_pages.py \
-	-k "smooth or lines or README.md or own-measure or conventions or restarts or reproducible"
+CHECKED ?= tests/docs/test_pages.py tests/measures tests/models tests/objectives tests/surrogates tests/trainers
 processor: $(VENV)/.dev
 	NUMBA_CPU_NAME=$(CPU) NUMBA_CPU_FEATURES= NUMBA_CACHE_DIR=$(abspath $(VENV))/$(CPU) \
-		$(BIN)/python -m pytest -q -n 2 --dist worksteal $(CHECKED)
+		$(BIN)/python -m pytest -q -n 2 --dist loadfile $(CHECKED)
 
 # kernels compiled with checks of every index; slow, for whoever changes one
 bounds: $(VENV)/.dev

@@ -69,7 +69,7 @@ def test_processes_that_compile_at_once_spoil_nothing_and_later_ones_find_it(tmp
 
 def test_code_for_another_processor_is_not_used(tmp_path, monkeypatch):
     use(tmp_path / "cache", "f8")
-    monkeypatch.setenv("NUMBA_CPU_NAME", "generic")
+    monkeypatch.setenv("NUMBA_CPU_NAME", "nehalem")  # neither this processor nor that of `make processor`
     monkeypatch.setenv("NUMBA_CPU_FEATURES", "")
     assert use(tmp_path / "cache", "f8") == (1, 0, "")
 
