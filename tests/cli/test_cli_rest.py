@@ -166,7 +166,7 @@ def test_demo_compares_the_methods_and_saves_the_chosen_model(run, tmp_path, mon
     assert rows[-1]["method"] == "auto"
     assert rows[-1]["difference"] > 0.02
     assert rows[-1]["p"] < 0.001
-    assert "surrogate error of ApproxNDCG, alpha 1" in result.stderr
+    assert "surrogate error of ApproxNDCG, alpha 10" in result.stderr
     assert dx.load(tmp_path / "demo" / "model.json").n_features_in_ == 10
     assert "459 random directions" in result.stderr
     page = (tmp_path / "demo" / "report.html").read_text(encoding="utf-8")

@@ -220,6 +220,6 @@ def test_on_queries_it_reaches_the_minimum_of_a_convex_loss():
     trainers = (dx.LBFGS(ftol=1e-12, steps=steps) for steps in (1, 4))
     one, several = (dx.LinearRanker("RankNet", l2=1e-3, trainer=t).fit_queries(q) for t in trainers)
     losses = [ranker.result_.trace[-1]["loss"] for ranker in (several, one)]
-    np.testing.assert_allclose(*losses, rtol=1e-9)
-    # where losses that rise by l2 |step|^2 / 2 or more are equal, so are the weights
-    np.testing.assert_allclose(several.coef_, one.coef_, rtol=0, atol=math.sqrt(2 * 1e-9 / 1e-3))
+    # losses are known to the rounding of float32 scores; where they are equal, the penalty makes weights so
+    np.testing.assert_allclose(*losses, rtol=1e-7)
+    np.testing.assert_allclose(several.coef_, one.coef_, rtol=0, atol=math.sqrt(2 * 1e-7 * losses[1] / 1e-3))
