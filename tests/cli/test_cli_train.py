@@ -220,6 +220,7 @@ def test_data_that_cannot_be_trained_on_are_exit_status_1(run, tmp_path, content
     ],
     ids=["constant", "huge"],
 )
+@pytest.mark.filterwarnings("ignore:.*has no slope where all scores are equal")  # true where all are constant
 def test_features_with_nothing_to_learn_still_give_a_model(run, tmp_path, content):
     (tmp_path / "d.txt").write_text(content)
     result = run("train", tmp_path / "d.txt", "--set", "alpha=3", "-o", tmp_path / "m.json")

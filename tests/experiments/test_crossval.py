@@ -25,7 +25,7 @@ from directrix.measures.convention import conventions
 from directrix.measures.dcg import NDCG
 from directrix.measures.evaluation import evaluate
 from directrix.measures.precision import AP
-from directrix.rankers.method import Method
+from directrix.rankers.method import Method, Trial
 from directrix.rankers.methods import method, methods
 from directrix.rankers.selection.search import search
 from directrix.rankers.training import mean_of, values_of
@@ -196,7 +196,7 @@ def test_auto_chooses_what_a_search_chooses(splits):
 @pytest.mark.parametrize(("others", "chosen"), [((0.6, 0.6, 0.7, 0.6), 0), ((0.6, 0.7, 0.7, 0.7), 1)])
 def test_the_first_method_is_chosen_within_one_standard_error(splits, tmp_path, others, chosen):
     """Ahead by .025 +- .048, and by .075 +- .025."""
-    trials = [(method("ListNet"), {}), (method("RankSVM"), {})]
+    trials = [Trial(method("ListNet"), {}), Trial(method("RankSVM"), {})]
     job = Job(AP(), AP(), (AP(),), 0, 0, keeps_judged=True)
     contest = Contest("auto", StoredSplit(splits[0], tmp_path / "x"), trials, job, "", [(2, 6)])
     keys = [cell.key for cell in contest.cells(0)]

@@ -93,7 +93,7 @@ _EVALUATE: Calls = {
     "ids": lambda scores, labels, qid, doc_ids: dx.evaluate(
         "AP", scores, labels, qid=qid, doc_ids=doc_ids, convention="trec_eval"
     ),
-    "measures": lambda measure, scores, labels: dx.evaluate(measure, scores, labels, group=[len(labels)]),
+    "measures": lambda measure, scores, labels: dx.evaluate(measure, scores, labels, group=[np.size(labels)]),
     "conventions": lambda scores, labels, qid: experiments.evaluate_conventions(
         "nDCG", scores, labels, qid=qid
     ),

@@ -92,7 +92,7 @@ def test_a_missing_category_is_not_the_first_one(tmp_path):
     for q in (
         dx.Queries.from_frame(frame, missing="zero"),
         dx.Queries.from_frame(frame.astype({"c": object}), categorical="c", missing="zero"),
-        dx.Queries.from_arrays(frame[["c", "x"]], frame["label"], missing="zero"),
+        dx.Queries.from_arrays(frame[["c", "x"]], frame["label"], qid=frame["qid"], missing="zero"),
         dx.data.read_parquet(tmp_path / "c.parquet", missing="zero"),
         dx.data.read_parquet(tmp_path / "stored.parquet", missing="zero"),
     ):

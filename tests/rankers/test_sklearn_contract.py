@@ -227,7 +227,7 @@ def test_clone_and_repr_keep_the_surrogate(data):
     assert "ApproxNDCG(alpha=50.0" in repr(ranker)
 
 
-APPROX = {"alpha", "k", "beta", "sigmoid"}
+APPROX = {"alpha", "k", "beta", "sigmoid", "below"}
 
 
 @pytest.mark.parametrize("given", [None, "ApproxNDCG(alpha=5)", dx.ApproxNDCG(alpha=5.0)], ids=repr)

@@ -33,7 +33,12 @@ def warn_of_dead_start(surrogate: Any, consequence: str) -> None:
 
 
 def check_start(params: FloatArray, grad: FloatArray, objective: Any) -> None:
-    """Warn if the gradient at parameters of zero, so at equal scores, is 0."""
-    if not params.any() and is_dead(grad, objective):
+    """Warn if training begins at parameters of zero, so at equal scores, where the surrogate has no slope."""
+    surrogate, queries = getattr(objective, "surrogate", None), getattr(objective, "queries", None)
+    if surrogate is None or params.any() or np.abs(grad).max(initial=0.0) > _DEAD:
+        return
+    if hasattr(queries, "labels"):  # features that are constant within every query hide a slope
+        grad = surrogate.value_and_grad(np.zeros(len(queries.labels)), queries.labels, queries.qptr)[1]
+    if is_dead(grad, objective):
         consequence = "It learns nothing; begin elsewhere, e.g. with LinearRanker(start='regression')"
-        warn_of_dead_start(getattr(objective, "surrogate", "the loss"), consequence)
+        warn_of_dead_start(surrogate, consequence)
