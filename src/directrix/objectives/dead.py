@@ -37,7 +37,7 @@ def check_start(params: FloatArray, grad: FloatArray, objective: Any) -> None:
     surrogate, queries = getattr(objective, "surrogate", None), getattr(objective, "queries", None)
     if surrogate is None or params.any() or np.abs(grad).max(initial=0.0) > _DEAD:
         return
-    if hasattr(queries, "labels"):  # features that are constant within every query hide a slope
+    if queries is not None and hasattr(queries, "labels"):  # constant features would hide a slope
         grad = surrogate.value_and_grad(np.zeros(len(queries.labels)), queries.labels, queries.qptr)[1]
     if is_dead(grad, objective):
         consequence = "It learns nothing; begin elsewhere, e.g. with LinearRanker(start='regression')"
