@@ -1,4 +1,4 @@
-"""Whether a run fits judgements, or another run: its identifiers, and the size of its scores."""
+"""Whether a run fits qrels, or another run: its identifiers, and the size of its scores."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _FEW_DOCUMENTS = 0.05  # of the shorter lists: runs of 1,000 documents hold few 
 
 
 def check_overlap(run: Run, other: Qrels | Run) -> None:
-    """Compare the identifiers of a run with those of judgements, or of another run.
+    """Compare the identifiers of a run with those of qrels, or of another run.
 
-    Raises `InputError` if no query is in both, or if judgements have none of the documents. Warns with counts
+    Raises `InputError` if no query is in both, or if qrels have none of the documents. Warns with counts
     if few match, or if some differ only in how they are written. O(n_docs).
     """
     if isinstance(other, Run) and not other.query_ids:
