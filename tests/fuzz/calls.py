@@ -16,6 +16,14 @@ Calls = dict[str, Callable[..., Any]]
 
 
 @cache
+def one_query(labels):
+    """Size of a single query that has all documents; one number is one document."""
+    try:
+        return [len(labels)]
+    except TypeError:
+        return [1]
+
+
 def valid(n_docs: int) -> dict[str, Any]:
     """Arguments by name that fit together."""
     random = np.random.default_rng(n_docs)
@@ -93,7 +101,7 @@ _EVALUATE: Calls = {
     "ids": lambda scores, labels, qid, doc_ids: dx.evaluate(
         "AP", scores, labels, qid=qid, doc_ids=doc_ids, convention="trec_eval"
     ),
-    "measures": lambda measure, scores, labels: dx.evaluate(measure, scores, labels, group=[np.size(labels)]),
+    "measures": lambda measure, scores, labels: dx.evaluate(measure, scores, labels, group=one_query(labels)),
     "conventions": lambda scores, labels, qid: experiments.evaluate_conventions(
         "nDCG", scores, labels, qid=qid
     ),
