@@ -15,7 +15,6 @@ from directrix.registry import MEASURES, SURROGATES, classes
 Calls = dict[str, Callable[..., Any]]
 
 
-@cache
 def one_query(labels):
     """Size of a single query that has all documents; one number is one document."""
     try:
@@ -24,6 +23,7 @@ def one_query(labels):
         return [1]
 
 
+@cache
 def valid(n_docs: int) -> dict[str, Any]:
     """Arguments by name that fit together."""
     random = np.random.default_rng(n_docs)
