@@ -51,7 +51,7 @@ def anneal(train: dx.Queries, vali: dx.Queries, l2: float, iterations: int) -> l
         seen = means(train, step.params, [surrogate, dx.NDCG(k=K)])
         rows.append((sigma, *seen, *means(vali, step.params, [dx.NDCG(k=K), dx.NDCG(k=10)])))
 
-    result = trainer.minimise(objective, w0, callback=watch)
+    result = trainer.minimize(objective, w0, callback=watch)
     print(f"{result.counts}, {result.message}")
     return rows
 
@@ -65,11 +65,11 @@ def plot(rows: list[tuple[float, ...]], path: Path) -> None:
     figure = Figure(figsize=(7.5, 4.2), dpi=110, layout="constrained")
     axes = figure.subplots()
     styles = (("#4292c6", "s--"), ("#d95f0e", "o-"), ("#31a354", "^-"))
-    for column, (name, (colour, style)) in enumerate(zip(NAMES, styles, strict=False), 1):
+    for column, (name, (color, style)) in enumerate(zip(NAMES, styles, strict=False), 1):
         label = f"SmoothNDCG@{K}, training" if column == 1 else name
-        axes.semilogx(sigma, table[:, column], style, base=2, color=colour, markersize=5, label=label)
+        axes.semilogx(sigma, table[:, column], style, base=2, color=color, markersize=5, label=label)
         if column > 1:
-            axes.axhline(start[column], color=colour, linewidth=0.8, linestyle=":")
+            axes.axhline(start[column], color=color, linewidth=0.8, linestyle=":")
     best = int(table[:, 3].argmax())
     axes.plot(sigma[best], table[best, 3], "o", markersize=13, fillstyle="none", color="#31a354")
     axes.annotate(

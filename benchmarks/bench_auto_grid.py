@@ -66,7 +66,7 @@ def path(train: dx.Queries, parts: list[dx.Queries], surrogate: Any, l2: float, 
         return False
 
     objective = dx.linear_objective(train, surrogate, l2=l2)
-    dx.LBFGS(max_iter=100).minimise(objective, dx.trainers.regression_start(train), callback=watch)
+    dx.LBFGS(max_iter=100).minimize(objective, dx.trainers.regression_start(train), callback=watch)
     return np.array(rows)
 
 

@@ -33,7 +33,7 @@ from directrix.data.shards.driver import ROOM
 from directrix.data.shards.task import OpenShard, Question
 
 GOAL_DISK, GOAL_OVERHEAD, GOAL_EFFICIENCY = 0.7, 0.020, 0.85
-N_SHARDS = 64  # of a step whose overhead is measured, or modelled
+N_SHARDS = 64  # of a step whose overhead is measured, or modeled
 LATENCY, SPEED = 0.005, 1e9  # of simulated workers: seconds, bytes a second
 
 

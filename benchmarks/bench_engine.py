@@ -142,7 +142,7 @@ def smart(path, *fields):
         yield place, *(found.get(field, "") for field in fields)
 
 
-def judgements(path):
+def judgments(path):
     rows = [line.split() for line in path.read_text().splitlines()]
     judged = {}
     for query, doc, grade in rows:
@@ -164,7 +164,7 @@ def main():
         str(place): list(dict.fromkeys(re.findall(r"[a-z]{2,}", text.lower())))
         for place, text in smart(folder / "cran.qry", "W")
     }
-    qrels = judgements(folder / "cranqrel")
+    qrels = judgments(folder / "cranqrel")
     rows = list(smart(folder / "cran.all.1400", "T", "W", "A"))
     for engine in (Sqlite, Postgres):
         if engine is Postgres and postgres.programs() is None:

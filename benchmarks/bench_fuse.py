@@ -2,8 +2,8 @@
 
 The runs are found as the tests find them. A group is a fixed number of the runs that begin with ``basic-``
 (one index, ten retrieval functions), in the order of their names, or one function on two indexes; no group
-was chosen by its result. "tested" is cross-validation over queries in five folds: weights, normaliser and
-constant are chosen on the others, and of several normalisers the best is chosen there too. The gain has a
+was chosen by its result. "tested" is cross-validation over queries in five folds: weights, normalizer and
+constant are chosen on the others, and of several normalizers the best is chosen there too. The gain has a
 95 % interval.
 """
 
@@ -21,7 +21,7 @@ GROUPS = {f"{n} functions, one index": ("basic-", n) for n in (2, 3, 4, 5)} | {
     "BM25 on two indexes": ("-BM25", 2),
     "extra systems": ("extra-", 4),
 }
-SHOWN = ("best run", "RRF, c = 60", "CombSUM", "RRF, weights", "linear, best normaliser")
+SHOWN = ("best run", "RRF, c = 60", "CombSUM", "RRF, weights", "linear, best normalizer")
 
 
 def main() -> None:

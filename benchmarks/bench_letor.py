@@ -81,7 +81,7 @@ def best(fits: Iterable[Fit]) -> Fit:
 
 def trained(trainer: Any, objective: Any, start: np.ndarray, judge: Any, label: str) -> Fit:
     """Train, and keep the step that the judge prefers; its number goes into the label."""
-    result = dx.trainers.BestSoFar(trainer, judge).minimise(objective, start)
+    result = dx.trainers.BestSoFar(trainer, judge).minimize(objective, start)
     top = max(result.trace, key=lambda row: row["score"])
     return Fit(f"{label} step={top['iteration']}", top["score"], result.params)
 

@@ -48,7 +48,7 @@ class Counted:
 def asked(objective: Any, start: Any, n_steps: int) -> tuple[list[tuple[int, float]], Any]:
     """Questions so far and loss after every iteration; and the result."""
     counted, trace = Counted(objective), []
-    result = dx.LBFGS(steps=n_steps).minimise(
+    result = dx.LBFGS(steps=n_steps).minimize(
         counted, start, callback=lambda step: trace.append((counted.questions, step.loss))
     )
     return trace, result

@@ -1,7 +1,7 @@
 """Reading a large svmlight file: speed against scikit-learn in the same run, memory, same values.
 
 Type ``python benchmarks/bench_loading.py``; the file (about 400 MB) goes to a temporary folder. Then a TREC
-run and its judgements, against a plain loop that splits lines into dictionaries, as pytrec_eval reads them.
+run and its judgments, against a plain loop that splits lines into dictionaries, as pytrec_eval reads them.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def loop_of_splits(path: Path) -> dict[str, dict[str, float]]:
 
 
 def report_trec(folder: str, n_queries: int, n_docs: int) -> None:
-    """Print the speed of reading a run and judgements, and of joining them."""
+    """Print the speed of reading a run and judgments, and of joining them."""
     import directrix as dx
 
     rng = np.random.default_rng(0)
@@ -92,7 +92,7 @@ def report_trec(folder: str, n_queries: int, n_docs: int) -> None:
             labels.writelines(f"{q} 0 {doc} {label}\n" for doc, label in zip(docs, graded, strict=True))
     print(f"\nTREC: {n_queries * n_docs:,} lines       s    MB/s   loop of splits, s   loop / ours")
     found = {}
-    for name, path, read_ours in (("run", run, dx.read_trec_run), ("judgements", qrels, dx.read_trec_qrels)):
+    for name, path, read_ours in (("run", run, dx.read_trec_run), ("judgments", qrels, dx.read_trec_qrels)):
         ours, plain = [], []
         for _ in range(3):
             begun = time.perf_counter()
@@ -104,7 +104,7 @@ def report_trec(folder: str, n_queries: int, n_docs: int) -> None:
         speed = path.stat().st_size / 1e6 / min(ours)
         print(f"{name:18}{min(ours):13.2f}{speed:8.0f}{min(plain):20.2f}{min(plain) / min(ours):14.2f}")
     begun = time.perf_counter()
-    dx.data.join_trec(found["run"], found["judgements"])
+    dx.data.join_trec(found["run"], found["judgments"])
     print(f"{'joined':18}{time.perf_counter() - begun:13.2f}")
 
 

@@ -155,7 +155,7 @@ def in_directrix(data: dict[str, np.ndarray], threads: int) -> tuple[dict[str, A
     model = MLPModel(**NETWORKS["the same, dropout"])
     small = make_objective(some, dx.ListNet(target="shares"), model, penalty=L2(1e-4))
     start = data["params train"].astype(np.float64)
-    three, one = (lambda e=e: Adam(epochs=e).minimise(small, start) for e in (4, 1))
+    three, one = (lambda e=e: Adam(epochs=e).minimize(small, start) for e in (4, 1))
     steps["4 epochs"], steps["1 epoch"] = three, one
     return {"documents": queries.n_docs}, steps, grads
 

@@ -47,7 +47,7 @@ def record(data: Path) -> dict[str, np.ndarray]:
     bundle.solve, slacks._IDLE = recorded, sys.maxsize
     train = dx.read_letor(dx.data.letor_folds(data / "letor" / "OHSUMED")[0].train)
     trainer = dx.CuttingPlane(C=1e4, step=1.0, epsilon=1e-9, max_iter=max(SIZES))
-    trainer.minimise(dx.linear_objective(train, "SVMMap"), np.zeros(train.n_features))
+    trainer.minimize(dx.linear_objective(train, "SVMMap"), np.zeros(train.n_features))
     return found
 
 

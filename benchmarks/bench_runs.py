@@ -68,7 +68,7 @@ def time_svmacc(scores: dx.data.RunScores) -> None:
         for loss, balanced in (("squared_hinge", False), ("squared_hinge", True), ("hinge", False)):
             trainer = dx.trainers.SVMAcc(C=C, loss=loss, balanced=balanced)
             begun = time.perf_counter()
-            result = trainer.minimise(objective, np.zeros(model.n_params))
+            result = trainer.minimize(objective, np.zeros(model.n_params))
             seconds, steps = time.perf_counter() - begun, result.counts["iterations"]
             print(
                 f"{C:<10g} {loss:14} {balanced!s:8} {seconds:8.2f}  {steps:10}  {result.status}", flush=True

@@ -116,7 +116,7 @@ def train(path: Path, repeats: int) -> dict[str, object]:
     result = {"opened": opened, "bytes": n_bytes, "queries": q.n_queries, "speeds": found}
     if path.suffix != ".parquet":
         begun, start = time.perf_counter(), np.zeros(FEATURES)
-        trained = dx.LBFGS(max_iter=2).minimise(objective, start)
+        trained = dx.LBFGS(max_iter=2).minimize(objective, start)
         result |= {
             "passes": trained.counts["evaluations"],
             "seconds": time.perf_counter() - begun,

@@ -96,7 +96,7 @@ def train(objective: Objective, n_params: int, C: float, *, each: bool, max_iter
         dx.CuttingPlane(C=C, epsilon=1e-2, slack="each", max_iter=max_iter) if each else dx.CuttingPlane(C=C)
     )
     with Watch() as watch:
-        result = trainer.minimise(objective, np.zeros(n_params))
+        result = trainer.minimize(objective, np.zeros(n_params))
     counts = result.counts
     return (
         f"{watch.seconds:9.2f}{watch.in_qps / watch.seconds:9.0%}{counts['iterations']:9}{counts['planes']:9}"
@@ -124,7 +124,7 @@ def path(name: str, objective: Objective, n_params: int) -> None:
     with Watch() as warm:
         along = dx.CuttingPlane().path(objective, start, C=CS)
     with Watch() as cold:
-        apart = [dx.CuttingPlane(C=C).minimise(objective, start) for C in CS]
+        apart = [dx.CuttingPlane(C=C).minimize(objective, start) for C in CS]
     calls = [sum(result.counts["oracle_calls"] for result in results) for results in (along, apart)]
     differ = max(abs(a.value - b.value) for a, b in zip(along, apart, strict=True))
     print(f"{name:<24}{warm.seconds:9.2f}{cold.seconds:9.2f}{warm.seconds / cold.seconds:9.2f}", end="")
@@ -133,7 +133,7 @@ def path(name: str, objective: Objective, n_params: int) -> None:
 
 def steps(name: str, objective: Objective, n_params: int) -> None:
     for C in (1.0, 100.0, 1e4):
-        found = [dx.CuttingPlane(C=C, step=step).minimise(objective, np.zeros(n_params)) for step in STEPS]
+        found = [dx.CuttingPlane(C=C, step=step).minimize(objective, np.zeros(n_params)) for step in STEPS]
         print(f"{name:<14}{C:8g}" + "".join(f"{result.counts['iterations'] + 1:8}" for result in found))
 
 

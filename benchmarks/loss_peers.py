@@ -211,8 +211,8 @@ def smooth_ap(n_classes: int, size: int) -> list[float]:
     def run(n_classes: int, size: int) -> None:
         generator = torch.Generator().manual_seed(0)
         classes = torch.arange(n_classes).repeat_interleave(size)
-        centres = torch.nn.functional.one_hot(classes).double()
-        leaf = centres + 0.05 * torch.rand(centres.shape, generator=generator, dtype=torch.float64)
+        centers = torch.nn.functional.one_hot(classes).double()
+        leaf = centers + 0.05 * torch.rand(centers.shape, generator=generator, dtype=torch.float64)
         value = loss(leaf.float().requires_grad_(), classes)
         value.backward()
         values.append(float(value.detach()))

@@ -26,7 +26,7 @@ def server():
     if os.geteuid() == 0:  # the server refuses root
         shutil.chown(folder, "postgres")
         as_user = ["runuser", "-u", "postgres", "--"]
-    initialise = [str(found / "initdb"), "-D", f"{folder}/data", "-U", "tester", "--auth=trust"]
+    initialize = [str(found / "initdb"), "-D", f"{folder}/data", "-U", "tester", "--auth=trust"]
     settings = ("listen_addresses=", f"unix_socket_directories={folder}", "fsync=off")
     options = [word for setting in settings for word in ("-c", setting)]
     start = [*as_user, str(found / "postgres"), "-D", f"{folder}/data", *options]
@@ -40,7 +40,7 @@ def server():
     process = None
     try:
         subprocess.run(
-            [*as_user, *initialise, "-E", "UTF8", "--no-sync"], check=True, capture_output=True, cwd="/"
+            [*as_user, *initialize, "-E", "UTF8", "--no-sync"], check=True, capture_output=True, cwd="/"
         )
         process = subprocess.Popen(start, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/")
         for _ in range(600):

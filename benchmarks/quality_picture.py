@@ -9,7 +9,7 @@ import numpy as np
 
 from directrix.rankers.training import mean_and_error
 
-# Okabe & Ito: told apart with any colour vision; ours are filled
+# Okabe & Ito: told apart with any color vision; ours are filled
 STYLE = {
     "LightGBM": ("#E69F00", "s", ("LightGBM default", "LightGBM tuned")),
     "XGBoost": ("#CC79A7", "^", ("XGBoost default", "XGBoost tuned")),

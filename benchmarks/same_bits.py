@@ -57,7 +57,7 @@ SURROGATES = (
         for c in ("ranknet-weight-pairs", "spring-smooth", "local-gradient", "local-cost", "discrete-bounded")
     ),
     *("RankNet()", "RankSVM()", "ListNet()", "ListNet(target='gains', temperature=0.3)", "ListMLE()"),
-    *("RankCosine()", "RankCosine(centred=True)", "Regression()", "SVMMap()", "SVMMap(rel=2)", "SVMRoc()"),
+    *("RankCosine()", "RankCosine(centered=True)", "Regression()", "SVMMap()", "SVMMap(rel=2)", "SVMRoc()"),
     *("SVMNdcg()", "Dorm()", "Dorm(k=5)", "Dorm(ties='mean')", "PermuRank()"),
 )
 TRAINERS = ("lbfgs", "cg", "sgd", "adam", "coordinate-ascent", "adarank", "svm-acc")
@@ -204,7 +204,7 @@ def commands() -> Iterator[tuple[str, Any]]:
                 f"{name} conventions",
                 numbers(command("evaluate", files["test"], *models, *options, *all_tools)),
             )
-            for test in ("paired-t", "wilcoxon", "sign", "randomisation", "tukey", "randomised-tukey"):
+            for test in ("paired-t", "wilcoxon", "sign", "randomization", "tukey", "randomized-tukey"):
                 output = command("compare", files["test"], *models, "--test", test, "--format", "json")
                 yield f"{name} compare {test}", numbers(output)
             output = command("certify", models[1], files["train"], "-m", "AP", "--exact", "--format", "json")

@@ -141,14 +141,14 @@ def test_a_network_learns_what_no_linear_ranker_can():
     labels = (np.abs(X[:, 0]) < 0.4).astype(float)
     torch.manual_seed(0)
     net = torch.nn.Sequential(torch.nn.Linear(2, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
-    optimiser, loss = torch.optim.Adam(net.parameters(), lr=0.02), dx.torch.loss("ApproxNDCG(alpha=5.0)")
+    optimizer, loss = torch.optim.Adam(net.parameters(), lr=0.02), dx.torch.loss("ApproxNDCG(alpha=5.0)")
     qptr, features = np.arange(0, 401, 20), torch.from_numpy(X)
     first = None
     for _ in range(150):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         found = loss(net(features).squeeze(1), labels, qptr=qptr)
         found.backward()
-        optimiser.step()
+        optimizer.step()
         first = found.item() if first is None else first
     assert first > -0.75
     assert found.item() < -0.9

@@ -45,7 +45,7 @@ SMOOTH = [
     "ListMLE",
     "ListMLE(k=2)",
     "RankCosine",
-    "RankCosine(target='labels', centred=True)",
+    "RankCosine(target='labels', centered=True)",
     "RankNet",
     "RankSVM",
     "Regression",

@@ -29,9 +29,9 @@ def draw() -> Figure:
     """One line for each surrogate, both axes logarithmic."""
     figure = Figure(figsize=(7.5, 3.8))
     axes = figure.subplots()
-    colours = ("#4292c6", "#d95f0e", "#31a354")
-    for (name, gap), colour in zip(errors().items(), colours, strict=True):
-        axes.loglog(ALPHAS, gap, "o-", markersize=4, color=colour, label=f"|{name}|")
+    colors = ("#4292c6", "#d95f0e", "#31a354")
+    for (name, gap), color in zip(errors().items(), colors, strict=True):
+        axes.loglog(ALPHAS, gap, "o-", markersize=4, color=color, label=f"|{name}|")
     axes.set(xlabel="alpha, for scores of standard deviation 1", ylabel="mean error over queries")
     axes.grid(visible=True, alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)

@@ -17,9 +17,9 @@ def draw() -> Figure:
     exact = 1 + (SCORES[None, :] > moving[:, None]).sum(axis=1)
     axes.step(moving, exact, color="black", linewidth=2.5, where="mid", label="rank")
     shades = ("#9ecae1", "#4292c6", "#d95f0e", "#993404")
-    for alpha, colour in zip(ALPHAS, shades, strict=True):
+    for alpha, color in zip(ALPHAS, shades, strict=True):
         soft = [soft_ranks(np.append(SCORES, s), alpha=alpha)[-1] for s in moving]
-        axes.plot(moving, soft, color=colour, linewidth=1.6, label=f"soft rank, alpha = {alpha:g}")
+        axes.plot(moving, soft, color=color, linewidth=1.6, label=f"soft rank, alpha = {alpha:g}")
     axes.plot(SCORES, np.full(5, 6.55), "|", color="black", markersize=11, clip_on=False)
     axes.annotate("scores of the five others", (1.05, 6.55), va="center", fontsize=9)
     axes.set(xlabel="score of the document that moves", ylabel="its rank", xlim=(-0.3, 1.5), ylim=(6.9, 0.7))

@@ -11,10 +11,10 @@ from directrix.errors import InputError, short_text
 SMALLEST, _LARGEST = 1e-30, 1e30
 
 SPELLINGS = {
-    "centre": "center",
-    "centered": "centred",
-    "randomization": "randomisation",
-    "randomized-tukey": "randomised-tukey",
+    "center": "center",
+    "centered": "centered",
+    "randomization": "randomization",
+    "randomized-tukey": "randomized-tukey",
 }
 """The other spelling of a parameter, or of its value, British or American, to the one that is documented."""
 
@@ -25,7 +25,7 @@ def spelled(name: str) -> str:
     Examples
     --------
     >>> spelled("randomization"), spelled("alpha")
-    ('randomisation', 'alpha')
+    ('randomization', 'alpha')
     """
     return SPELLINGS.get(name, name)
 

@@ -51,7 +51,7 @@ class Measure(Protocol):
 
 @runtime_checkable
 class Surrogate(Protocol):
-    """A stand-in for a measure, a function of the scores only; always to be maximised."""
+    """A stand-in for a measure, a function of the scores only; always to be maximized."""
 
     @property
     def traits(self) -> frozenset[str]:
@@ -78,7 +78,7 @@ class Model(Protocol):
 
 
 class Objective(Protocol):
-    """All a trainer ever sees: a loss to minimise over a parameter vector.
+    """All a trainer ever sees: a loss to minimize over a parameter vector.
 
     `Anneal` needs one method more, ``at(smoothing)``: the same loss, otherwise smoothed. Where there is a
     ``box``, trainers that declare ``takes_box`` keep the parameters within its limits.
@@ -151,12 +151,12 @@ class Result:
 
 
 class Trainer(Protocol):
-    """A way to minimise an objective."""
+    """A way to minimize an objective."""
 
-    def minimise(
+    def minimize(
         self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
     ) -> Result:
-        """Minimise from ``start``; ``callback(step)`` may return True to stop."""
+        """Minimize from ``start``; ``callback(step)`` may return True to stop."""
 
 
 def is_sparse(X: object) -> bool:

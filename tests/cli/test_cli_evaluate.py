@@ -31,7 +31,7 @@ def test_a_run_is_what_trec_tools_read(run, files, scored, tmp_path):
     assert [by_name[name] for name in q.doc_ids] == scores.tolist()
 
 
-def test_a_run_evaluated_on_judgements_is_the_model_evaluated_on_the_data(run, files, tmp_path):
+def test_a_run_evaluated_on_judgments_is_the_model_evaluated_on_the_data(run, files, tmp_path):
     run("predict", files.model, files.test, "-o", tmp_path / "run.txt", "--run", "mine")
     assert run("convert", files.test, tmp_path / "test.qrels").exit_code == 0
     runs = run(

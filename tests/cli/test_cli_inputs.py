@@ -26,12 +26,12 @@ def tables(files):
     frame["T"] = np.repeat(q.query_ids, np.diff(q.qptr))
     frame["D"], frame["Y"] = q.doc_ids, q.labels
     frame.to_csv(files.folder / "test.csv", index=False)
-    frame.drop(columns=["Y"]).to_csv(files.folder / "unlabelled.csv", index=False)
-    return SimpleNamespace(test=files.folder / "test.csv", unlabelled=files.folder / "unlabelled.csv")
+    frame.drop(columns=["Y"]).to_csv(files.folder / "unlabeled.csv", index=False)
+    return SimpleNamespace(test=files.folder / "test.csv", unlabeled=files.folder / "unlabeled.csv")
 
 
 NUMBER = r"(?<![\w.])(-?\d+\.\d+(?:e-?\d+)?)(?![\w.])"
-UNLABELLED = ("--qid-column", "T", "--doc-id-column", "D")
+UNLABELED = ("--qid-column", "T", "--doc-id-column", "D")
 NAMES = ("--qid-column", "T", "--label-column", "Y", "--doc-id-column", "D")
 
 
@@ -122,11 +122,11 @@ def test_training_and_conversion_name_columns(run, files, tables, tmp_path):
 
 
 def test_data_to_score_need_no_labels(run, files, tables):
-    done = run("predict", files.model, tables.unlabelled, *UNLABELLED)
+    done = run("predict", files.model, tables.unlabeled, *UNLABELED)
     assert done.exit_code == 0, done.stderr
     scores = files.scores.read_text().split()
     np.testing.assert_allclose(np.float64(done.stdout.split()), np.float64(scores), rtol=1e-5, atol=1e-6)
-    done = run("evaluate", tables.unlabelled, files.scores, *UNLABELLED)
+    done = run("evaluate", tables.unlabeled, files.scores, *UNLABELED)
     assert done.exit_code == 1
     assert "no column label, relevance, rel or grade" in done.stderr
 
@@ -189,7 +189,7 @@ def test_training_conversion_and_folds_read_standard_input(run, pipe, files, tab
     assert done.exit_code == 0, done.stderr
 
 
-def test_runs_and_judgements_read_standard_input(run, pipe, files, tmp_path):
+def test_runs_and_judgments_read_standard_input(run, pipe, files, tmp_path):
     qrels, ranking = tmp_path / "a.qrels", tmp_path / "a.run"
     assert run("convert", files.test, qrels).exit_code == 0
     assert run("predict", files.model, files.test, "--run", "mine", "-o", ranking).exit_code == 0

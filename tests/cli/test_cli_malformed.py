@@ -33,7 +33,7 @@ def test_malformed_data(run, files, tmp_path, name, command):
     assert "Traceback" not in result.stderr
     wanted = re.sub(r"\.\*\w+=.*", "", malformed.FILES[name][1])  # remedies are worded for the shell here
     if command == "evaluate" and name in ("json", "qid-missing-at-end"):
-        wanted = "is a (model file|file of scores); labelled data or qrels come first"
+        wanted = "is a (model file|file of scores); labeled data or qrels come first"
     assert re.search(wanted, result.stderr, re.DOTALL)
     assert not PYTHON.search(result.stderr)
     assert not result.stdout

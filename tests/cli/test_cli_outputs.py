@@ -86,14 +86,14 @@ def test_compressed_models_and_scores_are_read_back(run, files, tmp_path, suffix
     assert [line.split("\t")[1:] for line in result.stdout.splitlines()[1:]] == [plain, plain]
 
 
-def test_judgements_keep_every_digit(run, tmp_path):
+def test_judgments_keep_every_digit(run, tmp_path):
     letor(tmp_path / "d.txt", "0.1234567890123 qid:1 1:1 # docid = a\n3 qid:1 1:2 # docid = b\n")
     run("convert", tmp_path / "d.txt", tmp_path / "d.qrels")
     assert (tmp_path / "d.qrels").read_text() == "1 0 a 0.1234567890123\n1 0 b 3\n"
 
 
 @pytest.mark.parametrize("suffix", ["qrels", "qrels.gz"])
-def test_documents_have_the_same_names_in_runs_and_judgements(run, tmp_path, suffix):
+def test_documents_have_the_same_names_in_runs_and_judgments(run, tmp_path, suffix):
     """Rows without identifier get one, blanks become one word; so no document is lost in between."""
     text = "1 qid:1 1:1 # docid = a\n0 qid:1 1:2\n2 qid:1 1:3\n0 qid:1 1:4 # two words\n"
     data, model = letor(tmp_path / "d.txt", text), tmp_path / "m.json"

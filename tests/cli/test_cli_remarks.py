@@ -38,12 +38,12 @@ def test_a_measure_that_is_undefined_on_all_validation_queries_is_said(run, file
 
 def test_a_measure_with_another_gain_only_chooses(run, files, tmp_path):
     result = run("train", files.train, "-m", "nDCG(gain=linear)@5", *FEW, "-o", tmp_path / "m.json")
-    assert "note: training maximises the gain 2^label - 1" in result.stderr
+    assert "note: training maximizes the gain 2^label - 1" in result.stderr
     result = run("train", files.train, "-m", "nDCG@5", *FEW, "-o", tmp_path / "m.json")
     assert "note:" not in result.stderr
 
 
-def test_regression_optimises_no_surrogate_and_has_no_gap(run, files, tmp_path):
+def test_regression_optimizes_no_surrogate_and_has_no_gap(run, files, tmp_path):
     out = tmp_path / "m.json"
     result = run("train", files.train, "--method", "Regression", "-o", out, "-f", "json")
     assert json.loads(result.stdout)["gap"] is None
@@ -177,7 +177,7 @@ def test_a_convention_is_called_by_its_own_name(run, files):
         "1 qid:1 # x 5\n0 qid:1 # y 6\n",
     ],
 )
-def test_labelled_data_are_not_taken_for_judgements(run, data, tmp_path, text):
+def test_labeled_data_are_not_taken_for_judgments(run, data, tmp_path, text):
     path, scores = data(text), tmp_path / "s.txt"
     scores.write_text("2\n1\n")
     data("2\n", "d.txt.query")
@@ -187,7 +187,7 @@ def test_labelled_data_are_not_taken_for_judgements(run, data, tmp_path, text):
 
 
 @pytest.mark.parametrize("document", ["http://a.b/c", "doc#3", "12:34"])
-def test_judgements_may_have_odd_identifiers(run, data, document):
+def test_judgments_may_have_odd_identifiers(run, data, document):
     qrels = data(f"\n1 0 {document} 1\n1 0 other 0\n")
     ranking = data(f"1 Q0 {document} 1 2.0 t\n1 Q0 other 2 1.0 t\n", "run.txt")
     result = run("evaluate", qrels, ranking, "-m", "AP", "-f", "json")

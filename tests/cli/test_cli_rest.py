@@ -30,7 +30,7 @@ def test_convert_keeps_every_bit(run, files, tmp_path, suffix):
     assert list(a.doc_ids) == list(b.doc_ids)
 
 
-def test_convert_writes_judgements(run, files, tmp_path):
+def test_convert_writes_judgments(run, files, tmp_path):
     run("convert", files.test, tmp_path / "test.qrels")
     qrels, q = dx.read_trec_qrels(tmp_path / "test.qrels"), dx.read_letor(files.test)
     assert qrels.labels.tolist() == q.labels.tolist()

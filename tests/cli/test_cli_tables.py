@@ -95,7 +95,7 @@ def test_a_run_that_was_merged_with_labels_is_a_run(run, tables, text, tmp_path)
 
 
 def test_names_of_tables_without_a_line_of_names(run, text, tmp_path):
-    """Judgements of MS MARCO are called qrels.dev.tsv."""
+    """Judgments of MS MARCO are called qrels.dev.tsv."""
     tsv = tmp_path / "qrels.dev.tsv"
     tsv.write_text(text[1].read_text().replace(" ", "\t"))
     assert values(run, tsv, text[0]) == values(run, text[1], text[0])
@@ -104,8 +104,8 @@ def test_names_of_tables_without_a_line_of_names(run, text, tmp_path):
 @pytest.mark.parametrize(
     ("first", "second", "message"),
     [
-        ("run.csv", "qrels.csv", "run.csv is a run; labelled data or qrels come first, then the rankings: "),
-        ("qrels.csv", "data.csv", "data.csv is labelled data and not a ranking"),
+        ("run.csv", "qrels.csv", "run.csv is a run; labeled data or qrels come first, then the rankings: "),
+        ("qrels.csv", "data.csv", "data.csv is labeled data and not a ranking"),
         ("qrels.csv", "qrels.csv", "qrels.csv is qrels and not a ranking"),
         (
             "scored.csv",

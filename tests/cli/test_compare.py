@@ -45,11 +45,11 @@ def test_json_is_what_the_library_finds(invoke, files, rankings):
 
 
 def test_options_are_handed_on(invoke, files, rankings):
-    options = ("--test", "randomisation", "--correction", "bonferroni", "--alpha", "0.1", "--seed", "3")
+    options = ("--test", "randomization", "--correction", "bonferroni", "--alpha", "0.1", "--seed", "3")
     asked = ("-m", "RR", "--convention", "trec_eval", "--against", rankings[2])
     found = json.loads(invoke(files.test, *rankings, *options, *asked, "-f", "json").stdout)
     values = by_hand(files, rankings, "RR", "trec_eval")
-    named = {"against": "noise", "test": "randomisation", "correction": "bonferroni"}
+    named = {"against": "noise", "test": "randomization", "correction": "bonferroni"}
     expected = compare(values, **named, alpha=0.1, seed=3)
     assert found == {"measure": "RR", "convention": "trec_eval", **expected.to_dict()}
 

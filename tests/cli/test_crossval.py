@@ -66,7 +66,7 @@ def test_json_has_the_figures_of_a_cross_validation(done, folds):
     assert list(row) == ["method", "measure", "mean", "folds", "selected", "seconds"]
     assert (row["method"], row["measure"], len(row["folds"])) == ("RankCosine", "AP", 3)
     assert row["mean"] == pytest.approx(sum(row["folds"]) / 3)
-    assert [sorted(settings) for settings in row["selected"]] == [["centred", "l2"]] * 3
+    assert [sorted(settings) for settings in row["selected"]] == [["centered", "l2"]] * 3
     assert (document["convention"], document["select"], document["queries"]) == ("letor3", "AP", 15)
     assert document["folds"] == ["Fold1", "Fold2", "Fold3"]
     test = paired_t(found.values("RankCosine", "nDCG@3"), found.values("Regression", "nDCG@3"))
@@ -114,7 +114,7 @@ def test_other_forms_are_printed_from_the_folder(run, done, folds, form):
     assert line.split()[2:] == [f"{v:.4f}" for v in (mean, *document["rows"][3]["folds"], p)]
     assert "p: two-sided paired t-test against Regression over 15 test queries, not adjusted." in text
     settings = document["rows"][2]["selected"][0]
-    assert f"centred={settings['centred']} l2={settings['l2']:g}" in text
+    assert f"centered={settings['centered']} l2={settings['l2']:g}" in text
 
 
 def test_another_method_is_added_to_a_folder(run, done, folds, tmp_path):

@@ -14,7 +14,7 @@ TOPICS = range(1, 9)
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory):
-    """Two runs of eight topics and their judgements."""
+    """Two runs of eight topics and their judgments."""
     folder = tmp_path_factory.mktemp("runs")
     rng = np.random.default_rng(0)
     quality = rng.random((len(TOPICS), 12))
@@ -108,7 +108,7 @@ def test_forms_within_the_topic_have_even_thresholds(features, scores, form):
 
 
 def test_other_topics_get_the_same_columns(features, scores, tmp_path):
-    """Thresholds come from the judgements of the training topics alone."""
+    """Thresholds come from the judgments of the training topics alone."""
     result, out = features(
         "--bins", "5", "--topics", "1-5", "--train-topics", "1-5", "--thresholds", tmp_path / "t"
     )
@@ -130,8 +130,8 @@ def test_other_topics_get_the_same_columns(features, scores, tmp_path):
 
 def test_thresholds_of_all_topics_are_remarked_on(features):
     result, _ = features()
-    assert "thresholds are computed from all 8 topics and their judgements" in result.stderr
-    assert "topics without judgements are left out (1): 10" in result.stderr
+    assert "thresholds are computed from all 8 topics and their judgments" in result.stderr
+    assert "topics without judgments are left out (1): 10" in result.stderr
     assert "topics in no run are left out (1): 9" in result.stderr
 
 
@@ -294,7 +294,7 @@ def test_training_topics_without_a_relevant_document_are_remarked_on(run, here, 
     assert "no relevant" not in run(*arguments, "--train-topics", "1", "--form", "minmax").stderr
 
 
-def test_runs_of_several_files_are_needed_and_judgements(run, here, tmp_path):
+def test_runs_of_several_files_are_needed_and_judgments(run, here, tmp_path):
     assert run("features", "--qrels", here / "qrels", "-o", tmp_path / "o").exit_code == 2
     assert run("features", here / "a.res", "-o", tmp_path / "o").exit_code == 2
 

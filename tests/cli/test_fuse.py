@@ -53,7 +53,7 @@ def test_the_combined_run_is_written(run, here, tmp_path):
 def test_a_configuration_is_printed_instead_of_the_table(run, here):
     result = fuse(run, here, "--config", "opensearch", "--method", "linear, sum")
     assert "normalization-processor" in json.dumps(json.loads(result.stdout))
-    assert "note: the engine has no normaliser sum" in result.stderr
+    assert "note: the engine has no normalizer sum" in result.stderr
 
 
 def test_classes_add_a_row(run, here):

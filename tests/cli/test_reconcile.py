@@ -16,7 +16,7 @@ def runs(tmp_path_factory):
     return folder
 
 
-def test_scores_of_labelled_data(run, files):
+def test_scores_of_labeled_data(run, files):
     value = run("evaluate", files.test, files.scores, "-m", "nDCG@5", "--convention", "sklearn", "-f", "tsv")
     number = f"{float(value.stdout.splitlines()[1].split()[1]):.6f}"
     done = run("reconcile", files.test, files.scores, "-m", "nDCG@5", "--value", number)

@@ -138,7 +138,7 @@ def test_latex_has_a_table_for_each(done):
             2,
             "'nobody1999' is not the name of a reproduction. Give one of these. ",
         ),
-        (["yue2007", "--data", "."], 1, "qrels.trec7.txt; the judgements and runs of TREC-7 are needed"),
+        (["yue2007", "--data", "."], 1, "qrels.trec7.txt; the judgments and runs of TREC-7 are needed"),
         (["yue2007", "--data", ".", "--jobs", "0"], 2, "--jobs 0: a number of parallel trainings"),
         (["yue2007"], 2, "--data"),
     ],

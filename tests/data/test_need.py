@@ -118,7 +118,7 @@ def test_masked_entries_of_qid_are_refused():
         (("a",), "no", ["x", "y"], [1.0, 2.0]),
     ],
 )
-def test_runs_and_judgements_of_bad_arrays_are_refused(arguments):
+def test_runs_and_judgments_of_bad_arrays_are_refused(arguments):
     with pytest.raises(dx.InputError):
         data.Run("x", *arguments)
     with pytest.raises(dx.InputError):

@@ -104,7 +104,7 @@ def test_features_in_a_file_have_the_scale_of_those_in_memory(kind, gaps, form, 
             dx.LinearRanker().fit_queries(stored)
 
 
-def test_logarithms_keep_signs_and_are_standardised():
+def test_logarithms_keep_signs_and_are_standardized():
     column = np.array([[-(np.e - 1)], [0.0], [np.e - 1], [np.e**2 - 1]])
     scale = fit_scale("log", column)
     np.testing.assert_allclose(scale.center, [np.mean([-1, 0, 1, 2])], rtol=1e-14, atol=0)

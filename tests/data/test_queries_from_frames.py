@@ -79,7 +79,7 @@ def test_labels_and_queries_may_be_columns(series):
         ("topic", "docid", "grade"),
     ],
 )
-def test_the_columns_of_other_tools_are_recognised(names):
+def test_the_columns_of_other_tools_are_recognized(names):
     rows = dict(zip((*names, "f1", "f2"), ROWS.values(), strict=True))
     q = dx.Queries.from_frame(pd.DataFrame(rows))
     assert (q.query_ids, q.doc_ids.tolist(), q.labels.tolist()) == (

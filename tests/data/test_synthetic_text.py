@@ -11,7 +11,7 @@ def test_a_seed_gives_the_same_texts_and_another_one_others():
     assert make_texts(50, 3, seed=1).documents != make_texts(50, 3, seed=2).documents
 
 
-def test_judgements_name_documents_and_queries_with_labels_from_1_to_4():
+def test_judgments_name_documents_and_queries_with_labels_from_1_to_4():
     texts = make_texts(300, 40)
     assert list(texts.qrels) == list(texts.queries)
     labels = {label for of in texts.qrels.values() for label in of.values()}

@@ -3,7 +3,7 @@
 ``python``   run in one namespace per page; with ``>>>`` prompts the output is compared
 ``console``  lines after ``$`` are run by the shell. The lines below, if any, are compared with the output:
              "..." matches anything, and figures with a decimal point may differ by 0.02, because
-             processors differ in the last bits and an optimiser may end elsewhere. If they begin with
+             processors differ in the last bits and an optimizer may end elsewhere. If they begin with
              ``error:``, the exit status must be 1 or 2
 
 Blocks of other languages are not run. A python or console block that cannot run in a test has a

@@ -44,7 +44,7 @@ def errors_while_training(train, surrogate):
         return False
 
     trainer = dx.SGD(learning_rate=0.01, epochs=50, random_state=0)
-    trainer.minimise(objective, np.zeros(train.n_features), callback=watch)
+    trainer.minimize(objective, np.zeros(train.n_features), callback=watch)
     return np.array(errors)
 
 

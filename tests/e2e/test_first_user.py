@@ -49,7 +49,7 @@ def model(ohsumed, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def trec(data_dir, tmp_path_factory):
-    """Judgements, a whole run, and a run of which only the 23 topics with the highest AP are left."""
+    """Judgments, a whole run, and a run of which only the 23 topics with the highest AP are left."""
     folder = data_dir / "trec7"
     qrels, whole = folder / "qrels.trec7.txt", folder / "runs" / "basic-TF_IDF_5.res.gz"
     other = folder / "runs" / "basic-DLH13_2.res.gz"
@@ -111,11 +111,11 @@ def test_a_model_of_other_features_gives_no_figure(ohsumed, named, tmp_path):
 def test_columns_are_taken_by_their_names(named, tmp_path):
     pytest.importorskip("pyarrow")
     path, ranker, frame = named
-    labelled = frame.assign(qid=np.repeat(range(6), 10), label=1)
-    labelled[[*frame.columns[::-1], "qid", "label"]].to_parquet(tmp_path / "reversed.parquet")
+    labeled = frame.assign(qid=np.repeat(range(6), 10), label=1)
+    labeled[[*frame.columns[::-1], "qid", "label"]].to_parquet(tmp_path / "reversed.parquet")
     scores = [float(line) for line in command("predict", path, tmp_path / "reversed.parquet").stdout.split()]
     np.testing.assert_array_equal(scores, ranker.predict(frame))
-    labelled.rename(columns={"signal_3": "bm25"}).to_parquet(tmp_path / "other.parquet")
+    labeled.rename(columns={"signal_3": "bm25"}).to_parquet(tmp_path / "other.parquet")
     text = refused("predict", path, tmp_path / "other.parquet")
     assert "it lacks 'signal_3' and also has 'bm25'" in text
     assert command("predict", path, tmp_path / "other.parquet", "--by-position").exit_code == 0
@@ -134,7 +134,7 @@ def test_columns_are_taken_by_their_names(named, tmp_path):
     np.testing.assert_array_equal(
         ranker.predict_queries(wide), ranker.predict(pd.DataFrame(first, columns=frame.columns))
     )
-    labelled.iloc[:, [*range(60), 64, 65]].to_parquet(tmp_path / "few.parquet")
+    labeled.iloc[:, [*range(60), 64, 65]].to_parquet(tmp_path / "few.parquet")
     by_position = command("predict", path, tmp_path / "few.parquet", "--by-position")
     assert [float(line) for line in by_position.stdout.split()] == ranker.predict_queries(wide).tolist()
 
@@ -183,7 +183,7 @@ def test_means_over_different_queries_are_said(trec):
     assert "means over different queries (TF_IDF 50, DLH13 23)" in result.stderr
 
 
-# 4 A run and judgements as frames
+# 4 A run and judgments as frames
 
 
 def test_frames_keep_relevant_documents_that_were_not_retrieved(trec):
@@ -199,7 +199,7 @@ def test_frames_keep_relevant_documents_that_were_not_retrieved(trec):
     )
     lost = dx.evaluate("AP", merged.score, merged.relevance.fillna(0), qid=merged.qid)["AP"]
     assert lost > 1.2 * expected  # what the documentation warns of
-    assert "run with judgements yourself loses them" in dx.evaluate.__doc__
+    assert "run with judgments yourself loses them" in dx.evaluate.__doc__
 
 
 # 5 Missing values
@@ -274,11 +274,11 @@ def test_swapped_arguments_get_one_message(ohsumed, trec, model, tmp_path):
     test, scores = ohsumed / "test.txt", tmp_path / "scores.txt"
     assert command("predict", model, test, "-o", scores).exit_code == 0
     assert f"come first, then the rankings: {test} {model}" in refused("evaluate", model, test)
-    assert "is a file of scores; labelled data or qrels come first" in refused("evaluate", scores, test)
+    assert "is a file of scores; labeled data or qrels come first" in refused("evaluate", scores, test)
     assert f"come first, then the rankings: {qrels} {whole}" in refused("evaluate", whole, qrels)
     assert "is a run, but" in refused("evaluate", test, whole)
     assert "is a file of scores, but" in refused("evaluate", qrels, scores)
-    assert "is labelled data and not a ranking" in refused("evaluate", test, test)
+    assert "is labeled data and not a ranking" in refused("evaluate", test, test)
     assert "come first, then the rankings" in refused("compare", model, test, scores)
     with pytest.raises(dx.InputError, match="measures come first, then scores, then labels"):
         dx.evaluate([0.3, 0.1], [1, 0], "AP")

@@ -9,10 +9,10 @@ from directrix.objectives.penalty import L2
 
 
 def lowest_of_others(objective, optimum, rng):
-    """The lowest loss from random starts, from the optimum, and in its neighbourhood."""
+    """The lowest loss from random starts, from the optimum, and in its neighborhood."""
     starts = [optimum, *rng.standard_normal((2, len(optimum)))]
     trainers = (dx.LBFGS(max_iter=60), dx.SGD(learning_rate=0.01, epochs=10, random_state=0))
-    ends = [trainer.minimise(objective, start).params for trainer in trainers for start in starts]
+    ends = [trainer.minimize(objective, start).params for trainer in trainers for start in starts]
     near = [optimum + rng.normal(0.0, s, len(optimum)) for s in np.repeat([1e-4, 1e-3, 1e-2, 1e-1], 25)]
     scaled = [optimum * factor for factor in (0.5, 0.9, 0.99, 1.01, 1.1, 2.0)]
     return min(objective.value_and_grad(params)[0] for params in (*ends, *near, *scaled))
@@ -24,7 +24,7 @@ def test_ohsumed_is_trained_to_a_thousandth_of_the_primal(data_dir, surrogate, C
     train = dx.read_letor(dx.data.letor_folds(data_dir / "letor" / "OHSUMED")[0].train)
     objective = dx.linear_objective(train, surrogate, l2=1 / (2 * C))
     start = np.zeros(train.n_features)
-    result = dx.CuttingPlane(epsilon=5e-4).minimise(objective, start)
+    result = dx.CuttingPlane(epsilon=5e-4).minimize(objective, start)
     assert result.status == "converged"
     assert result.gap <= 1e-3 * (1.0 + result.value)  # the mean hinge and the penalty
     assert result.counts["planes"] <= 120
@@ -33,7 +33,7 @@ def test_ohsumed_is_trained_to_a_thousandth_of_the_primal(data_dir, surrogate, C
     slacks = 1.0 - dx.surrogate(surrogate).value_and_grad(*ranking)[0]
     loss = 1.0 - dx.surrogate(surrogate).measure(*ranking)
     assert slacks.mean() >= np.where(np.isnan(loss), 0.0, loss).mean()  # Proposition 1
-    published = dx.CuttingPlane(epsilon=1e-2, slack="each").minimise(objective, start)
+    published = dx.CuttingPlane(epsilon=1e-2, slack="each").minimize(objective, start)
     assert published.dual <= result.value
     assert result.dual <= published.value <= result.value + 1e-2
 
@@ -46,7 +46,7 @@ def test_a_trial_of_trec7_is_trained_to_a_thousandth_of_the_primal(data_dir):
     runs = dx.data.runs_as_features(paths, folder / "qrels.trec7.txt", depth=300).take(range(10))
     steps = dx.models.StumpModel(runs.thresholds(50))
     objective = make_objective(runs.queries(), "SVMMap", steps, penalty=L2(1 / (2 * 10.0)))
-    result = dx.CuttingPlane(epsilon=5e-4).minimise(objective, np.zeros(steps.n_params))
+    result = dx.CuttingPlane(epsilon=5e-4).minimize(objective, np.zeros(steps.n_params))
     assert result.status == "converged"
     assert result.gap <= 1e-3 * (1.0 + result.value)
     assert lowest_of_others(objective, result.params, np.random.default_rng(0)) >= result.dual

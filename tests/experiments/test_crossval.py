@@ -289,7 +289,7 @@ def test_one_entry_and_one_measure_need_no_list(splits):
 
 
 def test_a_random_search_draws_from_the_grid(splits):
-    grid = {"l2": [1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0], "centred": [False, True]}
+    grid = {"l2": [1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0], "centered": [False, True]}
     entry = Entry("a", "RankCosine", grid=grid)
     kinds = {"search": "random", "n_candidates": 4}
     first = cross_validate(splits[:2], [entry], ["AP"], **kinds)
@@ -299,7 +299,7 @@ def test_a_random_search_draws_from_the_grid(splits):
     assert drawn == [each.settings for each in first.candidates("a", "Fold2")]
     assert drawn == [each.settings for each in again.candidates("a", "Fold1")]
     assert drawn != [each.settings for each in other.candidates("a", "Fold1")]
-    every = [{"l2": l2, "centred": c} for l2 in grid["l2"] for c in grid["centred"]]
+    every = [{"l2": l2, "centered": c} for l2 in grid["l2"] for c in grid["centered"]]
     places = [every.index(settings) for settings in drawn]
     assert len(set(places)) == 4
     assert places == sorted(places)
@@ -309,14 +309,14 @@ def test_a_random_search_draws_from_distributions(splits):
     import scipy.stats
 
     entry = Entry(
-        "a", "RankCosine", grid={"l2": scipy.stats.loguniform(1e-4, 1e-2), "centred": [False, True]}
+        "a", "RankCosine", grid={"l2": scipy.stats.loguniform(1e-4, 1e-2), "centered": [False, True]}
     )
     found = cross_validate(splits[:1], [entry], ["AP"], search="random")
     drawn = [each.settings for each in found.candidates("a", "Fold1")]
     assert len(drawn) == 10
     assert len({settings["l2"] for settings in drawn}) == 10
     assert all(type(s["l2"]) is float and 1e-4 <= s["l2"] <= 1e-2 for s in drawn)
-    assert {settings["centred"] for settings in drawn} == {False, True}
+    assert {settings["centered"] for settings in drawn} == {False, True}
     again = cross_validate(splits[:1], [entry], ["AP"], search="random")
     assert numbers(again) == numbers(found)
 
@@ -459,7 +459,7 @@ def test_a_finished_file_is_not_computed_again(splits, tmp_path):
 
 
 def test_cells_of_other_data_or_settings_are_other_cells(splits, tmp_path):
-    path, one = tmp_path / "cells.jsonl", {"l2": 0.1, "centred": True}
+    path, one = tmp_path / "cells.jsonl", {"l2": 0.1, "centered": True}
     others = [
         {},
         {"measures": ["AP", "RR"]},
@@ -468,7 +468,7 @@ def test_cells_of_other_data_or_settings_are_other_cells(splits, tmp_path):
         {"keep_top": 1},
         {"convention": "letor3"},
         {"splits": [replace(splits[1], name="Fold1")]},
-        {"entries": [Entry("a", replace(method("RankCosine"), fixed={"centred": False}), one)]},
+        {"entries": [Entry("a", replace(method("RankCosine"), fixed={"centered": False}), one)]},
     ]
     for count, other in enumerate(others, start=1):
         given = {"splits": splits[:1], "entries": [Entry("a", "RankCosine", one)]}
@@ -563,7 +563,7 @@ def test_a_candidate_that_cannot_be_trained_is_reported(splits, monkeypatch):
     with pytest.raises(
         InputError, match="a, Fold1: none of 1 candidates could be trained: labels 0 and 1 are"
     ):
-        cross_validate(splits[:1], [Entry("a", "RankCosine", {"l2": 1e-5, "centred": True})], ["AP"])
+        cross_validate(splits[:1], [Entry("a", "RankCosine", {"l2": 1e-5, "centered": True})], ["AP"])
 
 
 def test_halving_drops_nobody_where_nobody_could_be_trained(splits, monkeypatch):

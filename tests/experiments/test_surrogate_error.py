@@ -38,7 +38,7 @@ def test_errors_are_those_of_the_parameters_after_each_epoch(q, surrogate):
     assert found.epochs.tolist() == [1, 2, 3, 4]
     for epoch in (1, 4):
         objective = linear_objective(q, surrogate)
-        params = SGD(learning_rate=0.1, epochs=epoch, random_state=1).minimise(objective, np.zeros(4)).params
+        params = SGD(learning_rate=0.1, epochs=epoch, random_state=1).minimize(objective, np.zeros(4)).params
         scores = objective.scores(params).astype(np.float64)
         value, _ = surrogate.value_and_grad(scores, q.labels, q.qptr)
         error = np.abs(value - surrogate.measure(scores, q.labels, q.qptr))

@@ -15,7 +15,7 @@ from directrix.experiments.tendency import tendency
 
 
 def by_linear_programming(a, b):
-    """Minimise t over k >= 0 and t >= k (a_i - a_j) - (b_i - b_j) for all pairs and queries."""
+    """Minimize t over k >= 0 and t >= k (a_i - a_j) - (b_i - b_j) for all pairs and queries."""
     rows, bounds = [], []
     for i, j in permutations(range(len(a)), 2):
         rows += [[slope, -1.0] for slope in a[i] - a[j]]
@@ -127,7 +127,7 @@ def test_queries_that_the_measure_skips_are_left_out():
 
 
 def by_a_program_over_all_pairs(a, b):
-    """Minimise t over phi with |phi(a_i) - phi(a_j) - (b_i - b_j)| <= t for all pairs, phi not decreasing."""
+    """Minimize t over phi with |phi(a_i) - phi(a_j) - (b_i - b_j)| <= t for all pairs, phi not decreasing."""
     points, n = a.ravel(), a.size
     of = np.arange(n).reshape(a.shape)
     rows, bounds = [], []

@@ -20,7 +20,7 @@ def data(*, missing=False, names=None):
 
 
 def with_categories():
-    q = data(names=["size", "colour", "price", "age", "votes"])
+    q = data(names=["size", "color", "price", "age", "votes"])
     X = q.features.copy()
     X[:, 1] = np.random.default_rng(1).integers(0, 6, len(X))
     labels = np.isin(X[:, 1], (1, 4)) + (X[:, 0] > 0.5)

@@ -193,7 +193,7 @@ def _all_valid(calls: Calls) -> None:
 
 
 _NEED_MORE = ("AlphaNDCG", "ERRIA")
-"""They need judgements of subtopics, which labels in one dimension are not."""
+"""They need judgments of subtopics, which labels in one dimension are not."""
 
 
 def _names(call: Callable[..., Any]) -> list[str]:

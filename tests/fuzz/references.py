@@ -119,7 +119,7 @@ def qrels(data: bytes, result: Any) -> str:
     for words in _words(data):
         seen = theirs.setdefault(words[0], {})
         seen[words[-2]] = max(seen.get(words[-2], -math.inf), float(words[-1]))
-    return "" if ours == theirs else "trec_eval reads other documents or judgements"
+    return "" if ours == theirs else "trec_eval reads other documents or judgments"
 
 
 def scores(data: bytes, result: Any) -> str:

@@ -26,11 +26,11 @@ OBJECTS = memoryview(np.array(["a", "b"], dtype=object))
         (lambda: line_search("AP", [1.0, 2.0], [1.0, 2.0], RAGGED, [0, 2]), "labels: not an array"),
         (lambda: soft_ranks(np.array(1.0), 10.0), "scores"),
         (
-            lambda: dx.LBFGS().minimise(dx.linear_objective(Q, "ApproxNDCG"), np.array(0.5)),
+            lambda: dx.LBFGS().minimize(dx.linear_objective(Q, "ApproxNDCG"), np.array(0.5)),
             r"start has shape \(\)",
         ),
         (
-            lambda: dx.CG().minimise(dx.linear_objective(Q, "ApproxNDCG"), np.zeros((2, 2))),
+            lambda: dx.CG().minimize(dx.linear_objective(Q, "ApproxNDCG"), np.zeros((2, 2))),
             r"start has shape \(2, 2",
         ),
         (lambda: dx.certify([HUGE, 1], Q, measure="AP"), "ranker_or_params is a list"),

@@ -112,7 +112,7 @@ def test_catboost_edge_cases(name, m, expected):
 def joined(qrels, run):
     """Scores, labels, boundaries and ids of all retrieved and all judged documents of each topic.
 
-    A negative judgement is a document without relevance: label 0.
+    A negative judgment is a document without relevance: label 0.
     """
     rows = [
         (topic, doc, run[topic].get(doc, -INF), max(0, qrels[topic].get(doc, 0)))

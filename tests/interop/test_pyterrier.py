@@ -13,7 +13,7 @@ WORDS = [f"w{i}" for i in range(30)]
 
 @pytest.fixture(scope="module")
 def texts():
-    """An index, topics and judgements: relevant are documents with the words of the query near each other."""
+    """An index, topics and judgments: relevant are documents with the words of the query near each other."""
 
     def places(text, query, number):
         return [i for i, word in enumerate(text.split()) if word == query.split()[number]] or [

@@ -70,7 +70,7 @@ def test_algorithm_1_adds_no_more(C):
     pytest.importorskip("piqp")
     epsilon = 0.01
     trainer = dx.CuttingPlane(epsilon=epsilon, slack="each", C=C)
-    result = trainer.minimise(dx.linear_objective(Q, "SVMMap"), np.zeros(Q.n_features))
+    result = trainer.minimize(dx.linear_objective(Q, "SVMMap"), np.zeros(Q.n_features))
     radius = dx.laws.ranking_radius(Q.features, Q.labels, Q.qptr)
     bound = dx.laws.constraints_bound(Q.n_queries, C=C, epsilon=epsilon, radius=radius)
     assert result.status == "converged"

@@ -75,7 +75,7 @@ SAMPLED |= {"Rprec_mult_0.20": "Rprec(times=0.2)", "relative_P_10": "P(relative=
 
 @pytest.mark.parametrize("share", [1.0, 0.4])
 def test_all_runs_of_trec_7_as_pytrec_eval(data_dir, share):
-    """Every query of 23 runs, with the judgements as they are, and with most of them withheld (-1)."""
+    """Every query of 23 runs, with the judgments as they are, and with most of them withheld (-1)."""
     pytrec_eval = pytest.importorskip("pytrec_eval")
     qrels, rng = read_trec_qrels(data_dir / "trec7/qrels.trec7.txt"), np.random.default_rng(0)
     kept = {
@@ -167,6 +167,6 @@ def test_measures_for_reports_cannot_be_trained_for(name):
         ([np.inf, 1.0], "labels: row 0 is infinite"),
     ],
 )
-def test_judgements_are_finite_and_of_one_shape(labels, problem):
+def test_judgments_are_finite_and_of_one_shape(labels, problem):
     with pytest.raises(dx.InputError, match=problem):
         dx.measure("bpref")([2.0, 1.0], np.array(labels), [0, 2])

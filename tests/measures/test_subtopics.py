@@ -19,7 +19,7 @@ RUN = "cbaxgdhf"
 
 @pytest.fixture
 def files(tmp_path):
-    """A run, and judgements by subtopic; subtopic 4 has no relevant document, x is not judged."""
+    """A run, and judgments by subtopic; subtopic 4 has no relevant document, x is not judged."""
     lines = [
         f"7 {s} {doc} {int(str(s) in of.split()) * 2}" for doc, of in QRELS.items() for s in (1, 2, 3, 4)
     ]
@@ -73,7 +73,7 @@ def test_one_subtopic_of_one_document_by_hand():
     np.testing.assert_allclose(got["ERR_IA"], (1 / 2 + 1 / 3) / (2 * 2 * np.log(2)), rtol=1e-14)
 
 
-def test_other_measures_take_the_highest_judgement(files):
+def test_other_measures_take_the_highest_judgment(files):
     assert dx.evaluate("NumRel", run=files[0], qrels=files[1]) == {"NumRel": 6.0}
     assert dx.evaluate("AP", [2, 1], np.array([[0, 0], [0, 2]]), group=[2]) == {"AP": 0.5}
     qrels = dx.read_trec_qrels(files[1])
@@ -89,9 +89,9 @@ def test_tied_documents_are_ordered_by_their_ids():
         dx.evaluate("alpha_nDCG@1", [1, 1], labels, group=[len(labels)])
 
 
-def test_judgements_without_subtopics_are_refused():
+def test_judgments_without_subtopics_are_refused():
     with pytest.raises(
-        dx.InputError, match=r"alpha_nDCG@20 needs judgements by subtopic.*topic subtopic docu"
+        dx.InputError, match=r"alpha_nDCG@20 needs judgments by subtopic.*topic subtopic docu"
     ):
         dx.evaluate("alpha_nDCG@20", run={"1": {"a": 1.0}}, qrels={"1": {"a": 1}})
 

@@ -85,7 +85,7 @@ def test_a_gradient_trainer_works_on_it():
     model = dx.models.StumpModel(dx.models.quantile_thresholds(q.features, 6))
     objective = make_objective(q, "ApproxNDCG(alpha=3.0)", model)
     start = np.zeros(model.n_params)
-    result = dx.LBFGS(max_iter=30).minimise(objective, start)
+    result = dx.LBFGS(max_iter=30).minimize(objective, start)
     assert result.value < objective.value_and_grad(start)[0] - 0.05
     direction, h = np.random.default_rng(0).standard_normal(len(start)), 1e-4
     w = 0.1 * direction
@@ -117,7 +117,7 @@ def test_thresholds_are_quantiles():
     assert found.tolist() == [19.5, 39.5, 59.5, 79.5]
 
 
-def test_between_neighbouring_floats_the_lower_is_the_threshold():
+def test_between_neighboring_floats_the_lower_is_the_threshold():
     x = np.array([[1.0], [np.nextafter(1.0, 2.0)]])
     (found,) = dx.models.quantile_thresholds(x, 3)
     assert (x[:, 0] > found[0]).tolist() == [False, True]

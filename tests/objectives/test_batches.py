@@ -130,7 +130,7 @@ def test_a_trainer_steps_by_batches_through_the_epoch_of_the_objective():
         dx.SGD(learning_rate=0.1, epochs=3, batch=4),
         dx.Adam(learning_rate=0.1, epochs=3, batch=4),
     ):
-        ours, theirs = (trainer.minimise(o, np.zeros(q.n_features)) for o in (objective, Slow()))
+        ours, theirs = (trainer.minimize(o, np.zeros(q.n_features)) for o in (objective, Slow()))
         np.testing.assert_allclose(ours.params, theirs.params, rtol=1e-9)
         np.testing.assert_allclose(ours.value, theirs.value, rtol=1e-12)
 

@@ -1,4 +1,4 @@
-"""The objective is the weighted mean of the surrogate, negated and penalised; nothing else."""
+"""The objective is the weighted mean of the surrogate, negated and penalized; nothing else."""
 
 import pickle
 
@@ -28,7 +28,7 @@ SURROGATES = ["ApproxNDCG(alpha=3.0)", "ApproxAP(alpha=3.0)", "ApproxRR", "Appro
 
 
 @pytest.mark.parametrize("surrogate", SURROGATES)
-def test_loss_is_the_weighted_mean_negated_and_penalised(surrogate):
+def test_loss_is_the_weighted_mean_negated_and_penalized(surrogate):
     q, rng = problem()
     w, w0 = rng.standard_normal((2, q.n_features))
     weight = rng.random(q.n_queries)
@@ -159,7 +159,7 @@ def test_fused_gradient_is_the_composed_one(surrogate, dtype):
         lambda o: o.value_and_grad(np.ones(3)),
         lambda o: o.scores(np.ones(3)),
         lambda o: o.sgd_epoch(np.ones(3), np.arange(5), 0.1),
-        lambda o: dx.LBFGS().minimise(o, np.ones(7)),
+        lambda o: dx.LBFGS().minimize(o, np.ones(7)),
     ],
 )
 def test_parameters_of_another_length_never_reach_a_kernel(call):

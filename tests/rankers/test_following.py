@@ -188,7 +188,7 @@ def test_trees_go_on_where_others_ended(data, tmp_path, surrogate):
         then = dx.BoostedRanker(surrogate, n_trees=5, init_model=start, **settings).fit_queries(q)
         assert texts(then).startswith(texts(first))
         assert then.trees_.n_trees == 9
-        if surrogate != "lambdarank":  # whose normalisation depends on scores in another precision
+        if surrogate != "lambdarank":  # whose normalization depends on scores in another precision
             assert texts(then) == texts(once)
         np.testing.assert_allclose(then.predict_queries(v), once.predict_queries(v), rtol=1e-6)
     then.save(tmp_path / "then.json")

@@ -1,4 +1,4 @@
-"""The linear ranker: what it optimises, its inputs in every shape users bring, and its messages."""
+"""The linear ranker: what it optimizes, its inputs in every shape users bring, and its messages."""
 
 import numpy as np
 import pandas as pd
@@ -330,9 +330,9 @@ def test_it_trains_on_the_objective_with_fused_kernels():
     seen = []
 
     class Look:
-        def minimise(self, objective, start, *, callback=None):
+        def minimize(self, objective, start, *, callback=None):
             seen.append(type(objective.kernel).__name__)
-            return dx.LBFGS(max_iter=1).minimise(objective, start, callback=callback)
+            return dx.LBFGS(max_iter=1).minimize(objective, start, callback=callback)
 
     fitted(trainer=Look())
     assert seen == ["Fused"]

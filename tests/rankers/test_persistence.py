@@ -247,8 +247,8 @@ def test_so_it_is_in_models_of_other_types(kind, trainer, tmp_path):
 class Mine:
     """A trainer that a file cannot name."""
 
-    def minimise(self, objective, start, *, callback=None):
-        return dx.LBFGS(max_iter=1).minimise(objective, start, callback=callback)
+    def minimize(self, objective, start, *, callback=None):
+        return dx.LBFGS(max_iter=1).minimize(objective, start, callback=callback)
 
 
 @pytest.mark.parametrize("trainer", [Mine(), dx.Anneal(Mine(), 1.0, 0.5)], ids=["alone", "wrapped"])

@@ -205,8 +205,8 @@ def test_a_search_of_regression_has_no_gap():
 
 def test_warnings_point_at_the_line_that_trains():
     class Broken:
-        def minimise(self, objective, start, *, callback=None):
-            return dx.LBFGS(max_iter=1).minimise(Nothing(), start)
+        def minimize(self, objective, start, *, callback=None):
+            return dx.LBFGS(max_iter=1).minimize(Nothing(), start)
 
     class Nothing:
         def value_and_grad(self, params, queries=None):

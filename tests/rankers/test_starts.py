@@ -62,7 +62,7 @@ def test_the_start_of_section_4_4_1_is_that_of_the_same_training_by_hand():
     ranker = dx.LinearRanker(dx.SmoothNDCG(1.0, 50), trainer=trainer, l2=0.01, start=SVM, center="start")
     w0 = fitted(clone(SVM)).coef_
     objective = dx.linear_objective(Q, dx.SmoothNDCG(1.0, 50), 0.01, w0=w0)
-    np.testing.assert_array_equal(fitted(ranker).coef_, trainer.minimise(objective, w0).params)
+    np.testing.assert_array_equal(fitted(ranker).coef_, trainer.minimize(objective, w0).params)
     from_regression = fitted(clone(ranker).set_params(start="regression"))
     assert np.abs(from_regression.coef_ - ranker.coef_).max() > 1e-3
 

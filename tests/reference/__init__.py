@@ -1,4 +1,4 @@
-"""Naive textbook loops that optimised code is compared with.
+"""Naive textbook loops that optimized code is compared with.
 
 A module of references for surrogates lists them in ``REFERENCES``: name of the surrogate to `Reference`.
 """

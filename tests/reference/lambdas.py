@@ -64,7 +64,7 @@ def spring_smooth(measure, scores, labels, *, level, unit, misranked=False, **_)
     return forces
 
 
-def neighbours(scores, level, misranked):
+def neighbors(scores, level, misranked):
     """Pairs (i, j) of different levels next to each other in the ranking, the higher level first."""
     order = ranking(scores)
     for i, j in pairwise(order):
@@ -74,7 +74,7 @@ def neighbours(scores, level, misranked):
 
 def local_gradient(measure, scores, labels, *, level, margin, misranked=False, **_):
     forces = np.zeros(len(scores))
-    for i, j in neighbours(scores, level, misranked):
+    for i, j in neighbors(scores, level, misranked):
         force = change(measure, scores, labels, i, j) / (abs(scores[i] - scores[j]) + margin)
         forces[i] += force
         forces[j] -= force
@@ -83,7 +83,7 @@ def local_gradient(measure, scores, labels, *, level, margin, misranked=False, *
 
 def local_cost(measure, scores, labels, *, level, misranked=False, **_):
     forces = np.zeros(len(scores))
-    for i, j in neighbours(scores, level, misranked):
+    for i, j in neighbors(scores, level, misranked):
         force = change(measure, scores, labels, i, j) * logistic(scores, i, j)
         forces[i] += force
         forces[j] -= force

@@ -68,10 +68,10 @@ def listmle(s, labels, k=None):
     return total
 
 
-def rank_cosine(s, labels, target="gains", *, centred=False):
+def rank_cosine(s, labels, target="gains", *, centered=False):
     """Qin et al. (2008)."""
     s, y = list(s), targets(labels, target)
-    if centred:
+    if centered:
         s, y = [a - sum(s) / len(s) for a in s], [a - sum(y) / len(y) for a in y]
     norms = math.sqrt(sum(a * a for a in s)) * math.sqrt(sum(a * a for a in y))
     if max(abs(a) for a in y) < 1e-12:
@@ -94,6 +94,6 @@ REFERENCES = {
     "ListNet": Reference(listnet, [{}, {"target": "gains", "temperature": 0.5}]),
     "XENDCG": Reference(xe_ndcg, [{}, {"draw": 5}]),
     "ListMLE": Reference(listmle, [{}, {"k": 3}]),
-    "RankCosine": Reference(rank_cosine, [{}, {"target": "labels", "centred": True}]),
+    "RankCosine": Reference(rank_cosine, [{}, {"target": "labels", "centered": True}]),
     "Regression": Reference(regression, [{}, {"intercept": False}]),
 }

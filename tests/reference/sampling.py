@@ -108,11 +108,11 @@ def normal_exactly(scores, labels, *, measure, sigma, mu):
     """Expectation of the measure for three documents: chances of orders by integrals over the second."""
     z, step = np.linspace(-12.0, 12.0, 4001, retstep=True)
     below = 0.5 * (1.0 + np.vectorize(math.erf)(z / math.sqrt(2.0)))
-    centre = [s / sigma - mu * label for s, label in zip(scores, labels, strict=True)]
+    center = [s / sigma - mu * label for s, label in zip(scores, labels, strict=True)]
     mean = 0.0
     for a, b, c in orders(range(3)):
-        at = centre[b] + z
-        first, last = (np.interp(at - centre[d], z, below, left=0.0, right=1.0) for d in (a, c))
+        at = center[b] + z
+        first, last = (np.interp(at - center[d], z, below, left=0.0, right=1.0) for d in (a, c))
         density = np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
         mean += in_order(measure, (a, b, c), labels) * float((density * (1.0 - first) * last).sum() * step)
     return mean

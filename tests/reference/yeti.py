@@ -1,4 +1,4 @@
-"""YetiRank as its papers write it: rank with noise, and let neighbours push each other apart. Plain loops."""
+"""YetiRank as its papers write it: rank with noise, and let neighbors push each other apart. Plain loops."""
 
 from itertools import pairwise
 

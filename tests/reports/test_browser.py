@@ -240,19 +240,19 @@ def test_the_page_is_light_or_dark_as_asked_and_can_be_changed(look, scheme):
     page = look(color_scheme=scheme)
     ground = "getComputedStyle(document.body).backgroundColor"
     ink = "getComputedStyle(document.querySelector('figure svg text')).fill"
-    colours = {
+    colors = {
         "light": ("rgb(255, 255, 255)", "rgb(34, 38, 43)"),
         "dark": ("rgb(21, 24, 28)", "rgb(228, 231, 235)"),
     }
-    assert (page.evaluate(ground), page.evaluate(ink)) == colours[scheme]
+    assert (page.evaluate(ground), page.evaluate(ink)) == colors[scheme]
     button = page.locator("#theme")
     assert button.get_attribute("aria-pressed") == str(scheme == "dark").lower()
     button.click()
     other = {"light": "dark", "dark": "light"}[scheme]
-    assert (page.evaluate(ground), page.evaluate(ink)) == colours[other]
+    assert (page.evaluate(ground), page.evaluate(ink)) == colors[other]
     assert button.inner_text() == scheme.capitalize()
     page.emulate_media(media="print")
-    assert page.evaluate(ground) == colours["light"][0]  # paper is white
+    assert page.evaluate(ground) == colors["light"][0]  # paper is white
 
 
 def test_on_a_phone_tables_scroll_and_the_page_does_not(look):

@@ -45,7 +45,7 @@ def test_png_is_an_image_with_a_white_ground():
     np.testing.assert_allclose(pixels[0, 0], 1.0, rtol=0, atol=0)
 
 
-def test_svg_has_its_labels_as_text_and_colours_that_a_page_can_replace():
+def test_svg_has_its_labels_as_text_and_colors_that_a_page_can_replace():
     svg = draw(ACCURACY, "svg").decode()
     assert {"OHSUMED", "alpha (1 / score)", "error", "bound", "LambdaRank"} <= set(texts(svg))
     assert INK in svg
@@ -105,9 +105,9 @@ def test_bars_of_two_curves_stand_beside_each_other():
     svg = drawn(*(Curve(name, np.arange(2.0), np.ones(2), "bars") for name in "ab"))
     bars = re.findall(r'<path d="([^"]+)" clip-path="[^"]+" style="fill: (#\w+)"', svg)
     edges = {}
-    for path, colour in bars:
+    for path, color in bars:
         x = [float(text) for text in re.findall(r"[ML] ([\d.]+)", path)]
-        edges.setdefault(colour, []).append((min(x), max(x)))
+        edges.setdefault(color, []).append((min(x), max(x)))
     first, second = (sorted(spans) for spans in edges.values())
     for (_, right), (left, _) in zip(first, second, strict=True):
         np.testing.assert_allclose(right, left, rtol=0, atol=1e-3)  # side by side

@@ -59,7 +59,7 @@ def test_the_best_of_noisy_scores_is_a_draw_from_plackett_luce():
     np.testing.assert_allclose(np.bincount(noisy.argmax(axis=1)) / 4000, expected, rtol=0, atol=0.03)
 
 
-def test_the_mean_of_xe_ndcg_over_draws_favours_documents_as_their_labels_do():
+def test_the_mean_of_xe_ndcg_over_draws_favors_documents_as_their_labels_do():
     scores, labels, qptr = np.zeros(4), np.array([0.0, 1.0, 2.0, 3.0]), np.array([0, 4])
     surrogate = dx.XENDCG()
     grad = np.mean([surrogate.redraw(i).value_and_grad(scores, labels, qptr)[1] for i in range(500)], axis=0)

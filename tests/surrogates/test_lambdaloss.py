@@ -64,7 +64,7 @@ def test_the_curvature_is_the_sum_of_w_p_1_minus_p_over_pairs(surrogate):
 @pytest.mark.parametrize("version", ["NDCG-Loss2", "NDCG-Loss2++"])
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_a_relevant_document_below_the_cut_off_is_pulled_by_all_above(version, k):
-    """Also by a neighbour below the cut-off; masks within the first k would leave it where it is."""
+    """Also by a neighbor below the cut-off; masks within the first k would leave it where it is."""
     scores, labels = np.array([9.0, 8.0, 7.0, 1.0, 0.5]), np.array([0.0, 0.0, 0.0, 0.0, 1.0])
     _, grad = dx.LambdaLoss(k=k, version=version).value_and_grad(scores, labels, np.array([0, 5]))
     assert grad[4] > 0.1

@@ -23,8 +23,8 @@ PAIRS = {
     "ListMLE@4": (dx.ListMLE(k=4), lambda s, y: listwise.listmle(s, y, 4)),
     "RankCosine": (dx.RankCosine(), listwise.rank_cosine),
     "RankCosine of labels": (
-        dx.RankCosine("labels", centred=True),
-        lambda s, y: listwise.rank_cosine(s, y, "labels", centred=True),
+        dx.RankCosine("labels", centered=True),
+        lambda s, y: listwise.rank_cosine(s, y, "labels", centered=True),
     ),
     "Regression": (dx.Regression(), listwise.regression),
     "Regression without intercept": (
@@ -184,7 +184,7 @@ def test_rank_cosine_leaves_zero_in_the_direction_of_the_gains():
     labels = np.array([0.0, 1.0, 2.0])
     for surrogate, y in [
         (dx.RankCosine(), np.array([0.0, 1.0, 3.0])),
-        (dx.RankCosine(centred=True), np.array([0.0, 1.0, 3.0]) - 4 / 3),
+        (dx.RankCosine(centered=True), np.array([0.0, 1.0, 3.0]) - 4 / 3),
     ]:
         value, grad = one(surrogate, np.zeros(3), labels)
         assert value == -1 / 2
@@ -192,7 +192,7 @@ def test_rank_cosine_leaves_zero_in_the_direction_of_the_gains():
         np.testing.assert_allclose(one(surrogate, grad, labels)[0], 0.0, rtol=0, atol=1e-15)
 
 
-@pytest.mark.parametrize("surrogate", [dx.RankCosine(), dx.RankCosine(centred=True)], ids=repr)
+@pytest.mark.parametrize("surrogate", [dx.RankCosine(), dx.RankCosine(centered=True)], ids=repr)
 @pytest.mark.parametrize(("dtype", "tiny"), [("float32", 1e-40), ("float32", 1e-37), ("float64", 1e-310)])
 def test_rank_cosine_takes_denormal_scores_for_zeros(surrogate, dtype, tiny):
     """Its slope is of the order of one over the scores, which would be no float."""
@@ -208,7 +208,7 @@ def test_rank_cosine_does_not_mistake_rounding_for_a_ranking(score):
     """The mean of equal scores may differ from them in the last bit."""
     for n in range(3, 40):
         labels = np.resize([0.0, 1.0, 2.0], n)
-        value, grad = one(dx.RankCosine(centred=True), np.full(n, score), labels)
+        value, grad = one(dx.RankCosine(centered=True), np.full(n, score), labels)
         assert value == -1 / 2
         assert np.abs(grad).max() < 1
 
@@ -218,7 +218,7 @@ def test_rank_cosine_takes_gains_whose_squares_are_no_floats():
     assert value == pytest.approx(-(1 - 1 / math.sqrt(2)) / 2, rel=1e-12)
 
 
-@pytest.mark.parametrize("surrogate", [dx.RankCosine(), dx.RankCosine(centred=True)], ids=repr)
+@pytest.mark.parametrize("surrogate", [dx.RankCosine(), dx.RankCosine(centered=True)], ids=repr)
 @pytest.mark.parametrize("factor", [1e-150, 1e-30, 1.0, 1e200])
 def test_rank_cosine_is_the_same_for_all_multiples(surrogate, factor):
     scores, labels = np.array([0.3, -1.0, 0.7]), np.array([0.0, 1.0, 2.0])
@@ -272,7 +272,7 @@ def test_linear_regression_is_solved_by_its_normal_equations():
     rng = np.random.default_rng(0)
     X, labels = rng.standard_normal((60, 4)), rng.choice([0.0, 1.0, 2.0], size=60)
     q = dx.Queries.from_arrays(X, labels, group=[len(labels)])
-    found = dx.LBFGS(tol=1e-10, ftol=0).minimise(dx.linear_objective(q, dx.Regression()), np.zeros(4)).params
+    found = dx.LBFGS(tol=1e-10, ftol=0).minimize(dx.linear_objective(q, dx.Regression()), np.zeros(4)).params
     np.testing.assert_allclose(found, dx.trainers.regression_start(q, ridge=1e-12), rtol=1e-6)
 
 
@@ -289,7 +289,7 @@ def test_lists_take_no_document_weights(surrogate):
         (lambda: dx.ListNet(temperature=0), r"ListNet\(temperature=0\).*number > 0"),
         (lambda: dx.ListMLE(k=0), r"ListMLE\(k=0\).*integer >= 1"),
         (lambda: dx.RankCosine("ranks"), r"RankCosine\(target='ranks'\)"),
-        (lambda: dx.RankCosine(centred=1), r"RankCosine\(centred=1\).*True or False"),
+        (lambda: dx.RankCosine(centered=1), r"RankCosine\(centered=1\).*True or False"),
         (lambda: dx.Regression(intercept="no"), r"Regression\(intercept='no'\).*True or False"),
         (lambda: one(dx.Regression(), np.ones(1), np.array([300.0])), r"highest label is 300.*256"),
         (lambda: one(dx.ListNet(), np.ones(1), np.array([1100.0])), r"highest label is 1100"),

@@ -86,7 +86,7 @@ def test_stochastic_steps_take_other_noise_in_every_epoch(trainer, monkeypatch):
 
     monkeypatch.setattr(dx.PLRank, "redraw", recorded)
     objective = dx.linear_objective(q, dx.PLRank())
-    once, again = (trainer.minimise(objective, np.zeros(4)).params for _ in range(2))
+    once, again = (trainer.minimize(objective, np.zeros(4)).params for _ in range(2))
     assert len(set(drawn)) == len(drawn) / 2 == 3
     np.testing.assert_array_equal(once, again)
 

@@ -255,7 +255,7 @@ def test_ties_share_what_their_order_would_decide():
     np.testing.assert_allclose(grad, [1.0, -1 / 2, -1 / 2], rtol=1e-14)
 
 
-def test_of_two_maximising_rankings_the_one_with_fewer_wrong_pairs_is_taken():
+def test_of_two_maximizing_rankings_the_one_with_fewer_wrong_pairs_is_taken():
     """Two documents, in order by just what swapping them loses: a corner, where the gradient may be 0."""
     for kind, lost in ((dx.SVMMap, 1 / 2), (dx.SVMMrr, 1 / 2), (dx.PermuRank, 1 / 2), (dx.SVMRoc, 1.0)):
         value, grad = alone(kind(), np.array([lost / 2, 0.0]), np.array([1.0, 0.0]))

@@ -69,7 +69,7 @@ def test_one_query_has_the_features_that_it_has_among_others(index):
     np.testing.assert_array_equal(alone.features, index.features(QUERIES, run).take([1]).features)
 
 
-def test_labels_are_the_judgements_and_queries_without_any_are_left_out(index):
+def test_labels_are_the_judgments_and_queries_without_any_are_left_out(index):
     q = index.features(QUERIES, index.candidates(QUERIES), {"q1": {"d3": 2, "d1": -1}, "q9": {"d1": 1}})
     assert q.query_ids == ("q1",)
     assert dict(zip(q.doc_ids, q.labels, strict=True)) == {"d3": 2.0, "d2": 0.0, "d1": 0.0}

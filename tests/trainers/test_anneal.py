@@ -40,7 +40,7 @@ def test_the_rounds_of_the_paper():
 def test_every_round_starts_where_the_last_one_ended():
     starts, rounds = [], []
 
-    def minimise(objective, start, callback=None):
+    def minimize(objective, start, callback=None):
         starts.append(np.array(start))
         rounds.append(objective.smoothing)
         assert callback is None
@@ -48,7 +48,7 @@ def test_every_round_starts_where_the_last_one_ended():
         return Result(params, -objective.smoothing, "converged", "done", {"iterations": 2, "evaluations": 3})
 
     steps = []
-    result = dx.Anneal(SimpleNamespace(minimise=minimise), start=4.0, stop=1.0).minimise(
+    result = dx.Anneal(SimpleNamespace(minimize=minimize), start=4.0, stop=1.0).minimize(
         Smoothed(),
         np.zeros(5),
         callback=lambda step: steps.append((step.iteration, step.loss, step.params[0])),
@@ -66,7 +66,7 @@ def test_every_round_starts_where_the_last_one_ended():
 
 def test_it_ends_in_the_last_minimum():
     start = np.zeros(5)
-    result = dx.Anneal(dx.CG(tol=1e-10, ftol=0.0)).minimise(Smoothed(), start)
+    result = dx.Anneal(dx.CG(tol=1e-10, ftol=0.0)).minimize(Smoothed(), start)
     np.testing.assert_allclose(result.params, Smoothed().center / (1 + 1 / 64), rtol=1e-6)
     assert result.status == "converged"
     assert not start.any()
@@ -77,28 +77,28 @@ def test_best_so_far_chooses_the_smoothing():
     best = dx.trainers.BestSoFar(
         dx.Anneal(dx.CG(tol=1e-10, ftol=0.0)), lambda params: -float(np.abs(params - target).max())
     )
-    result = best.minimise(Smoothed(), np.zeros(5))
+    result = best.minimize(Smoothed(), np.zeros(5))
     np.testing.assert_allclose(result.params, target, rtol=1e-6)
     assert result.counts["best"] == 6
     assert result.trace[6]["smoothing"] == 2.0
     assert "best at step 6 (smoothing 2)" in result.message
     assert result.value == Smoothed().value_and_grad(result.params)[0]
-    patient = dx.trainers.BestSoFar(best.trainer, best.score, patience=2).minimise(Smoothed(), np.zeros(5))
+    patient = dx.trainers.BestSoFar(best.trainer, best.score, patience=2).minimize(Smoothed(), np.zeros(5))
     assert patient.status == "stopped"
     assert len(patient.trace) == 1 + 6 + 2
 
 
 def test_a_callback_stops_between_rounds():
-    result = dx.Anneal(dx.CG()).minimise(Smoothed(), np.zeros(5), callback=lambda step: step.iteration == 2)
+    result = dx.Anneal(dx.CG()).minimize(Smoothed(), np.zeros(5), callback=lambda step: step.iteration == 2)
     assert (result.status, result.counts["rounds"]) == ("stopped", 2)
     assert result.message == "at smoothing 32: stopped by the callback"
-    at_once = dx.Anneal(dx.CG()).minimise(Smoothed(), np.ones(5), callback=lambda step: True)
+    at_once = dx.Anneal(dx.CG()).minimize(Smoothed(), np.ones(5), callback=lambda step: True)
     assert (at_once.status, at_once.counts, len(at_once.trace)) == ("stopped", {}, 1)
     np.testing.assert_array_equal(at_once.params, np.ones(5))
 
 
 def test_the_last_rounds_status_is_the_result():
-    result = dx.Anneal(dx.CG(max_iter=1), stop=16.0).minimise(Smoothed(), np.zeros(5))
+    result = dx.Anneal(dx.CG(max_iter=1), stop=16.0).minimize(Smoothed(), np.zeros(5))
     assert result.status == "max_iter"
     assert result.message.startswith("at smoothing 16: stopped after 1 iterations; raise max_iter=1")
 
@@ -114,7 +114,7 @@ def test_a_loss_that_is_not_finite_ends_it():
             other.smoothing = smoothing
             return other
 
-    result = dx.Anneal(dx.CG()).minimise(Broken(), np.zeros(5))
+    result = dx.Anneal(dx.CG()).minimize(Broken(), np.zeros(5))
     assert result.status == "not_finite"
     assert result.message.startswith("at smoothing 8: the loss became NaN")
     np.testing.assert_allclose(result.params, Broken().center / 17, rtol=1e-3)
@@ -123,16 +123,16 @@ def test_a_loss_that_is_not_finite_ends_it():
 
 def test_counts_add_up_but_the_number_of_a_step_is_no_amount():
     inner = dx.trainers.BestSoFar(dx.CG(), lambda params: float(params[0]))
-    counts = dx.Anneal(inner, start=1.0, stop=0.25).minimise(Smoothed(), np.zeros(5)).counts
+    counts = dx.Anneal(inner, start=1.0, stop=0.25).minimize(Smoothed(), np.zeros(5)).counts
     assert counts.keys() == {"iterations", "evaluations", "rounds"}
-    counts = dx.Restarts(inner, n=3).minimise(Smoothed(), np.zeros(5)).counts
+    counts = dx.Restarts(inner, n=3).minimize(Smoothed(), np.zeros(5)).counts
     assert counts.keys() == {"iterations", "evaluations", "restarts"}
 
 
 def test_restarts_compare_what_anneals_at_the_smoothing_of_the_objective():
     trainer = dx.Restarts(dx.Anneal(dx.CG(), start=4.0, stop=1.0), n=3)
     ends = []
-    result = trainer.minimise(Smoothed(), np.ones(5), callback=lambda step: ends.append(step))
+    result = trainer.minimize(Smoothed(), np.ones(5), callback=lambda step: ends.append(step))
     assert [step.loss for step in ends] == [Smoothed().value_and_grad(step.params)[0] for step in ends]
     assert result.value == min(step.loss for step in ends)
     assert [(row["restart"], row["smoothing"]) for row in result.trace] == [
@@ -144,7 +144,7 @@ def test_the_best_of_annealed_runs_is_named_as_a_run():
     """The step number of a run is no row of the trace, so no smoothing belongs to it."""
     scores = iter([0.0, 2.0, 1.0])
     runs = dx.Restarts(dx.Anneal(dx.CG(), start=4.0, stop=1.0), n=3)
-    result = dx.trainers.BestSoFar(runs, lambda params: next(scores)).minimise(Smoothed(), np.ones(5))
+    result = dx.trainers.BestSoFar(runs, lambda params: next(scores)).minimize(Smoothed(), np.ones(5))
     assert result.message.endswith("; best at restart 1 with 2.0000")
     assert [row["score"] for row in result.trace] == [0.0] * 4 + [2.0] * 4 + [1.0] * 4
 
@@ -189,7 +189,7 @@ def test_section_5_3_a_large_sigma_keeps_the_start(data):
         distance = []
         for sigma in (1e2, 1e4, 1e6):
             objective = dx.linear_objective(data, dx.SmoothNDCG(sigma), 0.1, w0=w0)
-            distance.append(np.linalg.norm(trainer.minimise(objective, away).params - w0))
+            distance.append(np.linalg.norm(trainer.minimize(objective, away).params - w0))
         # The slope of the surrogate falls like 1/sigma, and with it the way from w0.
         assert distance[0] < 0.2
         assert distance[1] < 0.02 * distance[0]
@@ -204,7 +204,7 @@ def test_section_5_4_scale_of_the_weights(data):
     for c in (1.0, 0.25, 3.0):
         scaled, penalty = dx.laws.smooth_rescaled(sigma, l2, c)
         objective = dx.linear_objective(data, dx.SmoothNDCG(scaled), penalty)
-        result = dx.CG(tol=1e-9, ftol=0.0, max_iter=500).minimise(objective, c * start)
+        result = dx.CG(tol=1e-9, ftol=0.0, max_iter=500).minimize(objective, c * start)
         ways.append((objective.value_and_grad(c * start)[0], result.value, result.params / c))
     for at_start, value, params in ways[1:]:
         np.testing.assert_allclose(at_start, ways[0][0], rtol=1e-12)
@@ -215,13 +215,13 @@ def test_section_5_4_scale_of_the_weights(data):
 def test_annealing_smoothrank_ends_near_the_measure(data):
     start = dx.trainers.regression_start(data)
     objective = dx.linear_objective(data, dx.SmoothNDCG(), 1e-3, w0=start)
-    result = dx.Anneal(dx.CG(max_iter=30)).minimise(objective, start)
+    result = dx.Anneal(dx.CG(max_iter=30)).minimize(objective, start)
     measure = lambda w: dx.NDCG()(data.features @ w, data.labels, data.qptr).mean()  # noqa: E731
     assert measure(result.params) > measure(start) + 0.005
     penalty = 1e-3 * np.sum((result.params - start) ** 2)
     gaps = [abs(penalty - row["loss"] - measure(result.params)) for row in result.trace]
     assert gaps[-1] < 0.01 < gaps[1]
-    again = dx.Anneal(dx.CG(max_iter=30)).minimise(objective, start)
+    again = dx.Anneal(dx.CG(max_iter=30)).minimize(objective, start)
     np.testing.assert_array_equal(again.params, result.params)
 
 
@@ -233,7 +233,7 @@ def test_annealing_smoothrank_ends_near_the_measure(data):
         (lambda: dx.Anneal(dx.CG(), start=1.0, stop=2.0), r"start=1\.0, stop=2\.0"),
         (lambda: dx.Anneal(dx.CG(), factor=1.0), r"Anneal\(factor=1\.0\).*> 0 and < 1"),
         (
-            lambda: dx.Anneal(dx.CG()).minimise(Quadratic(), np.zeros(5)),
+            lambda: dx.Anneal(dx.CG()).minimize(Quadratic(), np.zeros(5)),
             r"at\(smoothing\), and Quadratic has",
         ),
     ],
@@ -245,7 +245,7 @@ def test_messages(call, message):
 
 def test_a_trainer_with_a_loss_of_its_own_is_not_annealed(data):
     with pytest.raises(dx.InputError, match=r"no part in the loss of AdaRank\(.*Anneal\(CG\(\)\)"):
-        dx.Anneal(dx.trainers.AdaRank(rounds=1)).minimise(
+        dx.Anneal(dx.trainers.AdaRank(rounds=1)).minimize(
             dx.linear_objective(data, "SmoothNDCG"), np.zeros(6)
         )
 
@@ -261,4 +261,4 @@ def test_a_surrogate_without_smoothing_is_named(data):
             return np.zeros(len(qptr) - 1), np.zeros_like(scores)
 
     with pytest.raises(dx.InputError, match=r"Plain\(\) has no smoothing.*SmoothNDCG\(\)"):
-        dx.Anneal(dx.CG()).minimise(dx.linear_objective(data, Plain()), np.zeros(6))
+        dx.Anneal(dx.CG()).minimize(dx.linear_objective(data, Plain()), np.zeros(6))

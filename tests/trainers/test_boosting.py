@@ -73,9 +73,9 @@ def test_a_surrogate_without_slope_at_ties_starts_from_the_gains():
         _, grad, curvature = objective.value_grad_curvature(np.zeros(Q.n_docs))
     first = slice(Q.qptr[0], Q.qptr[1])
     gain = 2 ** Q.labels[first] - 1
-    centred = gain - gain.mean()
-    np.testing.assert_allclose(grad[first], -centred / Q.n_queries, rtol=1e-12, atol=1e-15)
-    wanted = 5.0 * np.abs(centred).mean() / Q.n_queries
+    centered = gain - gain.mean()
+    np.testing.assert_allclose(grad[first], -centered / Q.n_queries, rtol=1e-12, atol=1e-15)
+    wanted = 5.0 * np.abs(centered).mean() / Q.n_queries
     np.testing.assert_allclose(curvature[first], wanted, rtol=1e-12, atol=0)
     with pytest.warns(UserWarning, match="no slope"):
         assert dx.trainers.Boosting(n_trees=3).grow(Q, objective)[0].status == "max_iter"

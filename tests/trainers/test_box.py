@@ -43,7 +43,7 @@ def problem(surrogate="ApproxNDCG", q=EXACT, low=LOW, high=HIGH, l2=1e-3):
 def test_lbfgs_ends_where_an_interior_point_method_does(surrogate):
     objective = problem(surrogate, l2=1e-2)
     start = np.array([0.0, 0.5, -0.5, 1 / 3])
-    ours = dx.LBFGS(tol=1e-8, ftol=0.0).minimise(objective, start)
+    ours = dx.LBFGS(tol=1e-8, ftol=0.0).minimize(objective, start)
     theirs = minimize(
         objective.value_and_grad,
         start,
@@ -66,7 +66,7 @@ def test_lbfgs_ends_where_an_interior_point_method_does(surrogate):
 def test_with_two_weights_no_point_of_a_grid_is_lower(surrogate):
     low, high = np.array([-0.5, 0.25]), np.array([1.0, 0.75])
     objective = problem(surrogate, TWO, low, high, l2=1e-2)
-    result = dx.Restarts(dx.LBFGS(tol=1e-8, ftol=0.0), n=5).minimise(objective, np.array([0.3, 0.5]))
+    result = dx.Restarts(dx.LBFGS(tol=1e-8, ftol=0.0), n=5).minimize(objective, np.array([0.3, 0.5]))
     grid = product(np.linspace(low[0], high[0], 61), np.linspace(low[1], high[1], 41))
     losses = [objective.value_and_grad(np.array(point))[0] for point in grid]
     assert result.value <= min(losses) + 1e-9
@@ -80,7 +80,7 @@ def test_no_step_leaves_the_box_and_a_fixed_weight_keeps_its_bits(name, start):
     l2 = 0.0 if name == "coordinate ascent" else 1e-3
     objective = problem("SmoothNDCG" if name == "annealed" else "ApproxNDCG(alpha=3.0)", l2=l2)
     before = np.array(start)
-    result = trainer.minimise(objective, before, callback=lambda step: seen.append(step.params.copy()))
+    result = trainer.minimize(objective, before, callback=lambda step: seen.append(step.params.copy()))
     assert before.tolist() == start
     points = np.array([*seen, result.params])
     assert len(points) > 2
@@ -110,15 +110,15 @@ def test_stochastic_trainers_evaluate_only_points_of_the_box(trainer):
             seen.append(params.copy())
             return whole.value_and_grad(params, queries)
 
-    plain = trainer.minimise(Plain(), np.zeros(4))
+    plain = trainer.minimize(Plain(), np.zeros(4))
     assert len(seen) > 9
     assert all(whole.box.holds(params) for params in seen)
-    np.testing.assert_allclose(plain.params, trainer.minimise(whole, np.zeros(4)).params, rtol=1e-9)
+    np.testing.assert_allclose(plain.params, trainer.minimize(whole, np.zeros(4)).params, rtol=1e-9)
 
 
 def test_sgd_is_the_gradient_step_and_the_nearest_point():
     objective, rate = problem("ApproxNDCG(alpha=3.0)"), 0.5
-    result = dx.SGD(learning_rate=rate, epochs=2).minimise(objective, np.zeros(4))
+    result = dx.SGD(learning_rate=rate, epochs=2).minimize(objective, np.zeros(4))
     params, rng = np.clip(np.zeros(4), LOW, HIGH), np.random.default_rng(0)
     for _ in range(2):
         for q in rng.permutation(20):
@@ -129,7 +129,7 @@ def test_sgd_is_the_gradient_step_and_the_nearest_point():
 def test_adam_averages_points_of_the_box():
     objective, rate, a = problem("ApproxNDCG(alpha=3.0)"), 0.5, 0.9
     adam = dx.Adam(learning_rate=rate, epochs=3, batch=4, schedule="constant", average=a)
-    result = adam.minimise(objective, np.zeros(4))
+    result = adam.minimize(objective, np.zeros(4))
     params, rng = np.clip(np.zeros(4), LOW, HIGH), np.random.default_rng(0)
     m, v, t, points = np.zeros(4), np.zeros(4), 0, []
     for _ in range(3):
@@ -149,7 +149,7 @@ def test_adam_averages_points_of_the_box():
 def test_coordinate_ascent_ends_where_no_weight_within_its_limits_helps(measure):
     low, high = np.array([-0.1, 0.0, -np.inf, -2.0]), np.array([0.3, np.inf, 0.0, 0.1])
     objective, exact = problem("ApproxNDCG", low=low, high=high, l2=0.0), dx.measure(measure)
-    result = dx.CoordinateAscent(measure, max_iter=50, tol=0.0).minimise(objective, np.ones(4))
+    result = dx.CoordinateAscent(measure, max_iter=50, tol=0.0).minimize(objective, np.ones(4))
     assert result.status == "converged"
     assert objective.box.holds(result.params)
     value = lambda w: exact(EXACT.features @ w, Q.labels, Q.qptr).mean()  # noqa: E731
@@ -166,33 +166,33 @@ def test_coordinate_ascent_ends_where_no_weight_within_its_limits_helps(measure)
 
 def test_coordinate_ascent_keeps_the_length_of_weights_that_are_fixed_and_starts_on_their_side():
     objective = problem("ApproxNDCG", low=[1 / 3, -9, -9, -9], high=[1 / 3, 0, 0, 0], l2=0.0)
-    result = dx.CoordinateAscent("nDCG").minimise(objective, np.zeros(4))
+    result = dx.CoordinateAscent("nDCG").minimize(objective, np.zeros(4))
     assert result.params[0] == 1 / 3
     assert result.counts["searches"] == 3 * result.counts["iterations"]
     cone = problem("ApproxNDCG", low=[-np.inf] * 4, high=[0.0] * 4, l2=0.0)
     seen = []
-    short = dx.CoordinateAscent("nDCG").minimise(
+    short = dx.CoordinateAscent("nDCG").minimize(
         cone, np.zeros(4), callback=lambda s: seen.append(s.params.copy())
     )
     assert seen[0].tolist() == [-0.25] * 4
     np.testing.assert_allclose(np.abs(short.params).sum(), 1.0, rtol=1e-12)
     nothing = problem("ApproxNDCG", low=[0.0] * 4, high=[0.0] * 4, l2=0.0)
-    assert not dx.CoordinateAscent("nDCG").minimise(nothing, np.ones(4)).params.any()
+    assert not dx.CoordinateAscent("nDCG").minimize(nothing, np.ones(4)).params.any()
 
 
 def test_all_parameters_may_be_fixed():
     objective = problem(low=[1.0, 2.0, 3.0, 4.0], high=[1.0, 2.0, 3.0, 4.0])
-    result = dx.LBFGS().minimise(objective, np.zeros(4))
+    result = dx.LBFGS().minimize(objective, np.zeros(4))
     assert (result.params.tolist(), result.status) == ([1.0, 2.0, 3.0, 4.0], "converged")
     assert result.value == objective.value_and_grad(result.params)[0]
     assert "fixed" in result.message
 
 
 def test_infinite_limits_change_no_bit_and_far_ones_only_the_path():
-    free = dx.LBFGS().minimise(dx.linear_objective(EXACT, "RankNet", l2=1e-3), np.ones(4)).params
+    free = dx.LBFGS().minimize(dx.linear_objective(EXACT, "RankNet", l2=1e-3), np.ones(4)).params
     near, far = (problem("RankNet", low=[-b] * 4, high=[b] * 4) for b in (1e9, np.inf))
-    assert dx.LBFGS().minimise(far, np.ones(4)).params.tobytes() == free.tobytes()
-    np.testing.assert_allclose(dx.LBFGS().minimise(near, np.ones(4)).params, free, rtol=1e-3)
+    assert dx.LBFGS().minimize(far, np.ones(4)).params.tobytes() == free.tobytes()
+    np.testing.assert_allclose(dx.LBFGS().minimize(near, np.ones(4)).params, free, rtol=1e-3)
 
 
 def test_trainers_that_declare_it_are_those_tested_here():

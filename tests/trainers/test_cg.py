@@ -13,7 +13,7 @@ def test_a_quadratic_takes_about_an_iteration_a_dimension():
     """n with an exact line search; the search here is accurate to a tenth of the slope."""
     for n in (2, 5, 20):
         objective = Quadratic(n)
-        result = dx.CG(tol=1e-8, ftol=0.0).minimise(objective, np.zeros(n))
+        result = dx.CG(tol=1e-8, ftol=0.0).minimize(objective, np.zeros(n))
         np.testing.assert_allclose(result.params, objective.center, rtol=1e-6)
         assert result.status == "converged"
         assert result.counts["iterations"] <= 2 * n
@@ -24,20 +24,20 @@ def test_two_curvatures_need_few_iterations_in_any_dimension():
     """Exact conjugate gradients end after as many steps as there are distinct curvatures."""
     objective = Quadratic(60)
     objective.scale = np.where(np.arange(60) < 30, 1.0, 20.0)
-    result = dx.CG(tol=1e-6, ftol=0.0).minimise(objective, np.zeros(60))
+    result = dx.CG(tol=1e-6, ftol=0.0).minimize(objective, np.zeros(60))
     assert result.status == "converged"
     assert result.counts["iterations"] <= 8
 
 
 def test_restarted_at_every_step_it_is_steepest_descent():
     conjugate, steepest = (
-        dx.CG(tol=1e-6, ftol=0.0, max_iter=2000, restart=restart).minimise(Quadratic(20), np.zeros(20))
+        dx.CG(tol=1e-6, ftol=0.0, max_iter=2000, restart=restart).minimize(Quadratic(20), np.zeros(20))
         for restart in (None, 1)
     )
     assert conjugate.status == steepest.status == "converged"
     assert steepest.counts["iterations"] > 1.5 * conjugate.counts["iterations"]
     taken = []
-    dx.CG(max_iter=6, restart=1, ftol=0.0).minimise(
+    dx.CG(max_iter=6, restart=1, ftol=0.0).minimize(
         Quadratic(20), np.zeros(20), callback=lambda step: taken.append(step.params.copy())
     )
     for before, after in pairwise(taken):
@@ -49,7 +49,7 @@ def test_directions_are_those_of_polak_and_ribiere():
     """d' = -g' + max(0, g'(g' - g)/g.g) d, and strong Wolfe holds for every step."""
     taken = []
     objective = Quadratic(12)
-    dx.CG(max_iter=8, ftol=0.0).minimise(
+    dx.CG(max_iter=8, ftol=0.0).minimize(
         objective, np.zeros(12), callback=lambda step: taken.append(step.params.copy())
     )
     loss, grad = zip(*(objective.value_and_grad(params) for params in taken), strict=True)
@@ -64,7 +64,7 @@ def test_directions_are_those_of_polak_and_ribiere():
 
 
 def test_trace_falls_and_matches_the_result():
-    result = dx.CG().minimise(Quadratic(), np.zeros(5))
+    result = dx.CG().minimize(Quadratic(), np.zeros(5))
     losses = [row["loss"] for row in result.trace]
     assert [row["iteration"] for row in result.trace] == list(range(len(losses)))
     assert all(b < a for a, b in pairwise(losses))
@@ -73,14 +73,14 @@ def test_trace_falls_and_matches_the_result():
 
 def test_the_budget_is_kept_across_restarts():
     for restart in (None, 1, 2):
-        result = dx.CG(max_iter=3, restart=restart).minimise(Quadratic(20), np.zeros(20))
+        result = dx.CG(max_iter=3, restart=restart).minimize(Quadratic(20), np.zeros(20))
         assert result.status == "max_iter"
         assert result.counts["iterations"] == 3
         assert "max_iter=3" in result.message
 
 
 def test_a_small_gain_is_convergence():
-    loose = dx.CG(ftol=1e-2, tol=0.0).minimise(Quadratic(20), np.zeros(20))
+    loose = dx.CG(ftol=1e-2, tol=0.0).minimize(Quadratic(20), np.zeros(20))
     assert loose.status == "converged"
     gains = [a["loss"] - b["loss"] for a, b in pairwise(loose.trace)]
     assert gains[-1] <= 1e-2 * max(1.0, loose.trace[-2]["loss"])
@@ -88,9 +88,9 @@ def test_a_small_gain_is_convergence():
 
 
 def test_a_callback_stops_it_where_it_says():
-    result = dx.CG().minimise(Quadratic(), np.zeros(5), callback=lambda step: step.iteration == 2)
+    result = dx.CG().minimize(Quadratic(), np.zeros(5), callback=lambda step: step.iteration == 2)
     assert (result.status, result.counts["iterations"]) == ("stopped", 2)
-    at_start = dx.CG().minimise(Quadratic(), np.ones(5), callback=lambda step: True)
+    at_start = dx.CG().minimize(Quadratic(), np.ones(5), callback=lambda step: True)
     assert (at_start.status, at_start.counts["iterations"]) == ("stopped", 0)
     np.testing.assert_array_equal(at_start.params, np.ones(5))
 
@@ -101,7 +101,7 @@ def test_a_loss_that_is_not_finite_is_reported_not_returned():
             loss, grad = super().value_and_grad(params)
             return (np.nan, grad) if self.calls > 2 else (loss, grad)
 
-    result = dx.CG().minimise(Broken(), np.zeros(5))
+    result = dx.CG().minimize(Broken(), np.zeros(5))
     assert result.status == "not_finite"
     assert np.isfinite(result.params).all()
     assert "scale" in result.message
@@ -116,7 +116,7 @@ def test_a_slope_that_is_not_one_ends_in_the_line_search():
             return loss, -grad
 
     objective = Wrong()
-    result = dx.CG().minimise(objective, np.zeros(5))
+    result = dx.CG().minimize(objective, np.zeros(5))
     assert result.status == "line_search"
     assert objective.calls <= 25
     assert result.counts["iterations"] == 0
@@ -127,11 +127,11 @@ def test_the_start_is_not_changed_and_repeats_have_the_same_bits():
     objective = dx.linear_objective(q, "SmoothNDCG(sigma=0.1)", 1e-4)
     start = dx.trainers.regression_start(q)
     kept = start.copy()
-    results = [dx.CG(max_iter=30).minimise(objective, start) for _ in range(2)]
+    results = [dx.CG(max_iter=30).minimize(objective, start) for _ in range(2)]
     np.testing.assert_array_equal(start, kept)
     np.testing.assert_array_equal(results[0].params, results[1].params)
     assert results[0].value < results[0].trace[0]["loss"] - 0.002
-    lbfgs = dx.LBFGS(max_iter=30).minimise(objective, start)
+    lbfgs = dx.LBFGS(max_iter=30).minimize(objective, start)
     assert abs(lbfgs.value - results[0].value) < 0.005
 
 

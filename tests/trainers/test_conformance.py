@@ -16,7 +16,7 @@ from directrix.rankers.named_trainers import trainer_from, trainer_of
 Q = dx.data.make_cubic(n_queries=12, docs_per_query=15, n_features=4, seed=3)
 STATUSES = {"converged", "stopped", "max_iter", "line_search", "not_finite"}
 CLASSES = registry.classes(registry.TRAINERS)
-KINDS = {name: kind for name, kind in CLASSES.items() if hasattr(kind, "minimise")}
+KINDS = {name: kind for name, kind in CLASSES.items() if hasattr(kind, "minimize")}
 NAMED = {name: kind for name, kind in KINDS.items() if hasattr(kind, "short_name")}
 
 
@@ -39,7 +39,7 @@ def problem(kind):
     for surrogate, strength in (("ApproxNDCG", 0.0), ("RankSVM", 1e-3)):
         objective = make_objective(Q, surrogate, model, penalty=L2(strength))
         try:
-            trainer_for(kind, 1).minimise(objective, start)
+            trainer_for(kind, 1).minimize(objective, start)
         except dx.InputError:
             continue
         return objective, start
@@ -50,7 +50,7 @@ def problem(kind):
 def test_the_result_is_complete_and_repeats_itself_bit_for_bit(kind):
     objective, start = problem(kind)
     before = start.copy()
-    results = [trainer_for(kind).minimise(objective, start) for _ in range(2)]
+    results = [trainer_for(kind).minimize(objective, start) for _ in range(2)]
     result = results[0]
     assert np.array_equal(start, before)
     assert result.params.dtype == np.float64
@@ -71,7 +71,7 @@ def test_the_result_is_complete_and_repeats_itself_bit_for_bit(kind):
 def test_a_callback_sees_the_start_and_stops_it(kind):
     objective, start = problem(kind)
     seen = []
-    result = trainer_for(kind).minimise(objective, start, callback=lambda step: seen.append(step) or True)
+    result = trainer_for(kind).minimize(objective, start, callback=lambda step: seen.append(step) or True)
     assert [step.iteration for step in seen] == [0]
     assert result.status == "stopped"
 

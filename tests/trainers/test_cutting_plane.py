@@ -33,7 +33,7 @@ def best_elsewhere(objective, start, seed=0, n=20):
         dx.Adam(epochs=30, random_state=0),
     ]
     starts = [start, *rng.standard_normal((3, len(start)))]
-    found = [trainer.minimise(objective, one).params for trainer in trainers for one in starts]
+    found = [trainer.minimize(objective, one).params for trainer in trainers for one in starts]
     found += [
         start * rng.uniform(0.8, 1.2) + rng.normal(0, s, len(start)) for s in (1e-3, 0.1) for _ in range(n)
     ]
@@ -44,7 +44,7 @@ def best_elsewhere(objective, start, seed=0, n=20):
 @pytest.mark.parametrize("surrogate", ["SVMMap", "SVMRoc", "SVMNdcg", "PermuRank", "RankSVM", "ListNet"])
 def test_no_other_trainer_gets_below_what_is_proven(surrogate, slack):
     objective = problem(surrogate)
-    result = dx.CuttingPlane(slack=slack).minimise(objective, ZERO)
+    result = dx.CuttingPlane(slack=slack).minimize(objective, ZERO)
     assert result.status == "converged"
     assert 0.0 <= result.gap == result.value - result.dual <= 1e-3
     assert result.value == objective.value_and_grad(result.params)[0]
@@ -54,8 +54,8 @@ def test_no_other_trainer_gets_below_what_is_proven(surrogate, slack):
 @pytest.mark.parametrize("slack", ["one", "each"])
 def test_a_smooth_loss_has_the_minimum_that_lbfgs_finds(slack):
     objective = problem("RankSVM", queries=Q, w0=np.array([1.0, -1.0, 0.5, 0.0, 2.0]))
-    expected = dx.LBFGS(tol=1e-9, ftol=0.0).minimise(objective, ZERO)
-    result = dx.CuttingPlane(epsilon=1e-6, slack=slack).minimise(objective, ZERO)
+    expected = dx.LBFGS(tol=1e-9, ftol=0.0).minimize(objective, ZERO)
+    result = dx.CuttingPlane(epsilon=1e-6, slack=slack).minimize(objective, ZERO)
     np.testing.assert_allclose(result.value, expected.value, rtol=0.0, atol=1e-6)
     np.testing.assert_allclose(result.params, expected.params, rtol=0.0, atol=0.01)  # sqrt(1e-6/0.01)
     assert result.dual <= expected.value + 1e-9
@@ -73,7 +73,7 @@ class Slope:
 @pytest.mark.parametrize("slack", ["one", "each"])
 def test_a_slope_and_a_penalty_have_a_minimum_in_closed_form(slack):
     r"""-g.w + l \|w\|^2 is lowest at g/(2 l)."""
-    result = dx.CuttingPlane(slack=slack, epsilon=1e-2).minimise(problem(Slope(), queries=Q), ZERO)
+    result = dx.CuttingPlane(slack=slack, epsilon=1e-2).minimize(problem(Slope(), queries=Q), ZERO)
     g = (Q.labels @ Q.features) / 15
     lowest = -g @ g / (4 * 0.01)
     assert lowest < -100.0  # far below any loss that bounds a measure
@@ -86,10 +86,10 @@ def test_a_slope_and_a_penalty_have_a_minimum_in_closed_form(slack):
 @pytest.mark.parametrize("slack", ["one", "each"])
 def test_the_classic_step_has_the_same_minimum_and_needs_more_planes(slack):
     objective = problem(C=1000.0)
-    classic, ours = (dx.CuttingPlane(step=step).minimise(objective, ZERO) for step in (1.0, 0.1))
+    classic, ours = (dx.CuttingPlane(step=step).minimize(objective, ZERO) for step in (1.0, 0.1))
     assert abs(classic.value - ours.value) <= 1e-3
     assert ours.counts["oracle_calls"] < 0.7 * classic.counts["oracle_calls"]
-    each = dx.CuttingPlane(slack="each").minimise(objective, ZERO)
+    each = dx.CuttingPlane(slack="each").minimize(objective, ZERO)
     assert abs(each.value - ours.value) <= 1e-3
     assert each.counts["qps"] > 2 * ours.counts["qps"]
 
@@ -97,13 +97,13 @@ def test_the_classic_step_has_the_same_minimum_and_needs_more_planes(slack):
 @pytest.mark.parametrize("slack", ["one", "each"])
 def test_the_start_does_not_matter(slack):
     trainer = dx.CuttingPlane(slack=slack, epsilon=1e-5)
-    values = [trainer.minimise(problem(), start).value for start in (ZERO, np.array([9.0, 0, -9, 1, 30]))]
+    values = [trainer.minimize(problem(), start).value for start in (ZERO, np.array([9.0, 0, -9, 1, 30]))]
     np.testing.assert_allclose(*values, rtol=0.0, atol=1e-5)
 
 
 def test_a_start_that_is_the_minimum_takes_few_planes():
-    first = dx.CuttingPlane(epsilon=1e-3).minimise(problem(C=1000.0), ZERO)
-    again = dx.CuttingPlane(epsilon=1e-3).minimise(problem(C=1000.0), first.params)
+    first = dx.CuttingPlane(epsilon=1e-3).minimize(problem(C=1000.0), ZERO)
+    again = dx.CuttingPlane(epsilon=1e-3).minimize(problem(C=1000.0), first.params)
     assert again.value <= first.value
 
 
@@ -117,15 +117,15 @@ def test_weights_of_queries_are_repetitions(slack):
         BINARY.features[rows], BINARY.labels[rows], qid=np.repeat(np.arange(len(rows) // 20), 20)
     )
     trainer = dx.CuttingPlane(epsilon=1e-5, slack=slack)
-    weighted = trainer.minimise(problem(query_weight=weight), ZERO)
-    expected = trainer.minimise(problem(queries=repeated), ZERO)
+    weighted = trainer.minimize(problem(query_weight=weight), ZERO)
+    expected = trainer.minimize(problem(queries=repeated), ZERO)
     assert weighted.status == "converged"
     np.testing.assert_allclose(weighted.value, expected.value, rtol=0.0, atol=1e-5)
-    plain = trainer.minimise(problem(), ZERO)
+    plain = trainer.minimize(problem(), ZERO)
     assert abs(weighted.value - plain.value) > 1e-3
     one = np.where(np.arange(15) == 2, 1.0, 0.0)  # 15 times the mean: its loss is far below -1 there
-    alone = trainer.minimise(problem("SVMRoc", C=1e4, query_weight=one), ZERO)
-    expected = trainer.minimise(problem("SVMRoc", C=1e4, queries=BINARY.take([2])), ZERO)
+    alone = trainer.minimize(problem("SVMRoc", C=1e4, query_weight=one), ZERO)
+    expected = trainer.minimize(problem("SVMRoc", C=1e4, queries=BINARY.take([2])), ZERO)
     assert expected.value < -0.5
     np.testing.assert_allclose([alone.value, alone.dual], [expected.value] * 2, rtol=0.0, atol=2e-5)
 
@@ -135,14 +135,14 @@ def test_sparse_features_and_stumps_are_linear_too():
 
     qid = np.repeat(np.arange(15), 20)
     sparse = dx.Queries.from_arrays(csr_matrix(BINARY.features), BINARY.labels, qid=qid)
-    expected, found = (dx.CuttingPlane().minimise(problem(queries=q), ZERO).value for q in (BINARY, sparse))
+    expected, found = (dx.CuttingPlane().minimize(problem(queries=q), ZERO).value for q in (BINARY, sparse))
     np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-3)
     steps = dx.models.StumpModel(dx.models.quantile_thresholds(Q.features, 6))
     above = [Q.features[:, f] > t for f in range(5) for t in steps.values[steps.ptr[f] : steps.ptr[f + 1]]]
     as_columns = dx.Queries.from_arrays(np.column_stack(above).astype(np.float32), BINARY.labels, qid=qid)
     objective = make_objective(BINARY, "SVMMap", steps, penalty=L2(0.01))
-    result = dx.CuttingPlane(epsilon=1e-4).minimise(objective, np.zeros(30))
-    linear = dx.CuttingPlane(epsilon=1e-4).minimise(problem(queries=as_columns), np.zeros(30))
+    result = dx.CuttingPlane(epsilon=1e-4).minimize(objective, np.zeros(30))
+    linear = dx.CuttingPlane(epsilon=1e-4).minimize(problem(queries=as_columns), np.zeros(30))
     np.testing.assert_allclose(result.value, linear.value, rtol=0.0, atol=1e-4)
 
 
@@ -151,8 +151,8 @@ def test_sparse_features_and_stumps_are_linear_too():
 def test_the_mean_hinge_bounds_the_training_loss(surrogate, slack):
     """Proposition 1 of Yue et al. (2007), also where ties stand in the worst order."""
     objective = problem(surrogate)
-    result = dx.CuttingPlane(slack=slack).minimise(objective, ZERO)
-    hinge = 1.0 + objective.penalised(L2()).value_and_grad(result.params)[0]
+    result = dx.CuttingPlane(slack=slack).minimize(objective, ZERO)
+    hinge = 1.0 + objective.penalized(L2()).value_and_grad(result.params)[0]
     one = dx.surrogate(surrogate)
     measure = replace(one.measure, ties="worst") if hasattr(one.measure, "ties") else one.measure
     for digits in (9, 1, 0):  # with few digits many scores are equal
@@ -168,7 +168,7 @@ def test_the_mean_hinge_bounds_the_training_loss(surrogate, slack):
 def test_each_slack_adds_no_more_planes_than_theorem_1_allows():
     """At most max{2 n D/eps, 8 C D R^2/eps^2}: D the largest loss, R the longest psi(y*) - psi(y)."""
     C, epsilon = 1e4, 0.01
-    result = dx.CuttingPlane(slack="each", epsilon=epsilon).minimise(problem(C=C), ZERO)
+    result = dx.CuttingPlane(slack="each", epsilon=epsilon).minimize(problem(C=C), ZERO)
     X = BINARY.features.reshape(15, 20, 5)
     longest = 2 * max(np.linalg.norm(x[:, None] - x[None], axis=2).max() for x in X)
     assert 0 < result.counts["added"] <= max(2 * 15 / epsilon, 8 * C * longest**2 / epsilon**2)
@@ -179,7 +179,7 @@ def test_each_slack_adds_no_more_planes_than_theorem_1_allows():
 @pytest.mark.parametrize("slack", ["one", "each"])
 def test_the_bound_rises_the_loss_falls_and_planes_stay_few(slack):
     objective = problem("SVMRoc(rel=4)", C=1e5, queries=NOISY)
-    result = dx.CuttingPlane(epsilon=1e-4, slack=slack).minimise(objective, np.zeros(30))
+    result = dx.CuttingPlane(epsilon=1e-4, slack=slack).minimize(objective, np.zeros(30))
     assert result.status == "converged"
     for before, after in pairwise(result.trace):
         assert after["dual"] >= before["dual"]
@@ -203,7 +203,7 @@ def test_the_same_bits_on_any_number_of_threads(slack):
             dx.set_threads(threads)
             objective = problem("SVMRoc(rel=2)", queries=many, C=1.0)
             trainer = dx.CuttingPlane(slack=slack, max_iter=30 if slack == "one" else 1, epsilon=0.1)
-            found.append(trainer.minimise(objective, np.zeros(60)).params.tobytes())
+            found.append(trainer.minimize(objective, np.zeros(60)).params.tobytes())
     finally:
         dx.set_threads(before)
     assert found[0] == found[1] == found[2]
@@ -213,7 +213,7 @@ def test_the_same_bits_on_any_number_of_threads(slack):
 def test_a_path_has_the_same_minima_with_fewer_calls(slack):
     trainer, C = dx.CuttingPlane(epsilon=1e-4, slack=slack), [1.0, 10.0, 100.0, 1000.0]
     path = trainer.path(dx.linear_objective(BINARY, "SVMMap"), ZERO, C=C)
-    apart = [trainer.minimise(problem(C=c), ZERO) for c in C]
+    apart = [trainer.minimize(problem(C=c), ZERO) for c in C]
     for c, one, other in zip(C, path, apart, strict=True):
         assert one.status == "converged"
         assert one.own_loss
@@ -232,13 +232,13 @@ def test_a_path_has_the_same_minima_with_fewer_calls(slack):
 def test_C_is_the_papers():
     r"""1/2 \|w\|^2 + C/n sum of slacks is C times the loss, plus C."""
     bare = dx.linear_objective(BINARY, "SVMMap")
-    by_C = dx.CuttingPlane(C=20.0).minimise(bare, ZERO)
-    by_l2 = dx.CuttingPlane().minimise(problem(C=20.0), ZERO)
+    by_C = dx.CuttingPlane(C=20.0).minimize(bare, ZERO)
+    by_l2 = dx.CuttingPlane().minimize(problem(C=20.0), ZERO)
     assert by_C.value == by_l2.value
     assert by_C.dual == by_l2.dual
     assert (by_C.own_loss, by_l2.own_loss) == (True, False)
-    centred = dx.CuttingPlane(C=20.0).minimise(dx.linear_objective(BINARY, "SVMMap", w0=np.ones(5)), ZERO)
-    assert centred.value == problem(C=20.0, w0=np.ones(5)).value_and_grad(centred.params)[0]
+    centered = dx.CuttingPlane(C=20.0).minimize(dx.linear_objective(BINARY, "SVMMap", w0=np.ones(5)), ZERO)
+    assert centered.value == problem(C=20.0, w0=np.ones(5)).value_and_grad(centered.params)[0]
     slacks = 1 - dx.SVMMap().value_and_grad(bare.scores(by_C.params), BINARY.labels, BINARY.qptr)[0]
     published = 0.5 * by_C.params @ by_C.params + 20.0 / 15 * slacks.sum()
     np.testing.assert_allclose(20.0 * (by_C.value + 1), published, rtol=1e-12)
@@ -247,13 +247,13 @@ def test_C_is_the_papers():
 @pytest.mark.parametrize("slack", ["one", "each"])
 def test_every_end_has_its_status(slack):
     trainer = dx.CuttingPlane(slack=slack, max_iter=2, epsilon=1e-6)
-    short = trainer.minimise(problem(C=1e4), ZERO)
+    short = trainer.minimize(problem(C=1e4), ZERO)
     assert (short.status, short.counts["iterations"], len(short.trace)) == ("max_iter", 2, 3)
     assert short.gap > 1e-6
     assert "max_iter=2" in short.message
-    stopped = trainer.minimise(problem(), ZERO, callback=lambda step: step.iteration == 1)
+    stopped = trainer.minimize(problem(), ZERO, callback=lambda step: step.iteration == 1)
     assert (stopped.status, len(stopped.trace)) == ("stopped", 2)
-    lost = trainer.minimise(problem(), np.full(5, np.nan))
+    lost = trainer.minimize(problem(), np.full(5, np.nan))
     assert (lost.status, lost.dual, lost.trace) == ("not_finite", None, [])
     assert np.isnan(lost.params).all()
 
@@ -284,7 +284,7 @@ def test_a_bound_is_no_higher_than_a_loss_that_was_met():
 def test_queries_that_say_nothing():
     nothing = dx.Queries.from_arrays(BINARY.features, np.zeros(300), qid=np.repeat(np.arange(15), 20))
     for slack in ("one", "each"):
-        result = dx.CuttingPlane(slack=slack).minimise(problem(queries=nothing), np.ones(5))
+        result = dx.CuttingPlane(slack=slack).minimize(problem(queries=nothing), np.ones(5))
         assert result.status == "converged"
         assert -1e-3 <= result.dual <= result.value <= 1e-3 + 5e-9
 
@@ -292,14 +292,14 @@ def test_queries_that_say_nothing():
 def test_wrappers_pass_the_bound_on():
     objective = problem()
     best = dx.trainers.BestSoFar(dx.CuttingPlane(), lambda params: -abs(np.linalg.norm(params) - 0.1))
-    result = best.minimise(objective, ZERO)
-    assert result.dual == dx.CuttingPlane().minimise(objective, ZERO).dual
+    result = best.minimize(objective, ZERO)
+    assert result.dual == dx.CuttingPlane().minimize(objective, ZERO).dual
     assert result.value == objective.value_and_grad(result.params)[0]
-    several = dx.Restarts(dx.CuttingPlane(), n=3).minimise(objective, np.ones(5))
+    several = dx.Restarts(dx.CuttingPlane(), n=3).minimize(objective, np.ones(5))
     starts = dx.Restarts(dx.CuttingPlane(), n=3).starts(np.ones(5))
-    assert several.dual == max(dx.CuttingPlane().minimise(objective, s).dual for s in starts)
-    assert dx.Restarts(dx.LBFGS(), n=2).minimise(objective, np.ones(5)).dual is None
-    assert dx.Restarts(dx.LBFGS(), n=2).minimise(objective, np.ones(5)).gap is None
+    assert several.dual == max(dx.CuttingPlane().minimize(objective, s).dual for s in starts)
+    assert dx.Restarts(dx.LBFGS(), n=2).minimize(objective, np.ones(5)).dual is None
+    assert dx.Restarts(dx.LBFGS(), n=2).minimize(objective, np.ones(5)).gap is None
 
 
 @pytest.mark.parametrize(
@@ -319,7 +319,7 @@ def test_settings_are_checked(settings, message):
 
 
 def test_what_is_not_convex_is_refused_by_name():
-    train = dx.CuttingPlane().minimise
+    train = dx.CuttingPlane().minimize
     with pytest.raises(dx.InputError, match=r"needs a convex loss, and that of ApproxNDCG.*RankSVM\(\)"):
         train(problem("ApproxNDCG"), ZERO)
     with pytest.raises(dx.InputError, match=r"LinearModel or StumpModel .* given a MLP"):
@@ -330,9 +330,9 @@ def test_what_is_not_convex_is_refused_by_name():
 
 def test_one_penalty_is_needed_and_no_more():
     with pytest.raises(dx.InputError, match=r"l2=0: .* l2=1/\(2\*C\).* CuttingPlane\(C=100.0\)"):
-        dx.CuttingPlane().minimise(dx.linear_objective(BINARY, "SVMMap"), ZERO)
+        dx.CuttingPlane().minimize(dx.linear_objective(BINARY, "SVMMap"), ZERO)
     with pytest.raises(dx.InputError, match=r"l2=0.01 and CuttingPlane\(C=5\).*C=5 is l2=0.1"):
-        dx.CuttingPlane(C=5.0).minimise(problem(), ZERO)
+        dx.CuttingPlane(C=5.0).minimize(problem(), ZERO)
     for trainer, strengths in (
         (dx.CuttingPlane(), {}),
         (dx.CuttingPlane(), {"C": [1.0], "l2": [1.0]}),
@@ -350,7 +350,7 @@ def test_one_penalty_is_needed_and_no_more():
 def test_without_the_solver_the_install_line_is_given(monkeypatch):
     monkeypatch.setitem(sys.modules, "piqp", None)
     with pytest.raises(dx.MissingExtra, match=r"CuttingPlane needs .* pip install piqp"):
-        dx.CuttingPlane().minimise(problem(), ZERO)
+        dx.CuttingPlane().minimize(problem(), ZERO)
 
 
 @pytest.mark.parametrize("slack", ["one", "each"])
@@ -359,7 +359,7 @@ def test_what_is_convex_only_when_held_is_trained_in_rounds(slack):
     trainer = dx.CuttingPlane(slack=slack, epsilon=1e-3)
     start = np.ones(5)  # far off: several rounds
     seen = []
-    result = trainer.minimise(objective, start, callback=lambda step: seen.append(step.params.copy()))
+    result = trainer.minimize(objective, start, callback=lambda step: seen.append(step.params.copy()))
     assert result.status == "converged"
     assert (result.dual, result.gap) == (None, None)
     assert result.counts["rounds"] == len(seen) - 1 == len(result.trace) - 1 >= 3
@@ -369,28 +369,28 @@ def test_what_is_convex_only_when_held_is_trained_in_rounds(slack):
     assert result.value == losses[-1] < losses[0]
     for before, after in pairwise(seen):  # each is the minimum of what was held at the one before
         held = objective.convexified(before)
-        ends = [dx.LBFGS(max_iter=50).minimise(held, params).params for params in (before, after)]
+        ends = [dx.LBFGS(max_iter=50).minimize(held, params).params for params in (before, after)]
         lowest = min(held.value_and_grad(params)[0] for params in (before, *ends))
         assert held.value_and_grad(after)[0] <= lowest + 1e-3
         assert objective.value_and_grad(after)[0] <= held.value_and_grad(after)[0] + 1e-9
-    stopped = trainer.minimise(objective, start, callback=lambda step: step.iteration == 1)
+    stopped = trainer.minimize(objective, start, callback=lambda step: step.iteration == 1)
     assert (stopped.status, stopped.counts["rounds"]) == ("stopped", 1)
     assert np.array_equal(stopped.params, seen[1])
-    short = dx.CuttingPlane(slack=slack, epsilon=1e-6, max_iter=1).minimise(objective, start)
+    short = dx.CuttingPlane(slack=slack, epsilon=1e-6, max_iter=1).minimize(objective, start)
     assert (short.status, short.counts["rounds"]) == ("max_iter", 1)
     assert "round 1: " in short.message
-    told = dx.CuttingPlane(slack=slack, epsilon=1e-6, max_iter=1).minimise(
+    told = dx.CuttingPlane(slack=slack, epsilon=1e-6, max_iter=1).minimize(
         objective, start, callback=lambda step: step.iteration == 1
     )
     assert told.status == "stopped"
-    lost = trainer.minimise(objective, np.full(5, np.nan))
+    lost = trainer.minimize(objective, np.full(5, np.nan))
     assert (lost.status, lost.trace) == ("not_finite", [])
 
 
 def test_a_path_needs_planes_that_stay():
     with pytest.raises(dx.InputError, match=r"keeps planes, and those of Dorm.* change whenever"):
         dx.CuttingPlane().path(dx.linear_objective(Q, "Dorm"), ZERO, C=[1.0])
-    mean = dx.CuttingPlane().minimise(problem("Dorm(ties='mean')", queries=Q), ZERO)
+    mean = dx.CuttingPlane().minimize(problem("Dorm(ties='mean')", queries=Q), ZERO)
     assert mean.gap <= 1e-3  # convex as it is
 
 
@@ -404,7 +404,7 @@ class Breaks(Slope):
 
 @pytest.mark.parametrize("slack", ["one", "each"])
 def test_a_loss_that_breaks_on_the_way_keeps_the_last_parameters(slack):
-    result = dx.CuttingPlane(slack=slack).minimise(problem(Breaks(), queries=Q), ZERO)
+    result = dx.CuttingPlane(slack=slack).minimize(problem(Breaks(), queries=Q), ZERO)
     assert (result.status, len(result.trace), result.value) == ("not_finite", 1, 0.0)
     assert np.array_equal(result.params, ZERO)
     assert "scale 'standard'" in result.message
@@ -414,8 +414,8 @@ def test_a_loss_that_breaks_on_the_way_keeps_the_last_parameters(slack):
 
 def test_a_start_far_away_costs_little():
     far = np.full(5, 30.0)
-    result = dx.CuttingPlane().minimise(problem(C=0.1), far)
-    near = dx.CuttingPlane().minimise(problem(C=0.1), ZERO)
+    result = dx.CuttingPlane().minimize(problem(C=0.1), far)
+    near = dx.CuttingPlane().minimize(problem(C=0.1), ZERO)
     assert result.status == "converged"
     # a tenth of the way a step, from there alone, would take log(30)/-log(0.9) = 32 steps and more
     assert result.counts["added"] <= near.counts["added"] + 2
@@ -426,8 +426,8 @@ def test_a_start_far_away_costs_little():
 def test_a_start_whose_scores_are_all_rounding_proves_nothing_false(far, slack):
     """Scores of 1e9 in float32 are good to some 60: their plane would be above the minimum."""
     start = far * np.array([1.0, -2.0, 0.5, 1.0, -1.0])
-    exact = dx.CuttingPlane(epsilon=1e-5).minimise(problem(), ZERO)
-    result = dx.CuttingPlane(slack=slack).minimise(problem(), start)
+    exact = dx.CuttingPlane(epsilon=1e-5).minimize(problem(), ZERO)
+    result = dx.CuttingPlane(slack=slack).minimize(problem(), start)
     assert result.status == "converged"
     assert result.dual <= exact.value
     assert result.value <= exact.value + 1e-3

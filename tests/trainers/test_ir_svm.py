@@ -116,7 +116,7 @@ def test_its_minimum_is_that_of_a_machine_on_explicit_pairs():
         return 0.5 * w @ w + c @ np.maximum(0, 1 - d @ w)
 
     trainer = dx.trainers.IRSVM(C=C, epsilon=1e-7)
-    result = trainer.minimise(dx.linear_objective(q, "ApproxNDCG"), np.zeros(4))
+    result = trainer.minimize(dx.linear_objective(q, "ApproxNDCG"), np.zeros(4))
     assert result.status == "converged"
     np.testing.assert_allclose(C * result.value, total(result.params), rtol=1e-6)
     np.testing.assert_allclose(total(result.params), total(w), rtol=1e-5)
@@ -127,7 +127,7 @@ def test_its_minimum_is_that_of_a_machine_on_explicit_pairs():
 def test_two_grades_make_a_rank_svm_of_any_measure():
     q = problem(3, levels=2)
     one, ten = (
-        dx.trainers.IRSVM(costs=costs).minimise(dx.linear_objective(q, "RankNet"), np.zeros(4))
+        dx.trainers.IRSVM(costs=costs).minimize(dx.linear_objective(q, "RankNet"), np.zeros(4))
         for costs in ("nDCG@1", "nDCG@10")
     )
     assert one.params.tobytes() == ten.params.tobytes()
@@ -135,7 +135,7 @@ def test_two_grades_make_a_rank_svm_of_any_measure():
 
 def test_labels_that_are_all_equal_leave_weights_of_zero():
     q = dx.Queries.from_arrays(np.eye(4), np.ones(4), group=[4])
-    result = dx.trainers.IRSVM().minimise(dx.linear_objective(q, "RankNet"), np.zeros(4))
+    result = dx.trainers.IRSVM().minimize(dx.linear_objective(q, "RankNet"), np.zeros(4))
     assert (result.status, result.value) == ("converged", 0.0)
 
 
@@ -145,13 +145,13 @@ def test_labels_that_are_all_equal_leave_weights_of_zero():
         (lambda: dx.trainers.IRSVM(costs="AP"), r"IRSVM\(costs='AP'\).*a sum over documents.*'nDCG@10'"),
         (lambda: dx.trainers.IRSVM(C=0), r"IRSVM\(C=0\): C must be a number > 0"),
         (
-            lambda: dx.trainers.IRSVM().minimise(
+            lambda: dx.trainers.IRSVM().minimize(
                 dx.linear_objective(problem(), "RankSVM", l2=0.1), np.zeros(4)
             ),
             r"l2=0.1: IRSVM weighs errors against its own penalty.*IRSVM\(C=0.01\)",
         ),
         (
-            lambda: dx.trainers.IRSVM().minimise(
+            lambda: dx.trainers.IRSVM().minimize(
                 dx.linear_objective(problem(), "ApproxNDCG", doc_weight=np.arange(32.0)), np.zeros(4)
             ),
             "IRSVM.*takes no document weights.*query_weight",

@@ -28,7 +28,7 @@ class Together(Quadratic):
 @pytest.mark.parametrize("steps", [2, 3, 8])
 def test_a_quadratic(steps):
     objective = Together()
-    result = dx.LBFGS(tol=1e-10, ftol=0.0, steps=steps).minimise(objective, np.zeros(5))
+    result = dx.LBFGS(tol=1e-10, ftol=0.0, steps=steps).minimize(objective, np.zeros(5))
     np.testing.assert_allclose(result.params, objective.center, rtol=1e-8)
     assert result.status == "converged"
     assert result.counts["evaluations"] == objective.calls
@@ -40,10 +40,10 @@ def test_it_asks_less_often():
     """The lowest of several points on a line, where SciPy takes the first that will do."""
     objectives = [Together(60, seed) for seed in range(10)]
     for objective in objectives:
-        dx.LBFGS(tol=1e-8, ftol=0.0, steps=4).minimise(objective, np.zeros(60))
+        dx.LBFGS(tol=1e-8, ftol=0.0, steps=4).minimize(objective, np.zeros(60))
     questions = [objective.questions for objective in objectives]
     one = dx.LBFGS(tol=1e-8, ftol=0.0)
-    evaluations = [one.minimise(objective, np.zeros(60)).counts["evaluations"] for objective in objectives]
+    evaluations = [one.minimize(objective, np.zeros(60)).counts["evaluations"] for objective in objectives]
     assert np.mean(questions) < 0.9 * np.mean(evaluations)
 
 
@@ -52,7 +52,7 @@ def test_every_step_meets_the_wolfe_conditions(scale):
     """Also where the first lengths are far too short."""
     objective, taken = Together(12), []
     objective.scale = objective.scale * scale
-    dx.LBFGS(max_iter=8, tol=0.0, ftol=0.0, steps=3).minimise(
+    dx.LBFGS(max_iter=8, tol=0.0, ftol=0.0, steps=3).minimize(
         objective, np.zeros(12), callback=lambda step: taken.append(step.params.copy())
     )
     assert len(taken) == 9
@@ -117,7 +117,7 @@ class Profile:
     ],
 )
 def test_the_first_line(profile, reached, rounds):
-    result = dx.LBFGS(max_iter=1, tol=0.0, steps=4).minimise(profile, np.zeros(1))
+    result = dx.LBFGS(max_iter=1, tol=0.0, steps=4).minimize(profile, np.zeros(1))
     np.testing.assert_allclose(result.params, [reached], rtol=1e-6)
     assert result.counts["evaluations"] == 1 + 4 * rounds
 
@@ -125,7 +125,7 @@ def test_the_first_line(profile, reached, rounds):
 def test_a_step_along_which_the_slope_does_not_rise_says_nothing_of_the_curvature():
     """After a search that found no point of the conditions, the next begins along the gradient."""
     profile = Profile((0, 0), (1 / 3, -1 / 3), (1 / 3 + 1e-12, 9), (9, 9))
-    result = dx.LBFGS(tol=0.0, ftol=0.0, steps=4).minimise(profile, np.zeros(1))
+    result = dx.LBFGS(tol=0.0, ftol=0.0, steps=4).minimize(profile, np.zeros(1))
     assert result.status == "line_search"
     np.testing.assert_allclose(result.params, [1 / 3], rtol=1e-6)
 
@@ -134,7 +134,7 @@ def test_where_a_direction_fails_that_of_the_gradient_is_tried(monkeypatch):
     """Here every direction of known pairs goes uphill."""
     monkeypatch.setattr(descent, "_times_inverse_hessian", lambda pairs, grad: -grad if pairs else grad)
     objective = Together(2)
-    result = dx.LBFGS(tol=1e-6, ftol=0.0, steps=4).minimise(objective, np.zeros(2))
+    result = dx.LBFGS(tol=1e-6, ftol=0.0, steps=4).minimize(objective, np.zeros(2))
     assert result.status == "converged"
     assert objective.questions <= 3 * result.counts["iterations"]  # none uphill
     np.testing.assert_allclose(result.params, objective.center, rtol=1e-6)
@@ -148,9 +148,9 @@ def test_a_loss_that_is_not_finite_is_a_step_too_long():
 
     objective = Walled()
     assert np.abs(objective.center).max() < 2.5
-    result = LINES.minimise(objective, np.zeros(5))
+    result = LINES.minimize(objective, np.zeros(5))
     np.testing.assert_allclose(result.params, objective.center, rtol=1e-8)
-    result = LINES.minimise(objective, np.full(5, 3.0))
+    result = LINES.minimize(objective, np.full(5, 3.0))
     assert result.status == "not_finite"
 
 
@@ -164,7 +164,7 @@ def test_a_loss_that_is_finite_nowhere_else_is_reported_not_returned(broken, par
                 return (broken, grad) if part == "loss" else (loss, np.full(5, broken))
             return loss, grad
 
-    result = LINES.minimise(Broken(), np.zeros(5))
+    result = LINES.minimize(Broken(), np.zeros(5))
     assert result.status == "not_finite"
     assert np.isfinite(result.params).all()
     assert "scale" in result.message
@@ -179,7 +179,7 @@ def test_kinks(seed):
             distance = params - self.center
             return float(self.scale @ np.abs(distance)), self.scale * np.sign(distance)
 
-    result = dx.LBFGS(max_iter=400, ftol=0.0, steps=4).minimise(Kinked(seed=seed), np.zeros(5))
+    result = dx.LBFGS(max_iter=400, ftol=0.0, steps=4).minimize(Kinked(seed=seed), np.zeros(5))
     assert result.value < 1e-9
 
 
@@ -189,19 +189,19 @@ def test_where_nothing_lowers_the_loss_the_line_search_says_so():
             loss, grad = super().value_and_grad(params)
             return loss, -grad
 
-    result = LINES.minimise(Rising(), np.zeros(5))
+    result = LINES.minimize(Rising(), np.zeros(5))
     assert (result.status, result.counts["iterations"]) == ("line_search", 0)
 
 
 def test_budget_tolerance_and_callback():
-    cut = dx.LBFGS(max_iter=2, steps=4).minimise(Together(20), np.zeros(20))
+    cut = dx.LBFGS(max_iter=2, steps=4).minimize(Together(20), np.zeros(20))
     assert (cut.status, cut.counts["iterations"]) == ("max_iter", 2)
-    loose = dx.LBFGS(tol=0.0, ftol=1e-2, steps=4).minimise(Together(20), np.zeros(20))
+    loose = dx.LBFGS(tol=0.0, ftol=1e-2, steps=4).minimize(Together(20), np.zeros(20))
     assert loose.status == "converged"
     gains = [a["loss"] - b["loss"] for a, b in pairwise(loose.trace)]
     assert gains[-1] <= 1e-2 * max(1.0, loose.trace[-2]["loss"])
     assert min(gains[:-1]) > 1e-2
-    stopped = LINES.minimise(Together(), np.zeros(5), callback=lambda step: step.iteration == 2)
+    stopped = LINES.minimize(Together(), np.zeros(5), callback=lambda step: step.iteration == 2)
     assert (stopped.status, stopped.counts["iterations"]) == ("stopped", 2)
 
 
@@ -210,7 +210,7 @@ def test_refused():
     with pytest.raises(InputError, match=r"steps=4.*no limits of the parameters; leave steps out"):
         dx.LinearRanker("ApproxNDCG", trainer=LINES, monotone={0: 1}).fit_queries(q)
     with pytest.raises(InputError, match=r"steps=4.*values_and_grads; leave steps out"):
-        LINES.minimise(Quadratic(), np.zeros(5))
+        LINES.minimize(Quadratic(), np.zeros(5))
     with pytest.raises(InputError, match="steps=0"):
         dx.LBFGS(steps=0)
 

@@ -19,7 +19,7 @@ def problem(seed, *, levels=4, sizes=(5, 1, 8, 6), separable=False):
 
 
 def trained(q, **settings):
-    return dx.trainers.PRank(**settings).minimise(dx.linear_objective(q, "RankNet"), np.ones(q.n_features))
+    return dx.trainers.PRank(**settings).minimize(dx.linear_objective(q, "RankNet"), np.ones(q.n_features))
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
@@ -86,9 +86,9 @@ def test_one_label_leaves_nothing_to_learn():
 def test_weights_are_refused(weights, name):
     objective = dx.linear_objective(problem(0), "ApproxNDCG", **weights)
     with pytest.raises(dx.InputError, match=rf"{name}: PRank corrects .*takes no weights.*Regression"):
-        dx.trainers.PRank().minimise(objective, np.zeros(3))
+        dx.trainers.PRank().minimize(objective, np.zeros(3))
 
 
 def test_a_penalty_is_refused():
     with pytest.raises(dx.InputError, match=r"l2=0\.1: PRank has no use for a penalty"):
-        dx.trainers.PRank().minimise(dx.linear_objective(problem(0), "RankNet", l2=0.1), np.zeros(3))
+        dx.trainers.PRank().minimize(dx.linear_objective(problem(0), "RankNet", l2=0.1), np.zeros(3))

@@ -42,7 +42,7 @@ def problem(trainer):
 def test_a_callback_sees_every_step_and_the_start(trainer):
     objective, start = problem(trainer)
     seen = []
-    result = trainer.minimise(
+    result = trainer.minimize(
         objective, start, callback=lambda step: seen.append((step.iteration, step.loss, step.params.copy()))
     )
     assert [iteration for iteration, _, _ in seen] == list(range(len(seen)))
@@ -60,7 +60,7 @@ def test_a_callback_sees_every_step_and_the_start(trainer):
 def test_it_stops_when_told_even_at_the_start(trainer, last):
     objective, start = problem(trainer)
     seen = []
-    result = trainer.minimise(
+    result = trainer.minimize(
         objective, start, callback=lambda step: seen.append(step.params.copy()) or step.iteration == last
     )
     assert (result.status, len(seen)) == ("stopped", last + 1)
@@ -77,7 +77,7 @@ def test_the_value_of_the_best_step_is_the_loss_that_the_trainer_lowers(trainer)
         steps[len(steps)] = params.copy()
         return -abs(len(steps) - 2)  # the second is best
 
-    result = dx.trainers.BestSoFar(trainer, score).minimise(objective, start)
+    result = dx.trainers.BestSoFar(trainer, score).minimize(objective, start)
     assert result.counts["best"] == 1
     assert np.array_equal(result.params, steps[1])
     assert result.own_loss == (name_of(trainer) in OWN_LOSS)
@@ -91,7 +91,7 @@ def test_the_value_of_the_best_step_is_the_loss_that_the_trainer_lowers(trainer)
 def test_a_loss_of_ones_own_is_known_through_wrappers():
     objective, start = problem(dx.trainers.AdaRank())
     inner = dx.Restarts(dx.CoordinateAscent("nDCG", max_iter=1, random_state=1), n=2)
-    result = dx.trainers.BestSoFar(inner, lambda params: float(params[0])).minimise(objective, start)
+    result = dx.trainers.BestSoFar(inner, lambda params: float(params[0])).minimize(objective, start)
     assert result.own_loss
     exact = dx.NDCG()(objective.scores(result.params), Q.labels, Q.qptr).mean()
     np.testing.assert_allclose(result.value, -exact, rtol=1e-12)

@@ -10,7 +10,7 @@ import directrix as dx
 dx.set_threads(int(sys.argv[1]))
 q = dx.data.make_cubic(n_queries=40, docs_per_query=30, n_features=9, seed=1)
 start = dx.trainers.regression_start(q)
-result = dx.LBFGS(max_iter=40).minimise(dx.linear_objective(q, "ApproxNDCG(alpha=20)", 1e-4), start)
+result = dx.LBFGS(max_iter=40).minimize(dx.linear_objective(q, "ApproxNDCG(alpha=20)", 1e-4), start)
 print(hashlib.sha256(result.params.tobytes()).hexdigest())
 """
 

@@ -30,7 +30,7 @@ class Ends:
         self.values = iter(values)
         self.starts = []
 
-    def minimise(self, objective, start, *, callback=None):
+    def minimize(self, objective, start, *, callback=None):
         self.starts.append(start)
         value = next(self.values)
         status = "converged" if np.isfinite(value) else "not_finite"
@@ -68,8 +68,8 @@ def test_from_zero_the_other_starts_have_length_1():
 
 def test_the_deepest_of_many_valleys_is_found():
     start = np.array([-1.0, -1.0, 1.0])
-    once = dx.LBFGS().minimise(Valleys(), start)
-    result = dx.Restarts(dx.LBFGS(), n=40, spread=5.0).minimise(Valleys(), start)
+    once = dx.LBFGS().minimize(Valleys(), start)
+    result = dx.Restarts(dx.LBFGS(), n=40, spread=5.0).minimize(Valleys(), start)
     assert (once.params < 0).sum() == 2
     assert (result.params > 0).all()
     assert result.value < once.value - 1.0
@@ -79,7 +79,7 @@ def test_the_deepest_of_many_valleys_is_found():
 
 def test_one_run_is_the_trainer_itself(linear):
     objective, start = linear
-    plain, one = (t.minimise(objective, start) for t in (dx.LBFGS(), dx.Restarts(dx.LBFGS(), n=1)))
+    plain, one = (t.minimize(objective, start) for t in (dx.LBFGS(), dx.Restarts(dx.LBFGS(), n=1)))
     assert np.array_equal(plain.params, one.params)
     assert one.trace == [{**row, "restart": 0} for row in plain.trace]
     assert one.counts == {**plain.counts, "restarts": 1}
@@ -88,7 +88,7 @@ def test_one_run_is_the_trainer_itself(linear):
 
 def test_trace_counts_and_message_tell_of_all_runs():
     trainer = Ends(3.0, 1.0, 2.0)
-    result = dx.Restarts(trainer, n=3).minimise(Valleys(), np.ones(2))
+    result = dx.Restarts(trainer, n=3).minimize(Valleys(), np.ones(2))
     assert np.array_equal(result.params, trainer.starts[1])
     assert [(row["restart"], row["iteration"]) for row in result.trace] == [
         (0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2),
@@ -99,16 +99,16 @@ def test_trace_counts_and_message_tell_of_all_runs():
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_a_loss_that_is_not_finite_loses(bad):
-    result = dx.Restarts(Ends(bad, 5.0, bad), n=3).minimise(Valleys(), np.ones(2))
+    result = dx.Restarts(Ends(bad, 5.0, bad), n=3).minimize(Valleys(), np.ones(2))
     assert (result.value, result.status) == (5.0, "converged")
-    result = dx.Restarts(Ends(bad, bad), n=2).minimise(Valleys(), np.ones(2))
+    result = dx.Restarts(Ends(bad, bad), n=2).minimize(Valleys(), np.ones(2))
     assert result.status == "not_finite"
     assert "no loss is finite" in result.message
 
 
 def test_of_equal_losses_the_first_wins():
     trainer = Ends(1.0, 1.0)
-    result = dx.Restarts(trainer, n=2).minimise(Valleys(), np.ones(2))
+    result = dx.Restarts(trainer, n=2).minimize(Valleys(), np.ones(2))
     assert np.array_equal(result.params, np.ones(2))
 
 
@@ -116,7 +116,7 @@ def test_of_equal_losses_the_first_wins():
 def test_a_callback_sees_runs_in_order_and_leaves_out_the_rest(linear, n_jobs):
     seen = []
     trainer = dx.Restarts(dx.LBFGS(max_iter=5), n=6, n_jobs=n_jobs)
-    result = trainer.minimise(*linear, callback=lambda step: seen.append(step) or step.iteration == 2)
+    result = trainer.minimize(*linear, callback=lambda step: seen.append(step) or step.iteration == 2)
     assert [step.iteration for step in seen] == [0, 1, 2]
     assert result.status == "stopped"
     assert result.counts["restarts"] == 3
@@ -133,20 +133,20 @@ def test_an_error_in_a_callback_comes_through(linear, n_jobs):
 
     trainer = dx.Restarts(dx.LBFGS(max_iter=3), n=5, n_jobs=n_jobs)
     with pytest.raises(ZeroDivisionError):
-        trainer.minimise(*linear, callback=fail)
-    assert trainer.minimise(*linear).counts["restarts"] == 5
+        trainer.minimize(*linear, callback=fail)
+    assert trainer.minimize(*linear).counts["restarts"] == 5
 
 
 def test_a_stop_at_the_last_run_is_no_stop():
-    result = dx.Restarts(Ends(1.0), n=1).minimise(Valleys(), np.ones(2), callback=lambda _: True)
+    result = dx.Restarts(Ends(1.0), n=1).minimize(Valleys(), np.ones(2), callback=lambda _: True)
     assert result.status == "converged"
 
 
 def test_the_same_for_any_number_of_processes_and_for_threads(linear):
     trainers = [dx.Restarts(dx.LBFGS(max_iter=20), n=4, n_jobs=n_jobs) for n_jobs in (1, 2)]
-    results = [trainer.minimise(*linear) for trainer in trainers]
+    results = [trainer.minimize(*linear) for trainer in trainers]
     with joblib.parallel_config(backend="threading"):
-        results.append(trainers[1].minimise(*linear))
+        results.append(trainers[1].minimize(*linear))
     for result in results[1:]:
         assert np.array_equal(result.params, results[0].params)
         assert (result.trace, result.counts) == (results[0].trace, results[0].counts)
@@ -162,7 +162,7 @@ def test_validation_chooses_among_the_runs():
     """The run with the lowest loss is not the one that the score prefers."""
     trainer = Ends(3.0, 1.0, 2.0)
     score = lambda params: float(len(trainer.starts))  # noqa: E731
-    result = dx.trainers.BestSoFar(dx.Restarts(trainer, n=3), score).minimise(Valleys(), np.ones(2))
+    result = dx.trainers.BestSoFar(dx.Restarts(trainer, n=3), score).minimize(Valleys(), np.ones(2))
     assert np.array_equal(result.params, trainer.starts[2])
     assert result.counts["best"] == 2
     assert [row["score"] for row in result.trace] == [1.0, 2.0, 2.0, 3.0, 3.0, 3.0]
@@ -170,7 +170,7 @@ def test_validation_chooses_among_the_runs():
 
 def test_patience_counts_runs():
     trainer = dx.trainers.BestSoFar(dx.Restarts(Ends(*range(9)), n=9), lambda _: 0.0, patience=2)
-    result = trainer.minimise(Valleys(), np.ones(2))
+    result = trainer.minimize(Valleys(), np.ones(2))
     assert result.counts["restarts"] == 3
 
 
@@ -181,7 +181,7 @@ def test_a_run_may_keep_its_own_best_step_in_processes_too(linear):
         dx.Restarts(dx.trainers.BestSoFar(dx.LBFGS(max_iter=9), score), n=3, n_jobs=n_jobs)
         for n_jobs in (1, 2)
     ]
-    one, two = (trainer.minimise(objective, start) for trainer in trainers)
+    one, two = (trainer.minimize(objective, start) for trainer in trainers)
     assert np.array_equal(one.params, two.params)
     assert all("score" in row for row in two.trace)
 
@@ -189,7 +189,7 @@ def test_a_run_may_keep_its_own_best_step_in_processes_too(linear):
 class _Probe:
     """A trainer that counts the threads that share its chunks, and the kernels compiled for it."""
 
-    def minimise(self, objective, start, *, callback=None):
+    def minimize(self, objective, start, *, callback=None):
         names, together = set(), threading.Barrier(2, timeout=0.3)
 
         def work(chunk):
@@ -201,7 +201,7 @@ class _Probe:
         from directrix.objectives._kernels.fused import fused_separable
 
         before = sum(fused_separable.stats.cache_misses.values())
-        dx.LBFGS(max_iter=1).minimise(objective, start)
+        dx.LBFGS(max_iter=1).minimize(objective, start)
         compiled = sum(fused_separable.stats.cache_misses.values()) - before
         counts = {"threads": len(names), "compiled": compiled}
         return Result(start, 0.0, "converged", "", counts)
@@ -211,7 +211,7 @@ class _Probe:
 def test_runs_at_a_time_have_one_thread_each(linear, backend, monkeypatch):
     monkeypatch.setenv("DIRECTRIX_NUM_THREADS", "4")
     with joblib.parallel_config(backend=backend):
-        result = dx.Restarts(_Probe(), n=2, n_jobs=2).minimise(*linear)
+        result = dx.Restarts(_Probe(), n=2, n_jobs=2).minimize(*linear)
     assert result.counts["threads"] == 1 + 1
 
 
@@ -220,8 +220,8 @@ def test_processes_use_the_kernels_that_are_compiled_already():
     q = dx.data.make_cubic(n_queries=60, docs_per_query=100, n_features=50, seed=3)
     objective = dx.linear_objective(q, "ApproxNDCG(alpha=30.0)")
     assert objective.source.parts[0].rows.nbytes > 1e6
-    dx.LBFGS(max_iter=1).minimise(objective, np.ones(50))
-    result = dx.Restarts(_Probe(), n=2, n_jobs=2).minimise(objective, np.ones(50))
+    dx.LBFGS(max_iter=1).minimize(objective, np.ones(50))
+    result = dx.Restarts(_Probe(), n=2, n_jobs=2).minimize(objective, np.ones(50))
     assert result.counts["compiled"] == 0
 
 
@@ -238,7 +238,7 @@ class Buffered(Valleys):
 
 def test_objectives_may_write_to_their_own_work_space_in_processes():
     one, two = (
-        dx.Restarts(dx.LBFGS(), n=3, n_jobs=n_jobs).minimise(Buffered(), np.full(3, -1.0))
+        dx.Restarts(dx.LBFGS(), n=3, n_jobs=n_jobs).minimize(Buffered(), np.full(3, -1.0))
         for n_jobs in (1, 2)
     )
     assert np.array_equal(one.params, two.params)

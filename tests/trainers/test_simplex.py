@@ -11,7 +11,7 @@ Q = dx.data.make_cubic(n_queries=12, docs_per_query=15, n_features=4, seed=3)
 
 
 def trained(q=Q, **settings):
-    return dx.trainers.SimplexSearch(**settings).minimise(
+    return dx.trainers.SimplexSearch(**settings).minimize(
         dx.linear_objective(q, "RankNet"), np.zeros(q.n_features)
     )
 
@@ -46,7 +46,7 @@ def test_it_finds_the_best_of_all_weights(measure, steps):
 def test_weights_of_queries_count():
     weight = np.zeros(12)
     weight[2] = 1.0
-    one = dx.trainers.SimplexSearch("AP", 3).minimise(
+    one = dx.trainers.SimplexSearch("AP", 3).minimize(
         dx.linear_objective(Q, "RankNet", query_weight=weight), np.zeros(4)
     )
     alone = trained(Q.take([2]), measure="AP", steps=3)

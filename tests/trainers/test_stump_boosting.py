@@ -45,7 +45,7 @@ def test_rankboost_is_the_loop_over_pairs(levels, alike, weighted, seed):
     D = reference.pair_weights(q.labels, q.qptr, **full, alike=alike)
     stumps = reference.stumps_of(q.features, thresholds)
     expected, losses = reference.rankboost(D, stumps, 12, len(stumps), q.n_docs)
-    result = dx.trainers.RankBoost(12, alike).minimise(
+    result = dx.trainers.RankBoost(12, alike).minimize(
         objective_of(q, thresholds, **weights), np.zeros(len(stumps))
     )
     np.testing.assert_allclose([row["loss"] for row in result.trace], losses, rtol=1e-9)
@@ -63,7 +63,7 @@ def test_frank_is_the_loop_over_pairs(levels, weighted):
     D = reference.pair_weights(q.labels, q.qptr, **full, alike=True)
     stumps = reference.stumps_of(q.features, thresholds)
     trainer = dx.trainers.FRank(3, candidates=q.n_features)
-    result = trainer.minimise(objective_of(q, thresholds, **weights), np.zeros(len(stumps)))
+    result = trainer.minimize(objective_of(q, thresholds, **weights), np.zeros(len(stumps)))
     rounds = len(result.trace) - 1
     assert rounds >= 1
     expected, losses = reference.frank(D, stumps, rounds, _SMOOTH, q.n_docs)
@@ -76,7 +76,7 @@ def test_frank_counts_what_each_threshold_wins_and_loses():
     objective = objective_of(q, thresholds)
     pairs = Pairs(objective, objective.model, alike=False)
     s = np.random.default_rng(0).standard_normal(q.n_docs)
-    won, lost = dx.trainers.FRank()._won_and_lost(pairs, pairs.centred(s[pairs.order]))
+    won, lost = dx.trainers.FRank()._won_and_lost(pairs, pairs.centered(s[pairs.order]))
     D = reference.pair_weights(q.labels, q.qptr, np.ones(2), np.ones(15), alike=False)
     for p, h in enumerate(reference.stumps_of(q.features, thresholds)):
         w = {(i, j): d * np.exp(s[j] - s[i]) / (1 + np.exp(s[j] - s[i])) ** 1.5 for (i, j), d in D.items()}
@@ -94,7 +94,7 @@ def larger():
 def test_the_loss_falls_and_the_measure_rises(booster, larger):
     q, thresholds = larger
     objective = objective_of(q, thresholds)
-    result = booster(40).minimise(objective, np.zeros(objective.model.n_params))
+    result = booster(40).minimize(objective, np.zeros(objective.model.n_params))
     losses = [row["loss"] for row in result.trace]
     assert all(b <= a + 1e-12 for a, b in pairwise(losses))
     assert (result.status, result.counts) == ("max_iter", {"iterations": 40})
@@ -109,10 +109,10 @@ def test_boosting_goes_on_where_it_was(booster, larger):
     q, thresholds = larger
     objective = objective_of(q, thresholds)
     start = np.zeros(objective.model.n_params)
-    first = booster(5).minimise(objective, start)
+    first = booster(5).minimize(objective, start)
     assert not start.any()
-    again = booster(5).minimise(objective, first.params)
-    ten = booster(10).minimise(objective, start)
+    again = booster(5).minimize(objective, first.params)
+    ten = booster(10).minimize(objective, start)
     np.testing.assert_allclose(again.value, ten.value, rtol=1e-5)  # scores in float32 in between
 
 
@@ -122,9 +122,9 @@ def test_the_same_bits_on_any_number_of_threads(booster, larger):
     start = np.zeros(objective.model.n_params)
     before = dx.set_threads(1)
     try:
-        one = booster(5).minimise(objective, start).params
+        one = booster(5).minimize(objective, start).params
         dx.set_threads(3)
-        three = booster(5).minimise(objective, start).params
+        three = booster(5).minimize(objective, start).params
     finally:
         dx.set_threads(before)
     assert np.array_equal(one, three)
@@ -138,7 +138,7 @@ def test_sparse_features_and_callbacks(booster, larger):
     steps = []
     stop = lambda step: steps.append(step.loss) or step.iteration == 4  # noqa: E731
     found = [
-        booster(9).minimise(objective_of(data, thresholds), np.zeros(96), callback=stop)
+        booster(9).minimize(objective_of(data, thresholds), np.zeros(96), callback=stop)
         for data in (q, sparse)
     ]
     assert np.array_equal(found[0].params, found[1].params)
@@ -149,7 +149,7 @@ def test_sparse_features_and_callbacks(booster, larger):
 @pytest.mark.parametrize("booster", BOOSTERS)
 def test_best_so_far_chooses_the_round(booster, larger):
     objective = objective_of(*larger)
-    result = dx.trainers.BestSoFar(booster(8), lambda w: -abs(np.count_nonzero(w) - 3)).minimise(
+    result = dx.trainers.BestSoFar(booster(8), lambda w: -abs(np.count_nonzero(w) - 3)).minimize(
         objective, np.zeros(objective.model.n_params)
     )
     assert 0 < result.counts["best"] < 8
@@ -158,7 +158,7 @@ def test_best_so_far_chooses_the_round(booster, larger):
 @pytest.mark.parametrize("booster", BOOSTERS)
 def test_a_perfect_stump_has_a_finite_step(booster):
     q = dx.Queries.from_arrays([[0.0], [1.0]], [0.0, 1.0], group=[2])
-    result = booster(50).minimise(objective_of(q, [[0.5]]), np.zeros(1))
+    result = booster(50).minimize(objective_of(q, [[0.5]]), np.zeros(1))
     assert np.isfinite(result.params).all()
     assert result.params[0] > 0.0
 
@@ -169,7 +169,7 @@ def test_hundreds_of_rounds_on_a_perfect_stump_end_where_the_loss_is_0(booster):
     x = np.random.default_rng(0).random((200, 2))
     for sign in (1, -1):
         q = dx.Queries.from_arrays(sign * x, x[:, 0] > 0.5, qid=np.repeat([0, 1], 100))
-        result = booster(1000).minimise(objective_of(q, [[sign * 0.5], [0.0]]), np.zeros(2))
+        result = booster(1000).minimize(objective_of(q, [[sign * 0.5], [0.0]]), np.zeros(2))
         assert (result.status, result.value) == ("converged", 0.0)
         assert np.isfinite(result.params).all()
         assert sign * result.params[0] > 0.0 == result.params[1]
@@ -180,7 +180,7 @@ def test_a_denormal_loss_is_no_reason_for_r_beyond_1():
     """Sums of a few units of the smallest float: a third more or less, and 1 - |r| would be negative."""
     q = dx.Queries.from_arrays([[0.0], [0.0], [1.0]], [1.0, 1.0, 0.0], group=[3])
     for start in np.linspace(-743.6, -743.4, 41):
-        result = dx.trainers.RankBoost(3).minimise(objective_of(q, [[0.5]]), np.array([start]))
+        result = dx.trainers.RankBoost(3).minimize(objective_of(q, [[0.5]]), np.array([start]))
         assert result.status in ("converged", "max_iter")
         assert result.params[0] <= start
 
@@ -189,11 +189,11 @@ def test_what_is_not_finite_ends_it_with_the_round_before(larger, monkeypatch):
     q, thresholds = larger
     rounds = iter([(3.0, 1, 0.5), (2.0, 0, 0.25), (np.inf, 2, 1.0)])
     monkeypatch.setattr(dx.trainers.RankBoost, "_round", lambda *_: next(rounds))
-    result = dx.trainers.RankBoost(9).minimise(objective_of(q, thresholds), np.zeros(96))
+    result = dx.trainers.RankBoost(9).minimize(objective_of(q, thresholds), np.zeros(96))
     assert (result.status, result.value, result.counts["iterations"]) == ("not_finite", 2.0, 1)
     assert result.params[:3].tolist() == [0.0, 0.5, 0.0]
     rounds = iter([(3.0, 1, 0.5), (2.0, 0, np.nan)])
-    result = dx.trainers.RankBoost(9).minimise(objective_of(q, thresholds), np.zeros(96))
+    result = dx.trainers.RankBoost(9).minimize(objective_of(q, thresholds), np.zeros(96))
     assert (result.status, result.value, len(result.trace)) == ("not_finite", 3.0, 1)
     assert not result.params.any()
 
@@ -201,10 +201,10 @@ def test_what_is_not_finite_ends_it_with_the_round_before(larger, monkeypatch):
 @pytest.mark.parametrize("booster", BOOSTERS)
 def test_features_that_tell_nothing_end_it(booster):
     q = dx.Queries.from_arrays([[1.0], [1.0]], [0.0, 1.0], group=[2])
-    result = booster(9).minimise(objective_of(q, [[]]), np.zeros(0))
+    result = booster(9).minimize(objective_of(q, [[]]), np.zeros(0))
     assert (result.status, result.counts) == ("converged", {"iterations": 0})
     useless = dx.Queries.from_arrays([[0.0], [1.0], [0.0], [1.0]], [0.0, 1.0, 1.0, 0.0], group=[4])
-    result = booster(9).minimise(objective_of(useless, [[0.5]]), np.zeros(1))
+    result = booster(9).minimize(objective_of(useless, [[0.5]]), np.zeros(1))
     assert (result.status, result.params.tolist()) == ("converged", [0.0])
 
 
@@ -212,14 +212,14 @@ def test_features_that_tell_nothing_end_it(booster):
 def test_refusals_and_data_without_pairs(booster, larger):
     q, thresholds = larger
     with pytest.raises(dx.InputError, match=rf"{booster.__name__} trains a StumpModel.*given a LinearModel"):
-        booster().minimise(dx.linear_objective(q, "ApproxNDCG"), np.zeros(6))
-    penalised = make_objective(q, "ApproxNDCG", dx.models.StumpModel(thresholds), penalty=L2(0.1))
+        booster().minimize(dx.linear_objective(q, "ApproxNDCG"), np.zeros(6))
+    penalized = make_objective(q, "ApproxNDCG", dx.models.StumpModel(thresholds), penalty=L2(0.1))
     with pytest.raises(dx.InputError, match=r"l2=0\.1: .*set l2=0"):
-        booster().minimise(penalised, np.zeros(96))
+        booster().minimize(penalized, np.zeros(96))
     with pytest.raises(dx.InputError, match=rf"{booster.__name__}\(rounds=0"):
         booster(0)
     flat = dx.Queries.from_arrays(q.features, np.zeros(q.n_docs), group=[q.n_docs])
-    result = booster().minimise(objective_of(flat, thresholds), np.zeros(96))
+    result = booster().minimize(objective_of(flat, thresholds), np.zeros(96))
     assert result.status == "converged"
     assert "no query has two documents with different labels" in result.message
     assert not result.params.any()
@@ -245,6 +245,6 @@ def test_frank_tries_the_most_promising_first():
         X = q.features.copy()
         X[:, best] = 5.0 - X[:, best]
         q = dx.Queries.from_arrays(X, q.labels, qid=np.repeat([0, 1], 9))
-    result = dx.trainers.FRank(1, candidates=1).minimise(objective_of(q, thresholds), np.zeros(4))
+    result = dx.trainers.FRank(1, candidates=1).minimize(objective_of(q, thresholds), np.zeros(4))
     assert result.params[best] < 0.0
     assert np.count_nonzero(result.params) == 1

@@ -34,7 +34,7 @@ def ones(X):
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("C", [0.01, 1.0])
 def test_of_features_it_is_the_machine_fitted_by_hand(loss, C):
-    result = tight(C=C, loss=loss, rel=2).minimise(dx.linear_objective(Q, "ApproxAP"), np.ones(4))
+    result = tight(C=C, loss=loss, rel=2).minimize(dx.linear_objective(Q, "ApproxAP"), np.ones(4))
     by_hand = machine(loss, C=C).fit(Q.features.astype(float), Q.labels >= 2)
     assert np.array_equal(result.params, by_hand.coef_[0])
     assert (result.status, result.own_loss) == ("converged", True)
@@ -43,7 +43,7 @@ def test_of_features_it_is_the_machine_fitted_by_hand(loss, C):
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_of_stumps_it_is_the_machine_on_their_steps(loss):
-    result = tight(C=0.1, loss=loss).minimise(
+    result = tight(C=0.1, loss=loss).minimize(
         make_objective(Q, "ApproxAP", STUMPS), np.zeros(STUMPS.n_params)
     )
     by_hand = machine(loss, C=0.1).fit(sp.csr_array(ones(Q.features).astype(float)), Q.labels >= 1)
@@ -68,7 +68,7 @@ def test_balanced_weighs_relevant_documents_by_the_ratio(loss):
     y = Q.labels >= 3
     ratio = (~y).sum() / y.sum()
     assert ratio > 1.5
-    result = tight(loss=loss, rel=3, balanced=True).minimise(dx.linear_objective(Q, "ApproxAP"), np.zeros(4))
+    result = tight(loss=loss, rel=3, balanced=True).minimize(dx.linear_objective(Q, "ApproxAP"), np.zeros(4))
     by_hand = machine(loss, class_weight={False: 1.0, True: ratio}).fit(Q.features.astype(float), y)
     np.testing.assert_allclose(result.params, by_hand.coef_[0], rtol=1e-6, atol=1e-9)
 
@@ -76,7 +76,7 @@ def test_balanced_weighs_relevant_documents_by_the_ratio(loss):
 def test_weights_of_queries_and_documents_are_those_of_their_documents():
     by_query, by_doc = np.linspace(0.0, 2.0, 12), np.linspace(1.0, 3.0, Q.n_docs)
     objective = dx.linear_objective(Q, "ApproxAP", query_weight=by_query, doc_weight=by_doc)
-    result = tight(loss="squared_hinge").minimise(objective, np.zeros(4))
+    result = tight(loss="squared_hinge").minimize(objective, np.zeros(4))
     weight = np.repeat(by_query / by_query.mean(), 15) * by_doc
     by_hand = machine().fit(Q.features.astype(float), Q.labels >= 1, sample_weight=weight)
     np.testing.assert_allclose(result.params, by_hand.coef_[0], rtol=1e-6, atol=1e-9)
@@ -84,9 +84,9 @@ def test_weights_of_queries_and_documents_are_those_of_their_documents():
 
 @pytest.mark.parametrize(("loss", "power"), [("hinge", 1), ("squared_hinge", 2)])
 @pytest.mark.parametrize("balanced", [False, True])
-def test_the_value_is_the_loss_and_no_neighbour_has_a_lower_one(loss, power, balanced):
+def test_the_value_is_the_loss_and_no_neighbor_has_a_lower_one(loss, power, balanced):
     trainer = tight(loss=loss, C=0.3, balanced=balanced, rel=2)
-    result = trainer.minimise(dx.linear_objective(Q, "ApproxAP"), np.zeros(4))
+    result = trainer.minimize(dx.linear_objective(Q, "ApproxAP"), np.zeros(4))
     X, y = Q.features.astype(float), np.where(Q.labels >= 2, 1.0, -1.0)
     c = np.where(y > 0, (y < 0).sum() / (y > 0).sum() if balanced else 1.0, 1.0)
 
@@ -106,7 +106,7 @@ def test_the_value_is_the_loss_and_no_neighbour_has_a_lower_one(loss, power, bal
 def test_sparse_features_give_what_dense_ones_give():
     sparse = dx.Queries.from_arrays(sp.csr_array(Q.features), Q.labels, group=np.diff(Q.qptr))
     found = [
-        tight(loss="squared_hinge").minimise(dx.linear_objective(q, "ApproxAP"), np.zeros(4)).params
+        tight(loss="squared_hinge").minimize(dx.linear_objective(q, "ApproxAP"), np.zeros(4)).params
         for q in (Q, sparse)
     ]
     np.testing.assert_allclose(*found, rtol=1e-6, atol=1e-9)
@@ -115,7 +115,7 @@ def test_sparse_features_give_what_dense_ones_give():
 def test_too_few_iterations_show_in_the_status_not_as_a_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        result = dx.trainers.SVMAcc(C=10.0, loss="hinge", max_iter=2).minimise(
+        result = dx.trainers.SVMAcc(C=10.0, loss="hinge", max_iter=2).minimize(
             dx.linear_objective(Q, "ApproxAP"), np.zeros(4)
         )
     assert result.status == "max_iter"
@@ -125,7 +125,7 @@ def test_too_few_iterations_show_in_the_status_not_as_a_warning():
 @pytest.mark.parametrize("rel", [1e-3, 9.0])
 def test_labels_on_one_side_teach_nothing(rel):
     q = dx.Queries.from_arrays(Q.features, Q.labels + 1.0, group=np.diff(Q.qptr))
-    result = dx.trainers.SVMAcc(rel=rel, balanced=True).minimise(
+    result = dx.trainers.SVMAcc(rel=rel, balanced=True).minimize(
         dx.linear_objective(q, "ApproxAP"), np.ones(4)
     )
     assert result.params.tolist() == [0.0] * 4
@@ -135,9 +135,9 @@ def test_labels_on_one_side_teach_nothing(rel):
 def test_callbacks_stop_it():
     seen = []
     trainer, objective = dx.trainers.SVMAcc(), dx.linear_objective(Q, "ApproxAP")
-    result = trainer.minimise(objective, np.ones(4), callback=lambda step: seen.append(step) or True)
+    result = trainer.minimize(objective, np.ones(4), callback=lambda step: seen.append(step) or True)
     assert (result.status, len(seen), result.params.tolist()) == ("stopped", 1, [0.0] * 4)
-    result = trainer.minimise(objective, np.ones(4), callback=lambda step: step.iteration > 0)
+    result = trainer.minimize(objective, np.ones(4), callback=lambda step: step.iteration > 0)
     assert result.status == "stopped"
     assert result.params.any()
 
@@ -162,9 +162,9 @@ def test_settings(settings, message):
 
 def test_objectives_that_it_refuses():
     with pytest.raises(dx.InputError, match=r"l2=0.5: .* give C, e.g. SVMAcc\(C=0.01\)"):
-        dx.trainers.SVMAcc().minimise(dx.linear_objective(Q, "ApproxAP", l2=0.5), np.zeros(4))
+        dx.trainers.SVMAcc().minimize(dx.linear_objective(Q, "ApproxAP", l2=0.5), np.zeros(4))
     with pytest.raises(dx.InputError, match="SVMAcc trains a LinearModel"):
-        dx.trainers.SVMAcc().minimise(object(), np.zeros(4))
+        dx.trainers.SVMAcc().minimize(object(), np.zeros(4))
 
 
 def test_it_is_read_from_its_text():

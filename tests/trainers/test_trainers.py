@@ -31,7 +31,7 @@ class Quadratic:
 
 def test_lbfgs_finds_the_minimum_of_a_quadratic_in_a_few_steps_a_dimension():
     objective = Quadratic()
-    result = dx.LBFGS(tol=1e-10, ftol=0.0).minimise(objective, np.zeros(5))
+    result = dx.LBFGS(tol=1e-10, ftol=0.0).minimize(objective, np.zeros(5))
     np.testing.assert_allclose(result.params, objective.center, rtol=1e-8)
     assert result.status == "converged"
     assert result.counts["iterations"] <= 20
@@ -39,7 +39,7 @@ def test_lbfgs_finds_the_minimum_of_a_quadratic_in_a_few_steps_a_dimension():
 
 
 def test_lbfgs_trace_never_rises():
-    result = dx.LBFGS().minimise(Quadratic(), np.zeros(5))
+    result = dx.LBFGS().minimize(Quadratic(), np.zeros(5))
     losses = [row["loss"] for row in result.trace]
     assert [row["iteration"] for row in result.trace] == list(range(len(losses)))
     assert all(b <= a for a, b in pairwise(losses))
@@ -47,13 +47,13 @@ def test_lbfgs_trace_never_rises():
 
 
 def test_lbfgs_says_that_its_budget_is_used_up():
-    result = dx.LBFGS(max_iter=2).minimise(Quadratic(20), np.zeros(20))
+    result = dx.LBFGS(max_iter=2).minimize(Quadratic(20), np.zeros(20))
     assert result.status == "max_iter"
     assert "max_iter=2" in result.message
 
 
 def test_a_callback_stops_lbfgs_where_it_says():
-    result = dx.LBFGS().minimise(Quadratic(), np.zeros(5), callback=lambda step: step.iteration == 2)
+    result = dx.LBFGS().minimize(Quadratic(), np.zeros(5), callback=lambda step: step.iteration == 2)
     assert result.status == "stopped"
     assert result.counts["iterations"] == 2
     np.testing.assert_allclose(Quadratic().value_and_grad(result.params)[0], result.value, rtol=1e-12)
@@ -65,7 +65,7 @@ def test_a_loss_that_is_not_finite_is_reported_not_returned():
             loss, grad = super().value_and_grad(params)
             return (np.nan, grad) if self.calls > 2 else (loss, grad)
 
-    result = dx.LBFGS().minimise(Broken(), np.zeros(5))
+    result = dx.LBFGS().minimize(Broken(), np.zeros(5))
     assert result.status == "not_finite"
     assert np.isfinite(result.params).all()
     assert "scale" in result.message
@@ -73,7 +73,7 @@ def test_a_loss_that_is_not_finite_is_reported_not_returned():
 
 def test_sgd_walks_down_the_quadratic():
     objective = Quadratic()
-    result = dx.SGD(learning_rate=0.02, epochs=200).minimise(objective, np.zeros(5))
+    result = dx.SGD(learning_rate=0.02, epochs=200).minimize(objective, np.zeros(5))
     np.testing.assert_allclose(result.params, objective.center, rtol=1e-6)
     assert result.counts == {"epochs": 200}
     assert [row["iteration"] for row in result.trace] == list(range(201))
@@ -82,7 +82,7 @@ def test_sgd_walks_down_the_quadratic():
 
 def test_sgd_diverges_with_a_message():
     with np.errstate(over="ignore", invalid="ignore"):
-        result = dx.SGD(learning_rate=10.0, epochs=2000).minimise(Quadratic(), np.zeros(5))
+        result = dx.SGD(learning_rate=10.0, epochs=2000).minimize(Quadratic(), np.zeros(5))
     assert result.status == "not_finite"
     assert "lower the learning_rate" in result.message
     assert np.isfinite(result.params).all()
@@ -118,7 +118,7 @@ class Cliff:
 def test_parameters_go_back_to_the_last_that_are_finite(trainer, loss, slope):
     path = []
     with np.errstate(over="ignore"):
-        result = trainer.minimise(
+        result = trainer.minimize(
             Cliff(loss, slope), np.zeros(2), callback=lambda step: path.append(step.params.copy())
         )
     assert result.status == "not_finite"
@@ -136,7 +136,7 @@ class Undefined(Quadratic):
 @pytest.mark.parametrize("trainer", [dx.SGD(), dx.Adam(), dx.LBFGS(), dx.CG()], ids=repr)
 def test_a_loss_that_is_never_finite_is_a_status_with_validation_too(trainer):
     for wrapped in (trainer, dx.trainers.BestSoFar(trainer, lambda params: 1.0)):
-        result = wrapped.minimise(Undefined(), np.ones(5))
+        result = wrapped.minimize(Undefined(), np.ones(5))
         assert (result.status, result.trace) == ("not_finite", [])
         assert np.array_equal(result.params, np.ones(5))
 
@@ -146,13 +146,13 @@ def test_no_parameters_are_no_error(trainer):
     """As of a `StumpModel` on features that are constant."""
     objective = Quadratic(0)
     objective.n_queries = 1
-    result = trainer.minimise(objective, np.zeros(0))
+    result = trainer.minimize(objective, np.zeros(0))
     assert result.status in ("converged", "max_iter")
     assert (result.value, result.trace[0]) == (0.0, {"iteration": 0, "loss": 0.0})
 
 
 def test_sgd_stops_when_the_callback_says_so():
-    result = dx.SGD(epochs=50).minimise(Quadratic(), np.zeros(5), callback=lambda step: step.iteration == 3)
+    result = dx.SGD(epochs=50).minimize(Quadratic(), np.zeros(5), callback=lambda step: step.iteration == 3)
     assert (result.status, len(result.trace)) == ("stopped", 1 + 3)
 
 
@@ -162,7 +162,7 @@ PlainAdam = partial(dx.Adam, schedule="constant", average=0.0)
 def test_adam_takes_the_steps_of_the_algorithm():
     """Two steps of Kingma & Ba (2015), Algorithm 1, line by line."""
     objective, rate, b1, b2, eps = Quadratic(), 0.1, 0.8, 0.95, 1e-3
-    result = PlainAdam(learning_rate=rate, epochs=2, batch=5, betas=(b1, b2), eps=eps).minimise(
+    result = PlainAdam(learning_rate=rate, epochs=2, batch=5, betas=(b1, b2), eps=eps).minimize(
         objective, np.zeros(5)
     )
     theta = m = v = np.zeros(5)
@@ -177,13 +177,13 @@ def test_adam_takes_the_steps_of_the_algorithm():
 def test_adam_moves_by_its_rate_whatever_the_size_of_the_gradient():
     objective = Quadratic()
     objective.center = np.array([1e3, -1e3, 1.0, -1.0, 1e-3])
-    step = PlainAdam(learning_rate=1e-5, epochs=1, batch=5).minimise(objective, np.zeros(5)).params
+    step = PlainAdam(learning_rate=1e-5, epochs=1, batch=5).minimize(objective, np.zeros(5)).params
     np.testing.assert_allclose(step, 1e-5 * np.sign(objective.center), rtol=1e-3)
 
 
 def test_adam_reaches_the_minimum_and_says_that_its_epochs_are_done():
     objective = Quadratic()
-    result = PlainAdam(learning_rate=0.01, epochs=400, batch=1).minimise(objective, np.zeros(5))
+    result = PlainAdam(learning_rate=0.01, epochs=400, batch=1).minimize(objective, np.zeros(5))
     np.testing.assert_allclose(result.params, objective.center, rtol=0, atol=1e-4)
     assert (result.status, result.counts) == ("max_iter", {"epochs": 400})
     assert [row["iteration"] for row in result.trace] == list(range(401))
@@ -196,7 +196,7 @@ def test_adam_averages_the_parameters_after_every_step_under_its_schedule(averag
     objective, path, seen = Quadratic(), [], []
     objective.n_queries = 120
     trainer = dx.Adam(learning_rate=0.1, epochs=3, batch=2, average=average)
-    result = trainer.minimise(objective, np.zeros(5), callback=lambda step: seen.append(step.params.copy()))
+    result = trainer.minimize(objective, np.zeros(5), callback=lambda step: seen.append(step.params.copy()))
     theta = m = v = np.zeros(5)
     for t in range(1, 181):
         g = objective.scale * (theta - objective.center)
@@ -228,13 +228,13 @@ def test_adam_reports_a_loss_that_is_not_finite_and_leaves_its_start_alone():
             return loss, grad if self.calls < 4 else np.full(5, np.nan)
 
     start = np.zeros(5)
-    result = dx.Adam(epochs=3).minimise(Broken(), start)
+    result = dx.Adam(epochs=3).minimize(Broken(), start)
     assert result.status == "not_finite"
     assert not start.any()
 
 
 def test_adam_stops_when_the_callback_says_so():
-    result = dx.Adam(epochs=50).minimise(Quadratic(), np.zeros(5), callback=lambda step: step.iteration == 3)
+    result = dx.Adam(epochs=50).minimize(Quadratic(), np.zeros(5), callback=lambda step: step.iteration == 3)
     assert (result.status, len(result.trace)) == ("stopped", 1 + 3)
 
 
@@ -242,9 +242,9 @@ def test_adam_has_the_same_bits_for_the_same_seed_and_a_memory_of_one_run_only(l
     objective = dx.linear_objective(linear_data, "ApproxNDCG")
     start = np.zeros(linear_data.n_features)
     trainer = dx.Adam(epochs=2, batch=7, random_state=1)
-    first, again = (trainer.minimise(objective, start).params for _ in range(2))
+    first, again = (trainer.minimize(objective, start).params for _ in range(2))
     assert np.array_equal(first, again)
-    other = dx.Adam(epochs=2, batch=7, random_state=2).minimise(objective, start).params
+    other = dx.Adam(epochs=2, batch=7, random_state=2).minimize(objective, start).params
     assert not np.array_equal(first, other)
 
 
@@ -256,7 +256,7 @@ def linear_data():
 def test_sgd_has_the_same_bits_for_the_same_seed_and_others_for_another(linear_data):
     objective = dx.linear_objective(linear_data, "ApproxNDCG")
     start = np.zeros(linear_data.n_features)
-    run = lambda seed: dx.SGD(epochs=3, random_state=seed).minimise(objective, start).params  # noqa: E731
+    run = lambda seed: dx.SGD(epochs=3, random_state=seed).minimize(objective, start).params  # noqa: E731
     assert np.array_equal(run(1), run(1))
     assert not np.array_equal(run(1), run(2))
 
@@ -264,14 +264,14 @@ def test_sgd_has_the_same_bits_for_the_same_seed_and_others_for_another(linear_d
 def test_batches_and_sparse_features_take_the_general_path(linear_data):
     q, start = linear_data, np.zeros(linear_data.n_features)
     dense = dx.linear_objective(q, "ApproxNDCG")
-    one_step = dx.SGD(learning_rate=0.5, epochs=1, batch=q.n_queries).minimise(dense, start)
+    one_step = dx.SGD(learning_rate=0.5, epochs=1, batch=q.n_queries).minimize(dense, start)
     whole = dense.value_and_grad(start)[1]  # adds up the float32 rows of short queries in other groups
     np.testing.assert_allclose(one_step.params, -0.5 * whole, rtol=1e-6, atol=1e-7 * np.abs(whole).max())
     qid = np.repeat(np.arange(q.n_queries), np.diff(q.qptr))
     sparse = dx.Queries.from_arrays(sp.csr_array(q.features), q.labels, qid=qid)
     trainer = dx.SGD(learning_rate=0.05, epochs=2, random_state=5)
-    general = trainer.minimise(dx.linear_objective(sparse, "ApproxNDCG"), start)
-    fused = trainer.minimise(dense, start)
+    general = trainer.minimize(dx.linear_objective(sparse, "ApproxNDCG"), start)
+    fused = trainer.minimize(dense, start)
     np.testing.assert_allclose(general.params, fused.params, rtol=1e-4)
     np.testing.assert_allclose(general.value, fused.value, rtol=1e-4)
 
@@ -281,16 +281,16 @@ def test_training_raises_the_surrogate(linear_data):
     start = np.zeros(linear_data.n_features)
     before = -objective.value_and_grad(start)[0]
     for trainer in (dx.LBFGS(), dx.SGD(learning_rate=0.05, epochs=100), dx.Adam(learning_rate=0.01)):
-        after = -objective.value_and_grad(trainer.minimise(objective, start).params)[0]
+        after = -objective.value_and_grad(trainer.minimize(objective, start).params)[0]
         assert after > before + 0.05
 
 
 def test_best_so_far_returns_the_best_step_and_leaves_the_path_alone():
     objective, start = Quadratic(), np.zeros(5)
-    plain = dx.LBFGS().minimise(objective, start)
+    plain = dx.LBFGS().minimize(objective, start)
     steps = []
     score = lambda params: -abs(len(steps) - 3) if steps.append(params.copy()) is None else 0  # noqa: E731
-    result = dx.trainers.BestSoFar(dx.LBFGS(), score).minimise(objective, start)
+    result = dx.trainers.BestSoFar(dx.LBFGS(), score).minimize(objective, start)
     assert [row["loss"] for row in result.trace] == [row["loss"] for row in plain.trace]
     assert np.array_equal(result.params, steps[2])
     assert result.value == result.trace[2]["loss"]
@@ -306,14 +306,14 @@ def test_the_start_can_be_the_best():
     start = objective.center + 1e-3
     score = lambda params: -objective.value_and_grad(params)[0]  # noqa: E731
     for trainer in (dx.SGD(learning_rate=0.2, epochs=2), dx.LBFGS(max_iter=1)):
-        result = dx.trainers.BestSoFar(trainer, score).minimise(objective, start)
+        result = dx.trainers.BestSoFar(trainer, score).minimize(objective, start)
         assert result.trace[0]["iteration"] == 0
         assert result.value <= objective.value_and_grad(start)[0]
 
 
 def test_a_score_that_is_never_defined_is_an_error():
     with pytest.raises(dx.InputError, match=r"NaN at all 3 steps.*validation query"):
-        dx.trainers.BestSoFar(dx.SGD(epochs=2), lambda _: np.nan).minimise(Quadratic(), np.zeros(5))
+        dx.trainers.BestSoFar(dx.SGD(epochs=2), lambda _: np.nan).minimize(Quadratic(), np.zeros(5))
 
 
 def test_sgd_draws_a_new_order_every_epoch():
@@ -325,7 +325,7 @@ def test_sgd_draws_a_new_order_every_epoch():
                 orders.append(list(queries))
             return super().value_and_grad(params)
 
-    dx.SGD(epochs=3, learning_rate=1e-3).minimise(Watched(40), np.zeros(40))
+    dx.SGD(epochs=3, learning_rate=1e-3).minimize(Watched(40), np.zeros(40))
     epochs = [[int(q) for (q,) in orders[40 * e : 40 * (e + 1)]] for e in range(3)]
     assert all(sorted(epoch) == list(range(40)) for epoch in epochs)
     assert epochs[0] != epochs[1] != epochs[2] != epochs[0]
@@ -335,7 +335,7 @@ def test_memory_of_lbfgs_counts():
     """With one pair of differences a quadratic takes more iterations than with twenty."""
     steps = [
         dx.LBFGS(memory=memory, max_iter=500, ftol=0)
-        .minimise(Quadratic(60), np.zeros(60))
+        .minimize(Quadratic(60), np.zeros(60))
         .counts["iterations"]
         for memory in (1, 20)
     ]
@@ -344,7 +344,7 @@ def test_memory_of_lbfgs_counts():
 
 def test_patience_ends_a_run_that_no_longer_rises():
     falling = iter(range(0, -1000, -1))
-    result = dx.trainers.BestSoFar(dx.SGD(epochs=50), lambda _: next(falling), patience=4).minimise(
+    result = dx.trainers.BestSoFar(dx.SGD(epochs=50), lambda _: next(falling), patience=4).minimize(
         Quadratic(), np.zeros(5)
     )
     assert result.status == "stopped"
@@ -353,7 +353,7 @@ def test_patience_ends_a_run_that_no_longer_rises():
 
 
 def test_an_outer_callback_is_heard_through_best_so_far():
-    result = dx.trainers.BestSoFar(dx.SGD(epochs=9), lambda _: 0.0).minimise(
+    result = dx.trainers.BestSoFar(dx.SGD(epochs=9), lambda _: 0.0).minimize(
         Quadratic(), np.zeros(5), callback=lambda step: step.iteration == 2
     )
     assert len(result.trace) == 1 + 2
@@ -374,7 +374,7 @@ class Steps:
 def steps_taken(losses, **options):
     path = []
     trainer = dx.SGD(learning_rate=1.0, epochs=len(losses), **options)
-    trainer.minimise(Steps(losses), np.zeros(1), callback=lambda step: path.append(float(step.params[0])))
+    trainer.minimize(Steps(losses), np.zeros(1), callback=lambda step: path.append(float(step.params[0])))
     return [a - b for a, b in pairwise(path)]
 
 
@@ -395,7 +395,7 @@ def test_the_rate_shrinks_as_often_as_was_said():
 def test_a_loss_that_stands_still_starts_again_elsewhere_at_the_first_rate():
     losses = [2.0, 3.0, 3.0, 3.0, 1.0, 1.0, 5.0, 5.0, 5.0]
     path = []
-    result = dx.SGD(learning_rate=1.0, epochs=9, restart_after=2, shrink=0.5).minimise(
+    result = dx.SGD(learning_rate=1.0, epochs=9, restart_after=2, shrink=0.5).minimize(
         Steps(losses), np.zeros(10_000), callback=lambda step: path.append(step.params.copy())
     )
     # Epochs 3 and 4 repeat the loss of the second: the fifth begins at random, with the first rate.
@@ -419,7 +419,7 @@ def test_restarts_watch_another_value_if_they_are_given_one():
         return 1.0 if len(seen) < 4 else 2.0
 
     trainer = dx.SGD(learning_rate=0.01, epochs=9, restart_after=3).watching(watched)
-    result = trainer.minimise(Quadratic(), np.ones(5))
+    result = trainer.minimize(Quadratic(), np.ones(5))
     assert [row["restarts"] for row in result.trace] == [0] * 7 + [1] * 3
     assert len(seen) == 9
 
@@ -432,16 +432,16 @@ def test_within_best_so_far_restarts_watch_its_score_which_is_computed_once_per_
         return 0.5
 
     trainer = dx.SGD(learning_rate=0.01, epochs=9, restart_after=4)
-    result = dx.trainers.BestSoFar(trainer, score).minimise(Quadratic(), np.ones(5))
+    result = dx.trainers.BestSoFar(trainer, score).minimize(Quadratic(), np.ones(5))
     assert [row["restarts"] for row in result.trace] == [0] * 5 + [1] * 4 + [2]
     assert len(scored) == 10
-    assert trainer.minimise(Quadratic(), np.ones(5)).counts["restarts"] == 0
+    assert trainer.minimize(Quadratic(), np.ones(5)).counts["restarts"] == 0
 
 
 def test_restarts_have_the_same_bits_for_the_same_seed(linear_data):
     objective = dx.linear_objective(linear_data, "Lambda('RR')")
     trainer = dx.SGD(learning_rate=1e-9, epochs=12, restart_after=3, shrink=0.8, shrink_chance=0.3)
-    first, second = (trainer.minimise(objective, np.ones(linear_data.n_features)) for _ in range(2))
+    first, second = (trainer.minimize(objective, np.ones(linear_data.n_features)) for _ in range(2))
     assert first.counts["restarts"] >= 2
     assert np.array_equal(first.params, second.params)
 
@@ -450,7 +450,7 @@ def test_lambdas_raise_their_measure(linear_data):
     start = np.zeros(linear_data.n_features)
     for name in ("nDCG@3", "AP(rel=3)", "ERR"):
         objective = dx.linear_objective(linear_data, f"Lambda({name!r})")
-        result = dx.SGD(learning_rate=0.05, epochs=60, shrink=0.8, shrink_chance=0.3).minimise(
+        result = dx.SGD(learning_rate=0.05, epochs=60, shrink=0.8, shrink_chance=0.3).minimize(
             objective, start
         )
         assert -result.value > -objective.value_and_grad(start)[0] + 0.05
@@ -459,7 +459,7 @@ def test_lambdas_raise_their_measure(linear_data):
 def test_trainers_that_compare_losses_refuse_gradients_of_none(linear_data):
     objective = dx.linear_objective(linear_data, "Lambda('AP')")
     with pytest.raises(dx.InputError, match=r"LBFGS compares losses.*Lambda\('AP'.*trainer='sgd'"):
-        dx.LBFGS().minimise(objective, np.zeros(linear_data.n_features))
+        dx.LBFGS().minimize(objective, np.zeros(linear_data.n_features))
     with pytest.raises(dx.InputError, match=r"trainer='sgd'"):
         dx.LinearRanker("Lambda('AP')").fit_queries(linear_data)
 

@@ -10,7 +10,7 @@ from typer import Option
 from directrix.cli import options
 from directrix.cli.files import check_writable, features_for, read_for
 from directrix.cli.output import print_json, print_rows, progress_bar, remark
-from directrix.data.columns import RECOGNISED, ColumnNames
+from directrix.data.columns import RECOGNIZED, ColumnNames
 from directrix.data.shards.context import is_on_cluster
 from directrix.errors import InputError
 
@@ -48,7 +48,7 @@ def certify(
     ] = None,
     seed: options.SeedOption = 0,
     missing: options.ModelMissingOption = None,
-    columns: ColumnNames = RECOGNISED,
+    columns: ColumnNames = RECOGNIZED,
     by_position: options.ByPositionOption = False,
     form: options.FormatOption = options.Format.table,
 ) -> None:

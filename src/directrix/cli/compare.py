@@ -13,7 +13,7 @@ from typer import Option
 from directrix.cli import options
 from directrix.cli.files import check_writable
 from directrix.cli.output import echo, print_json, print_rows, remark
-from directrix.data.columns import RECOGNISED, ColumnNames
+from directrix.data.columns import RECOGNIZED, ColumnNames
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
@@ -29,9 +29,9 @@ class Test(StrEnum):
     paired_t = "paired-t"
     wilcoxon = "wilcoxon"
     sign = "sign"
-    randomisation = "randomisation"
+    randomization = "randomization"
     tukey = "tukey"
-    randomised_tukey = "randomised-tukey"
+    randomized_tukey = "randomized-tukey"
 
 
 class Correction(StrEnum):
@@ -91,7 +91,7 @@ def compare(
     convention: options.ConventionOption = None,
     system_names: options.NamesOption = None,
     missing: options.ModelMissingOption = None,
-    columns: ColumnNames = RECOGNISED,
+    columns: ColumnNames = RECOGNIZED,
     by_position: options.ByPositionOption = False,
     form: options.LatexFormatOption = options.LatexFormat.table,
 ) -> None:

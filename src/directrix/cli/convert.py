@@ -10,7 +10,7 @@ import typer
 from directrix.cli import options
 from directrix.cli.files import check_writable
 from directrix.cli.output import remark
-from directrix.data.columns import RECOGNISED, ColumnNames
+from directrix.data.columns import RECOGNIZED, ColumnNames
 from directrix.data.formats import inputs, named, outputs
 
 
@@ -18,7 +18,7 @@ def convert(
     source: Annotated[Path, options.argument(metavar="IN", help=f"{inputs()}; text plain or compressed.")],
     target: Annotated[Path, options.argument(metavar="OUT", help=f"{outputs()}.")],
     missing: options.MissingOption = options.Missing.error,
-    columns: ColumnNames = RECOGNISED,
+    columns: ColumnNames = RECOGNIZED,
 ) -> None:
     """Convert a data file to another format, or its labels to TREC qrels.
 

@@ -15,7 +15,7 @@ from typer import Option
 from directrix.cli import options
 from directrix.cli.files import check_writable
 from directrix.cli.output import echo, print_json, print_rows, progress_lines, remark
-from directrix.data.columns import RECOGNISED, ColumnNames
+from directrix.data.columns import RECOGNIZED, ColumnNames
 from directrix.data.formats import LETOR, read_file
 from directrix.errors import InputError
 from directrix.reports.folder import check_folder
@@ -77,7 +77,7 @@ def crossval(
     ] = Path("crossval"),
     report: options.ReportOption = None,
     missing: options.MissingOption = options.Missing.error,
-    columns: ColumnNames = RECOGNISED,
+    columns: ColumnNames = RECOGNIZED,
     form: options.LatexFormatOption = options.LatexFormat.table,
 ) -> None:
     """Compare methods on folds: select settings on validation queries, report results on test queries.

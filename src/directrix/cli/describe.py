@@ -12,7 +12,7 @@ from typer import Option
 from directrix.cli import options
 from directrix.cli.files import check_writable, features_for, read_for
 from directrix.cli.output import echo, print_json, remark
-from directrix.data.columns import RECOGNISED, ColumnNames
+from directrix.data.columns import RECOGNIZED, ColumnNames
 from directrix.data.formats import inputs
 
 
@@ -41,7 +41,7 @@ def describe(
     report: Annotated[Path | None, options.without_default(help="HTML page to write.")] = None,
     seed: options.SeedOption = 0,
     missing: options.ModelMissingOption = None,
-    columns: ColumnNames = RECOGNISED,
+    columns: ColumnNames = RECOGNIZED,
     by_position: options.ByPositionOption = False,
     form: Annotated[CardFormat, Option("--format", "-f", help="Output format.")] = CardFormat.table,
 ) -> None:

@@ -10,7 +10,7 @@ from typer import Option
 
 from directrix.cli import options
 from directrix.cli.output import print_json, print_rows, progress_lines, remark
-from directrix.data.columns import RECOGNISED, ColumnNames
+from directrix.data.columns import RECOGNIZED, ColumnNames
 from directrix.data.formats import inputs, read_file
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def doctor(
     compile_: Annotated[
         bool, Option("--compile", help="Compile all kernels now and keep them for later runs.")
     ] = False,
-    columns: ColumnNames = RECOGNISED,
+    columns: ColumnNames = RECOGNIZED,
     form: options.FormatOption = options.Format.table,
 ) -> None:
     """Examine data files and the queries they share; without files, show the installation."""

@@ -9,7 +9,7 @@ from typer import Option
 
 from directrix.cli import options
 from directrix.cli.output import print_json, print_rows, remark
-from directrix.data.columns import RECOGNISED, ColumnNames
+from directrix.data.columns import RECOGNIZED, ColumnNames
 
 if TYPE_CHECKING:
     from directrix.cli.scores import JudgedRanking
@@ -32,11 +32,11 @@ def evaluate(
     ] = None,
     system_names: options.NamesOption = None,
     missing: options.ModelMissingOption = None,
-    columns: ColumnNames = RECOGNISED,
+    columns: ColumnNames = RECOGNIZED,
     by_position: options.ByPositionOption = False,
     form: options.FormatOption = options.Format.table,
 ) -> None:
-    """Evaluate score files and models on labelled data, or TREC runs on qrels."""
+    """Evaluate score files and models on labeled data, or TREC runs on qrels."""
     from directrix.cli.scores import check_system_names, judged_rankings
 
     all_tools = convention == _ALL

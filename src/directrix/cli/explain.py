@@ -11,7 +11,7 @@ from typer import Option
 from directrix.cli import options
 from directrix.cli.files import check_writable, features_for, read_for
 from directrix.cli.output import echo, print_json, print_rows, progress_bar, remark
-from directrix.data.columns import RECOGNISED, ColumnNames
+from directrix.data.columns import RECOGNIZED, ColumnNames
 from directrix.errors import InputError, short_text
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def explain(
     report: _Report = None,
     seed: options.SeedOption = 0,
     missing: options.ModelMissingOption = None,
-    columns: ColumnNames = RECOGNISED,
+    columns: ColumnNames = RECOGNIZED,
     by_position: options.ByPositionOption = False,
     form: options.FormatOption = options.Format.table,
 ) -> None:

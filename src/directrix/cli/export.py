@@ -11,7 +11,7 @@ from typer import Option
 from directrix.cli import options
 from directrix.cli.files import check_writable, features_for, read_for
 from directrix.cli.output import remark
-from directrix.data.columns import RECOGNISED, ColumnNames
+from directrix.data.columns import RECOGNIZED, ColumnNames
 from directrix.data.formats import inputs
 from directrix.registry import TARGETS
 
@@ -28,7 +28,7 @@ def export(
         options.without_default(metavar="DATA", help=f"Data whose scores are compared, too: {inputs()}."),
     ] = None,
     missing: options.ModelMissingOption = None,
-    columns: ColumnNames = RECOGNISED,
+    columns: ColumnNames = RECOGNIZED,
     by_position: options.ByPositionOption = False,
 ) -> None:
     """Write a model in the format of another program, once its scores there are verified.

@@ -14,7 +14,7 @@ from directrix.cli import options
 from directrix.cli.files import check_writable
 from directrix.cli.output import progress_bar, remark, remark_on_relevant
 from directrix.cli.topics import TOPICS_HELP, positions_of
-from directrix.data.columns import RECOGNISED, ColumnNames
+from directrix.data.columns import RECOGNIZED, ColumnNames
 
 if TYPE_CHECKING:
     from directrix.data.trec.scores import Form, RunScores
@@ -70,12 +70,12 @@ def features(
     thresholds_from: Annotated[
         Path | None, options.without_default(help="Thresholds written by this command for the same runs.")
     ] = None,
-    columns: ColumnNames = RECOGNISED,
+    columns: ColumnNames = RECOGNIZED,
 ) -> None:
     """Turn runs into queries whose features say which thresholds the score of each run exceeds.
 
     The documents of a topic are the union of the top documents of the runs; only judged topics are written.
-    Thresholds depend on the judgements: use --train-topics to compute them from training topics only.
+    Thresholds depend on the judgments: use --train-topics to compute them from training topics only.
     """
     from directrix.data.trec.thresholds import RunThresholds, write_runs
 
@@ -132,7 +132,7 @@ def _read(
             yield read_trec_run(path, **names(path, "score")) if path in tables else path
 
     scores = runs_as_features(reported(), read_trec_qrels(qrels, **names(qrels, "label")), depth)
-    for topics, which in ((scores.unjudged, "without judgements"), (scores.unretrieved, "in no run")):
+    for topics, which in ((scores.unjudged, "without judgments"), (scores.unretrieved, "in no run")):
         if topics:
             shown = ", ".join(topics[:5]) + (", ..." if len(topics) > 5 else "")
             remark(f"note: topics {which} are left out ({len(topics)}): {shown}")
@@ -150,7 +150,7 @@ def _thresholds(scores: RunScores, bins: int, kind: Form, train_topics: str | No
     scores = _chosen(scores, train_topics, "--train-topics")
     if train_topics is None and kind == "score":
         remark(
-            f"note: thresholds are computed from all {scores.n_queries} topics and their judgements, so none "
+            f"note: thresholds are computed from all {scores.n_queries} topics and their judgments, so none "
             "of these topics can serve as a test topic; to test on some, give the others as --train-topics."
         )
     if kind == "score" and not (scores.labels > 0.0).any():

@@ -11,15 +11,15 @@ from typer import Option
 from directrix.cli import options, texts
 from directrix.cli.files import check_writable
 from directrix.cli.output import echo, print_json, print_rows, progress_bar, remark
-from directrix.data.columns import RECOGNISED, ColumnNames
+from directrix.data.columns import RECOGNIZED, ColumnNames
 
 
 def fuse_command(
     runs: Annotated[
         list[Path], options.argument(metavar="RUN...", help="Two to ten runs: TREC text or tables.")
     ],
-    qrels: Annotated[Path, options.without_default(help="Judgements: TREC text or a table.")],
-    measure: Annotated[str, Option("--measure", "-m", help="What to maximise.")] = "nDCG@10",
+    qrels: Annotated[Path, options.without_default(help="Judgments: TREC text or a table.")],
+    measure: Annotated[str, Option("--measure", "-m", help="What to maximize.")] = "nDCG@10",
     method: Annotated[str, Option(help="Which combination to use: auto, or the name of a row.")] = "auto",
     names: options.NamesOption = None,
     classes: Annotated[
@@ -36,14 +36,14 @@ def fuse_command(
             help="Print the configuration of opensearch, elasticsearch, vespa, qdrant or weaviate.",
         ),
     ] = None,
-    columns: ColumnNames = RECOGNISED,
+    columns: ColumnNames = RECOGNIZED,
     folds: Annotated[int, Option(min=2, help="Folds of queries for cross-validation.")] = 5,
     seed: options.SeedOption = 0,
     form: options.FormatOption = options.Format.table,
 ) -> None:
     """Find the best weights of runs for a measure, and say whether they help.
 
-    Every method is measured with what all queries choose, and in cross-validation: weights, normaliser and
+    Every method is measured with what all queries choose, and in cross-validation: weights, normalizer and
     constant chosen on the other folds. With -o the combined run of all topics is written to a file.
 
     Normalizers of the scores s that a run has for a query: min-max (s - min) / (max - min); z-score (s -

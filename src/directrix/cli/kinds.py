@@ -18,7 +18,7 @@ _NAMES = {
     "run": "a run",
     "judged run": "a run",
     "qrels": "qrels",
-    "data": "labelled data",
+    "data": "labeled data",
 }
 
 
@@ -27,7 +27,7 @@ def is_model(path: Path) -> bool:
     try:
         with readable(path), open_data(path) as file:
             start = file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")
-        return start.startswith((b"{", b"[")) and not COLUMNS.recognises(path)
+        return start.startswith((b"{", b"[")) and not COLUMNS.recognizes(path)
     except InputError:
         return ".json" in path.suffixes
 
@@ -49,11 +49,11 @@ def tables_of(paths: list[Path], columns: ColumnNames) -> dict[Path, list[str]]:
 
 
 def are_qrels(data: Path, rankings: list[Path], tables: dict[Path, list[str]], columns: ColumnNames) -> bool:
-    """Return whether the first file is qrels, which judge runs; else it is labelled data.
+    """Return whether the first file is qrels, which judge runs; else it is labeled data.
 
     A table of labels is qrels if a ranking is a run: its columns may leave that open. Files whose kind is
-    unclear are left to their readers. Raises `InputError` at the first ranking in place of labelled data,
-    labelled data among rankings, or ranking of other data.
+    unclear are left to their readers. Raises `InputError` at the first ranking in place of labeled data,
+    labeled data among rankings, or ranking of other data.
     """
     kind, *kinds = (
         kind_of(tables[path], columns) if path in tables else _kind(path) for path in (data, *rankings)
@@ -62,7 +62,7 @@ def are_qrels(data: Path, rankings: list[Path], tables: dict[Path, list[str]], c
         right = next((path for path, k in zip(rankings, kinds, strict=True) if k in ("data", "qrels")), None)
         order = f"{right or 'DATA'} {data}"
         raise InputError(
-            f"{data} is {_NAMES[kind]}; labelled data or qrels come first, then the rankings: {order}."
+            f"{data} is {_NAMES[kind]}; labeled data or qrels come first, then the rankings: {order}."
         )
     if data in tables:
         kind = "qrels" if {"run", "judged run"}.intersection(kinds) else "data"
@@ -79,7 +79,7 @@ def are_qrels(data: Path, rankings: list[Path], tables: dict[Path, list[str]], c
             )
         if kind == "data" and other == "run":
             raise InputError(
-                f"{path} is a run, but {data} is labelled data; runs are judged by qrels; make them: "
+                f"{path} is a run, but {data} is labeled data; runs are judged by qrels; make them: "
                 f"`directrix convert {data} FILE.qrels`."
             )
     return kind == "qrels"

@@ -42,10 +42,10 @@ without_default = partial(typer.Option, show_default=False)
 """An option of which ``--help`` shows no default; early versions of Typer print "None"."""
 
 DataArgument = Annotated[
-    Path, argument(metavar="DATA", help=f"Labelled data: {inputs()}; text plain or compressed.")
+    Path, argument(metavar="DATA", help=f"Labeled data: {inputs()}; text plain or compressed.")
 ]
 JudgedArgument = Annotated[
-    Path, argument(metavar="DATA", help="Labelled data, or qrels for runs: TREC text or tables.")
+    Path, argument(metavar="DATA", help="Labeled data, or qrels for runs: TREC text or tables.")
 ]
 ModelArgument = Annotated[Path, argument(metavar="MODEL", help="Model file written by `directrix train`.")]
 RankingsArgument = Annotated[

@@ -11,7 +11,7 @@ import typer
 from directrix.cli import options
 from directrix.cli.files import check_writable, features_for, read_for
 from directrix.cli.output import echo, remark
-from directrix.data.columns import RECOGNISED, ColumnNames
+from directrix.data.columns import RECOGNIZED, ColumnNames
 from directrix.data.formats import inputs
 
 
@@ -29,7 +29,7 @@ def predict(
         ),
     ] = None,
     missing: options.ModelMissingOption = None,
-    columns: ColumnNames = RECOGNISED,
+    columns: ColumnNames = RECOGNIZED,
     by_position: options.ByPositionOption = False,
 ) -> None:
     """Score every row of a file: one score per line in the order of the file, or a TREC run."""

@@ -10,7 +10,7 @@ from typer import Option
 
 from directrix.cli import options
 from directrix.cli.output import echo, print_json, print_rows, progress_bar, remark
-from directrix.data.columns import RECOGNISED, ColumnNames
+from directrix.data.columns import RECOGNIZED, ColumnNames
 
 if TYPE_CHECKING:
     from directrix.text.reconciliation.result import Reconciliation
@@ -42,7 +42,7 @@ def reconcile_command(
     convention: options.ConventionOption = None,
     top: _Top = 10,
     missing: options.ModelMissingOption = None,
-    columns: ColumnNames = RECOGNISED,
+    columns: ColumnNames = RECOGNIZED,
     by_position: options.ByPositionOption = False,
     form: options.FormatOption = options.Format.table,
 ) -> None:

@@ -105,7 +105,7 @@ def judged_rankings(
 ) -> list[JudgedRanking]:
     """Join every ranking with the labels of the data file.
 
-    If the data file contains qrels, the rankings are runs. Queries without judgements do not
+    If the data file contains qrels, the rankings are runs. Queries without judgments do not
     count, as in trec_eval; ``topics`` says what happens to those that a run lacks. ``by_position`` is that of
     `directrix.cli.files.same_features`, ``names`` what the user calls the rankings.
     """

@@ -10,7 +10,7 @@ from typer import Option
 
 from directrix.cli import options
 from directrix.cli.output import remark
-from directrix.data.columns import RECOGNISED, ColumnNames
+from directrix.data.columns import RECOGNIZED, ColumnNames
 from directrix.data.formats import inputs
 
 
@@ -25,7 +25,7 @@ def shard(
         int, Option("--shards", min=1, max=512, help="Number of shards, several for each worker.")
     ] = 64,
     missing: options.MissingOption = options.Missing.error,
-    columns: ColumnNames = RECOGNISED,
+    columns: ColumnNames = RECOGNIZED,
 ) -> None:
     """Write a data file as shards: Arrow files of whole queries with about equally many documents.
 

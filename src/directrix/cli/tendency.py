@@ -9,7 +9,7 @@ from typer import Option
 
 from directrix.cli import options
 from directrix.cli.output import print_json, print_rows, progress_bar, remark
-from directrix.data.columns import RECOGNISED, ColumnNames
+from directrix.data.columns import RECOGNIZED, ColumnNames
 from directrix.data.formats import read_file
 from directrix.errors import InputError
 
@@ -57,7 +57,7 @@ def tendency(
     ] = TendencyTransform.linear,
     seed: options.SeedOption = 0,
     missing: options.MissingOption = options.Missing.error,
-    columns: ColumnNames = RECOGNISED,
+    columns: ColumnNames = RECOGNIZED,
     form: options.FormatOption = options.Format.table,
 ) -> None:
     """Compute the tendency correlation of surrogates and measures over random models.

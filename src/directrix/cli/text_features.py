@@ -23,7 +23,7 @@ def text_features(
     output: Annotated[Path, options.without_default("--output", "-o", help=f"File to write: {outputs()}.")],
     qrels: Annotated[
         Path | None,
-        options.without_default(help="Judgements, for labels; queries without any are left out."),
+        options.without_default(help="Judgments, for labels; queries without any are left out."),
     ] = None,
     others: texts.WithOption = None,
     query_field: texts.QueryFieldOption = None,

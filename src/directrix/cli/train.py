@@ -15,7 +15,7 @@ from directrix.cli.constraints import MonotoneOption, NonnegativeOption, constra
 from directrix.cli.files import check_writable, same_features
 from directrix.cli.memory import read_or_open
 from directrix.cli.output import print_json, print_rows, progress_bar, remark
-from directrix.data.columns import RECOGNISED, ColumnNames
+from directrix.data.columns import RECOGNIZED, ColumnNames
 from directrix.data.formats import format_of, read_file
 from directrix.data.shards.context import is_on_cluster, is_sharded
 from directrix.errors import InputError
@@ -108,7 +108,7 @@ def train(
     single: Annotated[bool, Option("--single", help="Keep one candidate, never an ensemble.")] = False,
     jobs: options.JobsOption = 1,
     missing: options.MissingOption = options.Missing.error,
-    columns: ColumnNames = RECOGNISED,
+    columns: ColumnNames = RECOGNIZED,
     by_position: options.ByPositionOption = False,
     stream: _Stream = None,
     resume: _Resume = False,

@@ -199,7 +199,7 @@ def _hashes(q: Queries) -> tuple[Array, Array, Array, Array, Array]:
 
 
 def _mix(bits: Array, place: Array) -> Array:
-    """64-bit hash of values at places (the finaliser of SplitMix64)."""
+    """64-bit hash of values at places (the finalizer of SplitMix64)."""
     x = bits + (place.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

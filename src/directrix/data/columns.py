@@ -76,7 +76,7 @@ def _several(names: Any) -> tuple[Any, ...] | None:
     return (names,) if isinstance(names, str) or not isinstance(names, Iterable) else tuple(names)
 
 
-RECOGNISED = ColumnNames()
+RECOGNIZED = ColumnNames()
 """No name is given."""
 
 

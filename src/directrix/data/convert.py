@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from directrix.data.columns import RECOGNISED, ColumnNames
+from directrix.data.columns import RECOGNIZED, ColumnNames
 from directrix.data.formats import LETOR, Format, format_of, named
 from directrix.data.options import check_missing
 from directrix.data.parts import StartAgain
@@ -22,7 +22,7 @@ class Counts(NamedTuple):
 
 
 def convert_file(
-    source: Path, target: Path, missing: str = "error", columns: ColumnNames = RECOGNISED
+    source: Path, target: Path, missing: str = "error", columns: ColumnNames = RECOGNIZED
 ) -> Counts:
     """Rewrite a data file, or a folder of Parquet and Arrow files, in the format that the target's name says.
 
@@ -31,7 +31,7 @@ def convert_file(
     raised, as by `read_letor` and `open_parquet`.
 
     From and to Parquet and Arrow no more than a few blocks are in memory. Text that becomes other text is
-    read whole, so that sparse features stay sparse; so are labels that become judgements.
+    read whole, so that sparse features stay sparse; so are labels that become judgments.
 
     Values keep their bits: features become float32, or stay float64 where an Arrow file holds them. The width
     of text is known when all of it is read, so text that grows wider after its first 16 MiB is read twice.

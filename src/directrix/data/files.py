@@ -106,7 +106,7 @@ def open_data(path: Path) -> IO[bytes]:
 
 
 def open_compressed(path: Path) -> IO[bytes] | None:
-    """Open a gzip, bzip2 or xz file, recognised by its first bytes; ``None`` for any other file."""
+    """Open a gzip, bzip2 or xz file, recognized by its first bytes; ``None`` for any other file."""
     with path.open("rb") as file:
         head = file.read(6)
     opener = next((opener for magic, opener in _COMPRESSIONS.values() if head.startswith(magic)), None)

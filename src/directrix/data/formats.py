@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from directrix.data.atomic import replacing
-from directrix.data.columns import RECOGNISED, ColumnNames
+from directrix.data.columns import RECOGNIZED, ColumnNames
 from directrix.data.files import COMPRESSED, without_compression
 from directrix.errors import InputError
 
@@ -37,7 +37,7 @@ class Format:
     """``(path, *, missing) -> Queries``; with ``columns`` too where they have names."""
     lines: str = ""
     """``(Queries) -> iterable of bytes``: text to write; the queries may be a part of those of the file."""
-    recogniser: str = ""
+    recognizer: str = ""
     """``(path) -> bool``: whether the content of a file, or of a folder, is of this format."""
     opener: str = ""
     """``(path) -> Queries`` with `StoredFeatures`."""
@@ -66,16 +66,16 @@ class Format:
         """Return whether a file name ends like one of this format."""
         return (without_compression(path) if self.compressed else path).suffix in self.suffixes
 
-    def recognises(self, path: Path) -> bool:
+    def recognizes(self, path: Path) -> bool:
         """Return whether the content of a file or folder has this format."""
-        return bool(self.recogniser) and bool(_load(self.recogniser)(path))
+        return bool(self.recognizer) and bool(_load(self.recognizer)(path))
 
-    def read(self, path: Path, missing: str = "error", columns: ColumnNames = RECOGNISED) -> Queries:
+    def read(self, path: Path, missing: str = "error", columns: ColumnNames = RECOGNIZED) -> Queries:
         """Read all of a file."""
         q: Queries = _load(self.reader)(path, missing=missing, **self.naming(path, columns))
         return q
 
-    def read_parts(self, path: Path, missing: str, columns: ColumnNames = RECOGNISED) -> Iterable[Queries]:
+    def read_parts(self, path: Path, missing: str, columns: ColumnNames = RECOGNIZED) -> Iterable[Queries]:
         """Read a file from front to back, without holding all of it where the format allows that."""
         if not self.parts:
             return [self.read(path, missing, columns)]
@@ -112,7 +112,7 @@ ARROW = Format(
     "Parquet or Arrow",
     (".parquet", ".arrow", ".feather"),
     reader="arrow.read:read_table",
-    recogniser="arrow.files:is_arrow",
+    recognizer="arrow.files:is_arrow",
     opener="arrow.read:open_table",
     parts="arrow.read:table_parts",
     writer="arrow.write:writing",
@@ -123,10 +123,10 @@ COLUMNS = Format(
     "CSV, TSV, JSON lines",
     (".csv", ".tsv", ".jsonl", ".ndjson"),
     reader="arrow.read:read_table",
-    recogniser="arrow.text:is_columns",
+    recognizer="arrow.text:is_columns",
     has_names=True,
 )
-QRELS = Format("TREC qrels", (".qrels",), lines="trec.qrels:qrels_lines", recogniser="trec.qrels:is_qrels")
+QRELS = Format("TREC qrels", (".qrels",), lines="trec.qrels:qrels_lines", recognizer="trec.qrels:is_qrels")
 LETOR = Format(
     "LETOR / svmlight",
     (".txt", ".letor", ".dat", ".svm", ".svmlight", ".libsvm", ""),
@@ -141,7 +141,7 @@ FORMATS = (ARROW, COLUMNS, QRELS, LETOR)
 
 def format_of(path: Path) -> Format:
     """Return the format that a data file has by its name or content; LETOR text if neither says one."""
-    return next((f for f in FORMATS if f.reader and (f.is_named(path) or f.recognises(path))), LETOR)
+    return next((f for f in FORMATS if f.reader and (f.is_named(path) or f.recognizes(path))), LETOR)
 
 
 def named(path: Path) -> Format | None:
@@ -149,12 +149,12 @@ def named(path: Path) -> Format | None:
     return next((f for f in FORMATS if f.is_written and f.is_named(path)), None)
 
 
-def read_file(path: Path, *, missing: str = "error", columns: ColumnNames = RECOGNISED) -> Queries:
+def read_file(path: Path, *, missing: str = "error", columns: ColumnNames = RECOGNIZED) -> Queries:
     """Read a data file of any format, or a folder of tables; see `read_letor` and `read_parquet`."""
     return format_of(path).read(path, missing, columns)
 
 
-def open_file(path: Path, *, columns: ColumnNames = RECOGNISED) -> Queries:
+def open_file(path: Path, *, columns: ColumnNames = RECOGNIZED) -> Queries:
     """Open a table whose features stay in its file; see `open_parquet`.
 
     Raises `InputError` for text, whose rows have no fixed places in the file.

@@ -105,7 +105,7 @@ def make_web(n_queries: int = 1000, n_features: int = 60, *, noise: float = 0.6,
     .. math:: s = \sum_{25} a\,[z_i > t] + 0.6 \sum_{40} a \tanh z_i \tanh z_j
               + \sum_{20} a\,[z_i > t][z_j > t'] \qquad (a, t, t' \sim N(0, 1))
 
-    over features i, j drawn uniformly. It is standardised; noise of deviation ``noise`` for every document
+    over features i, j drawn uniformly. It is standardized; noise of deviation ``noise`` for every document
     and 0.5 for every query is added, and labels 0 to 4 are cut at the quantiles .55, .78, .92 and .98 of
     all documents, so that queries differ in how many relevant documents they have. A feature is
     :math:`\exp(c_j (z_j + 0.8\, l_{qj}) + d_j)` with a level :math:`l_{qj} \sim N(0, 1)` of its query for

@@ -1,4 +1,4 @@
-"""Artificial documents with queries and judgements: a test collection of made-up words."""
+"""Artificial documents with queries and judgments: a test collection of made-up words."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ArtificialTexts(NamedTuple):
 def make_texts(
     n_docs: int = 1400, n_queries: int = 225, *, words_per_doc: int = 160, seed: int = 0
 ) -> ArtificialTexts:
-    """Make documents about topics, queries about the same topics, and judgements.
+    """Make documents about topics, queries about the same topics, and judgments.
 
     A document is about a main topic, with 2 to 12 % of its words, and in passing about another, with up to
     10 %; its title is about the main one. A topic is a set of words, some of which come in pairs. Other

@@ -76,7 +76,7 @@ def check_labels(labels: Any, *, qptr: Int64Array | None = None) -> Float64Array
         row = int(np.argmax(bad))
         remedy = "Shift the labels so that the lowest is 0, e.g. y - y.min()."
         if np.isnan(out[row]):
-            remedy = "Drop unlabelled rows or give them 0: keep = ~numpy.isnan(y)."
+            remedy = "Drop unlabeled rows or give them 0: keep = ~numpy.isnan(y)."
         elif out[row] > 0:
             remedy = "Give the highest grade of the scale instead, e.g. numpy.minimum(y, 4)."
         raise InputError(

@@ -38,7 +38,7 @@ def model_card(
         Model file.
     q : Queries, optional
         Queries with labels, to measure it and the importance of its features; queries of its training are
-        recognised by their digest.
+        recognized by their digest.
     measures : sequence of str
         Reported next to the one that it was trained for.
     seed : int >= 0

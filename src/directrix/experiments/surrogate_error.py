@@ -83,7 +83,7 @@ def approximation(
     data : Queries or Objective
         Training queries of a linear ranker, or an objective for any other model.
     surrogate : Surrogate or str, optional
-        What is maximised; an objective has its own.
+        What is maximized; an objective has its own.
     trainer : Trainer, optional
         Any trainer that calls back after its steps. Default Algorithm 1 as published: `SGD`, 200 epochs,
         eta = 0.01.
@@ -142,7 +142,7 @@ def approximation(
                 bounds.setdefault(kind, []).append(bound)
         return False
 
-    (trainer or SGD(learning_rate=0.01, epochs=200)).minimise(objective, start, callback=watch)
+    (trainer or SGD(learning_rate=0.01, epochs=200)).minimize(objective, start, callback=watch)
     return Approximation(
         np.array(epochs),
         np.array(errors).reshape(len(epochs), q.n_queries),

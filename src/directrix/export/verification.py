@@ -73,7 +73,7 @@ def verify(
 ) -> Verification:
     """Read an export back and compare its scores with those of the ranker.
 
-    Rows are drawn that hit thresholds exactly, their neighbours, zeros, and missing values where ranker and
+    Rows are drawn that hit thresholds exactly, their neighbors, zeros, and missing values where ranker and
     target take them; then those of ``check``.
 
     Raises
@@ -203,7 +203,7 @@ def _doubled(q: Queries, formula: Formula) -> Queries:
 
 
 def _drawn(formula: Formula, target: ExportTarget, *, missing: bool) -> Queries:
-    """Return rows whose features are thresholds, their neighbours, zeros, others, and missing."""
+    """Return rows whose features are thresholds, their neighbors, zeros, others, and missing."""
     rng = np.random.default_rng(0)
     n_rows = max(_PER_QUERY, min(_ROWS, _CELLS // formula.n_features))
     X = np.zeros((n_rows, formula.n_features))

@@ -79,7 +79,7 @@ def objective(surrogate: Any, *, seed: int = 0) -> CatBoostObjective:
     Parameters
     ----------
     surrogate : Surrogate or str
-        What the trees maximise, e.g. ``ApproxNDCG()``, or the text of it.
+        What the trees maximize, e.g. ``ApproxNDCG()``, or the text of it.
     seed : int >= 0
         Of the noise of a surrogate that draws some, such as `YetiRank`.
 
@@ -127,9 +127,9 @@ def boost(  # noqa: PLR0913
     Parameters
     ----------
     objective : CatBoostObjective, Surrogate or str
-        What the trees maximise.
+        What the trees maximize.
     X : array or frame (n_docs, n_features)
-        Numbers: CatBoost does not quantise categories beforehand.
+        Numbers: CatBoost does not quantize categories beforehand.
     y : array (n_docs,)
         Labels >= 0.
     group : integers (n_queries,)
@@ -177,7 +177,7 @@ def boost(  # noqa: PLR0913
     scores, trees = np.zeros(len(rows.labels)), []
     for number in range(whole(iterations, "iterations", "boost")):
         step = {"iterations": 1, "random_seed": settings["random_seed"] + number, "eval_metric": "RMSE"}
-        slopes = -np.column_stack(loss.at(scores, rows))  # CatBoost maximises
+        slopes = -np.column_stack(loss.at(scores, rows))  # CatBoost maximizes
         pool.set_baseline(scores[:, None])
         booster = catboost.CatBoost(settings | step | {"loss_function": _Parts(slopes)})
         trees.append(quietly(booster.fit, pool))

@@ -101,15 +101,15 @@ class Rerank(pt.Estimator):
         self.ranker = ranker
 
     def fit(self, results_tr: Any, qrels_tr: Any, results_va: Any = None, qrels_va: Any = None) -> Rerank:
-        """Train; with results and judgements to validate on, these choose the iteration.
+        """Train; with results and judgments to validate on, these choose the iteration.
 
-        Documents without a judgement have label 0, as do those with a negative one.
+        Documents without a judgment have label 0, as do those with a negative one.
         """
         _check(results_tr)
-        X, y = _labelled(results_tr, qrels_tr)
+        X, y = _labeled(results_tr, qrels_tr)
         options: dict[str, Any] = {}
         if results_va is not None and len(results_va):
-            options = {"eval_set": [_labelled(results_va, qrels_va)], "eval_qid": [list(results_va["qid"])]}
+            options = {"eval_set": [_labeled(results_va, qrels_va)], "eval_qid": [list(results_va["qid"])]}
         self.ranker.fit(X, y, qid=list(results_tr["qid"]), **options)
         return self
 
@@ -135,7 +135,7 @@ def _check(results: Any) -> None:
         )
 
 
-def _labelled(results: Any, qrels: Any) -> tuple[Any, Any]:
+def _labeled(results: Any, qrels: Any) -> tuple[Any, Any]:
     merged = results[["qid", "docno"]].merge(
         qrels[["qid", "docno", "label"]], how="left", on=["qid", "docno"]
     )

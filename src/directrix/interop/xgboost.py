@@ -39,7 +39,7 @@ def objective(surrogate: Any, *, seed: int = 0) -> XGBoostObjective:
     Parameters
     ----------
     surrogate : Surrogate or str
-        What the trees maximise, e.g. ``ApproxNDCG()``, or the text of it.
+        What the trees maximize, e.g. ``ApproxNDCG()``, or the text of it.
     seed : int >= 0
         Of the noise of a surrogate that draws some, such as `YetiRank`.
 

@@ -21,7 +21,7 @@ def constraints_bound(n_queries: int, C: float, epsilon: float, radius: float, l
               \frac{8 C \bar\Delta \bar R^2}{\varepsilon^2} \Big\}
 
     for :math:`\min_w \frac12 \lVert w\rVert^2 + \frac Cn \sum_q \xi_q`, which
-    ``CuttingPlane(slack="each", C=C)`` minimises.
+    ``CuttingPlane(slack="each", C=C)`` minimizes.
 
     Parameters
     ----------

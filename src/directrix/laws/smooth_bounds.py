@@ -73,8 +73,8 @@ def smooth_ndcg_bound(scores: FloatArray, labels: Float64Array, sigma: float, k:
 def smooth_rescaled(sigma: float, l2: float, scale: float) -> tuple[float, float]:
     r"""Smoothing and penalty of the same training problem for weights ``scale`` times as long (Section 5.4).
 
-    With a penalty towards zero, w minimises the loss at :math:`(\sigma, \lambda)` if and only if
-    c w minimises it at :math:`(\sigma c^2, \lambda / c^2)`, with the same value. So one of the two
+    With a penalty towards zero, w minimizes the loss at :math:`(\sigma, \lambda)` if and only if
+    c w minimizes it at :math:`(\sigma c^2, \lambda / c^2)`, with the same value. So one of the two
     settings may be fixed; with a penalty towards a start :math:`w_0 \ne 0` it may not.
 
     Parameters

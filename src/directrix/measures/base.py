@@ -12,7 +12,7 @@ import numpy as np
 from directrix.errors import InputError, short_text
 from directrix.measures.convention import Convention, convention
 from directrix.measures.groups import value_of
-from directrix.measures.judgements import Sees
+from directrix.measures.judgments import Sees
 from directrix.measures.order import Ranking, Ties
 from directrix.measures.prepared import Prepared
 from directrix.measures.terms import Between, Form, Terms, curve_through, over_queries

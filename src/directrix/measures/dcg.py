@@ -53,7 +53,7 @@ class _Discounted(RankingMeasure):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class NDCG(_Discounted):
-    r"""Normalised discounted cumulative gain.
+    r"""Normalized discounted cumulative gain.
 
     .. math:: \mathrm{nDCG@}k = \frac{1}{Z_k} \sum_{i:\,\pi(i) \le k} g(l_i)\, D(\pi(i)),
 
@@ -116,7 +116,7 @@ class NDCG(_Discounted):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class DCG(_Discounted):
-    r"""Discounted cumulative gain, not normalised: :math:`\sum_{\pi(i) \le k} g(l_i) D(\pi(i))`.
+    r"""Discounted cumulative gain, not normalized: :math:`\sum_{\pi(i) \le k} g(l_i) D(\pi(i))`.
 
     Parameters as for `NDCG`; a query without gains has the value 0.
 

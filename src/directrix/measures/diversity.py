@@ -12,7 +12,7 @@ import numpy as np
 
 from directrix.measures.base import Empty, RankingMeasure
 from directrix.measures.gains import discounts, reciprocal_ranks
-from directrix.measures.judgements import Sees
+from directrix.measures.judgments import Sees
 from directrix.measures.order import Ranking
 from directrix.types import Array, Float64Array, Int64Array
 
@@ -20,7 +20,7 @@ Order = Literal["trec", "order"]
 
 
 class _Part(NamedTuple):
-    """What depends on the judgements alone."""
+    """What depends on the judgments alone."""
 
     relevant: Array
     """Whether a document is relevant for a subtopic, bool (n_docs, n_subtopics)."""
@@ -53,11 +53,11 @@ class _NoveltyMeasure(RankingMeasure):
 
     def label_part(self, labels: Float64Array, qptr: Int64Array) -> _Part:
         """Find the relevant subtopics of every document, and the best value of every query."""
-        relevant = labels >= float(getattr(self, "rel", 1))  # a subtopic without judgement is NaN
+        relevant = labels >= float(getattr(self, "rel", 1))  # a subtopic without judgment is NaN
         return _Part(relevant, np.array([self._best(relevant[lo:hi]) for lo, hi in pairwise(qptr)]))
 
     def of_ranking(self, ranking: Ranking, part: Any) -> Float64Array:
-        """Value of every query of a ranking, whose labels are the rows of the judgements."""
+        """Value of every query of a ranking, whose labels are the rows of the judgments."""
         value = np.full(len(part.norm), self.fill)
         for q in np.flatnonzero(part.norm > 0.0):
             lo = ranking.qptr[q]
@@ -93,7 +93,7 @@ class AlphaNDCG(_NoveltyMeasure):
     alpha : number in (0, 1]
         How much repetition costs.
     rel : number > 0
-        Lowest judgement that counts as relevant.
+        Lowest judgment that counts as relevant.
     ties : {"trec", "order"}
         Order of tied documents: the highest id first, or as in the input.
     empty
@@ -142,7 +142,7 @@ class ERRIA(_NoveltyMeasure):
 
     with the names of `AlphaNDCG` and S subtopics that have a relevant document. That is the mean ERR of the
     subtopics, whose users stop at a relevant document with the chance :math:`\alpha`, over its value for a
-    list of documents relevant for all of them: ndeval's normalisation, which does not depend on the
+    list of documents relevant for all of them: ndeval's normalization, which does not depend on the
     collection. (ndeval itself forgets it for k = 1, and has no k above 20.)
 
     Parameters

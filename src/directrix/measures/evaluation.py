@@ -75,7 +75,7 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
         Higher is better; -inf = not retrieved.
     labels : float (n_docs,)
         Relevance, >= 0. Relevant documents that were not retrieved count too, with the score -inf. Merging a
-        run with judgements yourself loses them: use ``run=`` and ``qrels=``. For measures that know which
+        run with judgments yourself loses them: use ``run=`` and ``qrels=``. For measures that know which
         documents were judged (`Bpref`), NaN is a document that was not; for those of subtopics (`AlphaNDCG`)
         the shape is (n_docs, n_subtopics), of which any other measure takes the highest.
     run, qrels : frame (pandas, polars, pyarrow), dict, path, or `Run` and `Qrels`, optional
@@ -155,7 +155,7 @@ def _of_arrays(scores: Any, labels: Any, doc_ids: Any, qid: Any, qptr: Any, grou
         if names := names_of(given):
             raise InputError(
                 f"{name} is a table or dict with {', '.join(map(str, names[:4]))}; one number per document "
-                "is needed. For tables of a run and of judgements type evaluate(..., run=run, qrels=qrels)."
+                "is needed. For tables of a run and of judgments type evaluate(..., run=run, qrels=qrels)."
             )
     check_length(_length(labels), _length(scores), "labels", "scores")
     rows, boundaries, query_ids = rows_by_query(qid, group, _length(scores), "scores", qptr)
@@ -166,7 +166,7 @@ def _of_arrays(scores: Any, labels: Any, doc_ids: Any, qid: Any, qptr: Any, grou
 
 
 def _of_run(run: Any, qrels: Any, arrays: tuple[Any, ...], measures: list[RankingMeasure]) -> _Data:
-    """Join the run and the judgements that `evaluate` got, if they are not yet."""
+    """Join the run and the judgments that `evaluate` got, if they are not yet."""
     is_joined = isinstance(run, Judged)
     if (is_joined is not (qrels is None)) or run is None or any(given is not None for given in arrays):
         raise InputError(
@@ -174,7 +174,7 @@ def _of_run(run: Any, qrels: Any, arrays: tuple[Any, ...], measures: list[Rankin
             "type evaluate(measures, run=run, qrels=qrels)."
         )
     judged = run if is_joined else join_trec(run, qrels)
-    labels = judged.labels if all(m.sees == "labels" for m in measures) else judged.judgements
+    labels = judged.labels if all(m.sees == "labels" for m in measures) else judged.judgments
     return _Data(judged.scores, labels, judged.qptr, judged.doc_ids, judged.query_ids)
 
 

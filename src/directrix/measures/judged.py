@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from directrix.measures.base import Empty, RankingMeasure
-from directrix.measures.judgements import POOLED, Sees
+from directrix.measures.judgments import POOLED, Sees
 from directrix.measures.order import Ranking, Ties
 from directrix.measures.precision import BinaryMeasure
 from directrix.measures.terms import query_sums
@@ -27,7 +27,7 @@ class Bpref(BinaryMeasure):
 
     over the retrieved relevant documents, with :math:`n_i` documents judged irrelevant above document i, N of
     them in all, and R relevant ones. Documents that were not judged (label NaN or below 0) do not count.
-    Labels without NaN are all judgements.
+    Labels without NaN are all judgments.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Bpref(BinaryMeasure):
     """
 
     symbol: ClassVar[str] = "Bpref"
-    sees: ClassVar[Sees] = "judgements"
+    sees: ClassVar[Sees] = "judgments"
     rel: float = 1
     ties: Ties = "expected"
     empty: Empty = "zero"
@@ -91,7 +91,7 @@ class Bpref(BinaryMeasure):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class InfAP(BinaryMeasure):
-    r"""Inferred average precision, from judgements of a random sample of the pool.
+    r"""Inferred average precision, from judgments of a random sample of the pool.
 
     .. math:: \frac{1}{R} \sum_{i:\,r_i = 1} \left(\frac{1}{p} + \frac{d}{p}\,
               \frac{r + \epsilon}{r + n + 2 \epsilon}\right),\qquad p = \pi(i),\ \epsilon = 10^{-5}
@@ -119,7 +119,7 @@ class InfAP(BinaryMeasure):
     """
 
     symbol: ClassVar[str] = "infAP"
-    sees: ClassVar[Sees] = "judgements"
+    sees: ClassVar[Sees] = "judgments"
     choices: ClassVar[dict[str, tuple[str, ...]]] = {"ties": ("worst", "order", "trec")}
     rel: float = 1
     ties: Ties = "worst"
@@ -148,7 +148,7 @@ class JudgedRate(RankingMeasure):
     ----------
     k : int >= 1, or None
         Cut-off rank; None = all retrieved documents. Where fewer were retrieved, it is a share of those, as
-        in ir_measures; a label below 0 (in the pool, not judged) is no judgement, as in trec_eval.
+        in ir_measures; a label below 0 (in the pool, not judged) is no judgment, as in trec_eval.
     ties
         As for `NDCG`.
 
@@ -159,7 +159,7 @@ class JudgedRate(RankingMeasure):
     """
 
     symbol: ClassVar[str] = "Judged"
-    sees: ClassVar[Sees] = "judgements"
+    sees: ClassVar[Sees] = "judgments"
     instead: ClassVar[str] = "nDCG@10"
     k: int | None = None
     ties: Ties = "expected"

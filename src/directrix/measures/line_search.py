@@ -211,7 +211,7 @@ def line_search(  # noqa: PLR0913
     doc_ids: Any = None,
     within: tuple[float, float] = (-np.inf, np.inf),
 ) -> LinePoint:
-    r"""Find the t that maximises the measure of ``scores + t * direction``, exactly.
+    r"""Find the t that maximizes the measure of ``scores + t * direction``, exactly.
 
     .. math:: \max_t \; \frac{\sum_q v_q M_q(s + t u)}{\sum_q v_q}
 

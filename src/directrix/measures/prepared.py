@@ -10,7 +10,7 @@ import numpy as np
 from directrix.data.form import as_array
 from directrix.data.validate import check_labels, check_qptr, check_ranking
 from directrix.errors import InputError
-from directrix.measures.judgements import Sees, check_judgements, grades, statuses
+from directrix.measures.judgments import Sees, check_judgments, grades, statuses
 from directrix.measures.order import DOCS_PER_CHUNK, Ranking, Ties, rank, ranx_order, trec_order
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Float64Array, FloatArray, Int64Array
@@ -43,7 +43,7 @@ class IdsNeeded(InputError):
 class Prepared:
     """Measures with everything that depends on the labels alone already done.
 
-    Labels are numbers >= 0; or judgements, if one of the measures reads them: NaN where a document was not
+    Labels are numbers >= 0; or judgments, if one of the measures reads them: NaN where a document was not
     judged, below 0 where it was in the pool only, and one column for each subtopic.
 
     The measures, of the class `directrix.measures.RankingMeasure`, share one sort, but for those that break
@@ -60,9 +60,9 @@ class Prepared:
         """What measures of each kind read, by document."""
         if by_subtopic or any(m.sees != "labels" for m in self._measures):
             needs = next((m.name for m in self._measures if m.sees == "subtopics"), "")
-            judged = check_judgements(labels, self._qptr, needs)
+            judged = check_judgments(labels, self._qptr, needs)
             self.labels = grades(judged)
-            self._seen = {"judgements": statuses(judged), "subtopics": judged}
+            self._seen = {"judgments": statuses(judged), "subtopics": judged}
         else:
             self.labels = check_labels(labels, qptr=self._qptr)
         self._seen["labels"] = self.labels

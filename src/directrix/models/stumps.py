@@ -258,5 +258,5 @@ def _between(x: Float64Array, n_thresholds: int) -> Float64Array:
         nearer = np.where(np.abs(gaps[before] - wanted) <= np.abs(gaps[after] - wanted), before, after)
         gaps = gaps[np.unique(nearer)]
     middle: Float64Array = x[gaps] + 0.5 * (x[gaps + 1] - x[gaps])
-    # of two neighbouring floats the middle may be the upper one, which must stay above the threshold
+    # of two neighboring floats the middle may be the upper one, which must stay above the threshold
     return np.where(middle < x[gaps + 1], middle, x[gaps])

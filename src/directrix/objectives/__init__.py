@@ -1,1 +1,1 @@
-"""Losses that trainers minimise."""
+"""Losses that trainers minimize."""

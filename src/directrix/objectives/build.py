@@ -38,7 +38,7 @@ def make_objective(
     queries : Queries
         Training data; for a linear model also of `directrix.data.open_parquet`.
     surrogate : Surrogate or str
-        What to maximise; a string is parsed by `directrix.surrogate`.
+        What to maximize; a string is parsed by `directrix.surrogate`.
     model : Model
         Scores from features.
     penalty : L2
@@ -94,7 +94,7 @@ def linear_objective(
         Training data, dense or CSR, or of `directrix.data.open_parquet`, whose features are read as they are
         used.
     surrogate : Surrogate or str
-        What to maximise, e.g. ``ApproxNDCG(alpha=10)`` or ``"ApproxNDCG(alpha=10)"``.
+        What to maximize, e.g. ``ApproxNDCG(alpha=10)`` or ``"ApproxNDCG(alpha=10)"``.
     l2 : float >= 0
         Strength lambda of the penalty.
     w0 : float (n_features,), or None

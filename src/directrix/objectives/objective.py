@@ -1,4 +1,4 @@
-r"""The loss that trainers minimise: surrogate of model, weighted, negated, penalised.
+r"""The loss that trainers minimize: surrogate of model, weighted, negated, penalized.
 
 .. math:: L(\theta) = -\frac{\sum_q v_q S_q(f_\theta(X_q))}{\sum_q v_q} + \lambda\lVert\theta-\theta_0\rVert^2
 
@@ -218,7 +218,7 @@ class Objective:
             )
         return replace(self, kernel=replace(self.kernel, surrogate=surrogate.at(smoothing)))
 
-    def penalised(self, penalty: L2) -> Self:
+    def penalized(self, penalty: L2) -> Self:
         """Return a copy with another penalty, on the same data; ``L2()`` removes it."""
         return replace(self, penalty=penalty)
 
@@ -226,7 +226,7 @@ class Objective:
         """Return a copy whose surrogate is convexified at the scores of these parameters, on the same data.
 
         For linear scores its loss is convex, nowhere below the loss, and equal to it at ``params`` in value
-        and gradient: minimising it and convexifying again there never raises the loss (concave-convex
+        and gradient: minimizing it and convexifying again there never raises the loss (concave-convex
         procedure, Yuille & Rangarajan 2003, doi:10.1162/08997660360581958). One read of the features.
 
         Raises
@@ -237,7 +237,7 @@ class Objective:
         if not ("convexifiable" in self.surrogate.traits and hasattr(self.source.surrogate, "convexify")):
             hint = "take a KernelSurrogate with the trait convexifiable, e.g. Dorm()."
             raise InputError(
-                f"{self.surrogate!r} cannot be convexified: minimise its loss as it is, or {hint}"
+                f"{self.surrogate!r} cannot be convexified: minimize its loss as it is, or {hint}"
             )
         return replace(self, source=self.source.convexified(self._checked(params).copy()))
 
@@ -248,7 +248,7 @@ class Objective:
 
     @property
     def surrogate(self) -> Surrogate:
-        """What is maximised."""
+        """What is maximized."""
         return self.kernel.surrogate
 
     @property

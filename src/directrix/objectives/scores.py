@@ -47,10 +47,10 @@ class ScoreObjective:
         other._surrogate = kernel_surrogate(other.surrogate)
         return other
 
-    def _centred_gains(self) -> Float64Array:
+    def _centered_gains(self) -> Float64Array:
         gain, sizes = gains(self.queries.labels), np.diff(self._qptr)
-        centred: Float64Array = gain - np.repeat(query_sums(gain, self._qptr) / np.maximum(sizes, 1), sizes)
-        return centred
+        centered: Float64Array = gain - np.repeat(query_sums(gain, self._qptr) / np.maximum(sizes, 1), sizes)
+        return centered
 
     def value_grad_curvature(
         self, scores: Float64Array, *draw: int
@@ -70,7 +70,7 @@ class ScoreObjective:
         if not scores.any() and is_dead(grad, self):
             if not getattr(surrogate, "stationary_at_ties", False):
                 warn_of_dead_start(self.surrogate, "Only the first tree learns, from the gains of the labels")
-            grad = self._centred_gains()
+            grad = self._centered_gains()
             curvature = spread_curvature(grad, qptr, surrogate.steepness)
         factor = np.repeat(self._weight, np.diff(qptr))
         return -float(self._weight @ value), -factor * grad, factor * curvature

@@ -95,7 +95,7 @@ class Ranker(Fitted, NestedParameters, ABC):
         sample_weight : array (n_docs,), optional
             Factor on what each document earns, e.g. the inverse propensity of a click.
         query_weight : array (n_queries,) in order of first appearance, or dict by query id, optional
-            Weight of each query in the mean over queries that training maximises.
+            Weight of each query in the mean over queries that training maximizes.
         eval_set : (X, y) or [(X, y)], optional
             Validation queries: the iteration that is best on them is kept.
         eval_qid, eval_group : optional

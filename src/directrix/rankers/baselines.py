@@ -1,4 +1,4 @@
-"""The methods that direct optimisation is compared with: support vector machines, convex losses, boosting."""
+"""The methods that direct optimization is compared with: support vector machines, convex losses, boosting."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ BASELINES = (
         source="Qin, Zhang, Tsai, Wang, Liu & Li (2008), doi:10.1016/j.ipm.2007.07.016",
         cost="O(n)",
         use_when="a baseline that long lists cannot dominate",
-        grid={"centred": (False, True), "l2": (1e-5, 1e-3)},
+        grid={"centered": (False, True), "l2": (1e-5, 1e-3)},
     ),
     _adarank(
         name="AdaRank-MAP",

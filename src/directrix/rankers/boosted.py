@@ -48,7 +48,7 @@ class BoostedRanker(StoredRanker):
     Parameters
     ----------
     surrogate : Surrogate or str, optional
-        What is maximised, e.g. ``ApproxNDCG()``, or the text of it. Default `YetiRank`, which ranks best
+        What is maximized, e.g. ``ApproxNDCG()``, or the text of it. Default `YetiRank`, which ranks best
         where features interact (docs/decisions/0139). Or "lambdarank": LightGBM's own objective, LambdaMART
         (Burges 2010), to compare with.
     n_trees : int >= 1
@@ -192,7 +192,7 @@ class BoostedRanker(StoredRanker):
         """Whether a feature may hold categories: a scale would take their places for numbers."""
         return self.scale is None
 
-    def _minimise(self, training: Training, surrogate: Any) -> tuple[Boosting, Result]:
+    def _minimize(self, training: Training, surrogate: Any) -> tuple[Boosting, Result]:
         data, judged, measure, (by_document, by_query), callback, *_ = training
         lightgbm()  # refuse before the work
         objective: ScoreObjective | Float64Array | None

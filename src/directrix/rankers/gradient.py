@@ -42,7 +42,7 @@ def constraints(trainers: frozenset[str], starts: frozenset[str]) -> dict[str, l
     """What scikit-learn checks of the parameters that all of these rankers have."""
     return {
         **SHARED_CONSTRAINTS,
-        "trainer": [StrOptions(set(trainers)), HasMethods(["minimise"])],
+        "trainer": [StrOptions(set(trainers)), HasMethods(["minimize"])],
         "l2": [Interval(Real, 0, None, closed="left")],
         "start": [StrOptions(set(starts)), HasMethods(["fit_queries", "predict_queries"]), "array-like"],
         "max_iter": [Interval(Integral, 0, None, closed="left")],
@@ -115,7 +115,7 @@ class GradientRanker(StoredRanker, OnShards):  # a loaded model becomes one, so 
     def _penalty(self, start: Float64Array) -> L2:
         return L2(float(self.l2))
 
-    def _minimise(self, training: Training, surrogate: Surrogate) -> tuple[Trainer, Result]:
+    def _minimize(self, training: Training, surrogate: Surrogate) -> tuple[Trainer, Result]:
         data, judged, measure, weights, callback, *_ = training
         if self.is_constrained:
             check_box(self.trainer, self.trainers)
@@ -137,7 +137,7 @@ class GradientRanker(StoredRanker, OnShards):  # a loaded model becomes one, so 
         result = (
             kept_start(objective, start)
             if self.max_iter == 0
-            else watched.minimise(objective, start, callback=callback)
+            else watched.minimize(objective, start, callback=callback)
         )
         if not np.isfinite(result.params).all():
             result = replace(result, params=start, message=f"{result.message}; the start was kept")

@@ -32,7 +32,7 @@ class LinearRanker(GradientRanker):
     Parameters
     ----------
     surrogate : Surrogate or str, optional
-        What is maximised, e.g. ``ApproxNDCG(alpha=50)`` or the text of it. Default ``ApproxNDCG()``.
+        What is maximized, e.g. ``ApproxNDCG(alpha=50)`` or the text of it. Default ``ApproxNDCG()``.
     trainer : str or Trainer
         How. "lbfgs" and "cg": full gradients, deterministic. "sgd": Algorithm 1 of Qin, Liu & Li (2010),
         query by query; "adam" likewise. "cutting-plane": for convex surrogates with ``l2`` > 0, to a proven
@@ -85,7 +85,7 @@ class LinearRanker(GradientRanker):
     result_ : Result
         Why training stopped, and its trace.
     surrogate_ : Surrogate
-        What was maximised; under `Anneal` at the smoothing where it ended.
+        What was maximized; under `Anneal` at the smoothing where it ended.
     measure_ : measure
         What ``score`` reports: ``measure`` of ``fit``, else that of the trainer, else of the surrogate.
     scale_ : fitted scale or None

@@ -1,4 +1,4 @@
-"""What a published method is: what is maximised, how, over which grid, and where it comes from."""
+"""What a published method is: what is maximized, how, over which grid, and where it comes from."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Method:
     name : str
         What `directrix.method` takes.
     surrogate : type of Surrogate, or None
-        Class of what is maximised; None if there is none, or several.
+        Class of what is maximized; None if there is none, or several.
     model : str
         A key of `KINDS`: "linear", ...
     trainer : str or callable

@@ -35,7 +35,7 @@ class MLPRanker(GradientRanker):
     Parameters
     ----------
     surrogate : Surrogate or str, optional
-        What is maximised, e.g. ``ApproxNDCG(alpha=10)`` or the text of it. Default
+        What is maximized, e.g. ``ApproxNDCG(alpha=10)`` or the text of it. Default
         ``ListNet(target="shares")``, with which networks rank best on most data (docs/decisions/0138).
     hidden : tuple of int >= 1
         Width of every hidden layer; () is a linear ranker.

@@ -21,7 +21,7 @@ from directrix.parsing import UNREADABLE, call_of, parse_tree
 from directrix.registry import TRAINERS, classes
 from directrix.types import Trainer
 
-_KINDS = {name: kind for name, kind in classes(TRAINERS).items() if hasattr(kind, "minimise")}
+_KINDS = {name: kind for name, kind in classes(TRAINERS).items() if hasattr(kind, "minimize")}
 _NAMED: Mapping[str, type[Any]] = {
     kind.short_name: kind for kind in _KINDS.values() if hasattr(kind, "short_name")
 }

@@ -1,4 +1,4 @@
-"""The methods that optimise a measure, and the regression that most of them start from."""
+"""The methods that optimize a measure, and the regression that most of them start from."""
 
 from __future__ import annotations
 

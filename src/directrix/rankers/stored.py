@@ -50,7 +50,7 @@ SHARED_CONSTRAINTS: dict[str, list[Any]] = {
 class StoredRanker(Saved, Ranker):
     """Base of the rankers that a model file can hold.
 
-    A subclass has the constructor's ``surrogate``, ``scale`` and ``random_state``, trains (`_minimise`),
+    A subclass has the constructor's ``surrogate``, ``scale`` and ``random_state``, trains (`_minimize`),
     scores (`_scored`), and writes and reads its model (`_model_json`, `_take`).
     """
 
@@ -105,7 +105,7 @@ class StoredRanker(Saved, Ranker):
         data, judged = _scaled(q, scale), None if valid is None else _scaled(valid, scale)
         scaled = training._replace(queries=data, valid=judged, measure=measure, scale=scale)
         self._patience = self.patience if training.patience is None else training.patience
-        trainer, result = self._minimise(scaled.watched(measure), surrogate)
+        trainer, result = self._minimize(scaled.watched(measure), surrogate)
         self.measure_, self.scale_, self.result_ = measure, scale, result
         self.surrogate_ = sharpened(surrogate, last_smoothing(result))
         self._name_features(q)
@@ -122,7 +122,7 @@ class StoredRanker(Saved, Ranker):
         return to_entries(value) if name in CONSTRAINTS else value
 
     @abstractmethod
-    def _minimise(self, training: Training, surrogate: Any) -> tuple[Any, Result]:
+    def _minimize(self, training: Training, surrogate: Any) -> tuple[Any, Result]:
         """Train on scaled features; set the model and return the trainer, for the record, and its result."""
 
     def predict_queries(self, q: Queries) -> Float64Array:

@@ -27,7 +27,7 @@ class StumpRanker(GradientRanker):
     Parameters
     ----------
     surrogate : Surrogate or str, optional
-        What trainers with gradients maximise. For boosting it only names the measure that ``score`` reports
+        What trainers with gradients maximize. For boosting it only names the measure that ``score`` reports
         and that chooses the round, where ``fit`` has no ``measure``. Default ``ApproxNDCG()``.
     trainer : str or Trainer
         "rankboost", "frank", "svm-acc", "ir-svm", "lbfgs", "cg", "adam", "sgd" or "cutting-plane":

@@ -160,8 +160,8 @@ def judge_of(measure: Measure, q: Queries) -> Callable[[Float64Array], float]:
 
 def spread_within_queries(scores: Float64Array, q: Queries) -> float:
     """Root mean square over queries of the standard deviation of the scores of a query."""
-    centred = scores - np.repeat(query_means(scores, q), np.diff(q.qptr))
-    return float(np.sqrt(query_means(centred * centred, q).mean()))
+    centered = scores - np.repeat(query_means(scores, q), np.diff(q.qptr))
+    return float(np.sqrt(query_means(centered * centered, q).mean()))
 
 
 def query_means(per_doc: Float64Array, q: Queries) -> Float64Array:

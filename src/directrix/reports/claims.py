@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from directrix.reports.report import Claim, Verdict
 
 MARKS: dict[Verdict, str] = {"holds": "✓", "does not hold": "✗", "not significant": "≈", "not tested": "?"}
-"""Sign before a verdict, so that it can be seen without colour."""
+"""Sign before a verdict, so that it can be seen without color."""
 
 
 def tally(claims: Sequence[Claim]) -> str:

@@ -15,9 +15,9 @@ _TESTS = {
     "paired-t": "two-sided paired t-test",
     "wilcoxon": "two-tailed Wilcoxon signed-rank test",
     "sign": "two-sided sign test",
-    "randomisation": "Fisher's randomisation test, two-sided",
+    "randomization": "Fisher's randomization test, two-sided",
     "tukey": "Tukey's HSD, two-way (systems and queries)",
-    "randomised-tukey": "randomised Tukey's HSD",
+    "randomized-tukey": "randomized Tukey's HSD",
 }
 _CORRECTIONS = {
     "holm": "p adjusted by Holm",

@@ -14,9 +14,9 @@ from directrix.errors import MissingExtra
 from directrix.reports.report import Figure, Panel
 
 INK, GRID = "#22262b", "#d5d9de"
-"""Colours of text and axes, and of the grid; pages with a dark background replace them."""
+"""Colors of text and axes, and of the grid; pages with a dark background replace them."""
 
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6bb1", "#7f7f7f")
+_COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6bb1", "#7f7f7f")
 _LINES = ("-", (0, (6, 2)), (0, (1, 1.3)), (0, (6, 2, 1, 2)))
 _MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _FEW = 25  # points; lines with more have no marks
@@ -89,7 +89,7 @@ def draw(figure: Figure, form: Literal["png", "svg"]) -> bytes:
 
     Notes
     -----
-    The colours are those of Okabe & Ito (2008) without yellow and black: colour-blind readers can tell them
+    The colors are those of Okabe & Ito (2008) without yellow and black: color-blind readers can tell them
     apart, and they are visible on white and on dark backgrounds. Lines also differ in dashes and marks.
     """
     need_plot()
@@ -119,24 +119,24 @@ def draw(figure: Figure, form: Literal["png", "svg"]) -> bytes:
 
 def draw_panel(panel: Panel, ax: Any) -> list[tuple[Any, str]]:
     """Draw a panel without its legend; return the lines and labels for the legend."""
-    colours, marks, lines = cycle(_COLOURS), cycle(_MARKS), cycle(_LINES)
+    colors, marks, lines = cycle(_COLORS), cycle(_MARKS), cycle(_LINES)
     bars = [curve for curve in panel.curves if curve.style == "bars"]
     handles = []
     for curve in panel.curves:
         x, y = (np.array(part, dtype=np.float64) for part in (curve.x, curve.y))
         y[~np.isfinite(y)] = np.nan
-        colour, mark = next(colours), next(marks)
+        color, mark = next(colors), next(marks)
         if curve.style == "bars":
             width = 0.8 * _spacing(x) / len(bars)
             at = x + (bars.index(curve) - (len(bars) - 1) / 2) * width
-            handle = ax.bar(at, y, width, color=colour)
+            handle = ax.bar(at, y, width, color=color)
         elif curve.style == "points":
-            (handle,) = ax.plot(x, y, mark, color=colour, alpha=0.8, markeredgewidth=0)
+            (handle,) = ax.plot(x, y, mark, color=color, alpha=0.8, markeredgewidth=0)
         else:
             dashes = (0, (4, 2)) if curve.style == "dashed" else next(lines)
             shown = mark if len(x) <= _FEW and curve.style == "line" else ""
             thin = 1.2 if curve.style == "dashed" else 1.6
-            (handle,) = ax.plot(x, y, color=colour, linestyle=dashes, marker=shown, linewidth=thin)
+            (handle,) = ax.plot(x, y, color=color, linestyle=dashes, marker=shown, linewidth=thin)
         if curve.label:
             handles.append((handle, curve.label))
     _scale(ax, "x", panel.x_scale, [curve.x for curve in panel.curves])

@@ -73,7 +73,7 @@ def html(report: Report, drawn: Mapping[str, str]) -> str:
         "command": escape(report.command),
         "contents": "".join(f'<li><a href="#{name}">{escape(title)}</a></li>' for name, title, _ in shown),
         "parts": "\n".join(
-            f'<section id="{at}" aria-labelledby="{at}-title"><h2 id="{at}-title">{escape(title)}</h2>\n'
+            f'<section id="{at}" aria-labeledby="{at}-title"><h2 id="{at}-title">{escape(title)}</h2>\n'
             f"{body}</section>"
             for at, title, body in shown
         ),
@@ -192,7 +192,7 @@ def _cell(table: Table, value: Value, column: int, is_numeric: bool) -> str:  # 
 
 
 def _figure(number: int, figure: Figure, svg: str) -> str:
-    """A figure within the page: its ids are made unique, and ink and grid get the colours of the page."""
+    """A figure within the page: its ids are made unique, and ink and grid get the colors of the page."""
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>figure{number}-", svg)

@@ -16,7 +16,7 @@ from directrix.reports.report import Curve, Figure, Panel
 from directrix.types import Array, Float64Array
 
 _Path = tuple[Float64Array, Float64Array]
-_LABELS = 8  # settings of one method that colours can tell apart
+_LABELS = 8  # settings of one method that colors can tell apart
 
 
 def training_figures(
@@ -34,7 +34,7 @@ def training_figures(
 
 
 def _race(result: Search) -> list[Figure]:
-    """One line per candidate, one colour per method, or per candidate if there is one method."""
+    """One line per candidate, one color per method, or per candidate if there is one method."""
     measure = result.ranker.measure_.name
     candidates = [c for c in result.candidates if np.isfinite(c.valid)]
     if not candidates:

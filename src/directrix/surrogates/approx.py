@@ -44,7 +44,7 @@ class ApproxNDCG(ApproxRank):
     ----------
     alpha : float > 0
         Steepness of the soft ranks, in 1 / units of score. Larger is closer to nDCG and harder to
-        optimise.
+        optimize.
     k : int >= 1, or None
         Cut-off; None = the whole list.
     beta : float > 0

@@ -40,7 +40,7 @@ class Gumbel(RandomSurrogate):
         beta, in units of score. The standard deviation of the noise is 1.28 beta.
     draw : int >= 0
         Number of the noise. Boosting takes other noise for every tree, SGD and Adam for every epoch; other
-        trainers keep it, so that they maximise one function, as smooth and as convex as S.
+        trainers keep it, so that they maximize one function, as smooth and as convex as S.
 
     Notes
     -----

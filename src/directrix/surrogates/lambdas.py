@@ -162,10 +162,10 @@ class Lambda(SwapForces):
         - ``"ranknet-weight-pairs"``: the formula above, which the paper found best.
         - ``"spring-smooth"``: the change is at least 1 before the measure divides by Z, R or k:
           :math:`\max(|\Delta M|, 1/Z)`. All pairs of different l pull, at any rank.
-        - ``"local-gradient"``: only neighbours in the ranking exert forces, of
+        - ``"local-gradient"``: only neighbors in the ranking exert forces, of
           :math:`|\Delta M| / (s_p - s_{p+1} + \text{margin})`.
-        - ``"local-cost"``: only neighbours, with the formula of the first: RankNet's cost
-          against the neighbours, weighted.
+        - ``"local-cost"``: only neighbors, with the formula of the first: RankNet's cost
+          against the neighbors, weighted.
         - ``"discrete-bounded"``: each document and the one at its ideal rank, of
           :math:`\min(|\Delta M|, 1/Z)`, whatever the scores. Ideal ranks are those by l, and by
           score within l. "Moved to its ideal position" is read as trading ranks, so that the

@@ -104,7 +104,7 @@ class XENDCG(RandomSurrogate, _TopOne):
     ----------
     draw : int >= 0
         Number of the noise. Boosting takes other noise for every tree, SGD and Adam for every epoch; other
-        trainers keep it, so that they maximise one function.
+        trainers keep it, so that they maximize one function.
 
     Notes
     -----
@@ -234,7 +234,7 @@ class RankCosine(Loss):
     ----------
     target : {"gains", "labels"}
         y, a map of labels that the paper does not specify: exponential (gains 2^l - 1) or linear (labels).
-    centred : bool
+    centered : bool
         False: as published. A shift of all scores, which changes no ranking, changes this loss. True:
         y and s less their means over the query, which makes it -(1 - Pearson's correlation)/2, and
         shift-invariant.
@@ -242,9 +242,9 @@ class RankCosine(Loss):
     Notes
     -----
     In [-1, 0]; the same for all multiples > 0 of the scores, so that a penalty on the weights alone
-    shrinks them without end; not convex. Not defined where all scores are 0 (equal, if centred): the value
+    shrinks them without end; not convex. Not defined where all scores are 0 (equal, if centered): the value
     is -1/2 there, as at a right angle, and the gradient points to y. A query without a relevant
-    document (with equal labels, if centred) has the value 0 and no gradient. O(n) per query.
+    document (with equal labels, if centered) has the value 0 and no gradient. O(n) per query.
 
     References
     ----------
@@ -262,31 +262,31 @@ class RankCosine(Loss):
     compiled: ClassVar[str] = "listwise.rank_cosine_chunk"
     entries: ClassVar[tuple[str, ...]] = ("document",)
     target: Target = "gains"
-    centred: bool = False
+    centered: bool = False
 
     def __post_init__(self) -> None:
         targets(np.zeros(0), self.target, "RankCosine")
-        check_flag(self.centred, "centred", "RankCosine")
+        check_flag(self.centered, "centered", "RankCosine")
 
     @property
     def traits(self) -> frozenset[str]:
-        """shift_invariant if centred; not smooth: a vector of zeros (or of equal scores) has no cosine."""
-        return frozenset({"shift_invariant"} if self.centred else ())
+        """shift_invariant if centered; not smooth: a vector of zeros (or of equal scores) has no cosine."""
+        return frozenset({"shift_invariant"} if self.centered else ())
 
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> tuple[Float64Array]:
-        """Compute y over its norm, centred if ``centred``; 0 where the norm is 0."""
+        """Compute y over its norm, centered if ``centered``; 0 where the norm is 0."""
         y, sizes = targets(labels, self.target, "RankCosine"), np.diff(qptr)
         top = _tops(y, qptr)
         y = y / np.repeat(np.where(top > 0.0, top, 1.0), sizes)  # squares of large gains would overflow
-        if self.centred:
+        if self.centered:
             y = y - np.repeat(query_sums(y, qptr) / np.maximum(sizes, 1), sizes)
         norm = np.sqrt(query_sums(y * y, qptr))
         unit: Float64Array = y / np.repeat(np.where(norm > 1e-14 * sizes, norm, np.inf), sizes)
         return (unit,)
 
     def settings(self) -> tuple[Any, ...]:
-        """Whether scores are centred."""
-        return (self.centred,)
+        """Whether scores are centered."""
+        return (self.centered,)
 
 
 def _tops(y: Float64Array, qptr: Int64Array) -> Float64Array:

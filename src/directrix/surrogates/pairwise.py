@@ -81,7 +81,7 @@ class RankSVM(_Pairwise):
     The value bounds Kendall's tau-b from below: a pair in the wrong order or tied loses at least 1/P.
 
     O(n log n) time, O(n) memory, for any number of different labels: documents are sorted once, and runs of
-    levels merged, neighbours first.
+    levels merged, neighbors first.
 
     References
     ----------

@@ -81,7 +81,7 @@ class SmoothNDCG(SmoothRank, MeasureSurrogate):
     Parameters
     ----------
     sigma : float, 1e-30 to 1e30
-        Smoothing, in squared units of score. Smaller is closer to nDCG and harder to optimise.
+        Smoothing, in squared units of score. Smaller is closer to nDCG and harder to optimize.
     k : int >= 1, or None
         Cut-off; None = the whole list. The paper trains with 50, whatever the cut-off it reports.
 

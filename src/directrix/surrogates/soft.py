@@ -25,7 +25,7 @@ class SoftNDCG(MeasureSurrogate):
     ----------
     sigma : float, 1e-30 to 1e30
         Standard deviation of a score, in units of score. Smaller is closer to nDCG and harder to
-        optimise.
+        optimize.
     k : int >= 1, or None
         Cut-off; None = the whole list.
     below : float, 0 <= below < 1

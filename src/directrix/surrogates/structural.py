@@ -15,7 +15,7 @@ from below (Yue et al. 2007, Proposition 1). All rankings are searched, exactly,
 empty (no relevant document, or no other) the gradient is 0, and S constant.
 
 Tied documents that are both relevant, or both irrelevant, share their coefficients: the mean of several
-maximising rankings, so that the gradient does not depend on the order of documents.
+maximizing rankings, so that the gradient does not depend on the order of documents.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-r"""YetiRank (Gulin, Kuralenok & Pavlov 2011): forces between neighbours in noisy rankings.
+r"""YetiRank (Gulin, Kuralenok & Pavlov 2011): forces between neighbors in noisy rankings.
 
 A pair of documents teaches most where a small change of scores would swap them. LambdaRank takes all pairs of
-the present ranking; YetiRank adds noise to the scores, ranks, and lets only neighbours exert forces. On
+the present ranking; YetiRank adds noise to the scores, ranks, and lets only neighbors exert forces. On
 average over some rankings this is a force between documents of similar scores, anywhere in the list.
 """
 
@@ -23,7 +23,7 @@ Weights = Literal["labels", "measure"]
 
 @dataclass(frozen=True, repr=False)
 class YetiRank(NoisySurrogate, SwapForces):
-    r"""YetiRank's gradient: the mean force between neighbours over rankings with noise.
+    r"""YetiRank's gradient: the mean force between neighbors over rankings with noise.
 
     .. math:: \lambda_i = \frac1R \sum_{r=1}^R \sum_p w_p^r \, \frac{[i = a] - [i = b]}{1 + e^{s_a - s_b}},
               \qquad \pi_r \text{ sorts } s + \varepsilon \log\frac{u}{1 - u}

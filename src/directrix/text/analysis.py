@@ -78,7 +78,7 @@ class Analyzer:
     stemmer : str
         "none", or an algorithm of Snowball: "english", "porter", "german" and others.
     stops : bool
-        Whether stop words are left out. They leave no gap: their neighbours become neighbours.
+        Whether stop words are left out. They leave no gap: their neighbors become neighbors.
     """
 
     stemmer: str

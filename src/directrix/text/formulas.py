@@ -146,14 +146,14 @@ def idf_coverage(m: Matched) -> Float64Array:
 def proximity(m: Matched) -> Float64Array:
     r""":math:`\ln(0.3 + e^{-\delta})`, :math:`\delta` the smallest distance between two terms of the query.
 
-    Neighbours have distance 1; with fewer than two terms :math:`\delta = l`. Tao and Zhai (2007), Section 4.
+    Neighbors have distance 1; with fewer than two terms :math:`\delta = l`. Tao and Zhai (2007), Section 4.
     """
     distance = np.where(m.matches.near > 0, m.matches.near, m.lengths)
     return np.log(_NEAREST + np.exp(-distance))
 
 
 def bigrams(m: Matched) -> Float64Array:
-    """ln(1 + n): n pairs of neighbours of the document are neighbours in the query, in the same order.
+    """ln(1 + n): n pairs of neighbors of the document are neighbors in the query, in the same order.
 
     After the ordered windows of Metzler and Croft (2005), Section 3.
     """

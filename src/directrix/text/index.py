@@ -195,7 +195,7 @@ class Index(Corpus):
         run : Run, path or frame
             Candidates.
         qrels : Qrels, path, frame or data set of ir_datasets, optional
-            Labels; a document that is not judged has 0. Queries without judgements are left out, as are
+            Labels; a document that is not judged has 0. Queries without judgments are left out, as are
             relevant documents that are no candidates: measures of the result do not count them. Default: all
             labels are 0.
         runs : Runs, optional

@@ -28,7 +28,7 @@ class Matches(NamedTuple):
     near: Int64Array
     """(n_docs,): smallest distance between two different terms; 0 if fewer than two occur."""
     adjacent: Int64Array
-    """(n_docs,): pairs of neighbouring terms that are neighbours in the query too."""
+    """(n_docs,): pairs of neighboring terms that are neighbors in the query too."""
 
 
 def one_after_another(fields: list[Tokens]) -> Tokens:

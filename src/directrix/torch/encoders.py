@@ -24,7 +24,7 @@ class CrossEncoderLoss(torch.nn.Module):
     model : sentence_transformers.CrossEncoder
         With one score per pair (``num_labels=1``).
     surrogate : Surrogate or str
-        The function to maximise.
+        The function to maximize.
     mini_batch_size : int >= 1, or None
         Pairs that the model encodes at once; None: all of the batch. The loss is that of the whole batch.
     **settings
@@ -110,7 +110,7 @@ class RetrievalLoss(torch.nn.Module):
     model : sentence_transformers.SentenceTransformer, or None
         None: call `of_embeddings`.
     surrogate : Surrogate or str
-        The function to maximise, e.g. ``"ApproxAP"`` or ``"ApproxNDCG"``.
+        The function to maximize, e.g. ``"ApproxAP"`` or ``"ApproxNDCG"``.
     scale : float > 0
         c, in units of score.
     **settings

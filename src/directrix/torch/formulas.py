@@ -236,7 +236,7 @@ def _rank_cosine(surrogate: Any, lists: Lists) -> Any:
     defined = largest > (1e-29 if s.dtype == torch.float32 else 1e-290)
     a = s / torch.where(defined, largest, 1.0) * defined
     n = lists.mask.sum(dim=1, keepdim=True)
-    if surrogate.centred:
+    if surrogate.centered:
         a = (a - a.sum(dim=1, keepdim=True) / n.clamp_min(1)) * lists.mask
     square = (a * a).sum(dim=1)
     defined = square > 1e-30 * n[:, 0]

@@ -15,12 +15,12 @@ Backend = Literal["auto", "kernels", "torch"]
 
 
 class Loss:
-    """A loss to minimise, called with scores and labels; `loss` makes it.
+    """A loss to minimize, called with scores and labels; `loss` makes it.
 
     Parameters
     ----------
     surrogate : Surrogate
-        The function that training maximises.
+        The function that training maximizes.
     backend, distributed
         See `loss`.
     """
@@ -98,7 +98,7 @@ def loss(surrogate: Any, *, backend: Backend = "auto", distributed: bool = False
     Parameters
     ----------
     surrogate : Surrogate or str
-        The function to maximise, e.g. ``ApproxNDCG(alpha=10)`` or its text.
+        The function to maximize, e.g. ``ApproxNDCG(alpha=10)`` or its text.
     backend : {"auto", "kernels", "torch"}
         What computes it: the compiled kernels, on the CPU, to which scores of another device are copied; or
         operations of PyTorch on the device of the scores, for surrogates with the trait ``smooth``,
@@ -155,7 +155,7 @@ def _mean_of_processes(value: Any) -> Any:
 
     if not (processes.is_available() and processes.is_initialized()):
         raise InputError(
-            "distributed=True: torch.distributed is not initialised; call init_process_group() before the "
+            "distributed=True: torch.distributed is not initialized; call init_process_group() before the "
             "loss, or leave out distributed."
         )
     n_queries = value.new_tensor(float(len(value)))

@@ -67,7 +67,7 @@ class Adam:
     --------
     >>> import directrix as dx, numpy as np
     >>> q = dx.data.make_cubic(n_queries=20, docs_per_query=10, n_features=4, seed=0)
-    >>> result = dx.Adam(epochs=5).minimise(dx.linear_objective(q, "ApproxNDCG"), np.zeros(4))
+    >>> result = dx.Adam(epochs=5).minimize(dx.linear_objective(q, "ApproxNDCG"), np.zeros(4))
     >>> result.status, len(result.trace)
     ('max_iter', 6)
     """
@@ -99,10 +99,10 @@ class Adam:
                 f"Adam(betas={self.betas!r}): two numbers >= 0 and < 1 are needed, e.g. (0.9, 0.999)."
             )
 
-    def minimise(
+    def minimize(
         self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
     ) -> Result:
-        """Minimise from ``start``; see `LBFGS.minimise`. ``counts`` has the epochs.
+        """Minimize from ``start``; see `LBFGS.minimize`. ``counts`` has the epochs.
 
         Parameters
         ----------

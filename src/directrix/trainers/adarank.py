@@ -74,7 +74,7 @@ class AdaRank:
     >>> import directrix as dx, numpy as np
     >>> q = dx.data.make_cubic(n_queries=20, docs_per_query=10, n_features=4, seed=0)
     >>> from directrix.trainers import AdaRank
-    >>> result = AdaRank("AP", rounds=10).minimise(dx.linear_objective(q, "ApproxAP"), np.zeros(4))
+    >>> result = AdaRank("AP", rounds=10).minimize(dx.linear_objective(q, "ApproxAP"), np.zeros(4))
     >>> bool((result.params >= 0.0).all()), result.params.shape
     (True, (4,))
     """
@@ -96,13 +96,13 @@ class AdaRank:
         if isinstance(measure, DCG):
             raise InputError(
                 f"AdaRank(measure={measure.name!r}): boosting needs values in [-1, 1], and DCG has no bound; "
-                "give its normalised form, e.g. AdaRank('nDCG@10')."
+                "give its normalized form, e.g. AdaRank('nDCG@10')."
             )
 
-    def minimise(
+    def minimize(
         self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
     ) -> Result:
-        """Boost; see `LBFGS.minimise`.
+        """Boost; see `LBFGS.minimize`.
 
         Parameters
         ----------

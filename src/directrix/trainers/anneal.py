@@ -47,7 +47,7 @@ class Anneal:
     >>> anneal = dx.Anneal(dx.LBFGS(), start=1.0, stop=0.25)
     >>> anneal.smoothings
     [1.0, 0.5, 0.25]
-    >>> result = anneal.minimise(dx.linear_objective(q, "SmoothNDCG"), np.ones(4))
+    >>> result = anneal.minimize(dx.linear_objective(q, "SmoothNDCG"), np.ones(4))
     >>> result.params.shape
     (4,)
     """
@@ -72,10 +72,10 @@ class Anneal:
         rounds = int(np.log(self.stop / self.start) / np.log(self.factor) + 1e-9)
         return [self.start * self.factor**i for i in range(rounds + 1)]
 
-    def minimise(
+    def minimize(
         self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
     ) -> Result:
-        """Minimise from ``start``; see `LBFGS.minimise`.
+        """Minimize from ``start``; see `LBFGS.minimize`.
 
         Parameters
         ----------
@@ -113,7 +113,7 @@ class Anneal:
             if np.isfinite(first):
                 progress.step(progress.params, first, smoothing=self.start)
             for smoothing in self.smoothings:
-                result = self.trainer.minimise(objective.at(smoothing), progress.params)
+                result = self.trainer.minimize(objective.at(smoothing), progress.params)
                 if result.own_loss:
                     raise InputError(
                         "Anneal changes the smoothing of the surrogate, which has no part in the loss of "

@@ -36,8 +36,8 @@ class BestSoFar:
     >>> objective = dx.linear_objective(q, "RankNet")
     >>> def score(w):
     ...     return float(dx.evaluate("AP", q.features @ w, q.labels, qptr=q.qptr)["AP"])
-    >>> result = BestSoFar(dx.LBFGS(), score).minimise(objective, np.zeros(4))
-    >>> score(result.params) >= score(dx.LBFGS().minimise(objective, np.zeros(4)).params)
+    >>> result = BestSoFar(dx.LBFGS(), score).minimize(objective, np.zeros(4))
+    >>> score(result.params) >= score(dx.LBFGS().minimize(objective, np.zeros(4)).params)
     True
     """
 
@@ -50,10 +50,10 @@ class BestSoFar:
         if self.patience is not None:
             whole(self.patience, "patience", "BestSoFar")
 
-    def minimise(
+    def minimize(
         self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
     ) -> Result:
-        """Minimise from ``start``.
+        """Minimize from ``start``.
 
         Returns
         -------
@@ -87,7 +87,7 @@ class BestSoFar:
         # restarts of SGD watch the score too: the one of the last step, which is not computed twice
         watching = getattr(self.trainer, "watching", None)
         trainer = self.trainer if watching is None else watching(lambda _: scores[max(scores)])
-        result = trainer.minimise(objective, start, callback=watch)
+        result = trainer.minimize(objective, start, callback=watch)
         if not scores:
             return result
         if "iteration" not in best:

@@ -21,7 +21,7 @@ _SHARED: ContextVar[dict[tuple[Any, ...], tuple[Any, Any]] | None] = ContextVar(
 def sharing_bins() -> Iterator[None]:
     """Bin the values of a data set once for all trainings in this context; binning takes as long as 50 trees.
 
-    The data must not change meanwhile: they are recognised by the identity of their features.
+    The data must not change meanwhile: they are recognized by the identity of their features.
     """
     token = _SHARED.set({})
     try:

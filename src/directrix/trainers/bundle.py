@@ -1,6 +1,6 @@
 r"""Planes below a convex loss, and the minimum of their maximum with a penalty, by PIQP.
 
-With :math:`u = w - w_c`, the distance to the penalty's centre, plane k is :math:`a_k + g_k \cdot u`.
+With :math:`u = w - w_c`, the distance to the penalty's center, plane k is :math:`a_k + g_k \cdot u`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Bundle:
     r"""Planes in groups, one group for each part of the loss with separate planes.
 
     The model is :math:`\lambda\lVert u\rVert^2 + \sum_g m_g \max_{k \in g} (a_k + g_k \cdot u)`, below the
-    penalised loss everywhere, with u of ``n_params`` numbers and m = ``mass`` (n_groups,). Products of the
+    penalized loss everywhere, with u of ``n_params`` numbers and m = ``mass`` (n_groups,). Products of the
     gradients are computed once for each pair.
 
     O(n_planes (n_params + n_planes)) memory; a plane costs O(n_planes n_params) time.
@@ -58,7 +58,7 @@ class Bundle:
         self._gram[n, : n + 1] = self._gram[: n + 1, n] = self._grad[: n + 1] @ grad
 
     def minimum(self, strength: float) -> Minimum:
-        r"""Minimise the model for a strength lambda > 0 of the penalty.
+        r"""Minimize the model for a strength lambda > 0 of the penalty.
 
         The dual is :math:`\sum_k \alpha_k a_k - \lVert\sum_k \alpha_k g_k\rVert^2 / (4 \lambda)` over
         :math:`\alpha \ge 0` that add up to the mass of every group, and
@@ -104,7 +104,7 @@ def check_solver() -> Any:
 
 
 def solve(gram: Float64Array, linear: Float64Array, group: Int64Array, mass: Float64Array) -> Float64Array:
-    r"""Maximise a concave quadratic over a product of simplices.
+    r"""Maximize a concave quadratic over a product of simplices.
 
     .. math:: \max_{\alpha \ge 0} \; a \cdot \alpha - \tfrac12 \alpha^\top G \alpha
               \quad\text{with}\quad \sum_{k \in g} \alpha_k = m_g \text{ for every group } g

@@ -25,7 +25,7 @@ _OVERFLOW = "the scores of the start are not finite; scale the features (scale '
 
 @dataclass(frozen=True)
 class CoordinateAscent:
-    r"""Maximise a measure of a linear model, one weight at a time.
+    r"""Maximize a measure of a linear model, one weight at a time.
 
     .. math:: w_f \leftarrow \arg\max_{w_f} \; \overline{M}(X w)
 
@@ -35,7 +35,7 @@ class CoordinateAscent:
     Parameters
     ----------
     measure : measure or str, optional
-        What is maximised: all but interpolated precision and Kendall's tau. Default: the measure of the
+        What is maximized: all but interpolated precision and Kendall's tau. Default: the measure of the
         ranker's ``fit``; nDCG@10 outside of a ranker.
     max_iter : int >= 1
         Sweeps; each takes all weights in a new random order.
@@ -63,7 +63,7 @@ class CoordinateAscent:
     --------
     >>> import directrix as dx, numpy as np
     >>> q = dx.data.make_cubic(n_queries=20, docs_per_query=10, n_features=4, seed=0)
-    >>> result = dx.CoordinateAscent("AP").minimise(dx.linear_objective(q, "ApproxAP"), np.zeros(4))
+    >>> result = dx.CoordinateAscent("AP").minimize(dx.linear_objective(q, "ApproxAP"), np.zeros(4))
     >>> result.status, result.params.shape
     ('converged', (4,))
     """
@@ -84,10 +84,10 @@ class CoordinateAscent:
         whole(self.max_iter, "max_iter", "CoordinateAscent")
         number(self.tol, "tol", "CoordinateAscent", least=0.0, example=1e-4)
 
-    def minimise(
+    def minimize(
         self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
     ) -> Result:
-        """Maximise the measure from ``start``; see `LBFGS.minimise`.
+        """Maximize the measure from ``start``; see `LBFGS.minimize`.
 
         Parameters
         ----------

@@ -82,7 +82,7 @@ class CuttingPlane:
     --------
     >>> import numpy as np, directrix as dx
     >>> q = dx.data.make_cubic(n_queries=20, docs_per_query=10, n_features=4, seed=0)
-    >>> result = dx.CuttingPlane().minimise(dx.linear_objective(q, "RankSVM", l2=1e-3), np.zeros(4))
+    >>> result = dx.CuttingPlane().minimize(dx.linear_objective(q, "RankSVM", l2=1e-3), np.zeros(4))
     >>> result.status, result.gap < 1e-3
     ('converged', True)
     """
@@ -110,15 +110,15 @@ class CuttingPlane:
         number(self.step, "step", "CuttingPlane", above=0.0, most=1.0, example=0.1)
 
     @one_blas_thread()  # see `FullGradients`
-    def minimise(self, objective: Any, start: Float64Array, *, callback: Callback | None = None) -> Result:
-        """Minimise from ``start``, on which the minimum does not depend.
+    def minimize(self, objective: Any, start: Float64Array, *, callback: Callback | None = None) -> Result:
+        """Minimize from ``start``, on which the minimum does not depend.
 
         Parameters
         ----------
         objective : Objective
             Of a convex surrogate and a `LinearModel` or `StumpModel`, with l2 > 0 unless there is a ``C``.
         start : float64 (n_params,)
-            Where the first plane is taken, unless the loss is lower at the penalty's centre.
+            Where the first plane is taken, unless the loss is lower at the penalty's center.
         callback : callable, optional
             Called with a `Step` at the start and after every step; returning True stops.
 
@@ -136,7 +136,7 @@ class CuttingPlane:
         MissingExtra
             If PIQP is not installed.
         """
-        objective = self._penalised(convex_objective(objective, "CuttingPlane"))
+        objective = self._penalized(convex_objective(objective, "CuttingPlane"))
         check_solver()
 
         def train(convex: Objective, params: Float64Array, callback: Callback | None = None) -> Result:
@@ -157,7 +157,7 @@ class CuttingPlane:
         l2: Iterable[float] | None = None,
         C: Iterable[float] | None = None,
     ) -> list[Result]:
-        """Minimise for one strength of the penalty after another.
+        """Minimize for one strength of the penalty after another.
 
         Planes do not depend on the penalty, so each training begins with those of the ones before, and at
         their best parameters.
@@ -165,9 +165,9 @@ class CuttingPlane:
         Parameters
         ----------
         objective : Objective
-            As for `minimise`; the strength of its penalty is ignored.
+            As for `minimize`; the strength of its penalty is ignored.
         start : float64 (n_params,)
-            As for `minimise`.
+            As for `minimize`.
         l2 : floats > 0
             Strengths lambda, in the order of training.
         C : floats > 0
@@ -182,13 +182,13 @@ class CuttingPlane:
         Raises
         ------
         InputError
-            As `minimise`; if the loss is only convexifiable; or unless one of ``l2`` and ``C`` is given.
+            As `minimize`; if the loss is only convexifiable; or unless one of ``l2`` and ``C`` is given.
         """
         objective = convex_objective(objective, "CuttingPlane.path")
         if "convex" not in objective.surrogate.traits:
             raise InputError(
                 f"CuttingPlane.path keeps planes, and those of {objective.surrogate!r} change whenever it is "
-                "convexified again; call minimise for each strength."
+                "convexified again; call minimize for each strength."
             )
         given = l2 if C is None else C
         if self.C is not None or (l2 is None) == (C is None) or isinstance(given, Real):
@@ -205,7 +205,7 @@ class CuttingPlane:
         last: Proof | None = None
         for strength in strengths:
             penalty = L2(strength, objective.penalty.center)
-            proof = Proof(objective.penalised(penalty), start, self.epsilon, self.max_iter)
+            proof = Proof(objective.penalized(penalty), start, self.epsilon, self.max_iter)
             if last is None or slacks is None:
                 slacks = self._slacks(proof)
             elif last.has_loss:
@@ -214,7 +214,7 @@ class CuttingPlane:
             last = proof
         return results
 
-    def _penalised(self, objective: Objective) -> Objective:
+    def _penalized(self, objective: Objective) -> Objective:
         strength = objective.penalty.strength
         if self.C is None:
             if strength > 0.0:
@@ -228,7 +228,7 @@ class CuttingPlane:
                 f"l2={strength:g} and CuttingPlane(C={self.C:g}) are two strengths of one penalty; leave out "
                 f"C, or set l2=0. C={self.C:g} is l2={_strength_of(self.C):g}."
             )
-        return objective.penalised(L2(_strength_of(self.C), objective.penalty.center))
+        return objective.penalized(L2(_strength_of(self.C), objective.penalty.center))
 
     def _slacks(self, proof: Proof) -> Slacks:
         return EachSlack(proof) if self.slack == "each" else OneSlack(proof, self.step)

@@ -81,7 +81,7 @@ class FRank(StumpBooster):
         best, height, lowest = 0, 0.0, now
         for param in self._most_promising(pairs, promise):
             step = float(raised[param])
-            loss = self._loss(pairs, pairs.centred(scores + step * pairs.step(param)))
+            loss = self._loss(pairs, pairs.centered(scores + step * pairs.step(param)))
             if loss < lowest:
                 best, height, lowest = param, step, loss
         return now, best, height

@@ -90,7 +90,7 @@ class LBFGS(FullGradients):
     --------
     >>> import directrix as dx, numpy as np
     >>> q = dx.data.make_cubic(n_queries=20, docs_per_query=10, n_features=4, seed=0)
-    >>> result = dx.LBFGS().minimise(dx.linear_objective(q, "RankNet", l2=1e-3), np.zeros(4))
+    >>> result = dx.LBFGS().minimize(dx.linear_objective(q, "RankNet", l2=1e-3), np.zeros(4))
     >>> result.status, result.params.shape
     ('converged', (4,))
     """
@@ -106,10 +106,10 @@ class LBFGS(FullGradients):
         whole(self.memory, "memory", "LBFGS")
         whole(self.steps, "steps", "LBFGS")
 
-    def minimise(
+    def minimize(
         self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
     ) -> Result:
-        """Minimise from ``start``.
+        """Minimize from ``start``.
 
         Parameters
         ----------
@@ -200,7 +200,7 @@ class CG(FullGradients):
     --------
     >>> import directrix as dx, numpy as np
     >>> q = dx.data.make_cubic(n_queries=20, docs_per_query=10, n_features=4, seed=0)
-    >>> result = dx.CG().minimise(dx.linear_objective(q, "RankNet", l2=1e-3), np.zeros(4))
+    >>> result = dx.CG().minimize(dx.linear_objective(q, "RankNet", l2=1e-3), np.zeros(4))
     >>> result.status, result.params.shape
     ('line_search', (4,))
     """
@@ -214,10 +214,10 @@ class CG(FullGradients):
         if self.restart is not None:
             whole(self.restart, "restart", "CG")
 
-    def minimise(
+    def minimize(
         self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
     ) -> Result:
-        """Minimise from ``start``; parameters and result as in `LBFGS.minimise`.
+        """Minimize from ``start``; parameters and result as in `LBFGS.minimize`.
 
         A line search that fails is tried again along the gradient before it ends the training.
         """

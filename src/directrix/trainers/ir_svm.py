@@ -18,13 +18,13 @@ from directrix.parameters import number, whole
 from directrix.surrogates.base import refuse_doc_weight
 from directrix.surrogates.pairwise import GradedHinge
 from directrix.trainers.cutting_plane import CuttingPlane
-from directrix.trainers.requirements import refuse_second_penalty, unpenalised_objective
+from directrix.trainers.requirements import refuse_second_penalty, unpenalized_objective
 from directrix.types import Callback, Float64Array, Objective, Result
 
 
 @dataclass(frozen=True)
 class IRSVM:
-    r"""Minimise hinges of pairs, with a cost for each pair of grades and the same weight for each query.
+    r"""Minimize hinges of pairs, with a cost for each pair of grades and the same weight for each query.
 
     .. math:: \min_w \; \tfrac12 \lVert w \rVert^2
               + C \, \frac{\sum_q v_q \frac{1}{P_q} \sum_{l_i > l_j} \tau_{l_i l_j}
@@ -55,7 +55,7 @@ class IRSVM:
     a linear hinge and equal weights of the queries.
 
     Of the objective, only the queries, their weights and the model are used, not the surrogate.
-    `CuttingPlane` minimises the loss to a proven distance from its minimum (``Result.gap``), where the paper
+    `CuttingPlane` minimizes the loss to a proven distance from its minimum (``Result.gap``), where the paper
     takes gradient steps or solves a quadratic program in as many variables as there are pairs. Computing the
     costs takes O(n log n + L^2) for every query with L grades; a step then costs what one of `CuttingPlane`
     does.
@@ -69,7 +69,7 @@ class IRSVM:
     --------
     >>> import directrix as dx
     >>> q = dx.data.make_cubic(n_queries=20, docs_per_query=10, n_features=4, seed=0)
-    >>> result = IRSVM().minimise(dx.linear_objective(q, "RankSVM"), np.zeros(4))
+    >>> result = IRSVM().minimize(dx.linear_objective(q, "RankSVM"), np.zeros(4))
     >>> result.status, result.gap < 1e-3
     ('converged', True)
     """
@@ -95,10 +95,10 @@ class IRSVM:
                 "and discounts; a sum over documents is needed, e.g. IRSVM(costs='nDCG@10')."
             )
 
-    def minimise(
+    def minimize(
         self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
     ) -> Result:
-        """Train; see `CuttingPlane.minimise`.
+        """Train; see `CuttingPlane.minimize`.
 
         Parameters
         ----------
@@ -118,12 +118,12 @@ class IRSVM:
             If PIQP is not installed.
         """
         refuse_second_penalty(objective, "IRSVM")
-        data = unpenalised_objective(objective, "IRSVM", self.models, 'linear_objective(queries, "RankSVM")')
+        data = unpenalized_objective(objective, "IRSVM", self.models, 'linear_objective(queries, "RankSVM")')
         refuse_doc_weight(self, data.doc_weight)
         hinge = pair_costs(parse_measure(self.costs), data.queries, data.query_weight)
         inner = make_objective(data.queries, hinge, data.model, query_weight=data.query_weight)
         trainer = CuttingPlane(self.epsilon, max_iter=self.max_iter, C=self.C)
-        return replace(trainer.minimise(inner, start, callback=callback), own_loss=True)
+        return replace(trainer.minimize(inner, start, callback=callback), own_loss=True)
 
 
 def pair_costs(measure: RankingMeasure, q: Queries, weight: Float64Array) -> GradedHinge:

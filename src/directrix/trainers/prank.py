@@ -16,7 +16,7 @@ from directrix.objectives.objective import Objective as DataObjective
 from directrix.parameters import whole
 from directrix.trainers.epochs import Seed, generator
 from directrix.trainers.progress import Progress
-from directrix.trainers.requirements import unpenalised_objective
+from directrix.trainers.requirements import unpenalized_objective
 from directrix.types import Callback, Float64Array, Int64Array, Objective, Result
 
 
@@ -67,7 +67,7 @@ class PRank:
     >>> import directrix as dx, numpy as np
     >>> q = dx.data.make_cubic(n_queries=20, docs_per_query=10, n_features=4, seed=0)
     >>> from directrix.trainers import PRank
-    >>> PRank(epochs=5).minimise(dx.linear_objective(q, "Regression"), np.zeros(4)).params.shape
+    >>> PRank(epochs=5).minimize(dx.linear_objective(q, "Regression"), np.zeros(4)).params.shape
     (4,)
     """
 
@@ -81,10 +81,10 @@ class PRank:
     def __post_init__(self) -> None:
         whole(self.epochs, "epochs", "PRank")
 
-    def minimise(
+    def minimize(
         self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
     ) -> Result:
-        """Train from weights of 0; see `LBFGS.minimise`.
+        """Train from weights of 0; see `LBFGS.minimize`.
 
         Parameters
         ----------
@@ -101,7 +101,7 @@ class PRank:
             If the objective does not meet this.
         """
         linear = _unweighted(
-            unpenalised_objective(objective, "PRank", self.models, 'linear_objective(queries, "Regression")')
+            unpenalized_objective(objective, "PRank", self.models, 'linear_objective(queries, "Regression")')
         )
         labels, levels = np.unique(linear.queries.labels, return_inverse=True)
         levels = levels.astype(np.int64)

@@ -30,14 +30,14 @@ class Proof(Progress):
     ) -> None:
         super().__init__(start, callback)
         self.penalty = objective.penalty
-        self.unpenalised = objective.penalised(L2())
+        self.unpenalized = objective.penalized(L2())
         self.center = 0.0 if self.penalty.center is None else self.penalty.center
         self.epsilon, self.max_iter = epsilon, max_iter
         self.bare = self.loss = np.inf  # without and with the penalty
         self.dual = -np.inf
         self.oracle_calls = 0
         self._mark = (0, np.inf)
-        self._rounding = float(np.finfo(self.unpenalised.queries.features.dtype).eps)
+        self._rounding = float(np.finfo(self.unpenalized.queries.features.dtype).eps)
 
     @property
     def has_loss(self) -> bool:
@@ -47,18 +47,18 @@ class Proof(Progress):
     @property
     def at_most_one(self) -> bool:
         """Whether the surrogate never exceeds 1, because it bounds a measure from below."""
-        return "bound" in self.unpenalised.surrogate.traits
+        return "bound" in self.unpenalized.surrogate.traits
 
     def oracle(
         self, params: Float64Array, queries: Int64Array | None = None
     ) -> tuple[float, Float64Array, float]:
-        """Loss without penalty, its gradient, and the value of their plane at the penalty's centre.
+        """Loss without penalty, its gradient, and the value of their plane at the penalty's center.
 
         That value is lowered by the possible rounding error of the scores, about the precision of the
         features times the sum of its absolute terms: large far away, where a plane proves little.
         """
-        value, grad = self.unpenalised.value_and_grad(params, queries)
-        self.oracle_calls += self.unpenalised.n_queries if queries is None else len(queries)
+        value, grad = self.unpenalized.value_and_grad(params, queries)
+        self.oracle_calls += self.unpenalized.n_queries if queries is None else len(queries)
         change = grad * (params - self.center)
         error = self._rounding * (abs(value) + float(np.abs(change).sum()))
         return value, grad, value - float(change.sum()) - error

@@ -106,8 +106,8 @@ def _fitted(queries: Queries, ridge: float, sample_weight: Any) -> Float64Array:
             moments = _moments(X, gain, weight)
             # sums of NumPy in pairs: those of blocks differ in the last bits
             moments[:2] = weight.sum(), weight @ gain
-            centre, middle = moments[2:] / moments[0], moments[1] / moments[0]
-            return _of_products(_products(X, gain, weight, centre, middle), ridge)
+            center, middle = moments[2:] / moments[0], moments[1] / moments[0]
+            return _of_products(_products(X, gain, weight, center, middle), ridge)
         from sklearn.linear_model import Ridge
 
         iterative = {"solver": "sparse_cg", "tol": 1e-12} if is_sparse(X) else {"solver": "cholesky"}
@@ -139,13 +139,13 @@ def _moments(X: Any, gain: Float64Array, weight: Float64Array) -> Float64Array:
 
 
 def _products(
-    X: Any, gain: Float64Array, weight: Float64Array, centre: Float64Array, middle: float
+    X: Any, gain: Float64Array, weight: Float64Array, center: Float64Array, middle: float
 ) -> Float64Array:
     """Weighted products of features with features, and with gains in the last row, about the means."""
 
     def part(rows: slice) -> Float64Array:
         with np.errstate(over="ignore", invalid="ignore"):  # refused in `_of_products`
-            Z = X[rows] - centre
+            Z = X[rows] - center
             U = Z * weight[rows, None]
             return np.vstack([U.T @ Z, (gain[rows] - middle) @ U])
 

@@ -17,7 +17,7 @@ from directrix.types import Float64Array
 
 def check_trainer(trainer: Any, wrapper: str) -> None:
     """Raise `InputError` if what is to be wrapped is not a trainer."""
-    if not hasattr(trainer, "minimise"):
+    if not hasattr(trainer, "minimize"):
         raise InputError(f"{wrapper}({trainer!r}): a trainer is needed, e.g. {wrapper}(LBFGS()).")
 
 
@@ -41,7 +41,7 @@ def refuse_second_penalty(objective: Any, trainer: str) -> None:
         )
 
 
-def unpenalised_objective(objective: Any, trainer: str, models: tuple[type, ...], example: str) -> Objective:
+def unpenalized_objective(objective: Any, trainer: str, models: tuple[type, ...], example: str) -> Objective:
     """Return the objective if it has queries, a model of the given classes and no penalty.
 
     Otherwise `InputError`: boosting and the measure itself do not use a penalty.
@@ -71,14 +71,14 @@ def convex_objective(objective: Any, trainer: str) -> Objective:
 
 
 def linear_measure_objective(objective: Any, trainer: str) -> Objective:
-    """`unpenalised_objective` for linear models and measures, which do not support document weights."""
-    accepted = unpenalised_objective(
+    """`unpenalized_objective` for linear models and measures, which do not support document weights."""
+    accepted = unpenalized_objective(
         objective, trainer, (LinearModel,), 'linear_objective(queries, "ApproxNDCG")'
     )
     weight = accepted.doc_weight
     if weight is not None and not (weight == weight[0]).all():
         raise InputError(
-            f"document weights (sample_weight): {trainer} maximises the measure itself, which has none; "
+            f"document weights (sample_weight): {trainer} maximizes the measure itself, which has none; "
             "weight whole queries instead (query_weight=), or use a surrogate and a gradient, e.g. LBFGS()."
         )
     return accepted
@@ -89,7 +89,7 @@ def _objective_on_queries(objective: Any, trainer: str, models: tuple[type, ...]
         given = type(getattr(objective, "model", objective)).__name__
         wanted = " or ".join(model.__name__ for model in models)
         raise InputError(
-            f"{trainer} trains a {wanted} on labelled queries and was given a {given}; "
+            f"{trainer} trains a {wanted} on labeled queries and was given a {given}; "
             f"an objective such as {example} is needed, or another trainer, e.g. LBFGS()."
         )
     return objective

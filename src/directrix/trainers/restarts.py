@@ -62,7 +62,7 @@ class Restarts:
     --------
     >>> import numpy as np, directrix as dx
     >>> q = dx.data.make_cubic(n_queries=20, docs_per_query=10, n_features=4, seed=0)
-    >>> result = dx.Restarts(dx.LBFGS(), n=3).minimise(dx.linear_objective(q, "ApproxNDCG"), np.ones(4))
+    >>> result = dx.Restarts(dx.LBFGS(), n=3).minimize(dx.linear_objective(q, "ApproxNDCG"), np.ones(4))
     >>> result.counts["restarts"], sorted({row["restart"] for row in result.trace})
     (3, [0, 1, 2])
     """
@@ -94,10 +94,10 @@ class Restarts:
             direction *= length / np.linalg.norm(direction, axis=1, keepdims=True)
         return np.vstack([start, direction])
 
-    def minimise(
+    def minimize(
         self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
     ) -> Result:
-        """Minimise from ``start`` and from random starts.
+        """Minimize from ``start`` and from random starts.
 
         Parameters
         ----------
@@ -151,7 +151,7 @@ class Restarts:
 
 def _run(trainer: Trainer, objective: Objective, start: Float64Array, *, alone: bool) -> Result:
     with nullcontext() if alone else serially():
-        return trainer.minimise(objective, start)
+        return trainer.minimize(objective, start)
 
 
 def _best(results: list[Result]) -> Result:

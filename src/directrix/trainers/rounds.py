@@ -22,7 +22,7 @@ def in_rounds(
     """Convexify, train the convex loss, and repeat there, until a round gains less than ``epsilon``.
 
     ``objective.convexified(params)`` is a convex loss nowhere below its own, and equal to it at the
-    parameters. ``train`` minimises it from there; a status other than "converged" ends the rounds with it.
+    parameters. ``train`` minimizes it from there; a status other than "converged" ends the rounds with it.
 
     A step of the result's trace, and for the callback, is a round, and losses are those of ``objective``,
     which never rise. ``counts`` add up over the rounds; ``rounds`` is their number.

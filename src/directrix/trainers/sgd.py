@@ -62,7 +62,7 @@ class SGD:
     --------
     >>> import directrix as dx, numpy as np
     >>> q = dx.data.make_cubic(n_queries=20, docs_per_query=10, n_features=4, seed=0)
-    >>> result = dx.SGD(epochs=5).minimise(dx.linear_objective(q, "ApproxNDCG"), np.zeros(4))
+    >>> result = dx.SGD(epochs=5).minimize(dx.linear_objective(q, "ApproxNDCG"), np.zeros(4))
     >>> result.status, len(result.trace)
     ('max_iter', 6)
     """
@@ -103,10 +103,10 @@ class SGD:
         object.__setattr__(copy, "_watched", self._watched or score)
         return copy
 
-    def minimise(
+    def minimize(
         self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
     ) -> Result:
-        """Minimise from ``start``; see `LBFGS.minimise`.
+        """Minimize from ``start``; see `LBFGS.minimize`.
 
         Parameters
         ----------

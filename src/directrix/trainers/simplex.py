@@ -37,7 +37,7 @@ class SimplexSearch:
     Parameters
     ----------
     measure : measure or str, optional
-        What is maximised. Default: the measure of the ranker's ``fit``; nDCG@10 outside of a ranker.
+        What is maximized. Default: the measure of the ranker's ``fit``; nDCG@10 outside of a ranker.
     steps : int >= 1
         m, the number of steps from 0 to 1; with 1 it finds the best single feature.
 
@@ -63,7 +63,7 @@ class SimplexSearch:
     >>> import directrix as dx, numpy as np
     >>> q = dx.data.make_cubic(n_queries=20, docs_per_query=10, n_features=4, seed=0)
     >>> from directrix.trainers import SimplexSearch
-    >>> result = SimplexSearch("AP", steps=2).minimise(dx.linear_objective(q, "ApproxAP"), np.zeros(4))
+    >>> result = SimplexSearch("AP", steps=2).minimize(dx.linear_objective(q, "ApproxAP"), np.zeros(4))
     >>> bool(np.isin(result.params, [0.0, 0.5, 1.0]).all())  # weights on a grid, which sum to 1
     True
     """
@@ -80,10 +80,10 @@ class SimplexSearch:
             object.__setattr__(self, "measure", parse_measure(self.measure))
         whole(self.steps, "steps", "SimplexSearch")
 
-    def minimise(
+    def minimize(
         self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
     ) -> Result:
-        """Maximise the measure; see `LBFGS.minimise`.
+        """Maximize the measure; see `LBFGS.minimize`.
 
         Parameters
         ----------

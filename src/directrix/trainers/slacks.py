@@ -1,6 +1,6 @@
 r"""The two forms of a structural SVM: one slack for all queries, or one for each.
 
-Both minimise :math:`\lambda\lVert w - w_c\rVert^2 + \frac1n\sum_q \ell_q(w)`. They differ in what a plane
+Both minimize :math:`\lambda\lVert w - w_c\rVert^2 + \frac1n\sum_q \ell_q(w)`. They differ in what a plane
 bounds from below: the mean of the losses, or the loss of one query.
 """
 
@@ -79,7 +79,7 @@ class OneSlack(Slacks):
             self._add(*self._plane(proof, point))
 
     def _begin(self, proof: Proof) -> None:
-        """Begin at the start, and continue from the penalty's centre if the loss is lower there.
+        """Begin at the start, and continue from the penalty's center if the loss is lower there.
 
         From a start far away small steps would take long, and rounding leaves nothing of its plane.
         """
@@ -101,15 +101,15 @@ class EachSlack(Slacks):
     """
 
     def __init__(self, proof: Proof) -> None:
-        n_queries, n_params = proof.unpenalised.n_queries, len(proof.params)
+        n_queries, n_params = proof.unpenalized.n_queries, len(proof.params)
         super().__init__(Bundle(n_params, np.full(n_queries, 1.0 / n_queries)))
         if proof.at_most_one:
-            for q, weight in enumerate(proof.unpenalised.query_weight):
+            for q, weight in enumerate(proof.unpenalized.query_weight):
                 self.bundle.add(-float(weight), np.zeros(n_params), q)
 
     def run(self, proof: Proof) -> None:
         """Pass over the queries until the proof ends."""
-        n_queries = proof.unpenalised.n_queries
+        n_queries = proof.unpenalized.n_queries
         if not proof.has_loss:
             self._plane(proof, proof.params)
         low = Minimum(proof.params - proof.center, -np.inf, np.full(n_queries, -np.inf))
@@ -123,7 +123,7 @@ class EachSlack(Slacks):
 
     def _pass(self, proof: Proof, low: Minimum) -> Minimum:
         """One round of the outer loop."""
-        for q in range(proof.unpenalised.n_queries):
+        for q in range(proof.unpenalized.n_queries):
             bare, grad, value = self._oracle(proof, proof.center + low.params, np.array([q]))
             # a thousandth of epsilon is left to the error of the quadratic program's solution
             if bare > low.highest[q] + 0.999 * proof.epsilon:

@@ -16,7 +16,7 @@ from directrix.objectives.objective import Objective as DataObjective
 from directrix.parameters import whole
 from directrix.threads import query_chunks, run_chunks
 from directrix.trainers.progress import Progress
-from directrix.trainers.requirements import unpenalised_objective
+from directrix.trainers.requirements import unpenalized_objective
 from directrix.types import Callback, Float64Array, Objective, Result
 
 _DOCS_PER_CHUNK = 1024
@@ -108,13 +108,13 @@ class Pairs:
         above: Float64Array = (self.bins[feature] > param - self.model.ptr[feature]).astype(np.float64)
         return above
 
-    def centred(self, scores: Float64Array) -> Float64Array:
+    def centered(self, scores: Float64Array) -> Float64Array:
         """Return scores minus the middle of their range in each query, so that exponentials stay in range."""
         filled = np.diff(self.qptr) > 0
         start = self.qptr[:-1][filled]
         middle = 0.5 * (np.maximum.reduceat(scores, start) + np.minimum.reduceat(scores, start))
-        centred: Float64Array = scores - np.repeat(middle, np.diff(self.qptr)[filled])
-        return centred
+        centered: Float64Array = scores - np.repeat(middle, np.diff(self.qptr)[filled])
+        return centered
 
 
 @dataclass(frozen=True)
@@ -137,12 +137,12 @@ class StumpBooster(ABC):
 
     @abstractmethod
     def _round(self, pairs: Pairs, scores: Float64Array) -> tuple[float, int, float]:
-        """Loss of the scores, which are centred; which step to raise, and by how much."""
+        """Loss of the scores, which are centered; which step to raise, and by how much."""
 
-    def minimise(
+    def minimize(
         self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
     ) -> Result:
-        """Boost from ``start``; see `LBFGS.minimise`.
+        """Boost from ``start``; see `LBFGS.minimize`.
 
         Parameters
         ----------
@@ -159,13 +159,13 @@ class StumpBooster(ABC):
         InputError
             If the objective does not meet this.
         """
-        data = unpenalised_objective(objective, type(self).__name__, self.models, self.example)
+        data = unpenalized_objective(objective, type(self).__name__, self.models, self.example)
         model = cast(StumpModel, data.model)
         pairs = Pairs(data, model, alike=self.alike)
         params = np.array(start, dtype=np.float64)
         features = data.queries.features
         scores = model.forward(params, row_slice(features, 0, features.shape[0]))[0]
-        scores = pairs.centred(scores.astype(np.float64)[pairs.order])
+        scores = pairs.centered(scores.astype(np.float64)[pairs.order])
         progress = Progress(params, callback)
         with progress:
             while True:
@@ -185,5 +185,5 @@ class StumpBooster(ABC):
                     progress.end("converged", "no threshold function lowers the loss any more")
                 params = params.copy()
                 params[param] += raised
-                scores = pairs.centred(scores + raised * pairs.step(param))
+                scores = pairs.centered(scores + raised * pairs.step(param))
         return progress.result(own_loss=True)

@@ -18,7 +18,7 @@ from directrix.objectives.objective import Objective as DataObjective
 from directrix.parameters import number, whole
 from directrix.threads import one_blas_thread
 from directrix.trainers.progress import Progress
-from directrix.trainers.requirements import refuse_second_penalty, unpenalised_objective
+from directrix.trainers.requirements import refuse_second_penalty, unpenalized_objective
 from directrix.types import Array, Callback, Float64Array, Objective, Result
 
 _EXAMPLE = 'linear_objective(queries, "ApproxAP")'
@@ -61,7 +61,7 @@ class SVMAcc:
     the reason for its low AP. Their four classifiers are ``SVMAcc()``, ``SVMAcc(balanced=True)``, and
     ``SVMAcc()`` in a ranker with ``scale="query-percentile"`` or ``"query-minmax"``.
 
-    b does not change a ranking and is dropped. It is penalised, as always in liblinear, unlike in SVM-light.
+    b does not change a ranking and is dropped. It is penalized, as always in liblinear, unlike in SVM-light.
 
     Of a `StumpModel` the steps become columns of 0 and 1, as CSR: 12 bytes for each threshold that
     a document is above. ``value`` of the result is the loss above.
@@ -76,7 +76,7 @@ class SVMAcc:
     >>> import directrix as dx, numpy as np
     >>> q = dx.data.make_cubic(n_queries=20, docs_per_query=10, n_features=4, seed=0)
     >>> from directrix.trainers import SVMAcc
-    >>> SVMAcc(C=0.1).minimise(dx.linear_objective(q, "Regression"), np.zeros(4)).params.shape
+    >>> SVMAcc(C=0.1).minimize(dx.linear_objective(q, "Regression"), np.zeros(4)).params.shape
     (4,)
     """
 
@@ -101,10 +101,10 @@ class SVMAcc:
             )
         whole(self.max_iter, "max_iter", "SVMAcc")
 
-    def minimise(
+    def minimize(
         self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
     ) -> Result:
-        """Fit the classifier; see `LBFGS.minimise`.
+        """Fit the classifier; see `LBFGS.minimize`.
 
         Parameters
         ----------
@@ -121,7 +121,7 @@ class SVMAcc:
             If the objective does not meet this.
         """
         refuse_second_penalty(objective, "SVMAcc")
-        data = unpenalised_objective(objective, "SVMAcc", self.models, _EXAMPLE)
+        data = unpenalized_objective(objective, "SVMAcc", self.models, _EXAMPLE)
         relevant = data.queries.labels >= self.rel
         weight = self._weights(data, relevant)
         progress, done = Progress(start, callback), 0

@@ -1,4 +1,4 @@
-"""Runs and judgements from frames and dicts."""
+"""Runs and judgments from frames and dicts."""
 
 import numpy as np
 import pandas as pd
@@ -32,7 +32,7 @@ def same(found, expected):
     ],
 )
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, dict, "arrow"])
-def test_the_columns_of_other_tools_are_recognised(names, frame):
+def test_the_columns_of_other_tools_are_recognized(names, frame):
     columns = {name: list(cells) for name, cells in zip(names, zip(*ROWS, strict=True), strict=True)}
     if frame == "arrow":
         frame = pytest.importorskip("pyarrow").table
@@ -40,7 +40,7 @@ def test_the_columns_of_other_tools_are_recognised(names, frame):
     assert Run.from_frame(frame(columns), "mine").tag == "mine"
 
 
-def test_judgements_have_labels():
+def test_judgments_have_labels():
     expected = Qrels.from_frame(QRELS)
     assert (expected.query_ids, expected.labels.tolist()) == (("1", "2"), [1.0, 2.0, 0.0])
     for name in ("label", "relevance", "rel", "score"):

@@ -29,7 +29,7 @@ def scores(files):
     return dx.data.runs_as_features([files / "a.res.gz", files / "b.res"], files / "qrels")
 
 
-def test_documents_are_the_union_and_labels_the_judgements(scores):
+def test_documents_are_the_union_and_labels_the_judgments(scores):
     assert scores.tags == ("A", "B")
     assert scores.query_ids == ("1", "2")
     assert scores.qptr.tolist() == [0, 4, 6]

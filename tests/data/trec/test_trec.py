@@ -39,7 +39,7 @@ def test_digits_of_other_scripts_are_no_score(tmp_path):
         dx.read_trec_run(tmp_path / "run")
 
 
-def test_judgements_with_three_and_four_columns(files, tmp_path):
+def test_judgments_with_three_and_four_columns(files, tmp_path):
     four = dx.read_trec_qrels(files[1])
     (tmp_path / "three.gz").write_bytes(gzip.compress(QRELS.replace(" 0 ", " ").encode()))
     three = dx.read_trec_qrels(tmp_path / "three.gz")
@@ -198,7 +198,7 @@ def test_bad_runs_give_their_message(name, tmp_path):
         ("1 a 1\n1 a 0\n", r"qrels:2: query 1 has document 'a' already"),
     ],
 )
-def test_bad_judgements_give_their_message(content, message, tmp_path):
+def test_bad_judgments_give_their_message(content, message, tmp_path):
     (tmp_path / "qrels").write_text(content)
     with pytest.raises(dx.InputError, match=message):
         dx.read_trec_qrels(tmp_path / "qrels")

@@ -14,8 +14,8 @@ from directrix.experiments.significance import (
     detectable,
     effect_size,
     paired_t,
-    randomisation,
-    randomised_tukey,
+    randomization,
+    randomized_tukey,
     sign_test,
     signed_rank,
     t_interval,
@@ -23,7 +23,7 @@ from directrix.experiments.significance import (
 )
 from directrix.reports.compare import comparison_tables, stars
 
-SINGLE = {"paired-t": paired_t, "wilcoxon": signed_rank, "sign": sign_test, "randomisation": randomisation}
+SINGLE = {"paired-t": paired_t, "wilcoxon": signed_rank, "sign": sign_test, "randomization": randomization}
 PAIRS = [("A", "B"), ("A", "C"), ("A", "D"), ("B", "C"), ("B", "D"), ("C", "D")]
 
 
@@ -65,11 +65,11 @@ def test_letters_say_which_systems_differ(values):
         assert pair.differs == (found.letters[a] != found.letters[b])
 
 
-@pytest.mark.parametrize("test", ["tukey", "randomised-tukey"])
+@pytest.mark.parametrize("test", ["tukey", "randomized-tukey"])
 def test_tukeys_tests_take_the_queries_of_all(values, test):
     found = compare(values, test=test)
     table = np.column_stack(list(values.values()))
-    expected = tukey(table) if test == "tukey" else randomised_tukey(table)
+    expected = tukey(table) if test == "tukey" else randomized_tukey(table)
     assert [pair.p for pair in found.pairs] == expected.p[np.triu_indices(4, 1)].tolist()
     assert [pair.adjusted for pair in found.pairs] == [pair.p for pair in found.pairs]
     assert {pair.n for pair in found.pairs} == {38}
@@ -110,10 +110,10 @@ def test_means_are_over_the_queries_that_a_system_has(values):
 
 
 def test_seeds_and_numbers_of_resamples_are_heeded(values):
-    one, two = (compare(values, test="randomisation", seed=s, n_resamples=999) for s in (0, 1))
-    assert one.pair("A", "C").p == randomisation(values["A"], values["C"], n_resamples=999).p
+    one, two = (compare(values, test="randomization", seed=s, n_resamples=999) for s in (0, 1))
+    assert one.pair("A", "C").p == randomization(values["A"], values["C"], n_resamples=999).p
     assert one.pairs[1].interval != two.pairs[1].interval
-    assert one == compare(values, test="randomisation", n_resamples=999)
+    assert one == compare(values, test="randomization", n_resamples=999)
 
 
 def test_the_power_note_has_the_median_of_the_pairs(values):

@@ -9,7 +9,7 @@ from statsmodels.stats.anova import AnovaRM
 from statsmodels.stats.multitest import multipletests
 
 from directrix.errors import InputError
-from directrix.experiments.significance import adjust, letters, paired_t, randomised_tukey, tukey
+from directrix.experiments.significance import adjust, letters, paired_t, randomized_tukey, tukey
 
 CLOSE = {"rtol": 1e-10, "atol": 0}
 
@@ -64,14 +64,14 @@ def test_what_all_systems_gain_from_a_query_does_not_matter():
     np.testing.assert_allclose(tukey(shifted).p, tukey(y).p, rtol=1e-6, atol=1e-9)
 
 
-def test_randomised_tukey_is_the_enumeration_of_all_shuffles():
+def test_randomized_tukey_is_the_enumeration_of_all_shuffles():
     y = np.array([[0.1, 0.5, 0.9], [0.2, 0.3, 0.7], [0.6, 0.4, 0.8]])
     orders = list(itertools.permutations(range(3)))
     ranges = [
         np.ptp([np.mean([y[q, o[s]] for q, o in enumerate(chosen)]) for s in range(3)])
         for chosen in itertools.product(orders, repeat=3)
     ]
-    found = randomised_tukey(y, n_resamples=40_000, seed=2)
+    found = randomized_tukey(y, n_resamples=40_000, seed=2)
     means = y.mean(axis=0)
     for i, j in itertools.combinations(range(3), 2):
         expected = np.mean(np.array(ranges) >= abs(means[i] - means[j]) - 1e-12)
@@ -79,16 +79,16 @@ def test_randomised_tukey_is_the_enumeration_of_all_shuffles():
     np.testing.assert_allclose(found.least, np.quantile(ranges, 0.95), atol=0.01, rtol=0)
 
 
-def test_randomised_tukey_is_near_tukey_and_again_the_same():
+def test_randomized_tukey_is_near_tukey_and_again_the_same():
     y = table(3, n_queries=60, seed=1) - 0.04 * np.arange(3)
-    again = randomised_tukey(y, n_resamples=4000)
-    np.testing.assert_array_equal(randomised_tukey(y, n_resamples=4000).p, again.p)
+    again = randomized_tukey(y, n_resamples=4000)
+    np.testing.assert_array_equal(randomized_tukey(y, n_resamples=4000).p, again.p)
     np.testing.assert_allclose(again.p, tukey(y).p, atol=0.06, rtol=0)
 
 
 def test_a_random_p_of_many_systems_is_never_zero():
     y = np.arange(40.0)[:, None] + np.array([0.0, 0.1, 500.0])
-    assert randomised_tukey(y, n_resamples=99).p[0, 2] == 1 / 100
+    assert randomized_tukey(y, n_resamples=99).p[0, 2] == 1 / 100
 
 
 def test_systems_without_scatter_differ_or_are_the_same():
@@ -100,7 +100,7 @@ def test_systems_without_scatter_differ_or_are_the_same():
 def test_queries_that_a_system_lacks_do_not_count():
     y = table(3)
     with_gaps = np.insert(y, 4, [0.1, np.nan, 0.2], axis=0)
-    for test in (tukey, lambda v: randomised_tukey(v, n_resamples=500)):
+    for test in (tukey, lambda v: randomized_tukey(v, n_resamples=500)):
         found, expected = test(with_gaps), test(y)
         np.testing.assert_array_equal(found.p, expected.p)
         assert found.n == 25
@@ -164,13 +164,13 @@ WRONG = [
     ),
     (lambda: tukey([[1.0], [2.0]]), r"values has shape \(2, 1\); finite values"),
     (lambda: tukey([1.0, 2.0]), r"values has shape \(2,\); finite values"),
-    (lambda: randomised_tukey([[1.0, np.inf]] * 3), "finite values"),
+    (lambda: randomized_tukey([[1.0, np.inf]] * 3), "finite values"),
     (
         lambda: tukey([[1.0, np.nan], [1.0, 2.0]]),
         "queries with a value for all 2 systems: 1 of 2; two or more",
     ),
     (lambda: tukey([[1.0, 2.0]] * 3, alpha=5), "alpha=5: alpha must be a number > 0 and < 1"),
-    (lambda: randomised_tukey([[1.0, 2.0]] * 3, n_resamples=0), "n_resamples=0"),
+    (lambda: randomized_tukey([[1.0, 2.0]] * 3, n_resamples=0), "n_resamples=0"),
 ]
 
 

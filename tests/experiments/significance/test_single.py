@@ -13,13 +13,13 @@ from directrix.experiments.significance import (
     detectable,
     effect_size,
     paired_t,
-    randomisation,
+    randomization,
     sign_test,
     signed_rank,
     t_interval,
 )
 
-TESTS = [paired_t, signed_rank, sign_test, randomisation]
+TESTS = [paired_t, signed_rank, sign_test, randomization]
 CLOSE = {"rtol": 1e-10, "atol": 0}
 
 
@@ -64,13 +64,13 @@ def test_the_sign_test_is_the_binomial_one(values):
 
 
 @pytest.mark.parametrize("n", [1, 2, 9])
-def test_few_pairs_are_randomised_by_enumeration(n):
+def test_few_pairs_are_randomized_by_enumeration(n):
     gaps = np.round(np.random.default_rng(n).normal(0.3, 1.0, n), 1)  # with equal sums
     sums = [
         sum(s * g for s, g in zip(signs, gaps, strict=True)) for signs in itertools.product([1, -1], repeat=n)
     ]
     expected = np.mean(np.abs(sums) >= abs(gaps.sum()) - 1e-9)
-    found = randomisation(np.append(gaps, [0.0] * 30), np.zeros(n + 30))  # level pairs do not make it random
+    found = randomization(np.append(gaps, [0.0] * 30), np.zeros(n + 30))  # level pairs do not make it random
     np.testing.assert_allclose(found.p, expected, **CLOSE)
     if n > 1:
         samples = (gaps, np.zeros(n))
@@ -79,22 +79,22 @@ def test_few_pairs_are_randomised_by_enumeration(n):
         np.testing.assert_allclose(found.p, scipys.pvalue, **CLOSE)
 
 
-def test_many_pairs_are_randomised_at_random_and_again_the_same(values):
-    found = randomisation(*values, n_resamples=20_000)
-    assert found == randomisation(*values, n_resamples=20_000)
-    assert found != randomisation(*values, n_resamples=20_000, seed=1)
+def test_many_pairs_are_randomized_at_random_and_again_the_same(values):
+    found = randomization(*values, n_resamples=20_000)
+    assert found == randomization(*values, n_resamples=20_000)
+    assert found != randomization(*values, n_resamples=20_000, seed=1)
     assert abs(found.p - paired_t(*values).p) < 0.02
     assert (found.p * 20_001) == pytest.approx(round(found.p * 20_001), abs=1e-6)
 
 
 def test_a_random_p_is_never_zero():
-    assert randomisation(np.arange(1, 40), np.zeros(39), n_resamples=999).p == 1 / 1000
+    assert randomization(np.arange(1, 40), np.zeros(39), n_resamples=999).p == 1 / 1000
 
 
 def test_blocks_do_not_show(values, monkeypatch):
-    whole = randomisation(*values, n_resamples=5000).p
+    whole = randomization(*values, n_resamples=5000).p
     monkeypatch.setattr("directrix.experiments.significance.fisher._BLOCK", 60 * 70)
-    assert abs(randomisation(*values, n_resamples=5000).p - whole) < 0.03
+    assert abs(randomization(*values, n_resamples=5000).p - whole) < 0.03
 
 
 def bca(gaps, n_resamples, seed):
@@ -208,9 +208,9 @@ WRONG = [
     (lambda: sign_test([np.inf], [1.0]), "finite values of the same queries"),
     (lambda: signed_rank([np.nan], [1.0]), "none of 1 pairs of values has two numbers"),
     (lambda: paired_t([1.0], [0.0]), "the t-test has one pair of values; two or more"),
-    (lambda: randomisation(A, B, seed=-1), "seed=-1: seed must be an integer >= 0"),
-    (lambda: randomisation(A, B, n_resamples=0), "n_resamples=0: n_resamples must be an integer >= 1"),
-    (lambda: randomisation(A, B, n_resamples=1.5), "n_resamples=1.5: n_resamples must be an integer"),
+    (lambda: randomization(A, B, seed=-1), "seed=-1: seed must be an integer >= 0"),
+    (lambda: randomization(A, B, n_resamples=0), "n_resamples=0: n_resamples must be an integer >= 1"),
+    (lambda: randomization(A, B, n_resamples=1.5), "n_resamples=1.5: n_resamples must be an integer"),
     (lambda: t_interval(A, B, confidence=95), "confidence=95: confidence must be a number > 0 and < 1"),
     (lambda: bootstrap_interval(A, B, method="basic"), "method='basic': give method='bca'"),
     (lambda: detectable(A, B, power=1.0), "power=1.0: power must be a number > 0 and < 1"),

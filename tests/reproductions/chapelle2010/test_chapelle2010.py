@@ -189,13 +189,13 @@ def test_theory_does_not_hold_where_it_is_broken(monkeypatch):
     right = check_theory(train, [1.0, 0.25], 0)
     assert right.is_bounded
     assert right.rate > 0.95
-    assert max(right.scaled_gradient, right.unregularised, right.rescaled_value) < 1e-6
+    assert max(right.scaled_gradient, right.unregularized, right.rescaled_value) < 1e-6
     monkeypatch.setattr(theory, "smooth_rescaled", lambda sigma, l2, scale: (sigma * scale, l2 / scale**2))
     monkeypatch.setattr(theory, "smooth_ndcg_bound", lambda *_: 1e-6)
     monkeypatch.setattr(theory, "_INFINITE", 1.0)
     wrong = check_theory(train, [1.0, 0.25], 0)
     assert not wrong.is_bounded
-    assert min(wrong.unregularised, wrong.moved, wrong.rescaled_value) > 1e-3
+    assert min(wrong.unregularized, wrong.moved, wrong.rescaled_value) > 1e-3
     assert right.steepest <= 1.0
     monkeypatch.setattr(theory, "smooth_ndcg_lipschitz", lambda n, sigma: 1e-3)
     assert check_theory(train, [1.0, 0.25], 0).steepest > 1.0

@@ -72,7 +72,7 @@ def test_recorded_values_are_those_of_sgd(split, name):
         learning_rate=0.1, epochs=2, shrink=0.8, shrink_chance=0.3, restart_after=50, random_state=0
     )
     objective = make_objective(split.train, Lambda("AP(rel=2)"), model)
-    second = trainer.minimise(objective, start).params
+    second = trainer.minimize(objective, start).params
     assert_array_equal(seen.kept[2], second)
     for values, part in ((seen.train, split.train), (seen.valid, split.valid)):
         scores = make_objective(part, Lambda("AP(rel=2)"), model).scores(second).astype(np.float64)

@@ -101,10 +101,10 @@ def test_without_a_collection_it_says_what_is_needed(tmp_path):
 
 def test_random_starts_do_not_depend_on_the_given_one():
     class Keeps:
-        def minimise(self, objective, start, *, callback=None):
+        def minimize(self, objective, start, *, callback=None):
             return start
 
-    one, other = (RandomStart(Keeps(), 3).minimise(None, start) for start in (np.zeros(4), np.ones(4)))
+    one, other = (RandomStart(Keeps(), 3).minimize(None, start) for start in (np.zeros(4), np.ones(4)))
     np.testing.assert_array_equal(one, other)
     np.testing.assert_allclose(np.linalg.norm(one), 1.0, rtol=1e-12)
 
@@ -192,7 +192,7 @@ def test_verdicts_follow_the_figures():
 def test_verdicts_of_theorems_and_of_what_cannot_always_be():
     found = hand_made()
     said = verdicts(found)
-    loses = "the model that maximises a surrogate has at most eps* less of the measure than the best model"
+    loses = "the model that maximizes a surrogate has at most eps* less of the measure than the best model"
     assert said[loses] == "holds"  # a third of eps*
     assert said["a more complex transformation than a factor may relax the condition"] == "holds"
     # DORM is at .3, ListNet at .25, SVMndcg at .1

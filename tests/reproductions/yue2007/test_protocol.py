@@ -70,7 +70,7 @@ def cells(done):
 
 
 def map_of(folder, name):
-    """MAP of a run over its judgements, by the library's own reader and measure."""
+    """MAP of a run over its judgments, by the library's own reader and measure."""
     qrels = dx.read_trec_qrels(folder / "trec7" / "qrels.trec7.txt")
     judged = dx.data.join_trec(dx.read_trec_run(folder / "trec7" / "runs" / f"{name}.res.gz"), qrels)
     return dx.evaluate("AP", judged.scores, judged.labels, qptr=judged.qptr, doc_ids=judged.doc_ids)["AP"]
@@ -134,7 +134,7 @@ def test_structural_methods_end_at_the_minimum_of_their_own_loss(runs):
     for i, c in enumerate(SMALL.hinge_c):
         for own, surrogate in enumerate((dx.SVMMap(), dx.SVMRoc())):
             objective = make_objective(queries, surrogate, model, penalty=L2(1 / (2 * c)))
-            best = CuttingPlane(epsilon=1e-4).minimise(objective, np.zeros(model.n_params)).value
+            best = CuttingPlane(epsilon=1e-4).minimize(objective, np.zeros(model.n_params)).value
             value = objective.value_and_grad(ends[own][i].params)[0]
             assert best - 1e-4 <= value <= best + SMALL.epsilon
             assert all(step.is_converged for step in ends[own])
@@ -154,7 +154,7 @@ def test_classifiers_are_svmacc_of_the_steps(runs, method):
             max_iter=50 if is_published else 200,
             random_state=5,
         )
-        np.testing.assert_array_equal(step.params, trainer.minimise(objective, start).params)
+        np.testing.assert_array_equal(step.params, trainer.minimize(objective, start).params)
 
 
 def test_each_method_cuts_what_the_paper_says(runs):
@@ -170,7 +170,7 @@ def test_each_method_cuts_what_the_paper_says(runs):
     ("part", "stays", "changes"), [("valid", "test_by_c", "valid"), ("test", "valid", "test")]
 )
 def test_what_is_learned_depends_on_training_topics_alone(runs, settings, tmp_path, part, stays, changes):
-    """With other scores and judgements of one part, figures of the other part are the same at every C."""
+    """With other scores and judgments of one part, figures of the other part are the same at every C."""
     basic = runs.data_sets["basic"]
     trial = balanced_trials(50, 10, 5, 1, seed=settings.seed)[0]
     scores, labels = basic.scores.copy(), basic.labels.copy()
@@ -322,7 +322,7 @@ def test_algorithm_1_adds_no_more_constraints_than_theorem_1_says(done, runs):
     assert (first.name, first.n_trainings, first.n_converged) == ("basic", 4, 4)
     assert first.is_bounded
     for count, c in zip(first.counts, SMALL.hinge_c, strict=True):
-        result = CuttingPlane(epsilon=SMALL.epsilon, slack="each", C=c).minimise(
+        result = CuttingPlane(epsilon=SMALL.epsilon, slack="each", C=c).minimize(
             objective, np.zeros(model.n_params)
         )
         assert count.c == c

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import directrix as dx
-from directrix.text.fusion.combination import NORMALISERS, Combination, inverse_ranks, normalised
+from directrix.text.fusion.combination import NORMALIZERS, Combination, inverse_ranks, normalized
 from directrix.text.fusion.engines import ENGINES, configuration
 from directrix.text.fusion.pool import Pool, pool_of, runs_of
 from directrix.text.fusion.search import Weigher, beaten
@@ -14,7 +14,7 @@ from tests.reference.lines import points_between
 
 
 def made(seed=0, n_queries=12, n_docs=30, n_runs=2):
-    """Runs that are right in part, with documents that only some of them have, and judgements."""
+    """Runs that are right in part, with documents that only some of them have, and judgments."""
     rng = np.random.default_rng(seed)
     runs, qrels = {f"r{i}": {} for i in range(n_runs)}, {}
     for q in range(n_queries):
@@ -33,34 +33,34 @@ def pool_and_weigher(measure, **kinds):
 
 
 @pytest.mark.parametrize("measure", ["nDCG@5", "AP", "P@5", "RR", "ERR@5", "Recall@5"])
-@pytest.mark.parametrize("normaliser", NORMALISERS)
-def test_no_weight_of_a_grid_is_better_than_the_optimum_of_two_runs(measure, normaliser):
+@pytest.mark.parametrize("normalizer", NORMALIZERS)
+def test_no_weight_of_a_grid_is_better_than_the_optimum_of_two_runs(measure, normalizer):
     _, weigher = pool_and_weigher(measure, seed=3)
-    found = weigher.linear(normaliser)
+    found = weigher.linear(normalizer)
     best = np.nanmean(weigher.value(found.combination))
     grid = [
-        np.nanmean(weigher.value(Combination("linear", (1.0 - a, a), normaliser)))
+        np.nanmean(weigher.value(Combination("linear", (1.0 - a, a), normalizer)))
         for a in np.linspace(0.0, 1.0, 401)
     ]
     assert best >= max(grid) - 1e-12
     low, high = found.interval
     for a in np.linspace(low, high, 12)[1:-1]:
-        same = weigher.value(Combination("linear", (1.0 - a, a), normaliser))
+        same = weigher.value(Combination("linear", (1.0 - a, a), normalizer))
         assert np.nanmean(same) == pytest.approx(best, abs=1e-12)
 
 
 @pytest.mark.parametrize("measure", ["nDCG@5", "AP", "P@5", "RR", "ERR@5", "Recall@5"])
-@pytest.mark.parametrize("normaliser", ["min-max", "z-score"])
-def test_the_optimum_of_two_runs_is_the_best_of_all_intervals_between_crossings(measure, normaliser):
+@pytest.mark.parametrize("normalizer", ["min-max", "z-score"])
+def test_the_optimum_of_two_runs_is_the_best_of_all_intervals_between_crossings(measure, normalizer):
     pool, weigher = pool_and_weigher(measure, seed=8, n_queries=5, n_docs=14)
-    first, second = normalised(pool, normaliser).T
+    first, second = normalized(pool, normalizer).T
     points = points_between(first, second - first, pool.qptr)
     points = np.concatenate([[0.0, 1.0], points[(points > 0.0) & (points < 1.0)]])
     assert len(points) > 50
     every = [
-        np.nanmean(weigher.value(Combination("linear", (1.0 - a, a), normaliser))) for a in points.tolist()
+        np.nanmean(weigher.value(Combination("linear", (1.0 - a, a), normalizer))) for a in points.tolist()
     ]
-    found = weigher.linear(normaliser)
+    found = weigher.linear(normalizer)
     # the two ends are single points, at which documents that one run lacks tie
     assert np.nanmean(weigher.value(found.combination)) == pytest.approx(max(every[2:]), abs=1e-12)
     assert max(every[:2]) <= max(every[2:]) + 1e-12
@@ -84,7 +84,7 @@ def test_no_single_weight_can_be_moved_to_a_better_place(measure, n_runs):
 def test_ten_thousand_weights_are_not_better():
     pool, weigher = pool_and_weigher("nDCG@10", seed=5, n_queries=6)
     found = weigher.linear("min-max")
-    parts = normalised(pool, "min-max")
+    parts = normalized(pool, "min-max")
     measure = dx.NDCG(k=10).prepare(pool.labels, pool.qptr, doc_ids=pool.doc_ids)
     grid = [
         measure(np.where(pool.is_retrieved, parts @ np.array([1.0 - a, a]), -np.inf))[0].mean()
@@ -117,15 +117,15 @@ def test_documents_that_are_beaten_are_never_among_the_first():
     pool, _ = pool_and_weigher("AP", seed=4, n_docs=120, n_runs=3)
     is_beaten = beaten(pool, 5)
     assert 0 < is_beaten.sum() < len(is_beaten)
-    for normaliser in NORMALISERS:
+    for normalizer in NORMALIZERS:
         for weights in np.random.default_rng(1).dirichlet(np.ones(3), size=30):
-            scores = Combination("linear", tuple(weights), normaliser).scores(pool)
+            scores = Combination("linear", tuple(weights), normalizer).scores(pool)
             for a, b in zip(pool.qptr[:-1], pool.qptr[1:], strict=True):
                 first = np.argsort(-scores[a:b], kind="stable")[:5]
                 assert not is_beaten[a:b][first].any()
 
 
-def test_normalisers_are_what_their_table_says():
+def test_normalizers_are_what_their_table_says():
     runs = {"a": {"q": {"x": 4.0, "y": 2.0, "z": 1.0}}, "b": {"q": {"x": 7.0}}}
     pool = pool_of(runs_of(runs), {"q": {"x": 1, "w": 1}})
     assert pool.doc_ids.tolist() == ["z", "y", "x", "w"]
@@ -136,8 +136,8 @@ def test_normalisers_are_what_their_table_says():
         "none": ([1.0, 2.0, 4.0, 1.0], [7.0] * 4),
     }
     for name, columns in wanted.items():
-        np.testing.assert_allclose(normalised(pool, name).T, columns)
-    z = normalised(pool, "z-score")[:3, 0]
+        np.testing.assert_allclose(normalized(pool, name).T, columns)
+    z = normalized(pool, "z-score")[:3, 0]
     assert (z.mean(), z.std()) == pytest.approx((0.0, 1.0))
     np.testing.assert_allclose(inverse_ranks(pool, 60.0)[:, 0], [1 / 63, 1 / 62, 1 / 61, 0.0])
 
@@ -323,7 +323,7 @@ def test_configurations_hold_the_weights_and_say_what_differs(engine, combinatio
     is_weighted = len(set(combination.weights)) > 1
     if is_weighted and not (engine == "qdrant" and combination.kind == "rrf"):
         assert f"{combination.weights[1]:g}" in text
-    if combination.normaliser == "sum":
+    if combination.normalizer == "sum":
         assert any("sum" in note for note in notes)
     if combination.kind == "rrf" and engine in ("opensearch", "elasticsearch"):
         assert f'"rank_constant": {combination.constant:.0f}' in text
@@ -350,7 +350,7 @@ def test_the_rrf_of_qdrant_is_ours_for_equal_weights_and_said_to_be_another_for_
 
 
 @pytest.mark.parametrize(
-    ("engine", "normaliser", "note"),
+    ("engine", "normalizer", "note"),
     [
         ("opensearch", "z-score", "z-scores below 0"),
         ("opensearch", "min-max", "pagination_depth"),
@@ -358,11 +358,11 @@ def test_the_rrf_of_qdrant_is_ours_for_equal_weights_and_said_to_be_another_for_
         ("qdrant", "none", "gets 0 there, not the lowest score"),
         ("qdrant", "min-max", "choose --method 'linear, none'"),
         ("vespa", "min-max", "that its first phase ranks highest"),
-        ("weaviate", "z-score", "no normaliser z-score"),
+        ("weaviate", "z-score", "no normalizer z-score"),
     ],
 )
-def test_what_an_engine_does_otherwise_is_said(engine, normaliser, note):
-    _, notes = configuration(engine, ("a", "b"), Combination("linear", (0.2, 0.8), normaliser))
+def test_what_an_engine_does_otherwise_is_said(engine, normalizer, note):
+    _, notes = configuration(engine, ("a", "b"), Combination("linear", (0.2, 0.8), normalizer))
     assert any(note in said for said in notes)
 
 

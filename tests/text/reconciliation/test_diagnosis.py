@@ -15,9 +15,9 @@ def test_counts_of_documents_and_queries():
     run = {"1": {"a": 2.0, "b": 2.0, "c": 1.0}, "2": {"a": 1.0}, "3": {"x": 1.0, "y": 0.5}}
     qrels = {"1": {"a": 1, "b": 0, "z": 2}, "3": {"x": 0, "y": 0}, "4": {"a": 1}}
     found = diagnose(dx.measure("nDCG@2"), material_of_run(run, qrels))
-    assert found.n_unjudged == 1  # c of query 1; query 2 has no judgements at all
+    assert found.n_unjudged == 1  # c of query 1; query 2 has no judgments at all
     assert found.n_missing == 2  # z, and a of query 4
-    assert (found.queries_without_judgements, found.queries_not_ranked) == (1, 1)
+    assert (found.queries_without_judgments, found.queries_not_ranked) == (1, 1)
     assert found.queries_without_relevant == 1
     assert found.tied_share == 2 / 6
     assert (found.tied_queries, found.tied_pairs, found.file_order) == (1, 1, 1.0)
@@ -68,7 +68,7 @@ def test_a_share_of_few_pairs_among_many_ties_is_no_remark():
 
 
 @pytest.mark.parametrize("name", ["nDCG@3", "AP", "P@2", "RR", "ERR@3"])
-def test_the_range_of_unjudged_documents_equals_all_labellings(name):
+def test_the_range_of_unjudged_documents_equals_all_labelings(name):
     """The worst and the best of all assignments of 0 or the highest label."""
     rng = np.random.default_rng(5)
     measure = dx.measure(name)

@@ -63,7 +63,7 @@ class Columns:
         if bad.any():
             row = int(np.argmax(bad))
             raise InputError(
-                f"{place.of(row, name)}: {out[row]:g}; labels are finite and >= 0. Drop unlabelled rows, "
+                f"{place.of(row, name)}: {out[row]:g}; labels are finite and >= 0. Drop unlabeled rows, "
                 "or shift the labels so that the lowest is 0."
             )
         return out

@@ -13,7 +13,7 @@ from directrix.data.arrow.columns import Place
 from directrix.data.arrow.layout import INDEX, layout_of
 from directrix.data.arrow.library import decoding, import_arrow
 from directrix.data.arrow.text import header_of, is_columns, read_columns
-from directrix.data.columns import RECOGNISED, ColumnNames
+from directrix.data.columns import RECOGNIZED, ColumnNames
 from directrix.data.files import Stamp, check_stamp, readable
 from directrix.data.formats import ARROW
 from directrix.data.stored import Extent
@@ -54,7 +54,7 @@ def column_names(path: Path) -> list[str]:
         return [name for name in names if not INDEX.fullmatch(name)]
 
 
-def table_of(path: Path, names: ColumnNames = RECOGNISED) -> Any:
+def table_of(path: Path, names: ColumnNames = RECOGNIZED) -> Any:
     """Read all columns of a table, or of a folder of them, into memory."""
     pa = import_arrow()
     tables = []
@@ -80,7 +80,7 @@ class ArrowFiles:
     Raises `InputError` if a file does not exist, is damaged, or has other columns than are needed.
     """
 
-    def __init__(self, path: Path, names: ColumnNames = RECOGNISED) -> None:
+    def __init__(self, path: Path, names: ColumnNames = RECOGNIZED) -> None:
         self.path, self._names = path, names
         self.paths = _paths(path)
         stats = [p.stat() for p in self.paths]

@@ -13,7 +13,7 @@ import numpy as np
 from directrix.data.arrow.columns import Columns
 from directrix.data.arrow.files import ArrowFiles
 from directrix.data.arrow.stream import DecodedRows, QueryRuns, parquet_parts
-from directrix.data.columns import RECOGNISED, ColumnNames
+from directrix.data.columns import RECOGNIZED, ColumnNames
 from directrix.data.files import path_of
 from directrix.data.memory import check_room
 from directrix.data.options import check_missing
@@ -50,14 +50,14 @@ def read_parquet(
     Parameters
     ----------
     path : path
-        A Parquet or Arrow IPC file (Feather version 2), recognised by its first bytes, or a folder whose
+        A Parquet or Arrow IPC file (Feather version 2), recognized by its first bytes, or a folder whose
         files ``*.parquet``, ``*.arrow``, ``*.feather`` are read in the order of their names. Or CSV or TSV
         with a line of names, or one JSON object per line, plain or compressed, by the ending of the name
         (``.csv .tsv .jsonl .ndjson``) or the first line.
     missing : {"error", "zero", "nan"}
         What NaN and null as features mean. "nan" is for models that take NaN.
     qid, label, doc_id, features : str, optional
-        Names of the columns, as in `Queries.from_frame`, which also says what other names are recognised.
+        Names of the columns, as in `Queries.from_frame`, which also says what other names are recognized.
 
     Returns
     -------
@@ -88,7 +88,7 @@ def read_parquet(
 
 
 def read_table(
-    path: str | os.PathLike[str], *, missing: str = "error", columns: ColumnNames = RECOGNISED
+    path: str | os.PathLike[str], *, missing: str = "error", columns: ColumnNames = RECOGNIZED
 ) -> Queries:
     """Read a table whose columns have these names; see `read_parquet`."""
     check_missing(missing)
@@ -183,7 +183,7 @@ def open_parquet(
     return open_table(path, columns=ColumnNames.of(qid, label, None, features))
 
 
-def open_table(path: str | os.PathLike[str], *, columns: ColumnNames = RECOGNISED) -> Queries:
+def open_table(path: str | os.PathLike[str], *, columns: ColumnNames = RECOGNIZED) -> Queries:
     """Open a table whose columns have these names; see `open_parquet`."""
     path = path_of(path)
     files = ArrowFiles(path, columns)

@@ -31,7 +31,7 @@ _LOCK = threading.Lock()
 class Question:
     """What is asked of every shard; a frozen value that can be pickled.
 
-    A subclass has a method ``answer``. Answers of neighbours are merged by `merge`, left before right: arrays
+    A subclass has a method ``answer``. Answers of neighbors are merged by `merge`, left before right: arrays
     are added, lists are joined.
     """
 
@@ -40,7 +40,7 @@ class Question:
         raise NotImplementedError
 
     def merge(self, left: Any, right: Any) -> Any:
-        """Return the answer of two neighbours together."""
+        """Return the answer of two neighbors together."""
         return left + right
 
 
@@ -166,7 +166,7 @@ class Task:
 
 
 def contiguous(numbers: Iterable[int], weights: Iterable[int], n_parts: int) -> list[tuple[int, ...]]:
-    """Cut numbers into at most ``n_parts`` runs of about equal weight: neighbours are merged where they are.
+    """Cut numbers into at most ``n_parts`` runs of about equal weight: neighbors are merged where they are.
 
     Examples
     --------

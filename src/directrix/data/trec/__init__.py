@@ -1,1 +1,1 @@
-"""TREC runs and relevance judgements, joined, and as features."""
+"""TREC runs and relevance judgments, joined, and as features."""

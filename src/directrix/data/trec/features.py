@@ -1,4 +1,4 @@
-"""Runs as features: what several systems retrieved for the same topics, joined with judgements."""
+"""Runs as features: what several systems retrieved for the same topics, joined with judgments."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from directrix.types import Array, Int64Array
 def runs_as_features(
     runs: Iterable[Run | str | os.PathLike[str]], qrels: Qrels | str | os.PathLike[str], depth: int = 1000
 ) -> RunScores:
-    """Join the runs of several systems into one table of scores with judgements.
+    """Join the runs of several systems into one table of scores with judgments.
 
     The documents of a topic are the union of the runs' top ``depth``. Documents are ordered by falling score
     and, where scores are equal, by falling identifier, as trec_eval does.
@@ -31,14 +31,14 @@ def runs_as_features(
         A run that lacks a topic retrieved nothing for it. Runs are named by their tags; if two tags
         are equal, all runs are named by their files, ``runs/a.res.gz`` as ``a``.
     qrels : Qrels or path
-        Judgements. Topics without judgements, and topics that no run has, are left out.
+        Judgments. Topics without judgments, and topics that no run has, are left out.
     depth : int >= 1
         Number of documents of a run that count, per topic.
 
     Raises
     ------
     InputError
-        If a file cannot be read, a run and the judgements have no topic or document in common, two runs have
+        If a file cannot be read, a run and the judgments have no topic or document in common, two runs have
         the same name, or a score does not fit into float32.
 
     Notes

@@ -1,4 +1,4 @@
-"""TREC runs and relevance judgements as files and values."""
+"""TREC runs and relevance judgments as files and values."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class Qrels:
-    """Relevance judgements, in the order of the file.
+    """Relevance judgments, in the order of the file.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class Qrels:
     labels : float64 (n_docs,)
         As in the file, where negative values occur; they count as 0. By subtopic the highest.
     subtopics : float64 (n_docs, n_subtopics), or None
-        Judgements by subtopic, numbered in each query as they appear, NaN where there is none. None: the file
+        Judgments by subtopic, numbered in each query as they appear, NaN where there is none. None: the file
         has no subtopics.
 
     Examples
@@ -152,7 +152,7 @@ class Qrels:
         label: Hashable | None = None,
         subtopic: Hashable | None = None,
     ) -> Qrels:
-        """Build judgements from a frame with one row per judged document.
+        """Build judgments from a frame with one row per judged document.
 
         Parameters
         ----------
@@ -195,7 +195,7 @@ def read_trec_run(
     r"""Read a run, plain or compressed; every line is ``query Q0 document rank score tag``.
 
     The lines of a query need not be together. The tag is that of the first line. Or read a table (CSV, TSV,
-    JSON lines, Parquet, Arrow), whose columns are recognised or named as in `Run.from_frame`; the tag is then
+    JSON lines, Parquet, Arrow), whose columns are recognized or named as in `Run.from_frame`; the tag is then
     the name of the file.
 
     Raises
@@ -230,7 +230,7 @@ def read_trec_qrels(
     label: Hashable | None = None,
     subtopic: Hashable | None = None,
 ) -> Qrels:
-    r"""Read judgements; every line is ``query iteration document label`` or ``query document label``.
+    r"""Read judgments; every line is ``query iteration document label`` or ``query document label``.
 
     The first line tells how many columns there are. Where the second of four differs within a query, it
     names a subtopic, as in qrels of TREC's diversity tasks; a document may then have one line for each. Or

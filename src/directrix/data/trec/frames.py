@@ -1,4 +1,4 @@
-"""Runs and judgements out of frames and dicts, whose columns have the names that other tools give them."""
+"""Runs and judgments out of frames and dicts, whose columns have the names that other tools give them."""
 
 from __future__ import annotations
 

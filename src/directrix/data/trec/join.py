@@ -1,4 +1,4 @@
-"""A run and relevance judgements together, as measures take them."""
+"""A run and relevance judgments together, as measures take them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from directrix.types import Array, Float64Array, Int64Array
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """A run with its judgements, as measures take it.
+    """A run with its judgments, as measures take it.
 
     The other fields are as in `Run`; retrieved documents come first, in the order of the run.
     """
@@ -26,17 +26,17 @@ class Judged:
     """Of the run; -inf for a judged document that the run did not retrieve. It counts among the relevant
     documents and in the ideal ranking, and earns nothing."""
     labels: Float64Array
-    """Judgement, 0 for unjudged documents and for negative judgements; by subtopic the highest."""
+    """Judgment, 0 for unjudged documents and for negative judgments; by subtopic the highest."""
     qptr: Int64Array
     query_ids: tuple[str, ...]
     doc_ids: Array
-    judgements: Float64Array
+    judgments: Float64Array
     """As in the qrels, NaN for documents without one: (n_docs,), or (n_docs, n_subtopics) where they have
     subtopics. For measures that need more than labels, such as `Bpref`."""
 
 
 def join_trec(run: Any, qrels: Any, *, queries: Literal["both", "judged"] | Sequence[str] = "both") -> Judged:
-    """Bring a run and judgements together.
+    """Bring a run and judgments together.
 
     Parameters
     ----------
@@ -45,10 +45,10 @@ def join_trec(run: Any, qrels: Any, *, queries: Literal["both", "judged"] | Sequ
     qrels : Qrels, path, or frame
         What is relevant.
     queries : {"both", "judged"} or sequence of str
-        "both": queries of the run that have judgements, in the order of the run, as trec_eval
-        does; "judged": all queries with judgements, in the order of the judgements, as its
+        "both": queries of the run that have judgments, in the order of the run, as trec_eval
+        does; "judged": all queries with judgments, in the order of the judgments, as its
         option ``-c`` does (a query that the run lacks has no retrieved documents). Or these queries, all of
-        which have judgements, in this order.
+        which have judgments, in this order.
 
     Returns
     -------
@@ -58,7 +58,7 @@ def join_trec(run: Any, qrels: Any, *, queries: Literal["both", "judged"] | Sequ
     Raises
     ------
     InputError
-        If no query is in both, no document of the run is in the judgements, or a file or frame cannot be
+        If no query is in both, no document of the run is in the judgments, or a file or frame cannot be
         read.
 
     Warns
@@ -93,7 +93,7 @@ def join_trec(run: Any, qrels: Any, *, queries: Literal["both", "judged"] | Sequ
         scores += [run.scores[first:last], np.full(len(known), -np.inf)]
         sizes.append(len(names) + len(known))
     qptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    labels = np.append(qrels.labels, 0.0)[rows]  # the last one is of documents without a judgement
+    labels = np.append(qrels.labels, 0.0)[rows]  # the last one is of documents without a judgment
     judged = qrels.labels if qrels.subtopics is None else qrels.subtopics
     unjudged = np.full((1, *judged.shape[1:]), np.nan)
     return Judged(
@@ -114,7 +114,7 @@ def run_of(given: Any) -> Run:
 
 
 def qrels_of(given: Any) -> Qrels:
-    """Return judgements from what users give: `Qrels`, a path, a frame, or a data set of ir_datasets."""
+    """Return judgments from what users give: `Qrels`, a path, a frame, or a data set of ir_datasets."""
     if hasattr(given, "qrels_iter"):
         rows = [(entry.query_id, entry.doc_id, entry.relevance) for entry in given.qrels_iter()]
         return Qrels.from_frame(dict(zip(("qid", "docno", "label"), zip(*rows, strict=True), strict=False)))

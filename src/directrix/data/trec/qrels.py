@@ -1,4 +1,4 @@
-"""Labels of queries as relevance judgements, and how a file of judgements is recognised."""
+"""Labels of queries as relevance judgments, and how a file of judgments is recognized."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def qrels_lines(q: Queries) -> Iterator[bytes]:
 
 
 def document_names(q: Queries) -> list[str]:
-    """One word for every document, the same in runs and judgements.
+    """One word for every document, the same in runs and judgments.
 
     Blanks in an identifier become ``_``; a document without one is called by its row, from 0: ``7``,
     or ``row7`` in data where others have identifiers.

@@ -32,11 +32,11 @@ class RunScores:
     tags : tuple of str (n_runs,)
         Name of each run.
     labels : float64 (n_docs,)
-        Judgements; unjudged documents and negative judgements are 0.
+        Judgments; unjudged documents and negative judgments are 0.
     qptr : int64 (n_queries + 1,)
         Query ``q`` owns rows ``qptr[q] <= i < qptr[q + 1]``.
     query_ids : tuple of str (n_queries,)
-        Topics, in the order of the judgements.
+        Topics, in the order of the judgments.
     doc_ids : object array (n_docs,)
         Identifiers, ascending within a query, so that the order of the runs does not matter.
     scores : float32 (n_docs, n_runs)
@@ -47,7 +47,7 @@ class RunScores:
         The value that means "not retrieved" in the form "score". It is below all scores of the run, also
         those of topics that `take` left out, so that it means the same in training and test.
     unjudged, unretrieved : tuple of str
-        Topics that were left out: those in a run without judgements, and those judged but in no run.
+        Topics that were left out: those in a run without judgments, and those judged but in no run.
 
     Raises
     ------
@@ -198,7 +198,7 @@ class RunScores:
         (2007), Section 4.2, only say "reasonably spaced and capture the sensitive region". No score equals a
         threshold: scores are float32, and thresholds lie halfway between two of them.
 
-        Judgements are used: call it on the training topics alone, ``scores.take(training).thresholds()``.
+        Judgments are used: call it on the training topics alone, ``scores.take(training).thresholds()``.
         O(n log n) per run.
         """
         bins = whole(bins, "bins")

@@ -1,4 +1,4 @@
-"""Judgements by subtopic: one row per document, one column per subtopic of its query."""
+"""Judgments by subtopic: one row per document, one column per subtopic of its query."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from directrix.types import Array, Float64Array, Int64Array
 
 
 class BySubtopic(NamedTuple):
-    """Documents with their judgements."""
+    """Documents with their judgments."""
 
     qptr: Int64Array
     doc_ids: Array
     labels: Float64Array
-    """The highest judgement of each document."""
+    """The highest judgment of each document."""
     subtopics: Float64Array
-    """Judgements, NaN where there is none (n_docs, n_subtopics)."""
+    """Judgments, NaN where there is none (n_docs, n_subtopics)."""
 
 
 def by_subtopic(
@@ -48,7 +48,7 @@ def by_subtopic(
         return None
     check_room(
         8 * len(names) * n_subtopics,
-        f"judgements of {len(names):,} documents for up to {n_subtopics:,} subtopics",
+        f"judgments of {len(names):,} documents for up to {n_subtopics:,} subtopics",
         python="The second column of qrels is the subtopic: write 0 in it where a query has none.",
     )
     judged = np.full((len(names), n_subtopics), np.nan)

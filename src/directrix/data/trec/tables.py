@@ -1,4 +1,4 @@
-"""Runs and judgements in tables: CSV, TSV, JSON lines, Parquet, Arrow."""
+"""Runs and judgments in tables: CSV, TSV, JSON lines, Parquet, Arrow."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def is_table(path: Path) -> bool:
 
     Files of other tools are called ``qrels.tsv`` and have no names of columns.
     """
-    if ARROW.recognises(path) or ARROW.is_named(path):
+    if ARROW.recognizes(path) or ARROW.is_named(path):
         return True
-    return (COLUMNS.recognises(path) or COLUMNS.is_named(path)) and shape(first_line(path)) == ""
+    return (COLUMNS.recognizes(path) or COLUMNS.is_named(path)) and shape(first_line(path)) == ""
 
 
 def shape(line: str) -> str:

@@ -168,6 +168,6 @@ def integer_topics(topics: Sequence[Hashable]) -> list[int]:
     if len(set(numbers)) < len(topics) or not all(-(2**63) <= number < 2**63 for number in numbers):
         raise InputError(
             f"the topics ({', '.join(map(str, topics[:3]))}, ...) are not all different integers of 64 bits, "
-            "which files of this format need; rename the topics in runs and judgements to numbers."
+            "which files of this format need; rename the topics in runs and judgments to numbers."
         )
     return numbers

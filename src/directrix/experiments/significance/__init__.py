@@ -9,9 +9,9 @@ from directrix.experiments.significance.effects import effect_size as effect_siz
 from directrix.experiments.significance.effects import t_interval as t_interval
 from directrix.experiments.significance.family import Tukey as Tukey
 from directrix.experiments.significance.family import adjust as adjust
-from directrix.experiments.significance.family import randomised_tukey as randomised_tukey
+from directrix.experiments.significance.family import randomized_tukey as randomized_tukey
 from directrix.experiments.significance.family import tukey as tukey
-from directrix.experiments.significance.fisher import randomisation as randomisation
+from directrix.experiments.significance.fisher import randomization as randomization
 from directrix.experiments.significance.single import Paired as Paired
 from directrix.experiments.significance.single import Significance as Significance
 from directrix.experiments.significance.single import paired as paired

@@ -35,10 +35,10 @@ class Tukey(NamedTuple):
 
 
 def tukey(values: Any, *, alpha: float = 0.05) -> Tukey:
-    r"""Compare all pairs by the studentised range of a two-way analysis of variance.
+    r"""Compare all pairs by the studentized range of a two-way analysis of variance.
 
     y_sq = mu + system_s + query_q + e_sq. With MSE = sum (y_sq - y_s. - y_.q + y_..)^2 / nu,
-    nu = (n_systems - 1)(n_queries - 1), the p-value of systems s and t is the upper tail of the studentised
+    nu = (n_systems - 1)(n_queries - 1), the p-value of systems s and t is the upper tail of the studentized
     range of n_systems means with nu degrees of freedom at \|y_s. - y_t.\| / sqrt(MSE / n_queries).
 
     Parameters
@@ -87,7 +87,7 @@ def tukey(values: Any, *, alpha: float = 0.05) -> Tukey:
     return Tukey(np.minimum(p, p.T), float(studentized_range.isf(alpha, m, degrees)) * error, n)
 
 
-def randomised_tukey(values: Any, *, alpha: float = 0.05, seed: int = 0, n_resamples: int = 10_000) -> Tukey:
+def randomized_tukey(values: Any, *, alpha: float = 0.05, seed: int = 0, n_resamples: int = 10_000) -> Tukey:
     r"""Compare all pairs by the range of means after shuffling the names of systems query by query.
 
     p of systems s and t = (b + 1) / (m + 1), where b of m shuffles have
@@ -117,7 +117,7 @@ def randomised_tukey(values: Any, *, alpha: float = 0.05, seed: int = 0, n_resam
 
     Examples
     --------
-    >>> float(randomised_tukey([[1.0, 1.0], [2.0, 2.0]], n_resamples=99).p[0, 1])  # nothing differs
+    >>> float(randomized_tukey([[1.0, 1.0], [2.0, 2.0]], n_resamples=99).p[0, 1])  # nothing differs
     1.0
     """
     share(alpha, "alpha")

@@ -1,4 +1,4 @@
-"""Fisher's randomisation test of two systems: swap their names query by query."""
+"""Fisher's randomization test of two systems: swap their names query by query."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BLOCK = 1 << 20  # random numbers at a time: 8 MB
 _SLACK = 1e-12  # of the sum of sizes: sums of the same terms in another order are the same sum
 
 
-def randomisation(first: Any, second: Any, *, seed: int = 0, n_resamples: int = 100_000) -> Significance:
+def randomization(first: Any, second: Any, *, seed: int = 0, n_resamples: int = 100_000) -> Significance:
     r"""Test whether the names of the two systems matter to their mean difference.
 
     p = share of the 2^n signs e for which \|sum_i e_i d_i\| >= \|sum_i d_i\|, d = first - second.
@@ -49,12 +49,12 @@ def randomisation(first: Any, second: Any, *, seed: int = 0, n_resamples: int = 
 
     Examples
     --------
-    >>> randomisation([1, 2, 3], [0, 0, 0])  # only +++ and --- reach 6: 2 / 8
+    >>> randomization([1, 2, 3], [0, 0, 0])  # only +++ and --- reach 6: 2 / 8
     Significance(p=0.25, difference=2.0, n=3)
     """
     check_resampling(seed, n_resamples)
     gaps = gaps_of(first, second)
-    p = randomisation_p([gaps], seed=seed, n_resamples=n_resamples)[0]
+    p = randomization_p([gaps], seed=seed, n_resamples=n_resamples)[0]
     return Significance(p, float(gaps.mean()), len(gaps))
 
 
@@ -70,7 +70,7 @@ def blocks(n_resamples: int, size: int) -> list[int]:
     return [min(rows, n_resamples - first) for first in range(0, n_resamples, rows)]
 
 
-def randomisation_p(gaps: Sequence[Float64Array], *, seed: int, n_resamples: int) -> list[float]:
+def randomization_p(gaps: Sequence[Float64Array], *, seed: int, n_resamples: int) -> list[float]:
     """Two-sided p of the mean of each array of differences; arrays of one length share the signs."""
     few = [np.count_nonzero(g) <= _EXACT for g in gaps]
     p: dict[int, float] = {i: _exact(g) for i, g in enumerate(gaps) if few[i]}

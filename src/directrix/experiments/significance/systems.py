@@ -14,16 +14,16 @@ from directrix.data.form import as_floats
 from directrix.errors import InputError
 from directrix.experiments.significance.comparisons import Comparisons, Pair, letters
 from directrix.experiments.significance.effects import bootstrap_interval, detectable, effect_size, t_interval
-from directrix.experiments.significance.family import Tukey, adjust, check_correction, randomised_tukey, tukey
-from directrix.experiments.significance.fisher import check_resampling, randomisation_p
+from directrix.experiments.significance.family import Tukey, adjust, check_correction, randomized_tukey, tukey
+from directrix.experiments.significance.fisher import check_resampling, randomization_p
 from directrix.experiments.significance.single import gaps_of, paired_t, sign_test, signed_rank
 from directrix.parameters import share, spelled
 from directrix.types import Float64Array
 
-TESTS = ("paired-t", "wilcoxon", "sign", "randomisation", "tukey", "randomised-tukey")
+TESTS = ("paired-t", "wilcoxon", "sign", "randomization", "tukey", "randomized-tukey")
 _FAMILY = TESTS[4:]  # these adjust for the number of pairs themselves
 _OF_PAIR = {"paired-t": paired_t, "wilcoxon": signed_rank, "sign": sign_test}
-_DRAWN = {"randomisation": 100_000, "randomised-tukey": 10_000}
+_DRAWN = {"randomization": 100_000, "randomized-tukey": 10_000}
 
 _Names = list[tuple[str, str]]
 _Two = tuple[Float64Array, Float64Array]
@@ -46,7 +46,7 @@ def compare(
     per_query : mapping of str to float (n_queries,)
         Two systems or more, in the same order of queries; NaN = the measure is undefined there.
     test : str
-        "paired-t", "wilcoxon" (signed ranks), "sign", "randomisation" (Fisher), "tukey" or "randomised-tukey"
+        "paired-t", "wilcoxon" (signed ranks), "sign", "randomization" (Fisher), "tukey" or "randomized-tukey"
         (all pairs at once, adjusted for their number).
     correction : {"auto", "holm", "bonferroni", "benjamini-hochberg", None}
         For the number of pairs. "auto" = Holm's; Tukey's tests have their own correction.
@@ -133,7 +133,7 @@ class _Procedure:
                 family = tukey(columns, alpha=self.alpha)
             else:
                 draws = {"seed": self.seed, "n_resamples": self.n_resamples}
-                family = randomised_tukey(columns, alpha=self.alpha, **draws)
+                family = randomized_tukey(columns, alpha=self.alpha, **draws)
         values = [_shared(table, first, second, least=least) for first, second in names]
         p = self._p_values(values, family)
         adjusted = p if self.correction in (None, "tukey") else adjust(p, self.correction).tolist()
@@ -146,9 +146,9 @@ class _Procedure:
         if family is not None:
             p: list[float] = family.p[np.triu_indices(len(family.p), 1)].tolist()  # the order of all pairs
             return p
-        if self.test == "randomisation":
+        if self.test == "randomization":
             gaps = [gaps_of(*two) for two in values]
-            return randomisation_p(gaps, seed=self.seed, n_resamples=self.n_resamples)
+            return randomization_p(gaps, seed=self.seed, n_resamples=self.n_resamples)
         return [_OF_PAIR[self.test](*two).p for two in values]
 
     def _pair(
@@ -225,7 +225,7 @@ def checked_correction(test: str, correction: str | None, against: str | None) -
     if against is not None:
         raise InputError(
             f"test={test!r} compares all pairs; it takes no against={against!r}. Leave that out, or choose "
-            "another test, e.g. test='randomisation'."
+            "another test, e.g. test='randomization'."
         )
     return "tukey"
 

@@ -7,7 +7,7 @@ import numpy as np
 from directrix.kernels import kernel
 from directrix.measures._kernels.workspace import longest_query, sort_space
 
-_COUNTED = 288  # up to this length comparing all pairs, which vectorises, beats sorting
+_COUNTED = 288  # up to this length comparing all pairs, which vectorizes, beats sorting
 _INSERTED = 40  # up to this length insertion beats counting digits
 
 

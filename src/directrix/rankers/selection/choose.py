@@ -123,10 +123,10 @@ def remarks_on_data(folds: list[Fold], measure: RankingMeasure, best: Candidate)
 
 
 def remarks_on_gains(measure: RankingMeasure, gap: float) -> Iterator[str]:
-    """Yield a remark on a measure whose gains differ from those of the surrogate, if one was optimised."""
+    """Yield a remark on a measure whose gains differ from those of the surrogate, if one was optimized."""
     if not math.isnan(gap) and getattr(measure, "gain", "exp") != "exp":
         yield (
-            f"training maximises the gain 2^label - 1; {measure.name} chooses among the candidates and is "
+            f"training maximizes the gain 2^label - 1; {measure.name} chooses among the candidates and is "
             "what score reports"
         )
 

@@ -30,7 +30,7 @@ class Search:
         single candidate, with the standard error, in words.
     gap : float
         Mean over the training queries of abs(surrogate - its measure), at the end: how far what was
-        optimised is from what it replaces; NaN where no surrogate of a measure was optimised.
+        optimized is from what it replaces; NaN where no surrogate of a measure was optimized.
     remarks : tuple of str
         What the caller should know: that no query could teach an order, or none could choose.
     members : tuple of (Candidate, float)

@@ -79,7 +79,7 @@ def _of_theory(theory: Theory) -> Iterator[Claim]:
         "error": theory.is_bounded and theory.rate >= 1.0 - _NEARLY,
         "lipschitz": theory.scaled_gradient <= _ROUNDING and theory.steepest <= 1.0,
         "overfitting": last > first,
-        "infinity": theory.moved <= 1e-3 and theory.unregularised <= _ROUNDING,
+        "infinity": theory.moved <= 1e-3 and theory.unregularized <= _ROUNDING,
         "rescaled": theory.rescaled_value <= _ROUNDING
         and theory.rescaled_gradient <= theory.own_gradient + _ROUNDING,
     }

@@ -22,7 +22,7 @@ from directrix.trainers.regression import regression_start
 from directrix.types import Float64Array, Int64Array, Objective, Result, Step
 
 _K = 50  # documents that count, in training and in CHOSEN_BY
-_FURTHER = 200  # iterations of the other optimiser
+_FURTHER = 200  # iterations of the other optimizer
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class PathResult:
     valid: Float64Array
     test: Float64Array  # (n_rounds + 1, n_test_queries): nDCG@50 of every test query, fold after fold
     fold_of: Int64Array  # (n_test_queries,): number of each test query's fold
-    # (n_folds,): the objective after L-BFGS, another optimiser, has started from the end of the path
+    # (n_folds,): the objective after L-BFGS, another optimizer, has started from the end of the path
     further: Float64Array
     statuses: dict[str, int]  # number of rounds by the status of their training
     evaluations: int  # number of evaluations of value and gradient
@@ -88,14 +88,14 @@ class _Watched:
     trainer: CG
     ends: list[str] = field(default_factory=list)
 
-    def minimise(
+    def minimize(
         self,
         objective: Objective,
         start: Float64Array,
         *,
         callback: Callable[[Step], bool | None] | None = None,
     ) -> Result:
-        result = self.trainer.minimise(objective, start, callback=callback)
+        result = self.trainer.minimize(objective, start, callback=callback)
         self.ends.append(result.status)
         return result
 
@@ -118,8 +118,8 @@ def _follow(fold: StoredSplit, path: SmoothingPath) -> dict[str, Any]:
         )
 
     trainer = _Watched(CG(max_iter=path.iterations))
-    result = Anneal(trainer, start=path.first, stop=path.last).minimise(goal, w0, callback=watch)
-    further = -LBFGS(max_iter=_FURTHER).minimise(goal, result.params).value
+    result = Anneal(trainer, start=path.first, stop=path.last).minimize(goal, w0, callback=watch)
+    further = -LBFGS(max_iter=_FURTHER).minimize(goal, result.params).value
     return {
         "rows": rows,
         "ends": trainer.ends,

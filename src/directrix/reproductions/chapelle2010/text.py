@@ -18,7 +18,7 @@ _PAPER = paper("chapelle2010")
 
 
 def summary(results: Results, claims: Sequence[Claim]) -> tuple[str, ...]:
-    """Summarise the results on each collection, and count the verdicts."""
+    """Summarize the results on each collection, and count the verdicts."""
     sentences = [one for name, compared in results.compared.items() for one in _places(name, compared)]
     first = results.compared[results.first]
     if "SmoothAP" in first.entries:

@@ -51,7 +51,7 @@ class Theory:
     # largest distance to w0, over the length of w0, of trainings at sigma = 2^40 from random starts whose
     # distance from w0 is that of 0: Sect. 5.3.
     moved: float
-    unregularised: float  # largest difference of SmoothNDCG between these starts
+    unregularized: float  # largest difference of SmoothNDCG between these starts
     # largest difference of the losses at (sigma, lambda) of w and at (c^2 sigma, lambda / c^2) of c w, with
     # the penalty towards 0: Sect. 5.4.
     rescaled_value: float
@@ -141,10 +141,10 @@ def _at_infinity(train: Queries, rng: np.random.Generator) -> dict[str, Any]:
     free = linear_objective(train, surrogate, 0.0)
     away = [step * length / np.linalg.norm(step) for step in rng.normal(size=(3, len(w0)))]
     values = [free.value_and_grad(w0 + step)[0] for step in away]
-    ends = [LBFGS(max_iter=500, tol=1e-12).minimise(near, w0 + step).params for step in away]
+    ends = [LBFGS(max_iter=500, tol=1e-12).minimize(near, w0 + step).params for step in away]
     return {
         "moved": max(float(np.linalg.norm(end - w0)) for end in ends) / length,
-        "unregularised": max(values) - min(values),
+        "unregularized": max(values) - min(values),
     }
 
 
@@ -153,7 +153,7 @@ def _rescaled(train: Queries) -> dict[str, Any]:
     one = linear_objective(train, SmoothNDCG(sigma, 50), l2)
     sigma, l2 = smooth_rescaled(sigma, l2, c)
     other = linear_objective(train, SmoothNDCG(sigma, 50), l2)
-    w = LBFGS(max_iter=500).minimise(one, regression_start(train)).params
+    w = LBFGS(max_iter=500).minimize(one, regression_start(train)).params
     points = [w, np.zeros_like(w), regression_start(train)]
     values = [abs(one.value_and_grad(p)[0] - other.value_and_grad(c * p)[0]) for p in points]
     return {

@@ -17,7 +17,7 @@ _WEIGHTS = {"converged": "the weights of the best training epoch", "polished": "
 
 
 def summary(results: Results, claims: Sequence[Claim]) -> tuple[str, ...]:
-    """Summarise the comparisons on each collection, and the tests of local optimality."""
+    """Summarize the comparisons on each collection, and the tests of local optimality."""
     sentences: list[str] = []
     for name, one in results.collections.items():
         best = [max(one.constructions(measure), key=lambda row: row.mean) for measure in COMPARED]

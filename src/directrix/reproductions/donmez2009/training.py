@@ -127,7 +127,7 @@ def watch(  # noqa: PLR0913
             watched.kept[step.iteration] = np.array(step.params)
         return patience is not None and step.iteration - watched.best["valid"][0] >= patience
 
-    watched.restarts = trainer.minimise(objective, start, callback=record).counts["restarts"]
+    watched.restarts = trainer.minimize(objective, start, callback=record).counts["restarts"]
     return watched
 
 

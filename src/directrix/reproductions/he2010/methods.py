@@ -56,16 +56,16 @@ class RandomStart:
     trainer: Trainer
     random_state: int = 0  # of the direction
 
-    def minimise(
+    def minimize(
         self,
         objective: Objective,
         start: Float64Array,
         *,
         callback: Callable[[Step], bool | None] | None = None,
     ) -> Result:
-        """Minimise from these weights."""
+        """Minimize from these weights."""
         drawn = random_models(2, len(start), seed=self.random_state)[0]
-        return self.trainer.minimise(objective, drawn, callback=callback)
+        return self.trainer.minimize(objective, drawn, callback=callback)
 
 
 def _ascent(

@@ -15,7 +15,7 @@ _PAPER = paper("he2010")
 
 
 def summary(results: Results, claims: Sequence[Claim]) -> tuple[str, ...]:
-    """Summarise the results on each collection."""
+    """Summarize the results on each collection."""
     collections = results.collections.items()
     agreements = (
         _PAPER.section(

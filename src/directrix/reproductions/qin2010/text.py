@@ -19,7 +19,7 @@ _PAPER = paper("qin2010")
 
 
 def summary(results: Results, claims: Sequence[Claim]) -> tuple[str, ...]:
-    """Summarise the claims, and the results on each collection."""
+    """Summarize the claims, and the results on each collection."""
     collections = results.collections
     sentences = [*_counted(claims)]
     for one in collections.values():

@@ -54,7 +54,7 @@ def count_constraints(train: RunScores, grid: Grid) -> dict[str, Any]:
     rows = []
     for c in grid.hinge_c:
         each, one = (
-            CuttingPlane(epsilon=grid.epsilon, slack=slack, C=c, max_iter=most).minimise(objective, start)
+            CuttingPlane(epsilon=grid.epsilon, slack=slack, C=c, max_iter=most).minimize(objective, start)
             for slack, most in (("each", _PASSES), ("one", 2000))
         )
         rows.append(

@@ -1,4 +1,4 @@
-"""The small examples of Section 2: what a method optimises decides which of two rankings it prefers."""
+"""The small examples of Section 2: what a method optimizes decides which of two rankings it prefers."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class Method(NamedTuple):
     form: Form
     # what the SVM bounds
     loss: Literal["map", "roc", "accuracy", "balanced accuracy"]
-    # of a classifier: squared, which can be minimised to the end, or as published
+    # of a classifier: squared, which can be minimized to the end, or as published
     errors: Literal["squared_hinge", "hinge"] = "squared_hinge"
 
     @property
@@ -125,7 +125,7 @@ def train_path(method: Method, train: Queries, model: StumpModel, grid: Grid, *,
             max_iter=grid.passes if method.errors == "hinge" else grid.newton,
             random_state=seed,
         )
-        results = [replace(classifier, C=c).minimise(objective, start) for c in grid_c]
+        results = [replace(classifier, C=c).minimize(objective, start) for c in grid_c]
     return [
         Step(c, result.params, result.status == "converged")
         for c, result in zip(grid_c, results, strict=True)

@@ -55,7 +55,7 @@ class Results:
 
 
 def read(data: Path, settings: Settings) -> dict[str, Runs]:
-    """Read the runs and judgements of TREC-7, and make those of the collections with documents."""
+    """Read the runs and judgments of TREC-7, and make those of the collections with documents."""
     return {"TREC-7": read_runs(data), **text_runs(data)}
 
 

@@ -1,4 +1,4 @@
-"""The runs and judgements of TREC-7, as the four data sets of the experiment.
+"""The runs and judgments of TREC-7, as the four data sets of the experiment.
 
 "basic" and "plain + basic" are in place of those that the authors made of retrieval functions of their own.
 """
@@ -43,7 +43,7 @@ class Runs:
 
 
 def read_runs(folder: Path) -> Runs:
-    """Read the runs and judgements of TREC-7.
+    """Read the runs and judgments of TREC-7.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def compared(members: Mapping[str, Sequence[Run]], qrels: Qrels, digest: str) ->
 
 
 def average_precision(runs: RunScores, scores: Any) -> Float64Array:
-    r"""Average precision of every topic, over all relevant documents of the judgements.
+    r"""Average precision of every topic, over all relevant documents of the judgments.
 
     .. math:: \mathrm{AP} = \frac{1}{R}\sum_{i:\,r_i=1} \mathrm{P@}\pi(i)
 
@@ -131,7 +131,7 @@ def _paths(folder: Path) -> list[Path]:
     missing += [] if (folder / _QRELS).is_file() else [str(folder / _QRELS)]
     if missing:
         raise InputError(
-            f"{folder}: has no {', no '.join(missing)}; the judgements and runs of TREC-7 are needed. Give "
+            f"{folder}: has no {', no '.join(missing)}; the judgments and runs of TREC-7 are needed. Give "
             "the folder that holds trec7/, e.g. --data data."
         )
     return paths

@@ -52,9 +52,9 @@ def read_texts(folder: Path) -> dict[str, Texts]:
 
 
 def _cranfield(documents: Path, queries: dict[str, str], qrels: Path) -> Texts:
-    """Number the queries as the judgements do; code 1, a complete answer, becomes label 4, and so on.
+    """Number the queries as the judgments do; code 1, a complete answer, becomes label 4, and so on.
 
-    Each query also has one judgement -1, which no document explains; it is not relevant.
+    Each query also has one judgment -1, which no document explains; it is not relevant.
     """
     read = read_trec_qrels(qrels)
     is_known = (read.labels >= 1) & (read.labels <= 4)

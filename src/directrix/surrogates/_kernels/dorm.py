@@ -1,6 +1,6 @@
 r"""DORM: the order of the documents that violates the margin most, for a chunk of queries.
 
-With :math:`a_i = g_i / Z_k` the order maximises
+With :math:`a_i = g_i / Z_k` the order maximizes
 
 .. math:: \sum_{p \le k} c(p)\,(s_{d(p)} - a_{d(p)}) + \sum_{p > k} c(p)\, s_{d(p)},
 
@@ -40,7 +40,7 @@ def _perfect_order(s, labels, by_label, picked, inside, order):
 
 @kernel
 def _share_between_alike(s, labels, order, coefficient):
-    """Give documents of the same label and score, which are neighbours in order, their mean coefficient."""
+    """Give documents of the same label and score, which are neighbors in order, their mean coefficient."""
     begin, n = 0, len(order)
     while begin < n:
         first, end, total = order[begin], begin + 1, coefficient[begin]
@@ -68,7 +68,7 @@ def perfect_query(s, labels, by_label, discount, star, space):
 
 @kernel
 def _close_gaps(t, by_score, longest):
-    """Shift runs of scores so that no gap between neighbours is longer than that, and the lowest is 0.
+    """Shift runs of scores so that no gap between neighbors is longer than that, and the lowest is 0.
 
     Documents above a gap longer than max(a) c(k)/(c(k) - c(k + 1)), or than max(a) if all ranks are
     above the cut-off, precede those below it in every most violating order: exchanging two that do not would

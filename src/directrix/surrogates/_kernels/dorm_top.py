@@ -1,6 +1,6 @@
 r"""Which k documents are above the cut-off in the most violating order of DORM, and in which order.
 
-The order maximises :math:`\sum_{p \le k} c(p) u_{d(p)} + \sum_{p > k} c(p) s_{d(p)}` with u = s - a: once
+The order maximizes :math:`\sum_{p \le k} c(p) u_{d(p)} + \sum_{p > k} c(p) s_{d(p)}` with u = s - a: once
 the first k are known, they are sorted by u and the rest by s. Of two documents of one label, u differs as
 s does, so that the better one belongs above: of each label some number is above, from its best down.
 

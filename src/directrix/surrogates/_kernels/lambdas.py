@@ -86,8 +86,8 @@ def exchange(kind, x, discount, depth, upper, lower, factor):
 
 
 @kernel
-def _neighbours(construction, margin, misranked, s, x, top, doubles, pull):
-    """Forces between neighbours in the ranking: LOCAL_GRADIENT and LOCAL_COST."""
+def _neighbors(construction, margin, misranked, s, x, top, doubles, pull):
+    """Forces between neighbors in the ranking: LOCAL_GRADIENT and LOCAL_COST."""
     lower, upper, factor = doubles[2], doubles[1], doubles[3]
     for a in range(min(top, len(x) - 1)):
         d = x[a] - x[a + 1]
@@ -200,7 +200,7 @@ def _forces(spec, unit, discount, n, space):
     for p in range(n):
         pull[p] = floats.dtype.type(0.0)
     if LOCAL_GRADIENT <= construction <= LOCAL_COST:
-        _neighbours(construction, margin, misranked, s, x, top, doubles, pull)
+        _neighbors(construction, margin, misranked, s, x, top, doubles, pull)
     elif construction == BOUNDED:
         _to_ideal(x, top, unit, misranked, doubles, integers[1], pull)
     else:

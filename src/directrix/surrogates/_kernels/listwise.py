@@ -13,7 +13,7 @@ _LOWEST = -700.0
 _NARROW = 600.0
 """Range of scores whose exponentials, and their products with n, all are floats."""
 _FLAT = 1e-30
-"""Mean square of centred scores, of which the largest is 1, that is rounding alone."""
+"""Mean square of centered scores, of which the largest is 1, that is rounding alone."""
 
 
 @kernel
@@ -212,7 +212,7 @@ def listmle_chunk(order, end, weight, scores, qptr, first, last, value, grad):
 
 
 @kernel
-def rank_cosine_chunk(centred, unit, scores, qptr, first, last, value, grad):
+def rank_cosine_chunk(centered, unit, scores, qptr, first, last, value, grad):
     """-(1 - cos)/2 between scores and ``unit``, of norm 1, or of norm 0 where there is nothing to learn."""
     for q in range(first, last):
         lo, hi = qptr[q], qptr[q + 1]
@@ -231,7 +231,7 @@ def rank_cosine_chunk(centred, unit, scores, qptr, first, last, value, grad):
         # its inverse: where that is no float, all scores count as 0.
         per = 1.0 / largest_size if largest_size > (1e-29 if s.itemsize == 4 else 1e-290) else 0.0
         mean, square, dot = 0.0, 0.0, 0.0
-        if centred:
+        if centered:
             for j in range(n):
                 mean += per * s[j]
             mean /= n

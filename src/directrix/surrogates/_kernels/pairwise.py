@@ -103,7 +103,7 @@ def _svm_query(s, level, share, grad, floats, integers):
     for i in range(n):
         x[i], pull[i] = np.float64(s[index[i]]), 0.0
     total = 0.0
-    # Neighbours first, then runs of two levels, of four ...: each pair of levels meets once.
+    # Neighbors first, then runs of two levels, of four ...: each pair of levels meets once.
     while blocks > 1:
         n_merged = 0
         for block in range(0, blocks, 2):

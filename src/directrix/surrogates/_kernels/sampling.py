@@ -9,7 +9,7 @@ nDCG, P      AP                 RR                   ERR
 A            A + [x > 0]        0 if x > 0, else A   A (1 - x)
 ============ ================== ==================== ====================
 
-Trading the ranks p and p + 1 of two neighbours a, b changes each of them by
+Trading the ranks p and p + 1 of two neighbors a, b changes each of them by
 :math:`(x_a - x_b) A_p (D(p) - D(p + 1))`. Documents are numbered by rank without noise.
 """
 

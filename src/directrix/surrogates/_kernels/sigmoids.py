@@ -65,7 +65,7 @@ def exponential(z):
     """exp(z) of a float64, abs(z) <= 700, to a relative error of 3e-16.
 
     Cody-Waite reduction and a Taylor polynomial, written without a branch or a call so that loops over it
-    run in vector registers (math.exp cannot be vectorised without SVML).
+    run in vector registers (math.exp cannot be vectorized without SVML).
     """
     power = math.floor(z * 1.4426950408889634 + 0.5)
     r = (z - power * 0.693147180369123816490) - power * 1.90821492927058770002e-10

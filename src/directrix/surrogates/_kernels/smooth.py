@@ -30,7 +30,7 @@ DCG, AP_PRODUCT, AP_DIRECT = 0, 1, 2
 
 
 def _exp(z):
-    """Exponential of -80 < z <= 0 without a branch or a call, so that loops of it are vectorised."""
+    """Exponential of -80 < z <= 0 without a branch or a call, so that loops of it are vectorized."""
     raise NotImplementedError("compiled only: the two forms below")
 
 

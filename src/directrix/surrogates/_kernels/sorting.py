@@ -6,7 +6,7 @@ from directrix.kernels import kernel
 from directrix.measures._kernels.order import descending_key, sort_pairs
 
 _COUNTED = 384
-"""Up to this length comparing all pairs, which vectorises, beats sorting."""
+"""Up to this length comparing all pairs, which vectorizes, beats sorting."""
 
 
 @kernel

@@ -63,7 +63,7 @@ def most_violated(x, z, gains, discount, twice, above):
 
     Notes
     -----
-    Every 2^t-th document is placed between its neighbours among every 2^(t+1)-th, for t falling to 0.
+    Every 2^t-th document is placed between its neighbors among every 2^(t+1)-th, for t falling to 0.
     What the documents of one t can choose from adds up to R: O(N + R log N).
     """
     n, step = len(z), 1

@@ -1,4 +1,4 @@
-"""YetiRank: forces between neighbours in rankings by scores with noise, and their curvature.
+"""YetiRank: forces between neighbors in rankings by scores with noise, and their curvature.
 
 The documents are numbered by rank.
 """
@@ -19,7 +19,7 @@ _REACH = 700.0
 
 @kernel(fastmath=FAST)
 def _pair_forces(ranked, worths, force, bend):
-    """Fill the forces on the upper documents of neighbours, and their curvatures.
+    """Fill the forces on the upper documents of neighbors, and their curvatures.
 
     ``ranked`` holds scores, worths and weights in the noisy order, ``worths`` U, L and f of `exchange`.
     """
@@ -35,8 +35,8 @@ def _pair_forces(ranked, worths, force, bend):
 
 
 @kernel
-def _neighbours(order, top, worths, rows):
-    """Add forces between neighbours in ``order``: |x_a - x_b| times what a swap of their ranks is worth."""
+def _neighbors(order, top, worths, rows):
+    """Add forces between neighbors in ``order``: |x_a - x_b| times what a swap of their ranks is worth."""
     n = min(top, len(order) - 1)
     if n < 1:
         return
@@ -87,7 +87,7 @@ def _forces(spec, discount, key, n, space, rows):
             for i in range(n):
                 reordered[i] = x[order[i]]
             top = exchange(form, reordered, discount, depth, doubles[1], doubles[2], doubles[3])
-        _neighbours(order, top, doubles, rows)
+        _neighbors(order, top, doubles, rows)
     for p in range(n):
         pull[p] /= n_permutations
         bend[p] /= n_permutations

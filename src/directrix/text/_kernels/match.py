@@ -12,7 +12,7 @@ def match(tokens, offsets, docs, slot, follows, tf, near, adjacent):
     """Count the terms of a query in documents; ``slot`` is the place of a term in the query, or -1.
 
     ``near`` gets the smallest distance between two different terms (0 if fewer than two occur), ``adjacent``
-    the number of pairs of neighbouring terms that ``follows[a, b]`` says are neighbours in the query.
+    the number of pairs of neighboring terms that ``follows[a, b]`` says are neighbors in the query.
     """
     for i in range(len(docs)):
         first, last = offsets[docs[i]], offsets[docs[i] + 1]

@@ -11,8 +11,8 @@ import numpy as np
 from directrix.text.fusion.pool import Pool
 from directrix.types import Float64Array, Int64Array
 
-Normaliser = Literal["min-max", "z-score", "sum", "rank", "none"]
-NORMALISERS: tuple[Normaliser, ...] = get_args(Normaliser)
+Normalizer = Literal["min-max", "z-score", "sum", "rank", "none"]
+NORMALIZERS: tuple[Normalizer, ...] = get_args(Normalizer)
 
 Kind = Literal["run", "linear", "rrf", "combmnz"]
 
@@ -24,7 +24,7 @@ class Combination:
     The score of a document is :math:`\sum_i w_i f_i(d)`, where :math:`f_i` is by ``kind``
 
     - "run": the score of one run, whose documents alone are ranked;
-    - "linear": the score of the run as ``normaliser`` says (see `normalised`);
+    - "linear": the score of the run as ``normalizer`` says (see `normalized`);
     - "rrf": :math:`1 / (c + \mathrm{rank}_i)`, Cormack, Clarke and Buettcher (2009), 0 where it is missing;
     - "combmnz": as "linear", and the sum is multiplied by the number of runs that have the document
       (Fox and Shaw 1994).
@@ -33,7 +33,7 @@ class Combination:
     kind: Kind
     weights: tuple[float, ...]
     """One for each run, >= 0, of sum 1."""
-    normaliser: Normaliser = "min-max"
+    normalizer: Normalizer = "min-max"
     constant: float = 60.0
     """c of "rrf"."""
 
@@ -53,17 +53,17 @@ class Combination:
         """Return what is weighed, (n_docs, n_runs)."""
         if self.kind == "rrf":
             return inverse_ranks(pool, self.constant)
-        return normalised(pool, self.normaliser)
+        return normalized(pool, self.normalizer)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it in JSON types."""
         shown: dict[str, Any] = {"kind": self.kind, "weights": list(self.weights)}
         return shown | (
-            {"constant": self.constant} if self.kind == "rrf" else {"normaliser": self.normaliser}
+            {"constant": self.constant} if self.kind == "rrf" else {"normalizer": self.normalizer}
         )
 
 
-def normalised(pool: Pool, normaliser: Normaliser) -> Float64Array:
+def normalized(pool: Pool, normalizer: Normalizer) -> Float64Array:
     r"""Return the scores of every run, made comparable within each query.
 
     Over the documents that the run retrieved for the query, with the score s:
@@ -84,8 +84,8 @@ def normalised(pool: Pool, normaliser: Normaliser) -> Float64Array:
             s = pool.scores[first:last, i]
             has = ~np.isnan(s)
             if has.any():
-                values = _OF[normaliser](s[has])
-                lacks_lowest = normaliser in ("z-score", "none")
+                values = _OF[normalizer](s[has])
+                lacks_lowest = normalizer in ("z-score", "none")
                 out[first:last, i] = values.min() if lacks_lowest else 0.0
                 out[first:last, i][has] = values
     return out

@@ -85,11 +85,11 @@ def _elasticsearch(names: tuple[str, ...], c: Combination) -> tuple[str, list[st
             notes.append("weights of RRF need Elasticsearch 9.2 or later")
         rrf = {"retrievers": retrievers, "rank_constant": max(1, round(c.constant))}
         return _json({"retriever": {"rrf": rrf | window}}), notes
-    normaliser, notes = _nearest(c, {"min-max": "minmax", "none": "none"})
-    if normaliser == "none":
+    normalizer, notes = _nearest(c, {"min-max": "minmax", "none": "none"})
+    if normalizer == "none":
         notes.append(_LACKS)
     retrievers = [
-        {"retriever": {name: "REPLACE"}, "weight": round(weight, 6), "normalizer": normaliser}
+        {"retriever": {name: "REPLACE"}, "weight": round(weight, 6), "normalizer": normalizer}
         for name, weight in zip(names, c.weights, strict=True)
     ]
     return _json({"retriever": {"linear": {"retrievers": retrievers} | window}}), notes
@@ -104,9 +104,9 @@ def _vespa(names: tuple[str, ...], c: Combination) -> tuple[str, list[str]]:
         ]
         notes: list[str] = []
     else:
-        normaliser, notes = _nearest(c, {"min-max": "normalize_linear", "none": ""})
+        normalizer, notes = _nearest(c, {"min-max": "normalize_linear", "none": ""})
         terms = [
-            f"{weight:.6g} * {normaliser}({word})" if normaliser else f"{weight:.6g} * {word}"
+            f"{weight:.6g} * {normalizer}({word})" if normalizer else f"{weight:.6g} * {word}"
             for word, weight in zip(words, c.weights, strict=True)
         ]
     functions = "".join(f"    function {word}() {{\n        expression: REPLACE\n    }}\n" for word in words)
@@ -116,7 +116,7 @@ def _vespa(names: tuple[str, ...], c: Combination) -> tuple[str, list[str]]:
     )
     return text, [
         *notes,
-        f"Vespa ranks and normalises the {_DEPTH} documents that its first phase ranks highest, "
+        f"Vespa ranks and normalizes the {_DEPTH} documents that its first phase ranks highest, "
         "not those of each run",
     ]
 
@@ -137,9 +137,9 @@ def _qdrant(names: tuple[str, ...], c: Combination) -> tuple[str, list[str]]:
         return _json({"prefetch": prefetch, "query": {"rrf": rrf}, "limit": 10}), notes
     terms = [{"mult": [round(weight, 6), f"$score[{i}]"]} for i, weight in enumerate(c.weights)]
     notes = [_LACKS]
-    if c.normaliser != "none":
+    if c.normalizer != "none":
         notes = [
-            f"a formula of Qdrant weighs the scores themselves, not {c.normaliser}; "
+            f"a formula of Qdrant weighs the scores themselves, not {c.normalizer}; "
             "choose --method 'linear, none'"
         ]
     return _json({"prefetch": prefetch, "query": {"formula": {"sum": terms}}, "limit": 10}), notes
@@ -164,11 +164,11 @@ def _is_weighted(c: Combination) -> bool:
 
 
 def _nearest(c: Combination, known: dict[str, str]) -> tuple[str, list[str]]:
-    """Return the engine's name of a normaliser, that of min-max for one that it lacks."""
-    if c.normaliser in known:
-        return known[c.normaliser], []
+    """Return the engine's name of a normalizer, that of min-max for one that it lacks."""
+    if c.normalizer in known:
+        return known[c.normalizer], []
     note = (
-        f"the engine has no normaliser {c.normaliser}; min-max is written, for which other weights are best: "
+        f"the engine has no normalizer {c.normalizer}; min-max is written, for which other weights are best: "
         "choose --method 'linear, min-max'"
     )
     return known["min-max"], [note]

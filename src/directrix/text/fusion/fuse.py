@@ -35,7 +35,7 @@ def fuse(  # noqa: PLR0913 - all but the first three are optional and by name
 ) -> Fusion:
     r"""Find the best combination of two to ten runs for a measure.
 
-    Weights >= 0 of normalised scores, or of reciprocal ranks, are searched exactly: the measure is constant
+    Weights >= 0 of normalized scores, or of reciprocal ranks, are searched exactly: the measure is constant
     between the points where two documents change places, and a line search examines all such pieces. For two
     runs one line holds all weights, so its best point is the optimum. For more, one weight after another is
     moved to its best value until none gains, from equal weights, each run alone and random weights.
@@ -45,14 +45,14 @@ def fuse(  # noqa: PLR0913 - all but the first three are optional and by name
     runs : dict of str to Run, path or frame; or a sequence of them
         Names of systems and what they retrieved; in a sequence the tags are the names.
     qrels : Qrels, path or frame
-        Queries without judgements do not count.
+        Queries without judgments do not count.
     measure : measure or str
     method : str
         "auto", or the name of a row, such as "linear, min-max" or "RRF, c = 60".
     classes : dict of query to class, optional
         Adds a row with weights for each class that has five training queries; others have common ones.
     n_folds : int >= 2
-        Folds of queries for cross-validation: weights, normaliser and constant are chosen on the others.
+        Folds of queries for cross-validation: weights, normalizer and constant are chosen on the others.
     seed : int >= 0
         Of the folds and of the random starts.
     progress : function, optional
@@ -70,9 +70,9 @@ def fuse(  # noqa: PLR0913 - all but the first three are optional and by name
 
     Notes
     -----
-    Documents that a run lacks: see `directrix.text.fusion.combination.normalised`. Relevant documents that
+    Documents that a run lacks: see `directrix.text.fusion.combination.normalized`. Relevant documents that
     no run retrieved count against every method. The method is chosen by the cross-validated value, so that
-    of the chosen one is slightly too high. Cost: for k runs some 20 k line searches per normaliser and fold.
+    of the chosen one is slightly too high. Cost: for k runs some 20 k line searches per normalizer and fold.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def _weigher(pool: Pool, measure: Any, seed: int) -> Weigher:
         raise InputError(
             f"no weights bring a relevant document of the {len(pool.query_ids)} judged queries among those "
             f"that {weigher.measure.name} counts, so all combinations have the same value; one such document "
-            "is needed. Check that runs and judgements belong together, or choose a measure without a "
+            "is needed. Check that runs and judgments belong together, or choose a measure without a "
             "cut-off, such as AP."
         )
     return weigher

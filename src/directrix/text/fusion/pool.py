@@ -1,4 +1,4 @@
-"""The documents of several runs, with a score of each run and the judgements."""
+"""The documents of several runs, with a score of each run and the judgments."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Pool:
     qptr: Int64Array
     doc_ids: Array
     labels: Float64Array
-    """0 for documents without a judgement, or with a negative one."""
+    """0 for documents without a judgment, or with a negative one."""
     scores: Float64Array
     """(n_docs, n_runs), NaN where a run did not retrieve the document."""
 
@@ -75,11 +75,11 @@ def runs_of(runs: Mapping[str, Any] | Sequence[Any]) -> dict[str, Run]:
 
 
 def pool_of(runs: Mapping[str, Run], qrels: Any = None) -> Pool:
-    """Join runs, and judgements if there are any.
+    """Join runs, and judgments if there are any.
 
-    The queries are those with judgements that a run has, in the order of the judgements; without judgements
+    The queries are those with judgments that a run has, in the order of the judgments; without judgments
     all of the runs, in the order of their first appearance. Raises `InputError` where a run has no query or
-    document of the judgements, or a score that float32 does not hold.
+    document of the judgments, or a score that float32 does not hold.
     """
     judged = None if qrels is None else qrels_of(qrels)
     for run in runs.values():

@@ -11,7 +11,7 @@ import numpy as np
 
 from directrix.measures.base import RankingMeasure
 from directrix.measures.line_search import LineSearch
-from directrix.text.fusion.combination import Combination, Normaliser, normalised
+from directrix.text.fusion.combination import Combination, Normalizer, normalized
 from directrix.text.fusion.pool import Pool
 from directrix.types import Array, Float64Array, Int64Array
 
@@ -99,9 +99,9 @@ class Weigher:
         """Return the best run; the first of equals."""
         return max(self.single_runs, key=lambda run: float(np.nanmean(self.value(run))))
 
-    def linear(self, normaliser: Normaliser) -> Optimum:
+    def linear(self, normalizer: Normalizer) -> Optimum:
         """Return the best weights of scores."""
-        return self._best(Combination("linear", self.equal, normaliser))
+        return self._best(Combination("linear", self.equal, normalizer))
 
     def rrf(self, constant: float) -> Optimum:
         """Return the best weights of reciprocal ranks."""
@@ -167,10 +167,10 @@ def beaten(pool: Pool, depth: int) -> Array:
     """Return for every document whether ``depth`` others are above it in every run.
 
     No weights bring such a document among the first ``depth``. Documents are compared with those that are
-    best by their worst normalised score, so some are not noticed. O(n_docs depth n_runs).
+    best by their worst normalized score, so some are not noticed. O(n_docs depth n_runs).
     """
     is_beaten = np.zeros(len(pool.doc_ids), dtype=np.bool_)
-    parts = normalised(pool, "none")  # above in these is above with any normaliser
+    parts = normalized(pool, "none")  # above in these is above with any normalizer
     for first, last in zip(pool.qptr[:-1], pool.qptr[1:], strict=True):
         if last - first > depth:
             of = parts[first:last]

@@ -1,4 +1,4 @@
-"""What in the data makes numbers of tools differ: ties, order, duplicates, missing judgements."""
+"""What in the data makes numbers of tools differ: ties, order, duplicates, missing judgments."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Diagnosis:
     duplicates : tuple of (query, document)
         The first of them.
     n_unjudged : int
-        Retrieved documents without judgement, in judged queries.
+        Retrieved documents without judgment, in judged queries.
     n_missing : int
         Judged documents that were not retrieved.
-    queries_without_judgements, queries_not_ranked : int
+    queries_without_judgments, queries_not_ranked : int
         Queries of the ranking that nobody judged, and judged queries that the ranking lacks.
     queries_without_relevant : int
         Judged queries in which no label is above 0.
@@ -57,7 +57,7 @@ class Diagnosis:
     duplicates: tuple[tuple[Any, Any], ...]
     n_unjudged: int
     n_missing: int
-    queries_without_judgements: int
+    queries_without_judgments: int
     queries_not_ranked: int
     queries_without_relevant: int
     n_tied: int
@@ -88,9 +88,9 @@ class Diagnosis:
                 f"comes first in the file in {100 * (0.5 + abs(lead)):.0f} %: a tool that breaks ties by the "
                 "order of the file reads the labels from it."
             )
-        if self.queries_without_judgements:
+        if self.queries_without_judgments:
             out.append(
-                f"Queries of the ranking without judgements: {self.queries_without_judgements:,}. Some tools "
+                f"Queries of the ranking without judgments: {self.queries_without_judgments:,}. Some tools "
                 "count them as 0, others leave them out."
             )
         if self.queries_not_ranked:
@@ -104,9 +104,9 @@ class Diagnosis:
         """Return a table of the data, and one of unjudged documents if there are any."""
         rows = (
             ("documents twice in a query", self.n_duplicates),
-            ("retrieved documents without judgement", self.n_unjudged),
+            ("retrieved documents without judgment", self.n_unjudged),
             ("judged documents not retrieved", self.n_missing),
-            ("queries without judgements", self.queries_without_judgements),
+            ("queries without judgments", self.queries_without_judgments),
             ("judged queries not ranked", self.queries_not_ranked),
             ("queries without relevant documents", self.queries_without_relevant),
             ("share of retrieved documents that tie", self.tied_share),
@@ -126,7 +126,7 @@ class Diagnosis:
             "duplicate_examples": [[str(query), str(doc)] for query, doc in self.duplicates],
             "unjudged_documents": self.n_unjudged,
             "missing_documents": self.n_missing,
-            "queries_without_judgements": self.queries_without_judgements,
+            "queries_without_judgments": self.queries_without_judgments,
             "queries_not_ranked": self.queries_not_ranked,
             "queries_without_relevant": self.queries_without_relevant,
             "tied_documents": self.n_tied,
@@ -227,7 +227,7 @@ def _extremes_of_ties(measure: RankingMeasure, material: Material) -> tuple[floa
     qptr = np.append(0, np.cumsum(np.diff(material.qptr)[both]))
     ties = getattr(measure, "ties", None)
     in_order = measure if ties is None else replace(measure, ties="order")  # type: ignore[call-arg]
-    judged = material.judgements if measure.sees != "labels" else material.labels
+    judged = material.judgments if measure.sees != "labels" else material.labels
     values = []
     for sign in (1.0, -1.0):
         at = rows[np.lexsort((sign * material.labels[rows], material.query[rows]))]

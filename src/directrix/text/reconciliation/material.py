@@ -1,4 +1,4 @@
-"""Rankings with judgements, with every query and document that some tool counts and another leaves out."""
+"""Rankings with judgments, with every query and document that some tool counts and another leaves out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from directrix.data.trec.files import Qrels, Run, read_trec_qrels, read_trec_run
 from directrix.data.trec.join import join_trec
 from directrix.data.validate import check_length, check_ranking
 from directrix.errors import InputError
-from directrix.measures.judgements import check_judgements, grades
+from directrix.measures.judgments import check_judgments, grades
 from directrix.types import Array, Float64Array, Int64Array
 
 
@@ -26,7 +26,7 @@ class Material:
     ----------
     scores : float64 (n_docs,)
         -inf for a judged document that was not retrieved.
-    judgements : float64 (n_docs,) or (n_docs, n_subtopics)
+    judgments : float64 (n_docs,) or (n_docs, n_subtopics)
         NaN for a document that was not judged.
     qptr : int64 (n_queries + 1,)
     doc_ids : array (n_docs,), or None
@@ -34,11 +34,11 @@ class Material:
     ranked : bool (n_queries,)
         Queries that the ranking has.
     judged : bool (n_queries,)
-        Queries that the judgements have.
+        Queries that the judgments have.
     """
 
     scores: Float64Array
-    judgements: Float64Array
+    judgments: Float64Array
     qptr: Int64Array
     doc_ids: Array | None
     query_ids: tuple[Any, ...]
@@ -48,12 +48,12 @@ class Material:
     @property
     def labels(self) -> Float64Array:
         """Label of every document, 0 where it was not judged; float64 (n_docs,)."""
-        return grades(self.judgements)
+        return grades(self.judgments)
 
     @property
     def unjudged(self) -> Array:
         """Which documents were not judged (n_docs,)."""
-        return _unknown(self.judgements)
+        return _unknown(self.judgments)
 
     @property
     def retrieved(self) -> Array:
@@ -70,13 +70,13 @@ class Material:
         return np.flatnonzero(np.repeat(queries, np.diff(self.qptr)))
 
 
-def _unknown(judgements: Float64Array) -> Array:
-    unknown = ~(judgements >= 0.0)
+def _unknown(judgments: Float64Array) -> Array:
+    unknown = ~(judgments >= 0.0)
     return unknown if unknown.ndim == 1 else np.asarray(unknown.all(axis=1))
 
 
 def material_of(scores: Any, labels: Any, run: Any, qrels: Any, **of_arrays: Any) -> Material:
-    """Check the data as `directrix.evaluate` takes them: arrays, or a run and judgements."""
+    """Check the data as `directrix.evaluate` takes them: arrays, or a run and judgments."""
     if run is None and qrels is None:
         return material_of_arrays(scores, labels, **of_arrays)
     if any(given is not None for given in (scores, labels, *of_arrays.values())):
@@ -99,7 +99,7 @@ def material_of_arrays(
     values, judged = np.atleast_1d(as_array(scores, "scores")), np.atleast_1d(as_array(labels, "labels"))
     check_length(len(judged), len(values), "labels", "scores")
     rows, boundaries, query_ids = rows_by_query(qid, group, len(values), "scores", qptr)
-    values, judged = values[rows], check_judgements(judged[rows], boundaries, "")
+    values, judged = values[rows], check_judgments(judged[rows], boundaries, "")
     checked = check_ranking(values, np.zeros(len(values)), boundaries, allow_infinite=True)[0]
     ids = None
     if doc_ids is not None:
@@ -118,7 +118,7 @@ def material_of_arrays(
 
 
 def material_of_run(run: Any, qrels: Any) -> Material:
-    """Join a run with judgements: every judged query, then the queries of the run without judgements."""
+    """Join a run with judgments: every judged query, then the queries of the run without judgments."""
     if run is None or qrels is None:
         raise InputError(
             f"{'run' if run is None else 'qrels'} is missing; both are needed: "
@@ -131,11 +131,11 @@ def material_of_run(run: Any, qrels: Any) -> Material:
     extra = [q for q, query in enumerate(run.query_ids) if query not in in_qrels]
     spans = [slice(run.qptr[q], run.qptr[q + 1]) for q in extra]
     sizes = np.array([run.qptr[q + 1] - run.qptr[q] for q in extra], dtype=np.int64)
-    unknown = np.full((int(sizes.sum()), *joined.judgements.shape[1:]), np.nan)
+    unknown = np.full((int(sizes.sum()), *joined.judgments.shape[1:]), np.nan)
     query_ids = (*joined.query_ids, *(run.query_ids[q] for q in extra))
     return Material(
         np.concatenate([joined.scores, *(run.scores[span] for span in spans)]),
-        np.concatenate([joined.judgements, unknown]),
+        np.concatenate([joined.judgments, unknown]),
         np.concatenate([joined.qptr, joined.qptr[-1] + np.cumsum(sizes)]),
         np.concatenate([joined.doc_ids, *(run.doc_ids[span] for span in spans)]),
         query_ids,

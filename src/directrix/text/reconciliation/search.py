@@ -186,8 +186,8 @@ class _Search(NamedTuple):
         same = set(members.tolist())
         exact = tuple(name for name, at in tools.items() if at in same)
         near, at = self._nearest_tools(tools, members)
-        neighbours = members[self._n_switches(row)[members] == 1]
-        free = (self.space.codes[neighbours] != self.space.codes[row]).any(axis=0)
+        neighbors = members[self._n_switches(row)[members] == 1]
+        free = (self.space.codes[neighbors] != self.space.codes[row]).any(axis=0)
         return SettingMatch(
             float(self.computed.means[row]),
             exact,

@@ -1,4 +1,4 @@
-"""What documents without a judgement mean for a measure."""
+"""What documents without a judgment mean for a measure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DOCS_AT_ONCE = 1 << 21
 
 @dataclass(frozen=True)
 class Unjudged:
-    """A measure with unjudged documents as not relevant, removed, and labelled for or against the ranking.
+    """A measure with unjudged documents as not relevant, removed, and labeled for or against the ranking.
 
     Parameters
     ----------
@@ -70,9 +70,9 @@ class Unjudged:
 
 
 def unjudged_range(measure: RankingMeasure, material: Material) -> Unjudged | None:
-    """Evaluate a measure for every meaning of unjudged documents; None if it reads judgements itself.
+    """Evaluate a measure for every meaning of unjudged documents; None if it reads judgments itself.
 
-    For a query with u unjudged documents 2(u + 1) labellings are ranked, of more than 500 a sample: of those
+    For a query with u unjudged documents 2(u + 1) labelings are ranked, of more than 500 a sample: of those
     with the same number of relevant documents the one at the top is best, and the one at the bottom worst.
     """
     if measure.sees != "labels":
@@ -98,7 +98,7 @@ def unjudged_range(measure: RankingMeasure, material: Material) -> Unjudged | No
 
 
 class _Lists(NamedTuple):
-    """Rankings of the judged queries; ``unknown`` are retrieved documents without judgement."""
+    """Rankings of the judged queries; ``unknown`` are retrieved documents without judgment."""
 
     scores: Float64Array
     labels: Float64Array
@@ -126,7 +126,7 @@ def _of_queries(measure: RankingMeasure, lists: _Lists, highest: float) -> Itera
     waiting: list[tuple[Float64Array, Float64Array]] = []
     n_docs = 0
     for q, (first, last) in enumerate(pairwise(lists.qptr.tolist())):
-        labels = _labellings(lists, slice(first, last), highest)
+        labels = _labelings(lists, slice(first, last), highest)
         waiting.append((np.tile(lists.scores[first:last], len(labels)), labels))
         n_docs += labels.size
         if n_docs > _DOCS_AT_ONCE or q == len(lists.qptr) - 2:
@@ -134,7 +134,7 @@ def _of_queries(measure: RankingMeasure, lists: _Lists, highest: float) -> Itera
             waiting, n_docs = [], 0
 
 
-def _labellings(lists: _Lists, span: slice, highest: float) -> Float64Array:
+def _labelings(lists: _Lists, span: slice, highest: float) -> Float64Array:
     """Labels of a query with j unjudged documents relevant, from the top, then from the bottom."""
     unknown = lists.unknown[span]
     ranked = np.flatnonzero(unknown)[np.argsort(-lists.scores[span][unknown], kind="stable")]
@@ -147,7 +147,7 @@ def _labellings(lists: _Lists, span: slice, highest: float) -> Float64Array:
 
 
 def _extremes(measure: RankingMeasure, queries: list[tuple[Float64Array, Float64Array]]) -> Float64Array:
-    """Values of the first, the last, the worst and the best labelling of each query."""
+    """Values of the first, the last, the worst and the best labeling of each query."""
     sizes = np.concatenate([np.full(len(labels), labels.shape[1]) for _, labels in queries])
     scores = np.concatenate([scores for scores, _ in queries])
     labels = np.concatenate([labels.ravel() for _, labels in queries])

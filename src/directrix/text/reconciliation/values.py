@@ -36,7 +36,7 @@ class VariantDocuments(NamedTuple):
 
     scores: Float64Array
     labels: Float64Array
-    judgements: Float64Array
+    judgments: Float64Array
     qptr: Int64Array
     doc_ids: Array | None
 
@@ -66,7 +66,7 @@ def documents_of_variant(material: Material, variant: Variant) -> VariantDocumen
     n_queries = 1 if variant.one_list else len(material.qptr) - 1
     qptr = np.append(0, np.cumsum(np.bincount(query[rows], minlength=n_queries)))
     ids = None if material.doc_ids is None else material.doc_ids[rows]
-    parts = material.scores[rows], material.labels[rows], material.judgements[rows]
+    parts = material.scores[rows], material.labels[rows], material.judgments[rows]
     return VariantDocuments(*parts, qptr, ids)
 
 
@@ -168,7 +168,7 @@ def compute(
 
 def _values(formulas: Any, docs: VariantDocuments) -> list[tuple[SettingMeasure, Float64Array]]:
     parts = list(dict.fromkeys(part for formula in formulas for part in formula.parts()))
-    labels = docs.labels if all(part.sees == "labels" for part in parts) else docs.judgements
+    labels = docs.labels if all(part.sees == "labels" for part in parts) else docs.judgments
     of_part = dict(zip(parts, Prepared(parts, labels, docs.qptr, docs.doc_ids)(docs.scores), strict=True))
     return [(f, f.combine([of_part[part] for part in f.parts()], docs)) for f in formulas]
 

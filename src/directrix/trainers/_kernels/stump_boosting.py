@@ -2,7 +2,7 @@
 
 Documents of a query are ordered by descending label, as in `directrix.trainers.stump_boosting.Pairs`: the
 worse partners of document i are ``lower[i] <= j < end of its query``, the better ones come before
-``first[i]``. Scores are centred within each query.
+``first[i]``. Scores are centered within each query.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""What judgements say beyond labels: which documents were judged, and the subtopics of a query."""
+"""What judgments say beyond labels: which documents were judged, and the subtopics of a query."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from directrix.data.form import as_floats, unmasked
 from directrix.errors import InputError
 from directrix.types import Float64Array
 
-Sees = Literal["labels", "judgements", "subtopics"]
+Sees = Literal["labels", "judgments", "subtopics"]
 """What a measure reads of each document: its label; also whether it was judged; its label by subtopic."""
 
 UNJUDGED, POOLED = -2.0, -1.0
-"""In `statuses`: a document without a judgement, and one of the pool that is not in its judged sample."""
+"""In `statuses`: a document without a judgment, and one of the pool that is not in its judged sample."""
 
 
-def check_judgements(values: Any, qptr: Any, subtopics_of: str) -> Float64Array:
-    """Return judgements as float64 (n_docs,) or (n_docs, n_subtopics).
+def check_judgments(values: Any, qptr: Any, subtopics_of: str) -> Float64Array:
+    """Return judgments as float64 (n_docs,) or (n_docs, n_subtopics).
 
     NaN: not judged; below 0: in the pool, and not judged. ``subtopics_of`` names a measure that needs the
     second form, "" none.
@@ -36,8 +36,8 @@ def check_judgements(values: Any, qptr: Any, subtopics_of: str) -> Float64Array:
         )
     if subtopics_of and judged.ndim == 1:
         raise InputError(
-            f"{subtopics_of} needs judgements by subtopic, and these are one label per document. Give qrels "
-            "whose lines read `topic subtopic document judgement`, or labels with one column per subtopic."
+            f"{subtopics_of} needs judgments by subtopic, and these are one label per document. Give qrels "
+            "whose lines read `topic subtopic document judgment`, or labels with one column per subtopic."
         )
     return judged
 
