@@ -1,7 +1,7 @@
 """How kernels are compiled, and where compiled code is kept: `kernel`, and what `directrix doctor` shows.
 
 Compiled code goes to the folders that Numba uses: ``NUMBA_CACHE_DIR``, else ``__pycache__``, else the user's
-cache. There is one file for each kernel, signature and processor, in a format of this package; decision 0115
+cache. There is one file for each kernel, signature and processor, in a format of this package; docs/decisions/kernels.md
 says why Numba's files do not suffice.
 """
 
