@@ -1,4 +1,4 @@
-"""The index lists each page on decisions once, each page says when to revisit, and references to pages hold."""
+"""The index lists each page once, each page says when to revisit, and references to pages hold."""
 
 import re
 from pathlib import Path

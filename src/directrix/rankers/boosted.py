@@ -49,8 +49,8 @@ class BoostedRanker(StoredRanker):
     ----------
     surrogate : Surrogate or str, optional
         What is maximized, e.g. ``ApproxNDCG()``, or the text of it. Default `YetiRank`, which ranks best
-        where features interact (docs/decisions/boosting.md). Or "lambdarank": LightGBM's own objective, LambdaMART
-        (Burges 2010), to compare with.
+        where features interact (docs/decisions/boosting.md). Or "lambdarank": LightGBM's own objective,
+        LambdaMART (Burges 2010), to compare with.
     n_trees : int >= 1
         Maximum number of trees.
     learning_rate : float > 0
