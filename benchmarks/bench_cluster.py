@@ -92,9 +92,9 @@ def generate(folder: Path, gigabytes: float, n_shards: int) -> Path:
 def gradient(folder: Path, repeats: int, *, cold: bool = False) -> float:
     """Seconds of a full gradient, the median."""
     from directrix.models import LinearModel
-    from directrix.objectives.sharded import sharded_objective
+    from directrix.objectives.build import make_objective
 
-    objective = sharded_objective(dx.data.open_shards(folder), dx.ApproxNDCG(), LinearModel())
+    objective = make_objective(dx.data.open_shards(folder), dx.ApproxNDCG(), LinearModel())
     w, seconds = np.full(FEATURES, 0.01), []
     objective.value_and_grad(w)  # compiles, opens
     for _ in range(repeats):
@@ -116,7 +116,7 @@ class Simulated(Question):
 
     def answer(self, shard: OpenShard) -> np.ndarray:
         time.sleep(self.seconds)
-        return np.ones((1, 1 + self.n_params))
+        return np.ones(1 + self.n_params)
 
 
 @dataclass(frozen=True)

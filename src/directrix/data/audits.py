@@ -138,12 +138,6 @@ def audit(files: Mapping[str, Queries]) -> Audit:
     return Audit(tuple(facts), tuple(overlaps))
 
 
-def has_order(q: Queries) -> bool:
-    """Return whether any query has documents of different labels; otherwise nothing can be learnt from it."""
-    first = q.qptr[:-1][np.diff(q.qptr) > 0]
-    return bool(np.any(np.minimum.reduceat(q.labels, first) < np.maximum.reduceat(q.labels, first)))
-
-
 def _look(name: str, q: Queries) -> tuple[FileAudit, Array]:
     sizes = np.diff(q.qptr)
     docs_per_query = (int(sizes.min()), float(sizes.mean()), int(sizes.max())) if len(sizes) else (0, 0.0, 0)

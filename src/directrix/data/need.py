@@ -1,4 +1,4 @@
-"""The refusal of whatever is not `Queries`."""
+"""Reject what is not `Queries`, or not `Data`."""
 
 from __future__ import annotations
 
@@ -15,3 +15,9 @@ def need_queries(given: Any, where: str) -> None:
             f"{where} got {short_text(given)}, a {type(given).__name__}; Queries are needed. Type "
             "directrix.Queries.from_arrays(X, y, qid=qid), or directrix.read_letor(path)."
         )
+
+
+def need_data(given: Any, where: str) -> None:
+    """Raise `InputError` unless this fulfills `directrix.types.Data`."""
+    if not hasattr(given, "held"):
+        need_queries(given, where)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -16,7 +17,15 @@ from directrix.data.frames import arrays_of_queries, encoded, names_of
 from directrix.data.frozen import frozen, frozen_features
 from directrix.data.grouping import copied_rows, document_ids, rows_by_query, rows_of
 from directrix.data.stored import StoredFeatures
-from directrix.data.validate import check_features, check_labels, check_length, check_qptr, filled
+from directrix.data.validate import (
+    Flaw,
+    check_features,
+    check_labels,
+    check_length,
+    check_qptr,
+    filled,
+    flaws_of,
+)
 from directrix.errors import InputError
 from directrix.parameters import whole
 from directrix.types import Array, Float64Array, Int64Array, is_sparse
@@ -102,6 +111,33 @@ class Queries:
     def n_features(self) -> int:
         """Number of features."""
         return int(self.features.shape[1])
+
+    @property
+    def held(self) -> Literal["memory", "file"]:
+        """Where the features are, see `directrix.types.Data`."""
+        return "file" if isinstance(self.features, StoredFeatures) else "memory"
+
+    @cached_property
+    def label_counts(self) -> dict[float, int]:
+        """Number of documents with each label."""
+        values, counts = np.unique(self.labels, return_counts=True)
+        return dict(zip(values.tolist(), counts.tolist(), strict=True))
+
+    @cached_property
+    def n_ordered(self) -> int:
+        """Number of queries with documents of different labels; without any there is nothing to learn."""
+        first = self.qptr[:-1][np.diff(self.qptr) > 0]
+        lowest, highest = (of.reduceat(self.labels, first) for of in (np.minimum, np.maximum))
+        return int((lowest < highest).sum())
+
+    @cached_property
+    def flaws(self) -> tuple[Flaw, ...]:
+        """Features that are not finite."""
+        return flaws_of(self.features, self.qptr, self.rows)
+
+    def scaled(self, scale: Any) -> Queries:
+        """Return the same queries with scaled features; a union of scales has more columns than names."""
+        return replace(self, features=scale.apply(self.features, self.qptr), feature_names=None)
 
     @classmethod
     def from_arrays(

@@ -29,6 +29,11 @@ def block_bounds(qptr: Int64Array, bytes_per_row: int) -> Int64Array:
     return qptr[query_chunks(qptr, max(1, BLOCK_BYTES // max(bytes_per_row, 1)))]
 
 
+def blocks(X: Any, qptr: Int64Array) -> Iterator[tuple[int, Any]]:
+    """Features in memory, as (first row, block of whole queries); what is in memory is one block."""
+    return X.blocks(qptr) if isinstance(X, StoredFeatures) else iter([(0, X)])
+
+
 class Rows(Protocol):
     """The source of stored rows."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from directrix.data.categories import Categories
 from directrix.data.form import as_array, as_floats, check_indices, floats_of, unmasked
 from directrix.data.frames import is_frame, matrix_of, names_of
 from directrix.data.options import IF_MISSING, check_missing
+from directrix.data.sparse import cell_of, entries
+from directrix.data.stored import blocks
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, FloatArray, Int64Array, is_sparse
 
@@ -137,7 +139,7 @@ def check_features(X: Any, missing: str = "error") -> Any:
     """
     check_missing(missing)
     features: Any = _csr(X) if is_sparse(X) else _dense(X)
-    values: Any = features.data if is_sparse(X) else features
+    values: Any = entries(features)
     if not has_finite_sum(values):
         bad = ~np.isfinite(values) if missing == "error" else np.isinf(values)
         if bad.any():
@@ -147,7 +149,7 @@ def check_features(X: Any, missing: str = "error") -> Any:
 
 def zeros_for_missing(features: Any, categories: Categories | None) -> Any:
     """Return features with 0 for NaN, the same object where there is none; a missing category stays NaN."""
-    values: Any = features.data if is_sparse(features) else features
+    values: Any = entries(features)
     if has_finite_sum(values):
         return features
     gaps = np.isnan(values)
@@ -172,14 +174,38 @@ def has_finite_sum(values: Array) -> bool:
         return bool(np.isfinite(np.sum(values, dtype=np.float64)))
 
 
+class Flaw(NamedTuple):
+    """Features that are NaN, or infinite ones."""
+
+    value: float
+    """Of the first."""
+    n: int
+    where: str
+    """The row of the first, in the arrays that were passed in."""
+    column: int
+
+
+def flaws_of(features: Any, qptr: Int64Array, rows: Int64Array) -> tuple[Flaw, ...]:
+    """Return what is not finite; one pass, without memory where everything is."""
+    found: dict[Any, Flaw] = {}
+    for first, block in blocks(features, qptr):
+        values = entries(block)
+        if has_finite_sum(values):
+            continue
+        for is_bad in (np.isnan, np.isinf):
+            bad = np.flatnonzero(is_bad(values))
+            if is_bad in found:
+                found[is_bad] = found[is_bad]._replace(n=found[is_bad].n + len(bad))
+            elif len(bad):
+                row, column = cell_of(block, bad[0])
+                value = float(values.ravel()[bad[0]])
+                found[is_bad] = Flaw(value, len(bad), f"row {rows[first + row]}", column)
+    return tuple(found.values())
+
+
 def _raise_not_finite(X: Any, features: Any, bad: Array) -> None:
-    if is_sparse(features):
-        entry = int(np.argmax(bad))
-        row, column = int(np.searchsorted(features.indptr, entry, side="right")) - 1, features.indices[entry]
-        value = features.data[entry].item()
-    else:
-        row, column = (int(i) for i in np.unravel_index(np.argmax(bad), bad.shape))
-        value = features[row, column].item()
+    entry = int(np.argmax(bad))
+    (row, column), value = cell_of(features, entry), entries(features).ravel()[entry].item()
     clip = f"Clip the column, e.g. numpy.clip(X[:, {column}], -1e30, 1e30), or drop these rows."
     remedy = (
         IF_MISSING if np.isnan(value) else {"python": clip, "shell": "Clip the column, or drop these rows."}

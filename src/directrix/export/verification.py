@@ -14,7 +14,7 @@ from directrix.export.formula import Formula, Linear
 from directrix.export.nodes import float32_below
 from directrix.export.target import ANY_MODEL, ExportTarget
 from directrix.models.trees import Trees
-from directrix.rankers.categories import matched
+from directrix.rankers.inputs import matched
 from directrix.types import Array, Float64Array, is_sparse
 
 _ROWS, _PER_QUERY = 2000, 50

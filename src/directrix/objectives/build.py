@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from directrix.data.need import need_queries
-from directrix.data.queries import Queries
-from directrix.data.stored import StoredFeatures
+from directrix.data.need import need_data
 from directrix.data.weights import weights_of
 from directrix.errors import InputError
 from directrix.models.linear import LinearModel, one_per_feature
@@ -14,15 +12,17 @@ from directrix.objectives.box import Box
 from directrix.objectives.kernels import kernel_for
 from directrix.objectives.objective import Objective
 from directrix.objectives.penalty import L2
-from directrix.objectives.source import Memory
-from directrix.objectives.stream import Stream
+from directrix.objectives.sharded import Sharded
+from directrix.objectives.stream import LOCAL
 from directrix.surrogates.names import surrogate as as_surrogate
 from directrix.surrogates.plain import kernel_surrogate
 from directrix.types import Model, Surrogate
 
+_SOURCES: dict[str, Any] = {**LOCAL, "shards": Sharded}
+
 
 def make_objective(
-    queries: Queries,
+    queries: Any,
     surrogate: Surrogate | str,
     model: Model,
     *,
@@ -35,8 +35,9 @@ def make_objective(
 
     Parameters
     ----------
-    queries : Queries
-        Training data; for a linear model also of `directrix.data.open_parquet`.
+    queries : Data
+        Training data: `Queries`, for a linear model also of `directrix.data.open_parquet`, or the result of
+        `directrix.data.open_shards`, whose sums are merged along a fixed tree over the numbers of the shards.
     surrogate : Surrogate or str
         What to maximize; a string is parsed by `directrix.surrogate`.
     model : Model
@@ -58,7 +59,7 @@ def make_objective(
     InputError
         If there is no query, or weights do not fit, are negative or add up to 0.
     """
-    need_queries(queries, "an objective")
+    need_data(queries, "an objective")
     if not queries.n_queries:
         raise InputError("there is no query to train on; pass Queries with at least one query.")
     parsed = as_surrogate(surrogate) if isinstance(surrogate, str) else surrogate
@@ -68,17 +69,13 @@ def make_objective(
     documents = (
         None if doc_weight is None else weights_of(doc_weight, queries.n_docs, "doc_weight", "document")
     )
-    source = Stream if isinstance(queries.features, StoredFeatures) else Memory
-    return Objective(
-        source.cut(queries, kernel_surrogate(parsed), model, weight, documents),
-        kernel_for(parsed, model, queries.features),
-        penalty or L2(),
-        box,
-    )
+    source = _SOURCES[queries.held].cut(queries, kernel_surrogate(parsed), model, weight, documents)
+    kernel = kernel_for(parsed, model, fuses=source.fuses)
+    return Objective(source, kernel, penalty or L2(), box)
 
 
 def linear_objective(
-    queries: Queries,
+    queries: Any,
     surrogate: Surrogate | str,
     l2: float = 0.0,
     *,
@@ -90,9 +87,8 @@ def linear_objective(
 
     Parameters
     ----------
-    queries : Queries
-        Training data, dense or CSR, or of `directrix.data.open_parquet`, whose features are read as they are
-        used.
+    queries : Data
+        Training data, see `make_objective`.
     surrogate : Surrogate or str
         What to maximize, e.g. ``ApproxNDCG(alpha=10)`` or ``"ApproxNDCG(alpha=10)"``.
     l2 : float >= 0
@@ -110,7 +106,7 @@ def linear_objective(
     >>> round(loss, 3), grad.round(3)
     (-0.987, array([ 0.082, -0.081, -0.001]))
     """
-    need_queries(queries, "linear_objective")
+    need_data(queries, "linear_objective")
     center = None if w0 is None else one_per_feature(w0, queries.n_features, "w0")
     penalty = L2(l2, center)
     return make_objective(

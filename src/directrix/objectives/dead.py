@@ -14,13 +14,8 @@ _DEAD = 1e-12
 
 def is_dead(grad: FloatArray, objective: Any) -> bool:
     """Whether a gradient at equal scores is 0 although labels differ within a query of the objective."""
-    if np.abs(grad).max(initial=0.0) > _DEAD:
-        return False
-    labels, qptr = (getattr(getattr(objective, "queries", None), name, None) for name in ("labels", "qptr"))
-    if labels is None or qptr is None or not len(labels):  # in shards, on other machines
-        return labels is None
-    first = labels[np.minimum(qptr[:-1], len(labels) - 1)]
-    return bool((labels != np.repeat(first, np.diff(qptr))).any())
+    queries = getattr(objective, "queries", None)
+    return np.abs(grad).max(initial=0.0) <= _DEAD and bool(getattr(queries, "n_ordered", 1))
 
 
 def warn_of_dead_start(surrogate: Any, consequence: str) -> None:
@@ -37,7 +32,7 @@ def check_start(params: FloatArray, grad: FloatArray, objective: Any) -> None:
     surrogate, queries = getattr(objective, "surrogate", None), getattr(objective, "queries", None)
     if surrogate is None or params.any() or np.abs(grad).max(initial=0.0) > _DEAD:
         return
-    if queries is not None and hasattr(queries, "labels"):  # constant features would hide a slope
+    if queries is not None and hasattr(queries, "qptr"):  # constant features would hide a slope
         grad = surrogate.value_and_grad(np.zeros(len(queries.labels)), queries.labels, queries.qptr)[1]
     if is_dead(grad, objective):
         consequence = "It learns nothing; begin elsewhere, e.g. with LinearRanker(start='regression')"

@@ -11,7 +11,7 @@ has the parts, in memory or in a file; `Composed` or `Fused` kernels evaluate a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
@@ -19,18 +19,14 @@ from typing import Any, Self
 import numpy as np
 
 from directrix.data.form import as_floats
-from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.objectives.box import Box, nearest_in
 from directrix.objectives.kernels import Composed
-from directrix.objectives.parts import Part
 from directrix.objectives.penalty import L2
-from directrix.objectives.source import Memory, Source
+from directrix.objectives.source import Source
 from directrix.parameters import whole
-from directrix.threads import get_threads, one_blas_thread
+from directrix.threads import one_blas_thread
 from directrix.types import Float64Array, Int64Array, Model, Surrogate
-
-_FLOATS_AT_ONCE = 1 << 24  # of gradients that wait to be added up
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,53 +66,12 @@ class Objective:
         One read of the features. Sums run in the order of the parts: the same bits for any
         number of threads. Gradients of at most 128 MiB of parts (or four parts per thread) are kept at once.
         """
-        losses, grads = self.values_and_grads([params], queries)
-        return float(losses[0]), grads[0]
-
-    def values_and_grads(
-        self, params: Sequence[Float64Array], queries: Int64Array | None = None
-    ) -> tuple[Float64Array, Float64Array]:
-        """Losses (k,) and gradients (k, n_params) at k vectors of parameters, by one read of the features."""
-        vectors = as_floats(params, "params", "one number per parameter")
-        if vectors.ndim != 2 or not len(vectors):
-            raise InputError(f"params has shape {vectors.shape[1:]}; one number per parameter is needed.")
-        values, grads = self.sums(vectors, queries)
+        params = as_floats(params, "params", "one number per parameter")
+        if params.ndim != 1:
+            raise InputError(f"params has shape {params.shape}; one number per parameter is needed.")
+        value, grad = self.source.sums(self.kernel, params, queries)
         n_queries = self.n_queries if queries is None else len(queries)
-        return _stacked(
-            self._with_penalty(float(value), grad, vector, n_queries)
-            for value, grad, vector in zip(values, grads, vectors, strict=True)
-        )
-
-    def sums(self, params: Float64Array, queries: Int64Array | None = None) -> tuple[Any, Float64Array]:
-        """Sums over queries of the surrogate and of its gradient, without sign, mean and penalty.
-
-        Takes k vectors of parameters (k, n_params), and returns (k,) and (k, n_params).
-        """
-        for vector in params:
-            self.kernel.check(vector, self.queries.n_features)
-        source, parts = self.source, self.source.parts
-        if queries is not None:
-            source, order = self.source.in_memory(self.source.checked(queries))
-            parts = self.kernel.batches(source, order)(0, len(order))
-        with one_blas_thread():  # here and not in the models: once per gradient, not once per part
-            return self._sums(source, parts, params)
-
-    def _sums(self, source: Source, parts: Sequence[Part], params: Float64Array) -> tuple[Any, Float64Array]:
-        """Sums over parts at one vector of parameters, or at several."""
-        at_once = max(4 * get_threads(), _FLOATS_AT_ONCE // max(params.size, 1))
-        at = self.kernel.value_and_grad if params.ndim == 1 else self._at_each
-        work: Any = partial(at, params=params)
-        value: Any = 0.0 if params.ndim == 1 else np.zeros(len(params))
-        grad = np.zeros(params.shape)
-        for first in range(0, len(parts), at_once):
-            some = parts[first : first + at_once]
-            for part_value, part_grad in source.gradients(work, some):
-                value += part_value
-                grad += part_grad
-        return value, grad
-
-    def _at_each(self, part: Part, params: Float64Array) -> tuple[Float64Array, Float64Array]:
-        return _stacked(self.kernel.value_and_grad(part, vector) for vector in params)
+        return self._with_penalty(float(value), grad, params, n_queries)
 
     def _with_penalty(
         self, value: float, grad: Float64Array, params: Float64Array, n_queries: int
@@ -173,7 +128,7 @@ class Objective:
         def step(grad: Float64Array) -> None:
             params[:] = nearest(params - learning_rate * grad)
 
-        def steps(source: Memory, order: Int64Array) -> float:
+        def steps(source: Any, order: Int64Array) -> float:
             loss = None
             if self.box is None:
                 loss = self.kernel.sgd_epoch(source, params, order, batch, learning_rate, self.penalty)
@@ -186,16 +141,14 @@ class Objective:
         params: Float64Array,
         batch: int,
         step: Callable[[Float64Array], None],
-        source: Memory,
+        source: Source,
         order: Int64Array,
     ) -> float:
-        losses, batches = [], self.kernel.batches(source, order)
-        sums = replace(self, kernel=self.kernel.drawing(order))._sums
+        losses, sums = [], source.batches_of(self.kernel, order)
         with one_blas_thread():
             for first in range(0, len(order), batch):
                 last = min(first + batch, len(order))
-                value, gradient = sums(source, batches(first, last), params)
-                loss, grad = self._with_penalty(value, gradient, params, last - first)
+                loss, grad = self._with_penalty(*sums(first, last, params), params, last - first)
                 losses.append(loss)
                 step(grad)
         return float(np.mean(losses))
@@ -242,7 +195,7 @@ class Objective:
         return replace(self, source=self.source.convexified(self._checked(params).copy()))
 
     @property
-    def queries(self) -> Queries:
+    def queries(self) -> Any:
         """Training data."""
         return self.source.queries
 
@@ -259,7 +212,7 @@ class Objective:
     @property
     def n_queries(self) -> int:
         """Number of queries."""
-        return self.queries.n_queries
+        return int(self.queries.n_queries)
 
     @property
     def value_free(self) -> bool:
@@ -290,8 +243,3 @@ class Objective:
             raise InputError("params must be a writable float64 array: the epoch writes its result there.")
         whole(batch, "batch", example=64)
         self._checked(params)
-
-
-def _stacked(pairs: Iterable[tuple[float, Float64Array]]) -> tuple[Float64Array, Float64Array]:
-    values, grads = zip(*pairs, strict=True)
-    return np.array(values), np.array(grads) if len(grads) > 1 else grads[0][None]

@@ -13,8 +13,8 @@ from directrix.data.queries import Queries
 from directrix.models.linear import LinearModel
 from directrix.objectives.box import Box
 from directrix.objectives.penalty import L2
-from directrix.rankers.fitting import Training
 from directrix.rankers.gradient import GradientRanker, constraints
+from directrix.rankers.inputs import Training
 from directrix.rankers.limits import ON_MONOTONE, box_of
 from directrix.rankers.named_trainers import trainer_names
 from directrix.trainers.regression import regression_start

@@ -106,9 +106,7 @@ class OpenShard:
         q = self.stored
         if in_memory or self.is_held:
             q = replace(q, features=q.features.read(0, q.n_docs))
-        return (
-            q if scale is None else replace(q, features=scale.apply(q.features, q.qptr), feature_names=None)
-        )
+        return q if scale is None else q.scaled(scale)
 
     def kept(self, key: Any, make: Callable[[], Any]) -> Any:
         """Return what ``make`` made for this key; only the last few are kept."""

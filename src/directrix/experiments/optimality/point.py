@@ -22,8 +22,7 @@ from directrix.objectives.objective import Objective
 from directrix.rankers.base import Ranker
 from directrix.rankers.gradient import decompose
 from directrix.rankers.inputs import check_finite, check_scores
-from directrix.rankers.judging import means_on_shards
-from directrix.rankers.training import mean_over_queries
+from directrix.rankers.training import mean_over_queries, means_on_shards
 from directrix.threads import run_chunks
 from directrix.trainers.requirements import varying_features
 from directrix.types import Float64Array, Model
