@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from directrix.data.need import need_queries
-from directrix.data.queries import Queries
+from directrix.data.queries import Queries, need_queries
 from directrix.errors import InputError
 from directrix.experiments.significance.effects import t_interval
 from directrix.measures.base import RankingMeasure

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from directrix.data.form import as_floats
+from directrix.data.checks import as_floats
 from directrix.errors import InputError
 from directrix.experiments.monotone import largest_fall, transformed
 from directrix.types import Float64Array, Int64Array

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from directrix.data.form import as_floats
-from directrix.data.validate import check_ranking
+from directrix.data.checks import as_floats, check_ranking
 from directrix.parameters import positive
 from directrix.types import Float64Array, FloatArray, Int64Array
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from directrix.data.need import need_data
-from directrix.data.weights import weights_of
+from directrix.data.checks import weights_of
+from directrix.data.queries import need_data
 from directrix.errors import InputError
 from directrix.models.linear import LinearModel, one_per_feature
 from directrix.objectives.box import Box

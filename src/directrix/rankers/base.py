@@ -16,12 +16,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from directrix.data.categories import by_column
-from directrix.data.form import as_floats, refuse_masked, unmasked
-from directrix.data.frames import collected, encoded, is_dict, is_frame, matrix_of
+from directrix.data.checks import as_floats, refuse_masked, unmasked
+from directrix.data.frames import by_column, collected, encoded, is_dict, is_frame, matrix_of
 from directrix.data.grouping import require_queries
-from directrix.data.need import need_queries
-from directrix.data.queries import Queries
+from directrix.data.queries import Queries, need_queries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.parameters import spelled

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from directrix.data.form import as_floats
+from directrix.data.checks import as_floats
 from directrix.data.queries import Queries
 from directrix.data.shards.checkpoint import keep_answers
 from directrix.data.shards.queries import open_shards

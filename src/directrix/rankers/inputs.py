@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.categories import Categories, spelled_name
+from directrix.data.checks import weights_of
+from directrix.data.frames import Categories, spelled_name
 from directrix.data.memory import check_room
-from directrix.data.queries import Queries
+from directrix.data.queries import Queries, filled
 from directrix.data.sparse import entries
-from directrix.data.validate import filled
-from directrix.data.weights import weights_of
 from directrix.errors import InputError, short_text, warn
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure

@@ -10,10 +10,8 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from directrix.data.need import need_data
-from directrix.data.queries import Queries
-from directrix.data.scale import SCALES
-from directrix.data.scaling import fills_missing, fit_scale, is_scale
+from directrix.data.queries import Queries, need_data
+from directrix.data.scale import SCALES, fills_missing, fit_scale, is_scale
 from directrix.errors import InputError, NotConverged, warn
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.base import Ranker

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from directrix.data.need import need_queries
-from directrix.data.queries import Queries
+from directrix.data.queries import Queries, need_queries
 from directrix.errors import InputError
 from directrix.experiments.explanation.dependence import Dependence, dependence
 from directrix.experiments.explanation.left_out import LeftOut, left_out

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from directrix.data.scaling import is_by_query
+from directrix.data.scale import is_by_query
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.method import Trial
 from directrix.rankers.selection.blend import Blend, blend

@@ -1,14 +1,17 @@
-"""A table as a value, and its forms: text, JSON, CSV, Markdown, LaTeX."""
+"""Results to show: `Table` and its forms (text, TSV, JSON, CSV, Markdown, LaTeX), and JSON values."""
 
 from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from directrix.errors import InputError
 
@@ -44,7 +47,7 @@ class Table:
     Parameters
     ----------
     title : str
-        What it shows.
+        What it shows; "" for a plain table, whose text has no rule and no marks for empty cells.
     columns : tuple of str
         Column headings; the first column names the rows.
     rows : tuple of tuple
@@ -122,9 +125,16 @@ class Table:
             start += n
         right = self.numeric()
         body = [_joined(line, widths, right) for line in lines]
-        rule = "  ".join("-" * width for width in widths)
-        parts = [self.title, "", *(["  ".join(heads).rstrip()] if heads else []), body[0], rule, *body[1:]]
-        return "\n".join([*parts, *([""] if self.notes else []), *self.notes])
+        if self.title:
+            rule = "  ".join("-" * width for width in widths)
+            body = [self.title, "", *(["  ".join(heads).rstrip()] if heads else []), body[0], rule, *body[1:]]
+        return "\n".join([*body, *([""] if self.notes else []), *self.notes])
+
+    def tsv(self) -> str:
+        """Return tab-separated values with every digit, None as empty."""
+        rows = [self.heads(), *self.rows]
+        cells = (("" if cell is None else re.sub("[\t\n]", " ", str(cell)) for cell in row) for row in rows)
+        return "\n".join(map("\t".join, cells))
 
     def json(self) -> dict[str, Any]:
         """Title, groups, columns, rows and notes, numbers with every digit."""
@@ -182,9 +192,9 @@ class Table:
         return [f"{name} {head}".strip() for name, head in zip(over, self.columns, strict=True)]
 
     def shown(self, value: Value) -> str:
-        """Text of a cell: floats rounded, "-" for None."""
+        """Text of a cell: floats rounded, "-" for None, which a plain table leaves empty."""
         if value is None:
-            return "-"
+            return "-" if self.title else ""
         if isinstance(value, PValue) and value < 10.0**-self.digits:
             return f"< .{1:0{self.digits}d}"
         return f"{value:z.{self.digits}f}" if isinstance(value, float) else str(value)  # z: no "-0.000"
@@ -198,6 +208,23 @@ class Table:
 
     def _shown(self) -> list[list[str]]:
         return [[self.shown(value) for value in row] for row in self.rows]
+
+
+def json_value(value: Any) -> Any:
+    """Return a value in JSON types: numbers of NumPy as Python's, tuples as lists, NaN and infinity as None.
+
+    Examples
+    --------
+    >>> json_value({"means": (0.5, float("nan")), "ranks": np.array([1, 2])})
+    {'means': [0.5, None], 'ranks': [1, 2]}
+    """
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {name: json_value(entry) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [json_value(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def escaped_markdown(text: str) -> str:

@@ -9,8 +9,7 @@ import pytest
 
 pytest.importorskip("pyarrow")
 from directrix.data.columns import ColumnNames
-from directrix.data.convert import convert_file
-from directrix.data.formats import COLUMNS, LETOR, format_of, read_file
+from directrix.data.formats import COLUMNS, LETOR, convert_file, format_of, read_file
 from directrix.errors import InputError
 
 CSV = "topic,docno,bm25,clicks,rel\n351,007,1.5,3,1\n352,b,0.25,,0\n351,c,2,4,0\n"

@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from directrix.data.arrow.layout import CATEGORIES, FEATURE_NAMES
-from directrix.data.arrow.library import import_arrow
-from directrix.data.atomic import replacing
+from directrix.data.files import replacing
 from directrix.data.formats import ARROW
 from directrix.data.grouping import object_array
 from directrix.data.letor.write import is_integer
 from directrix.data.queries import Queries
+from directrix.data.tables.files import CATEGORIES, FEATURE_NAMES, import_arrow
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array
 

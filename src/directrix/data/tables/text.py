@@ -11,47 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from directrix.data.columns import KNOWN, ColumnNames
-from directrix.data.files import open_data, readable, without_compression
-from directrix.data.trec.rows import number
+from directrix.data.files import number, open_data, readable
+from directrix.data.formats import text_table
 from directrix.errors import InputError
 
-_DELIMITERS = {".csv": ",", ".tsv": "\t", ".jsonl": "", ".ndjson": ""}
-_MODEL = '{"format":'  # how a model file begins
+_SIGNS = {"csv": ",", "tsv": "\t"}
 _BLOCK = 16 << 20  # bytes read together; a line must fit into it
 _DEEPEST = 64  # brackets within brackets; pyarrow's process ends at some ten thousand
 # a text without end is one as well: it would be searched again from each of its quotes
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
 _BRACKET = re.compile(rb"[][{}]")
-
-
-def is_columns(path: Path) -> bool:
-    """Return whether the first line of a file names columns, or is a JSON object."""
-    try:
-        return path.is_file() and delimiter(path) is not None
-    except InputError:
-        return False  # the readers say why it cannot be read
-
-
-def delimiter(path: Path) -> str | None:
-    """Return what separates columns, by the name or first line of a file; "" of JSON lines, None of others.
-
-    A name of a column is not a number and has no colon, which features of LETOR text have.
-    """
-    suffix = without_compression(path).suffix
-    if suffix in _DELIMITERS:
-        return _DELIMITERS[suffix]
-    line = _first_line(path).strip()
-    if line.startswith("{") and line.endswith("}") and not line.startswith(_MODEL):
-        return ""
-    if line.startswith(("#", "{")):
-        return None
-    for sign in ("\t", ","):
-        words = line.split(sign)
-        if len(words) > 1 and all(
-            w and w == w.strip() and ":" not in w and number(w) != number(w) for w in words
-        ):
-            return sign
-    return None
 
 
 def _first_line(path: Path) -> str:
@@ -62,7 +31,7 @@ def _first_line(path: Path) -> str:
 def header_of(path: Path) -> list[str]:
     """Return the names in the first line, or in the first object of JSON lines."""
     line = _first_line(path)
-    if sign := delimiter(path):
+    if sign := _SIGNS.get(text_table(path)):
         return next(csv.reader(io.StringIO(line), delimiter=sign), [])
     with suppress(ValueError):
         return list(json.loads(line))
@@ -74,7 +43,7 @@ def read_columns(pa: Any, path: Path, names: ColumnNames) -> Any:
     import pyarrow.compute
     import pyarrow.json
 
-    sign = delimiter(path)
+    sign = _SIGNS.get(text_table(path))
     with open_data(path) as file:
         if not sign:
             text = pa.BufferReader(_objects(path, file.read()))

@@ -1,24 +1,75 @@
-"""TREC runs and relevance judgments as files and values."""
+"""TREC runs and relevance judgments as values: read, write, from frames."""
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from directrix.data.atomic import replacing
-from directrix.data.files import path_of, short_name
-from directrix.data.need import need_queries
-from directrix.data.queries import Queries
-from directrix.data.trec.form import check_documents, check_words
-from directrix.data.trec.frames import documents_of
-from directrix.data.trec.rows import Column, read_documents
-from directrix.data.trec.tables import is_table, read_documents_of_table, refuse_names
-from directrix.data.validate import check_ranking
+from directrix.data.checks import as_array, as_floats, check_qptr, check_ranking
+from directrix.data.files import path_of, replacing, short_name
+from directrix.data.formats import is_documents_table
+from directrix.data.grouping import check_identifiers, object_array
+from directrix.data.queries import Queries, need_queries
+from directrix.data.trec.documents import (
+    Column,
+    documents_of,
+    read_documents,
+    read_documents_of_table,
+    refuse_names,
+)
+from directrix.errors import NO_ITEMS, InputError
 from directrix.types import Array, Float64Array, Int64Array
+
+
+def check_documents(ranking: Any, values: str) -> None:
+    """Set the fields of a run or of qrels as checked arrays.
+
+    Raises `InputError` unless they have one length, and names can be compared.
+    """
+    where = type(ranking).__name__
+    remedy = f"Type directrix.data.{where}.from_frame(frame)."
+    docs = as_array(ranking.doc_ids, "doc_ids")
+    if docs.dtype.kind == "V":  # records of NumPy are no keys; tuples are
+        docs = object_array(docs.tolist())
+    numbers = as_floats(getattr(ranking, values), values)
+    if docs.ndim != 1 or numbers.shape != docs.shape:
+        raise InputError(
+            f"{where}: doc_ids have shape {docs.shape}, {values} {numbers.shape}; one of each per "
+            f"document is needed. {remedy}"
+        )
+    qptr = check_qptr(ranking.qptr, len(docs), "doc_ids")
+    try:
+        queries = tuple(ranking.query_ids)
+        known = {*queries}, {*docs.tolist()}
+    except NO_ITEMS as error:
+        raise InputError(f"{where}: query_ids and doc_ids are lists of names ({error}). {remedy}") from None
+    if len(queries) != len(qptr) - 1 or len(known[0]) < len(queries):
+        raise InputError(
+            f"{where}: {len(queries)} query_ids, {len(known[0])} of them different, for {len(qptr) - 1} "
+            f"queries; each needs one of its own. {remedy}"
+        )
+    check_identifiers([getattr(ranking, "tag", "-")], "run", lambda _: "tag")
+    check_identifiers(queries, "query", lambda q: f"{where}, query {q}")
+    check_identifiers(docs, "document", f"{where}, row {{}}".format)
+    checked = {"query_ids": queries, "qptr": qptr, "doc_ids": docs, values: numbers}
+    for name, value in checked.items():
+        object.__setattr__(ranking, name, value)
+
+
+def check_words(names: Iterable[object], what: str) -> None:
+    """Raise `InputError` unless each name fits into a column of a run or of qrels."""
+    for name in names:
+        if str(name).split() != [str(name)]:
+            raise InputError(
+                f"the {what} {name!r} does not fit into a column of a run or of qrels; identifiers "
+                "must not be empty or hold blanks. Rename it, e.g. name.replace(' ', '_')."
+            )
+
 
 _SCORE = Column("score", 4, 2, "Each line reads `query Q0 document rank score tag`.")
 _LABEL = Column(
@@ -214,7 +265,7 @@ def read_trec_run(
     ('bm25', array([9.5 , 7.25]))
     """
     path, names = path_of(path), {"qid": qid, "doc_id": doc_id, "score": score}
-    if is_table(path):
+    if is_documents_table(path):
         table = read_documents_of_table(path, "score", "directrix.read_trec_run(path", **names)
         return Run(short_name(path), *table[:4])
     refuse_names(path, **names)
@@ -251,7 +302,7 @@ def read_trec_qrels(
     (('401',), array([1., 0.]))
     """
     path, names = path_of(path), {"qid": qid, "doc_id": doc_id, "label": label, "subtopic": subtopic}
-    if is_table(path):
+    if is_documents_table(path):
         return Qrels(*read_documents_of_table(path, "label", "directrix.read_trec_qrels(path", **names))
     refuse_names(path, **names)
     return Qrels(*read_documents(path, lambda words: 3 if len(words) == 3 else 4, _LABEL)[1:])
@@ -291,3 +342,24 @@ def run_text(run: Run) -> str:
         for rank, i in enumerate(np.argsort(-run.scores[first:last], kind="stable"), start=1):
             lines.append(f"{query} Q0 {names[i]} {rank} {scores[i]!r} {run.tag}\n")
     return "".join(lines)
+
+
+def qrels_lines(q: Queries) -> Iterator[bytes]:
+    """Give four columns for every document: query, 0, document, label."""
+    check_words(q.query_ids, "query")
+    queries = itertools.chain.from_iterable(map(itertools.repeat, q.query_ids, np.diff(q.qptr).tolist()))
+    for query, name, label in zip(queries, document_names(q), q.labels.tolist(), strict=True):
+        yield f"{query} 0 {name} {repr(label).removesuffix('.0')}\n".encode()
+
+
+def document_names(q: Queries) -> list[str]:
+    """One word for every document, the same in runs and judgments.
+
+    Blanks in an identifier become ``_``; a document without one is called by its row, from 0: ``7``,
+    or ``row7`` in data where others have identifiers.
+    """
+    rows = q.rows.tolist()
+    if q.doc_ids is None:
+        return [str(row) for row in rows]
+    names = zip(q.doc_ids, rows, strict=True)
+    return [f"row{row}" if name is None else "_".join(str(name).split()) for name, row in names]

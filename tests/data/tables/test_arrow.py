@@ -8,14 +8,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tables import assert_same, random_queries
+from examples import assert_same, random_queries
 
 import directrix as dx
 from directrix.data import memory
-from directrix.data.arrow.files import ArrowFiles
-from directrix.data.arrow.read import open_parquet, read_parquet
-from directrix.data.arrow.write import write_parquet
 from directrix.data.stored import RawRows
+from directrix.data.tables.files import ArrowFiles
+from directrix.data.tables.read import open_parquet, read_parquet
+from directrix.data.tables.write import write_parquet
 from directrix.errors import InputError
 
 FORMS = (".parquet", ".arrow", ".feather")
@@ -249,7 +249,7 @@ def test_files_of_others_are_opened_too(tmp_path):
 @pytest.mark.parametrize("form", [".parquet", ".arrow"])
 def test_rows_far_down_in_one_large_group_are_found(tmp_path, form, monkeypatch):
     """Others write a million rows as one group, of which batches are read: the third one first, here."""
-    monkeypatch.setattr("directrix.data.arrow.files._BATCH_BYTES", 0)
+    monkeypatch.setattr("directrix.data.tables.files._BATCH_BYTES", 0)
     n = 256 * 5 + 3
     columns = {"qid": np.arange(n) // 7, "label": np.zeros(n), "a": np.arange(n, dtype=np.float32)}
     if form == ".parquet":

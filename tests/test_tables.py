@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from directrix import InputError
-from directrix.reports.tables import PValue, Table, notes_once
+from directrix.tables import PValue, Table, notes_once
 
 TABLE = Table(
     "Figures of 50 % & more",
