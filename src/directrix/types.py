@@ -122,7 +122,7 @@ class Data(Protocol):
 
     @property
     def flaws(self) -> tuple[Any, ...]:
-        """Features that are not finite: a `directrix.data.validate.Flaw` for NaN, and for infinite ones."""
+        """Features that are not finite: a `directrix.data.stored.Flaw` for NaN, and for infinite ones."""
 
     def scaled(self, scale: Any) -> Any:
         """Return the same queries with scaled features."""

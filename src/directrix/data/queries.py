@@ -95,7 +95,7 @@ class Queries:
         self.__post_init__()
 
     def __repr__(self) -> str:
-        is_stored = isinstance(self.features, StoredFeatures)
+        is_stored = self.held == "file"
         form = f"{self.features.dtype}{' CSR' * is_sparse(self.features)}{' in a file' * is_stored}"
         if self.n_docs == 0:
             return f"Queries(empty, {self.n_features} features {form})"
@@ -313,7 +313,7 @@ class Queries:
                 python="To take columns by position: dataclasses.replace(q, feature_names=None).widened(n).",
                 shell="Give files with the same columns.",
             )
-        if isinstance(self.features, StoredFeatures):
+        if self.held == "file":
             raise InputError(
                 f"{self.features.source.name} has {self.n_features} features and {n_features} are needed; "
                 "features that stay in a file get no further columns.",

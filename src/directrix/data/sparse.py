@@ -87,8 +87,8 @@ def row_bytes(X: Any, *, as_dense: bool = False) -> float:
 
 
 def dense(X: Any) -> Array:
-    """Return features as an array of NumPy."""
-    return np.asarray(X.toarray() if is_sparse(X) else X)
+    """Return features as an array of NumPy, wherever they are."""
+    return np.asarray(X.toarray() if hasattr(X, "toarray") else X)
 
 
 def absent_values(X: Any) -> Float64Array:

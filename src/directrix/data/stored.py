@@ -182,6 +182,10 @@ class StoredFeatures:
         """Refuse, as for every use as a matrix."""
         raise self.refusal("this")
 
+    def toarray(self) -> Array:
+        """Return all rows in memory."""
+        return self.read(0, len(self))
+
     def refusal(self, what: str) -> InputError:
         """Return the error for work that needs all features in memory."""
         return InputError(

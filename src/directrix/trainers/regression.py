@@ -22,7 +22,7 @@ from directrix.types import Float64Array, is_sparse
 
 
 def regression_start(
-    queries: Queries | ShardedQueries, *, ridge: float = 1.0, sample_weight: Any = None
+    queries: Any, *, ridge: float = 1.0, sample_weight: Any = None
 ) -> Float64Array:
     r"""Weights of a ridge regression on the gains, classes reweighted.
 
@@ -73,7 +73,7 @@ def regression_start(
     True
     """
     ridge = float(number(ridge, "ridge", "regression_start", above=0.0, example=1.0))
-    if isinstance(queries, ShardedQueries):
+    if getattr(queries, "held", "") == "shards":
         return _of_shards(queries, ridge)
     need_queries(queries, "regression_start")
     check_squared_gains(queries.labels)

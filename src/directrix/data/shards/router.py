@@ -15,7 +15,6 @@ from directrix.data.frames import check_features
 from directrix.data.queries import Queries
 from directrix.data.shards.manifest import Manifest, Shard
 from directrix.data.statistics import moments_of
-from directrix.data.stored import StoredFeatures
 from directrix.data.tables.read import open_parquet, read_parquet
 from directrix.data.tables.write import write_parquet, writing
 from directrix.errors import InputError, short_text
@@ -27,7 +26,7 @@ _LEAST, _MOST = 1 << 20, 16 << 20  # of one shard
 
 def blocks_of(q: Queries) -> Iterator[Queries]:
     """Queries whose features are in a file, block by block."""
-    if not isinstance(q.features, StoredFeatures):
+    if q.held == "memory":
         yield q
         return
     for first, rows in q.features.blocks(q.qptr):
