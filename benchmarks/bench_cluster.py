@@ -29,8 +29,7 @@ import numpy as np
 from bench_stream import DOCS_PER_QUERY, FEATURES, disk_speed, drop_cache
 
 import directrix as dx
-from directrix.data.shards.driver import ROOM
-from directrix.data.shards.task import OpenShard, Question
+from directrix.data.shards.task import ROOM, OpenShard, Question
 
 GOAL_DISK, GOAL_OVERHEAD, GOAL_EFFICIENCY = 0.7, 0.020, 0.85
 N_SHARDS = 64  # of a step whose overhead is measured, or modeled

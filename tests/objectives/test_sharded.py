@@ -7,7 +7,7 @@ import directrix as dx
 from directrix import InputError
 from directrix.data.shards import task
 from directrix.data.shards.context import using_driver
-from directrix.data.shards.driver import ThisProcess
+from directrix.data.shards.task import ThisProcess
 from directrix.models import LinearModel
 from directrix.models.mlp import MLPModel
 from directrix.objectives.build import make_objective

@@ -11,7 +11,7 @@ import directrix as dx
 from directrix import InputError
 from directrix.data.shards import checkpoint
 from directrix.data.shards.context import using_driver
-from directrix.data.shards.driver import Driver, ThisProcess
+from directrix.data.shards.task import Driver, ThisProcess
 from directrix.measures import names
 from directrix.models.linear import LinearModel
 from directrix.objectives.build import make_objective

@@ -21,9 +21,7 @@ from directrix.threads import one_blas_thread, run_chunks
 from directrix.types import Float64Array, is_sparse
 
 
-def regression_start(
-    queries: Any, *, ridge: float = 1.0, sample_weight: Any = None
-) -> Float64Array:
+def regression_start(queries: Any, *, ridge: float = 1.0, sample_weight: Any = None) -> Float64Array:
     r"""Weights of a ridge regression on the gains, classes reweighted.
 
     .. math:: \min_{w, b} \sum_i u_i (w \cdot x_i + b - g_i)^2 + \rho \lVert w \rVert^2

@@ -16,9 +16,8 @@ import numpy as np
 from directrix.data.files import path_of
 from directrix.data.formats import table_files
 from directrix.data.queries import Queries
-from directrix.data.shards.driver import current_driver
 from directrix.data.shards.manifest import Manifest, read_manifest
-from directrix.data.shards.task import OpenShard, Question, Task
+from directrix.data.shards.task import OpenShard, Question, Task, current_driver
 from directrix.data.statistics import Moments, moments_of
 from directrix.data.stored import Flaw, StoredFeatures
 from directrix.data.tables.read import open_parquet
