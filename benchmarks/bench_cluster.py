@@ -91,7 +91,7 @@ def generate(folder: Path, gigabytes: float, n_shards: int) -> Path:
 def gradient(folder: Path, repeats: int, *, cold: bool = False) -> float:
     """Seconds of a full gradient, the median."""
     from directrix.models import LinearModel
-    from directrix.objectives.build import make_objective
+    from directrix.objectives.objective import make_objective
 
     objective = make_objective(dx.data.open_shards(folder), dx.ApproxNDCG(), LinearModel())
     w, seconds = np.full(FEATURES, 0.01), []

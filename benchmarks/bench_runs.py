@@ -56,7 +56,7 @@ def compare_thresholds(scores: dx.data.RunScores, splits: int) -> None:
 
 
 def time_svmacc(scores: dx.data.RunScores) -> None:
-    from directrix.objectives.build import make_objective
+    from directrix.objectives.objective import make_objective
 
     train = scores.take(np.sort(np.random.default_rng(0).permutation(scores.n_queries)[:10]))
     model = dx.models.StumpModel(train.thresholds(50))

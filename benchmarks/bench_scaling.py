@@ -26,7 +26,7 @@ from full_pass import peak_kib, problem
 
 import directrix as dx
 from directrix.models.mlp import MLPModel
-from directrix.objectives.build import make_objective
+from directrix.objectives.objective import make_objective
 from directrix.objectives.scores import ScoreObjective
 from directrix.registry import SURROGATES, load_class
 

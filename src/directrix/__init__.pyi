@@ -46,7 +46,7 @@ from directrix.measures.sets import NumRel as NumRel
 from directrix.measures.sets import NumRet as NumRet
 from directrix.measures.sets import SetAP as SetAP
 from directrix.measures.sets import SetF as SetF
-from directrix.objectives.build import linear_objective as linear_objective
+from directrix.objectives.objective import linear_objective as linear_objective
 from directrix.rankers.auto import AutoRanker as AutoRanker
 from directrix.rankers.boosted import BoostedRanker as BoostedRanker
 from directrix.rankers.ensemble import EnsembleRanker as EnsembleRanker

@@ -150,7 +150,7 @@ PUBLIC = {
     "export": "export.targets",
     "fuse": "text.fusion.fuse",
     "get_threads": "threads",
-    "linear_objective": "objectives.build",
+    "linear_objective": "objectives.objective",
     "load": "rankers.loading",
     "make_scorer": "rankers.scorer",
     "measure": "measures.names",

@@ -10,7 +10,7 @@ from directrix.data.shards.context import using_driver
 from directrix.data.shards.task import ThisProcess
 from directrix.models import LinearModel
 from directrix.models.mlp import MLPModel
-from directrix.objectives.build import make_objective
+from directrix.objectives.objective import make_objective
 from directrix.objectives.penalty import L2
 
 

@@ -14,7 +14,7 @@ from directrix.data.shards.context import using_driver
 from directrix.data.shards.task import Driver, ThisProcess
 from directrix.measures import names
 from directrix.models.linear import LinearModel
-from directrix.objectives.build import make_objective
+from directrix.objectives.objective import make_objective
 
 
 @pytest.fixture(scope="module")

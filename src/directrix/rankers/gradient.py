@@ -21,9 +21,8 @@ from directrix.data.stored import blocks
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.models.rows import row_slice
-from directrix.objectives.box import Box
-from directrix.objectives.build import make_objective
-from directrix.objectives.penalty import L2
+from directrix.objectives.objective import make_objective
+from directrix.objectives.penalty import L2, Box
 from directrix.rankers.base import Ranker, fit_context
 from directrix.rankers.contents import FittedModel
 from directrix.rankers.inputs import Training, row_weights, training_for

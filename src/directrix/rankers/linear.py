@@ -11,8 +11,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from directrix.data.queries import Queries
 from directrix.models.linear import LinearModel
-from directrix.objectives.box import Box
-from directrix.objectives.penalty import L2
+from directrix.objectives.penalty import L2, Box
 from directrix.rankers.gradient import GradientRanker, constraints
 from directrix.rankers.inputs import Training
 from directrix.rankers.limits import ON_MONOTONE, box_of

@@ -14,7 +14,7 @@ from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.models.mlp import Activation, MLPModel
 from directrix.models.scoring import scores_of
-from directrix.objectives.box import Box
+from directrix.objectives.penalty import Box
 from directrix.rankers.contents import FittedModel
 from directrix.rankers.gradient import GradientRanker, constraints
 from directrix.rankers.inputs import Training

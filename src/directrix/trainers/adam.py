@@ -9,7 +9,7 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.objectives.box import nearest_in
+from directrix.objectives.penalty import nearest_in
 from directrix.parameters import number, whole
 from directrix.trainers.epochs import Seed, generator, in_batches, over_epochs
 from directrix.types import Callback, Float64Array, Int64Array, Objective, Result

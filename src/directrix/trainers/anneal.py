@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.objectives.box import nearest_in
+from directrix.objectives.penalty import nearest_in
 from directrix.parameters import number
 from directrix.trainers.progress import Progress, added_counts
 from directrix.trainers.requirements import check_trainer

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from directrix.objectives.box import nearest_in
-from directrix.objectives.dead import check_start
+from directrix.objectives.penalty import nearest_in
+from directrix.objectives.scores import check_start
 from directrix.threads import one_blas_thread
 from directrix.trainers.progress import Progress
 from directrix.types import Callback, Float64Array, Int64Array, Objective, Result

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from directrix.data.checks import as_floats
-from directrix.objectives.box import Box, nearest_in
-from directrix.objectives.dead import check_start
+from directrix.objectives.penalty import Box, nearest_in
+from directrix.objectives.scores import check_start
 from directrix.parameters import number, whole
 from directrix.threads import one_blas_thread
 from directrix.trainers.progress import Progress
