@@ -121,6 +121,10 @@ class Data(Protocol):
         """Number of queries with documents of different labels."""
 
     @property
+    def digest(self) -> str:
+        """SHA-256: the same data give the same text; of shards, that of their files."""
+
+    @property
     def flaws(self) -> tuple[Any, ...]:
         """Features that are not finite: a `directrix.data.stored.Flaw` for NaN, and for infinite ones."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -32,7 +33,7 @@ from directrix.data.frames import (
 )
 from directrix.data.grouping import copied_rows, document_ids, rows_by_query, rows_of, run_starts
 from directrix.data.sparse import ScaledCsr
-from directrix.data.stored import Flaw, StoredFeatures, flaws_of
+from directrix.data.stored import Flaw, StoredFeatures, blocks, flaws_of
 from directrix.errors import InputError, short_text
 from directrix.parameters import whole
 from directrix.types import Array, Float64Array, Int64Array, is_sparse
@@ -136,6 +137,17 @@ class Queries:
         first = self.qptr[:-1][np.diff(self.qptr) > 0]
         lowest, highest = (of.reduceat(self.labels, first) for of in (np.minimum, np.maximum))
         return int((lowest < highest).sum())
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of features, labels and boundaries: the same data give the same text."""
+        X, state = self.features, hashlib.sha256()
+        parts = (X.data, X.indices, X.indptr) if is_sparse(X) else (X,)
+        for part in (*parts, self.labels, self.qptr):
+            state.update(str((part.dtype.str, part.shape)).encode())
+            for _, rows in blocks(part, self.qptr):
+                state.update(np.ascontiguousarray(rows).data)
+        return f"sha256:{state.hexdigest()}"
 
     @cached_property
     def flaws(self) -> tuple[Flaw, ...]:

@@ -19,7 +19,6 @@ from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
 from directrix.measures.precision import unreached
 from directrix.parameters import whole
-from directrix.rankers.digests import same_rows
 from directrix.registry import SURROGATES, classes
 from directrix.surrogates.approx import ApproxNDCG
 from directrix.surrogates.names import surrogate as parse_surrogate
@@ -158,6 +157,11 @@ def check_valid(valid: Data, q: Data, *, allow_missing: bool = False) -> None:
         )
     check_names(valid, q.feature_names, "the validation data")
     check_finite(valid, "the validation data", allow_missing=allow_missing)
+
+
+def same_rows(valid: Data, q: Data) -> bool:
+    """Return whether two data sets have the same features, labels and queries."""
+    return valid.n_docs == q.n_docs and valid.digest == q.digest
 
 
 def check_names(q: Data, names: Iterable[str] | None, which: str = "the data") -> None:

@@ -20,7 +20,6 @@ from directrix.data.stored import blocks
 from directrix.fingerprint import fingerprint
 from directrix.measures.base import RankingMeasure
 from directrix.models.scoring import scores_of
-from directrix.rankers.digests import digest
 from directrix.rankers.inputs import missing_values
 from directrix.trainers.boosting import Boosting
 from directrix.types import Float64Array, Measure, Model, Objective, Result, Surrogate, Trainer
@@ -41,7 +40,7 @@ def training_record(
         },
         "versions": {name: _version(name) for name in ("directrix", "numpy", "scipy", "numba")}
         | {"python": platform.python_version()},
-        "data": {"queries": q.n_queries, "documents": q.n_docs, "digest": digest(q)}
+        "data": {"queries": q.n_queries, "documents": q.n_docs, "digest": q.digest}
         | ({"missing": missing} if (missing := missing_values(q)) else {}),
         "result": {
             "status": result.status,

@@ -181,6 +181,11 @@ class ShardedQueries:
         self.ask(_Verification())
 
     @property
+    def digest(self) -> str:
+        """SHA-256 of the digests of the files."""
+        return self.manifest.digest
+
+    @property
     def n_ordered(self) -> int:
         """Number of queries with documents of different labels."""
         return self.manifest.n_ordered

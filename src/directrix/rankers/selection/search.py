@@ -12,9 +12,8 @@ from directrix.data.checks import weights_of
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
-from directrix.rankers.digests import same_rows
 from directrix.rankers.ensemble import EnsembleRanker
-from directrix.rankers.inputs import Weights, check_measurable, check_trainable, goal_of
+from directrix.rankers.inputs import Weights, check_measurable, check_trainable, goal_of, same_rows
 from directrix.rankers.kinds import MODELS
 from directrix.rankers.method import Auto, Method, Trial
 from directrix.rankers.methods import method as method_named
