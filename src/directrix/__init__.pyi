@@ -52,10 +52,11 @@ from directrix.rankers.boosted import BoostedRanker as BoostedRanker
 from directrix.rankers.ensemble import EnsembleRanker as EnsembleRanker
 from directrix.rankers.linear import LinearRanker as LinearRanker
 from directrix.rankers.loading import load as load
+from directrix.rankers.measure_scorer import make_scorer as make_scorer
 from directrix.rankers.methods import method as method
 from directrix.rankers.methods import methods as methods
 from directrix.rankers.mlp import MLPRanker as MLPRanker
-from directrix.rankers.scorer import make_scorer as make_scorer
+from directrix.rankers.scorer import load_scorer as load_scorer
 from directrix.rankers.selection.search import search as search
 from directrix.rankers.stumps import StumpRanker as StumpRanker
 from directrix.surrogates.approx import ApproxAP as ApproxAP
