@@ -16,6 +16,7 @@ LAYERS = [
     "types",
     "schema",
     "parameters",
+    "tables",
     "threads",
     "linkage",
     "kernels",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from directrix.data.categories import Categories
+from directrix.data.frames import Categories
 from directrix.data.queries import Queries
 from directrix.rankers.saved import SavedModel
 from directrix.types import Float64Array

@@ -28,12 +28,10 @@ from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
-from directrix.data.atomic import replacing
-from directrix.data.categories import Categories, categories_from
-from directrix.data.files import open_compressed, path_of, readable
-from directrix.data.options import MISSING
-from directrix.data.scale import Scale
-from directrix.data.scaling import ScaleUnion, scale_from_json
+from directrix.data.checks import MISSING
+from directrix.data.files import open_compressed, path_of, readable, replacing
+from directrix.data.frames import Categories, categories_from
+from directrix.data.scale import Scale, ScaleUnion, scale_from_json
 from directrix.errors import InputError
 from directrix.models.linear import LinearModel
 from directrix.models.mlp import Activation, MLPModel
