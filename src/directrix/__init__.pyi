@@ -21,7 +21,6 @@ from directrix.measures.cascade import RBP as RBP
 from directrix.measures.cascade import RR as RR
 from directrix.measures.cascade import Success as Success
 from directrix.measures.convention import convention as convention
-from directrix.measures.convention import conventions as conventions
 from directrix.measures.dcg import DCG as DCG
 from directrix.measures.dcg import NDCG as NDCG
 from directrix.measures.define import define_measure as define_measure

@@ -142,7 +142,6 @@ PUBLIC = {
     "cluster": "cluster.connect",
     "compare": "experiments.significance",
     "convention": "measures.convention",
-    "conventions": "measures.convention",
     "cross_validate": "experiments.crossval",
     "define_measure": "measures.define",
     "evaluate": "measures.evaluation",
@@ -241,6 +240,7 @@ NAMESPACES = {
     },
     "measures": {
         "Convention": "measures.convention",
+        "conventions": "measures.convention",
         "RankingMeasure": "measures.base",
         "Terms": "measures.terms",
     },
