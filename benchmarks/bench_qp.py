@@ -35,7 +35,7 @@ TOLERANCES = (1e-3, 1e-5, 1e-6, 1e-8, 1e-10)
 def record(data: Path) -> dict[str, np.ndarray]:
     """Gram matrices and values of the fit's planes at the given numbers of them."""
     import directrix as dx
-    from directrix.trainers import bundle, slacks
+    from directrix.trainers import bundle
 
     solve, found = bundle.solve, {}
 
@@ -44,7 +44,7 @@ def record(data: Path) -> dict[str, np.ndarray]:
             found[f"G{len(linear)}"], found[f"a{len(linear)}"] = gram.copy(), linear.copy()
         return solve(gram, linear, group, mass)
 
-    bundle.solve, slacks._IDLE = recorded, sys.maxsize
+    bundle.solve, bundle._IDLE = recorded, sys.maxsize
     train = dx.read_letor(dx.data.letor_folds(data / "letor" / "OHSUMED")[0].train)
     trainer = dx.CuttingPlane(C=1e4, step=1.0, epsilon=1e-9, max_iter=max(SIZES))
     trainer.minimize(dx.linear_objective(train, "SVMMap"), np.zeros(train.n_features))

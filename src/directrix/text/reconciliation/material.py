@@ -14,7 +14,7 @@ from directrix.data.trec.files import Qrels, Run, read_trec_qrels, read_trec_run
 from directrix.data.trec.join import join_trec
 from directrix.data.validate import check_length, check_ranking
 from directrix.errors import InputError
-from directrix.measures.judgments import check_judgments, grades
+from directrix.measures.prepared import check_judgments, grades
 from directrix.types import Array, Float64Array, Int64Array
 
 
