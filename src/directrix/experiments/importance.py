@@ -117,7 +117,7 @@ def permutation_importance(  # noqa: PLR0913
     -----
     The shuffle stays within the query, because only differences within a query rank. So a feature with one
     value per query has importance 0, even if a nonlinear ranker uses it together with others. Two features
-    that say the same share their importance: each can be replaced by the other (docs/decisions/0142).
+    that say the same share their importance: each can be replaced by the other (docs/decisions/reports.md).
 
     Cost: one prediction and one evaluation for every feature and repeat. Features are scaled once; a row
     walks again down those boosted trees only in which its way depends on the feature.

@@ -15,7 +15,7 @@ from directrix.measures.precision import AP, Precision
 from directrix.rankers.method import Method
 from directrix.surrogates.approx import ApproxAP, ApproxKendall, ApproxNDCG, ApproxPrecision, ApproxRR
 from directrix.surrogates.listwise import ListNet
-from directrix.trainers.sgd import SGD
+from directrix.trainers.stochastic import SGD
 
 _SOURCE = "Qin, Liu & Li (2010), Algorithm 1, doi:10.1007/s10791-009-9124-x"
 PUBLISHED_METHODS = ("ApproxAP", "ApproxNDCG", "AdaRank.MAP", "AdaRank.NDCG", "SVMmap", "SoftRank")
@@ -26,7 +26,7 @@ _BETA = 10.0  # of truncations, where it is not searched: that of Figure 1
 
 
 def ndcg_at(k: int | None) -> NDCG:
-    """NDCG@k with the discount of LETOR's script, as in the published values; decision 0106."""
+    """NDCG@k with the discount of LETOR's script, as in the published values."""
     return NDCG(k=k, discount="letor3")
 
 
