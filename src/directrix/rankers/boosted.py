@@ -27,7 +27,7 @@ from directrix.rankers.named_trainers import seed_of
 from directrix.rankers.starts import start_of
 from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker
 from directrix.rankers.training import judge_of
-from directrix.surrogates.yeti import YetiRank
+from directrix.surrogates.lambdas import YetiRank
 from directrix.trainers.boosting import Boosting
 from directrix.types import Float64Array, Result, Surrogate
 

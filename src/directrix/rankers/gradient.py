@@ -33,7 +33,7 @@ from directrix.rankers.on_shards import OnShards
 from directrix.rankers.starts import given_weights, start_of
 from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker
 from directrix.rankers.training import judge_of, kept_start
-from directrix.trainers.best import BestSoFar
+from directrix.trainers.wrappers import BestSoFar
 from directrix.types import Float64Array, Model, Result, Surrogate, Trainer
 
 
