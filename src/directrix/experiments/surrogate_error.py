@@ -14,7 +14,7 @@ from directrix.laws.bounds import bounds_of
 from directrix.models.linear import LinearModel
 from directrix.objectives.objective import Objective, linear_objective
 from directrix.surrogates.names import surrogate as as_surrogate
-from directrix.trainers.sgd import SGD
+from directrix.trainers.stochastic import SGD
 from directrix.types import Float64Array, Int64Array, Step, Surrogate, Trainer
 
 _ROUNDING = 1e-9

@@ -14,10 +14,9 @@ from directrix.models.linear import LinearModel, one_per_feature
 from directrix.models.mlp import ALL_KEPT, MLPModel, padded_width
 from directrix.objectives.penalty import L2
 from directrix.objectives.source import Gradient, Memory, Part, runs
-from directrix.surrogates.approx_rank import ApproxRank
-from directrix.surrogates.base import KernelSurrogate, writable
+from directrix.surrogates.approx import ApproxRank
+from directrix.surrogates.base import KernelSurrogate, kernel_surrogate, writable
 from directrix.surrogates.lambdas import Lambda
-from directrix.surrogates.plain import kernel_surrogate
 from directrix.types import Float64Array, Int64Array, Model, Surrogate
 
 

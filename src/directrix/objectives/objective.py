@@ -28,8 +28,8 @@ from directrix.objectives.sharded import Sharded
 from directrix.objectives.source import Source
 from directrix.objectives.stream import LOCAL
 from directrix.parameters import whole
+from directrix.surrogates.base import kernel_surrogate
 from directrix.surrogates.names import surrogate as as_surrogate
-from directrix.surrogates.plain import kernel_surrogate
 from directrix.threads import one_blas_thread
 from directrix.types import Float64Array, Int64Array, Model, Surrogate
 

@@ -14,10 +14,8 @@ import numpy as np
 from directrix.data.checks import weights_of
 from directrix.data.queries import Queries
 from directrix.errors import warn
-from directrix.measures.gains import gains
-from directrix.measures.terms import query_sums
-from directrix.surrogates.base import spread_curvature, writable
-from directrix.surrogates.plain import kernel_surrogate
+from directrix.measures.terms import gains, query_sums
+from directrix.surrogates.base import kernel_surrogate, spread_curvature, writable
 from directrix.types import Float64Array, FloatArray, Surrogate
 
 _DEAD = 1e-12  # slope at equal scores

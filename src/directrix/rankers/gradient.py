@@ -24,13 +24,12 @@ from directrix.models.rows import row_slice
 from directrix.objectives.objective import make_objective
 from directrix.objectives.penalty import L2, Box
 from directrix.rankers.base import Ranker, fit_context
-from directrix.rankers.contents import FittedModel
 from directrix.rankers.inputs import Training, row_weights, training_for
 from directrix.rankers.limits import CONSTRAINTS
 from directrix.rankers.named_trainers import check_box, measure_set, trainer_named, trainer_of
 from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker
 from directrix.rankers.training import judge_of, judge_of_shards, kept_start
-from directrix.trainers.best import BestSoFar
+from directrix.trainers.wrappers import BestSoFar
 from directrix.types import Callback, Float64Array, Model, Result, Surrogate, Trainer
 
 
@@ -62,14 +61,7 @@ class GradientRanker(StoredRanker):
     """Whether scores change a little where the parameters do."""
     trainers: ClassVar[frozenset[str]]
     """Names that ``trainer`` takes."""
-    saved_parameters: ClassVar[dict[str, str]] = {
-        "trainer": "text",
-        "l2": "number",
-        "scale": "text or null",
-        "start": "text or list or absent",
-        "max_iter": "number",
-        "patience": "number or null or absent",
-    }
+    saved_parameters: ClassVar[tuple[str, ...]] = ("trainer", "l2", "scale", "start", "max_iter", "patience")
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit_shards(
@@ -234,8 +226,11 @@ class GradientRanker(StoredRanker):
     def _adopt(self, start: Self) -> None:
         """Check that the parameters of a fitted ranker are those of this model, or take its model."""
 
-    def _take(self, fitted: FittedModel) -> None:
-        self._params = fitted.params
+    def _fitted_model(self) -> tuple[Any, Float64Array]:
+        return self._model(), self._params
+
+    def _take(self, model: Any, params: Float64Array) -> None:
+        self._params = params
 
     def parameter_to_save(self, name: str) -> Any:
         """See `StoredRanker.parameter_to_save`; the weights of a start that is no name."""

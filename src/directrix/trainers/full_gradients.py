@@ -13,8 +13,7 @@ from directrix.objectives.penalty import Box, nearest_in
 from directrix.objectives.scores import check_start
 from directrix.parameters import number, whole
 from directrix.threads import one_blas_thread
-from directrix.trainers.progress import Progress
-from directrix.trainers.requirements import check_values
+from directrix.trainers.progress import Progress, check_values
 from directrix.types import Callback, Float64Array, Objective, Result
 
 _TRIALS = 20
