@@ -21,7 +21,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as out:
         arguments = ["--seconds", options.seconds, "--seed", options.seed, "--out", out]
         done = subprocess.run(
-            [sys.executable, "-m", "tests.fuzz", *map(str, arguments)],
+            [sys.executable, "-m", "tools.fuzz", *map(str, arguments)],
             cwd=Path(__file__).parents[1],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

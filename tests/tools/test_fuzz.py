@@ -4,12 +4,11 @@ import tracemalloc
 from random import Random
 
 import pytest
-
-from tests.fuzz import mutators
-from tests.fuzz.__main__ import table
-from tests.fuzz.campaign import Campaign, input_of, repeated
-from tests.fuzz.outcomes import BAD
-from tests.fuzz.targets import TARGETS
+from tools.fuzz import mutators
+from tools.fuzz.__main__ import table
+from tools.fuzz.campaign import Campaign, input_of, repeated
+from tools.fuzz.outcomes import BAD
+from tools.fuzz.targets import TARGETS
 
 INPUTS = 60  # of each target, times its weight: half a minute on two idle cores
 
@@ -55,7 +54,7 @@ def test_json_of_copies_of_copies_is_cut_off(monkeypatch, value):
 )
 def test_what_goes_wrong_is_seen(outcome, code, tmp_path, monkeypatch):
     if outcome == "hang":
-        monkeypatch.setattr("tests.fuzz.campaign.LONGEST", 2.0)
+        monkeypatch.setattr("tools.fuzz.campaign.LONGEST", 2.0)
     path = tmp_path / "input"
     path.write_text(code)
     assert repeated("self-test", path)[0] == outcome

@@ -1,11 +1,11 @@
-"""``python -m tests.faults --runs 200 --seed 1``: faults in every command, and a table of what happened."""
+"""``python -m tools.faults --runs 200 --seed 1``: faults in every command, and a table of what happened."""
 
 import argparse
 import sys
 import tempfile
 import time
 
-from tests.faults.campaign import COMMANDS, PARALLEL, Campaign
+from tools.faults.campaign import COMMANDS, PARALLEL, Campaign
 
 
 def main():

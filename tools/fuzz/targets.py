@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 import directrix as dx
-from tests.fuzz import arrays, references, seeds, shards
-from tests.fuzz.mutators import (
+from tools.fuzz import arrays, references, seeds, shards
+from tools.fuzz.mutators import (
     Mutator,
     compressed,
     of_archive,

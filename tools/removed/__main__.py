@@ -1,4 +1,4 @@
-"""``python -m tests.removed``: leave out each check once, and tell whether a test fails."""
+"""``python -m tools.removed``: leave out each check once, and tell whether a test fails."""
 
 import argparse
 import json
@@ -13,11 +13,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from importlib import import_module
 
-from tests.removed import switches
+from tools.removed import switches
 
 REACHED = switches.ROOT / ".removed.json"
 # Tests of these start processes, in which nothing is switched.
-SUITE = ["tests", "src", "--ignore=tests/faults", "--ignore=tests/project", "-m", "not fuzz"]
+SUITE = ["tests", "src", "--ignore=tests/tools/test_faults.py", "--ignore=tests/project", "-m", "not fuzz"]
 QUIET = ["-q", "-p", "no:randomly", "-p", "no:cacheprovider", "--rootdir", str(switches.ROOT)]
 LIMIT = 60  # seconds: without a check, some loops do not end
 

@@ -19,7 +19,7 @@ import numpy as np
 import directrix as dx
 from directrix.data.shards.checkpoint import _CHECKSUM, _HEAD, _MAGIC
 from directrix.data.shards.manifest import _digest_of
-from tests.fuzz.mutators import few, of_binary, of_json
+from tools.fuzz.mutators import few, of_binary, of_json
 
 
 @cache

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from random import Random
 from typing import Any
 
-from tests.fuzz.hostile import INTEGERS, WORDS
+from tools.fuzz.hostile import INTEGERS, WORDS
 
 Mutator = Callable[[Random, Sequence[bytes]], bytes]
 

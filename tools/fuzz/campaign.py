@@ -20,8 +20,8 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from tests.fuzz.child import ENTRY, FULL, INDEX, PHASE, SLOWEST, SPENT, Board, made, slot
-from tests.fuzz.outcomes import BAD, OUTCOMES
+from tools.fuzz.child import ENTRY, FULL, INDEX, PHASE, SLOWEST, SPENT, Board, made, slot
+from tools.fuzz.outcomes import BAD, OUTCOMES
 
 ROOT = Path(__file__).parents[2]
 LONGEST = 10.0
@@ -146,12 +146,12 @@ class Campaign:
 
 def command(path: Path) -> str:
     """What to type to see one input again."""
-    return f"python -m tests.fuzz --repeat {path}"
+    return f"python -m tools.fuzz --repeat {path}"
 
 
 def input_of(name: str, seed: int, index: int) -> bytes:
     """The bytes of one input."""
-    from tests.fuzz.targets import target_of
+    from tools.fuzz.targets import target_of
 
     return made(target_of(name), name, seed, index, seeds_of(name))
 
@@ -159,7 +159,7 @@ def input_of(name: str, seed: int, index: int) -> bytes:
 @cache
 def seeds_of(name: str) -> Sequence[bytes]:
     """The seeds of a target; making them trains models, so it is done once."""
-    from tests.fuzz.targets import target_of
+    from tools.fuzz.targets import target_of
 
     with threadpool_limits(1):
         return target_of(name).seeds()
@@ -182,7 +182,7 @@ def _watched(plan: Plan, seed: int, folder: Path) -> tuple[Any, Board, list[str]
     stored = {name: [base64.b64encode(data).decode() for data in seeds_of(name)] for name, *_ in plan}
     (folder / "seeds").write_text(json.dumps(stored))
     board = Board(folder / "board", len(plan))
-    arguments = [sys.executable, "-m", "tests.fuzz.child", folder, seed, json.dumps(plan)]
+    arguments = [sys.executable, "-m", "tools.fuzz.child", folder, seed, json.dumps(plan)]
     with out.open("wb") as stdout, err.open("wb") as stderr:
         process = subprocess.Popen(
             [*map(str, arguments)], cwd=ROOT, env=os.environ | _ONE_THREAD, stdout=stdout, stderr=stderr

@@ -17,8 +17,8 @@ import numpy as np
 import scipy.sparse as sp
 from hypothesis import HealthCheck, given, settings
 
-from tests.fuzz.calls import GROUPS, Calls, valid
-from tests.fuzz.hostile import ELEMENTS, OTHERS, TYPES
+from tools.fuzz.calls import GROUPS, Calls, valid
+from tools.fuzz.hostile import ELEMENTS, OTHERS, TYPES
 
 _ENOUGH = 2000
 """Bytes for a whole call."""

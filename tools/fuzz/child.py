@@ -1,6 +1,6 @@
 """A process that tries inputs one after another; whoever started it sees on a board how far it came.
 
-    python -m tests.fuzz.child FOLDER SEED PLAN
+    python -m tools.fuzz.child FOLDER SEED PLAN
 
 The plan is JSON: [[target, first, end], ...], or [[target, path of an input]]. The folder holds the board,
 the file ``seeds`` (JSON: target to texts of its seeds in base64) and the folder ``work``.
@@ -24,7 +24,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tests.fuzz.outcomes import OUTCOMES, is_ours, place
+from tools.fuzz.outcomes import OUTCOMES, is_ours, place
 
 ENTRY, INDEX, PHASE = range(3)
 """Numbers on the board: entry of the plan, index of the input, and 0 = seeds, 1 = inputs, 2 = the end."""
@@ -98,7 +98,7 @@ def main(folder: str, seed: str, plan: str) -> int:
         resource.setrlimit(resource.RLIMIT_AS, (_ADDRESS_SPACE, _ADDRESS_SPACE))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     warnings.simplefilter("ignore")
-    from tests.fuzz.targets import target_of
+    from tools.fuzz.targets import target_of
 
     entries, home = json.loads(plan), Path(folder, "work")
     board = Board(Path(folder, "board"), len(entries))

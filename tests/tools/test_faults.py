@@ -3,8 +3,7 @@
 import sys
 
 import pytest
-
-from tests.faults.campaign import COMMANDS, PARALLEL, Campaign
+from tools.faults.campaign import COMMANDS, PARALLEL, Campaign
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks, sessions and limits of Linux")
 

@@ -1,8 +1,8 @@
 """Fuzz the package, and print what became of the inputs.
 
-    python -m tests.fuzz [--seconds 3600] [--seed 0] [--target letor,trees] [--jobs 2] [--out .fuzz]
-    python -m tests.fuzz --inputs 300          the same number for each target, whatever the time
-    python -m tests.fuzz --repeat FILE         one saved input again
+    python -m tools.fuzz [--seconds 3600] [--seed 0] [--target letor,trees] [--jobs 2] [--out .fuzz]
+    python -m tools.fuzz --inputs 300          the same number for each target, whatever the time
+    python -m tools.fuzz --repeat FILE         one saved input again
 
 The exit status is 1 if an input did what none should.
 """
@@ -15,9 +15,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.fuzz.campaign import Campaign, command, repeated, rounds
-from tests.fuzz.outcomes import BAD, OUTCOMES
-from tests.fuzz.targets import TARGETS
+from tools.fuzz.campaign import Campaign, command, repeated, rounds
+from tools.fuzz.outcomes import BAD, OUTCOMES
+from tools.fuzz.targets import TARGETS
 
 
 def main() -> int:
