@@ -33,6 +33,8 @@ LAYERS += [
     "reports",
     "cluster",
     "text",
+    "fusion",
+    "reconciliation",
     "reproductions",
     "interop",
     "export",

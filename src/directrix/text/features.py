@@ -15,11 +15,10 @@ from directrix.data.trec.files import Qrels, Run
 from directrix.data.trec.join import qrels_of, run_of
 from directrix.data.trec.overlap import check_overlap
 from directrix.errors import InputError
-from directrix.text.build import Progress
 from directrix.text.corpus import Corpus
 from directrix.text.documents import query_texts
 from directrix.text.formulas import FORMULAS, Matched
-from directrix.types import Array, Float64Array, Int64Array
+from directrix.types import Array, Float64Array, Int64Array, Progress
 
 
 @dataclass(frozen=True, eq=False)

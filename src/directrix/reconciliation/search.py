@@ -10,15 +10,21 @@ from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.convention import Convention
 from directrix.measures.names import measure as parse_measure
-from directrix.text.reconciliation.diagnosis import diagnose
-from directrix.text.reconciliation.matches import Between, SettingMatch, Switch
-from directrix.text.reconciliation.material import Material, material_of
-from directrix.text.reconciliation.printed import Printed, highest_value, printed
-from directrix.text.reconciliation.result import Reconciliation
-from directrix.text.reconciliation.switches import Space, has_ties, space_of
-from directrix.text.reconciliation.tools import OWN, rows_of_tools
-from directrix.text.reconciliation.values import Computed, Progress, compute
-from directrix.types import Array, Int64Array
+from directrix.reconciliation.diagnosis import diagnose
+from directrix.reconciliation.material import Material, material_of
+from directrix.reconciliation.printed import Printed, highest_value, printed
+from directrix.reconciliation.result import Between, Reconciliation, SettingMatch, Switch
+from directrix.reconciliation.settings import (
+    OWN,
+    Computed,
+    Progress,
+    Space,
+    compute,
+    has_ties,
+    rows_of_tools,
+    space_of,
+)
+from directrix.types import Array, Int64Array, Progress
 
 _MOST_MATCHES = 100  # that a result holds, each with other values of some query
 _MOST_PAIRS = 3000  # settings of each of two numbers that are compared with one another

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import directrix as dx
-from directrix.text.reconciliation.diagnosis import diagnose
-from directrix.text.reconciliation.material import material_of_arrays, material_of_run
-from directrix.text.reconciliation.unjudged import unjudged_range
+from directrix.reconciliation.diagnosis import diagnose, unjudged_range
+from directrix.reconciliation.material import material_of_arrays, material_of_run
 
 
 def test_counts_of_documents_and_queries():

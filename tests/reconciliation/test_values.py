@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import directrix as dx
-from directrix.text.reconciliation.material import material_of_run
-from directrix.text.reconciliation.switches import space_of
-from directrix.text.reconciliation.values import compute
+from directrix.reconciliation.material import material_of_run
+from directrix.reconciliation.settings import compute, space_of
 
 from .naive import naive_value
 

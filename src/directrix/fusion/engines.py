@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from directrix.errors import InputError
-from directrix.text.fusion.combination import Combination
+from directrix.fusion.combination import Combination
 
 _DEPTH = 1000  # documents of each run that an engine combines
 _LACKS = "a document that one of the queries does not find gets 0 there, not the lowest score"

@@ -6,10 +6,17 @@ import numpy as np
 import pytest
 
 import directrix as dx
-from directrix.text.fusion.combination import NORMALIZERS, Combination, inverse_ranks, normalized
-from directrix.text.fusion.engines import ENGINES, configuration
-from directrix.text.fusion.pool import Pool, pool_of, runs_of
-from directrix.text.fusion.search import Weigher, beaten
+from directrix.fusion.combination import (
+    NORMALIZERS,
+    Combination,
+    Pool,
+    inverse_ranks,
+    normalized,
+    pool_of,
+    runs_of,
+)
+from directrix.fusion.engines import ENGINES, configuration
+from directrix.fusion.methods import Weigher, beaten
 from tests.reference.lines import points_between
 
 

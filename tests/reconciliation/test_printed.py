@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import directrix as dx
-from directrix.text.reconciliation.printed import printed
+from directrix.reconciliation.printed import printed
 
 
 @pytest.mark.parametrize(

@@ -12,14 +12,12 @@ from directrix.data.trec.overlap import some_of
 from directrix.errors import InputError
 from directrix.experiments.significance import compare
 from directrix.experiments.significance.comparisons import Pair
+from directrix.fusion.combination import Pool, pool_of, runs_of
+from directrix.fusion.methods import Choose, Weigher, fusion_methods
+from directrix.fusion.result import BEST_RUN, RRF_60, Chosen, Fusion, Row, classes_of
 from directrix.measures.names import measure as parse_measure
 from directrix.parameters import whole
-from directrix.text.build import Progress
-from directrix.text.fusion.methods import Choose, fusion_methods
-from directrix.text.fusion.pool import Pool, pool_of, runs_of
-from directrix.text.fusion.result import BEST_RUN, RRF_60, Chosen, Fusion, Row, classes_of
-from directrix.text.fusion.search import Weigher
-from directrix.types import Float64Array
+from directrix.types import Float64Array, Progress
 
 
 def fuse(  # noqa: PLR0913 - all but the first three are optional and by name
@@ -70,7 +68,7 @@ def fuse(  # noqa: PLR0913 - all but the first three are optional and by name
 
     Notes
     -----
-    Documents that a run lacks: see `directrix.text.fusion.combination.normalized`. Relevant documents that
+    Documents that a run lacks: see `directrix.fusion.combination.normalized`. Relevant documents that
     no run retrieved count against every method. The method is chosen by the cross-validated value, so that
     of the chosen one is slightly too high. Cost: for k runs some 20 k line searches per normalizer and fold.
 

@@ -13,9 +13,8 @@ from directrix.data.trec.files import Run
 from directrix.errors import InputError
 from directrix.experiments.json_values import json_value
 from directrix.experiments.significance.comparisons import Pair
+from directrix.fusion.combination import Combination, Pool, pool_of, runs_of
 from directrix.reports.tables import PValue, Table, Value
-from directrix.text.fusion.combination import Combination
-from directrix.text.fusion.pool import Pool, pool_of, runs_of
 from directrix.types import Float64Array
 
 BEST_RUN, RRF_60 = "best run", "RRF, c = 60"

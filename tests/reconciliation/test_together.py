@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 from sklearn.metrics import average_precision_score
 
-from directrix.text.reconciliation.together import precision_of_thresholds
+from directrix.reconciliation.settings import precision_of_thresholds
 
 from .naive import precision_of_thresholds as by_loop
 

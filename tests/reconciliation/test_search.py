@@ -8,11 +8,10 @@ import pytest
 from sklearn.metrics import average_precision_score, dcg_score, ndcg_score
 
 import directrix as dx
+from directrix.reconciliation.material import material_of_arrays
+from directrix.reconciliation.search import reconcile
+from directrix.reconciliation.settings import compute, space_of
 from directrix.registry import MEASURES, classes
-from directrix.text.reconciliation.material import material_of_arrays
-from directrix.text.reconciliation.search import reconcile
-from directrix.text.reconciliation.switches import space_of
-from directrix.text.reconciliation.values import compute
 
 
 def ranking(n_queries=12, n_docs=9, seed=0):
