@@ -17,7 +17,6 @@ from directrix.reconciliation.result import Between, Reconciliation, SettingMatc
 from directrix.reconciliation.settings import (
     OWN,
     Computed,
-    Progress,
     Space,
     compute,
     has_ties,
