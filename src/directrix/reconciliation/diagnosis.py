@@ -15,7 +15,7 @@ from directrix.measures.order import trec_order
 from directrix.measures.pairs import KendallTau
 from directrix.measures.terms import query_sums
 from directrix.reconciliation.material import Material
-from directrix.reports.tables import Table
+from directrix.tables import Table
 from directrix.types import Array, Float64Array, Int64Array
 
 _DEPTH = 10  # of judged@k for a measure without a cut-off

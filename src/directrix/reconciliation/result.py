@@ -7,7 +7,7 @@ from typing import Any
 
 from directrix.reconciliation.diagnosis import Diagnosis
 from directrix.reconciliation.settings import OWN, switch_title, value_words
-from directrix.reports.tables import Table, Value
+from directrix.tables import Table, Value
 
 
 @dataclass(frozen=True)

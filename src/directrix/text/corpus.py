@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.frozen import frozen
+from directrix.data.checks import frozen
 from directrix.data.grouping import object_array
 from directrix.errors import InputError
 from directrix.text.analysis import (

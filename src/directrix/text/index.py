@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.atomic import replacing
-from directrix.data.files import path_of, readable
+from directrix.data.files import path_of, readable, replacing
 from directrix.data.grouping import object_array
 from directrix.data.queries import Queries
-from directrix.data.trec.files import Run
+from directrix.data.trec.runs import Run
 from directrix.errors import InputError, MissingExtra
 from directrix.parameters import whole
 from directrix.text.analysis import STOP_WORDS, Analyzer, FieldTerms, Tokens
