@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-BENCHMARK = Path(__file__).parents[3] / "benchmarks" / "bench_reconcile.py"
+BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "bench_reconcile.py"
 
 
 def found(*arguments):

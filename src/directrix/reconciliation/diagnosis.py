@@ -11,8 +11,8 @@ import numpy as np
 
 from directrix.measures.base import RankingMeasure
 from directrix.measures.judged import JudgedRate
-from directrix.measures.order import trec_order
 from directrix.measures.pairs import KendallTau
+from directrix.measures.prepared import trec_order
 from directrix.measures.terms import query_sums
 from directrix.reconciliation.material import Material
 from directrix.tables import Table

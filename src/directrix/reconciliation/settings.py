@@ -10,10 +10,9 @@ import numpy as np
 from directrix.measures.base import CHOICES, RankingMeasure
 from directrix.measures.convention import convention, conventions
 from directrix.measures.dcg import DCG, NDCG
-from directrix.measures.gains import HIGHEST_EXPONENT
 from directrix.measures.precision import AP, BinaryMeasure, Recall
 from directrix.measures.prepared import Prepared
-from directrix.measures.terms import query_sums
+from directrix.measures.terms import HIGHEST_EXPONENT, query_sums
 from directrix.reconciliation.material import Material
 from directrix.types import Array, Float64Array, Int64Array, Progress
 
