@@ -283,8 +283,6 @@ class Index(Corpus):
         InputError
             If it cannot be written; what was there stays as it was.
         """
-        from directrix.text.index import write_index
-
         write_index(self, path)
 
     @classmethod
@@ -296,8 +294,6 @@ class Index(Corpus):
         InputError
             If the file cannot be read, is no index, or is damaged.
         """
-        from directrix.text.index import read_index
-
         return cls(**read_index(path))
 
     def candidates(
@@ -335,8 +331,6 @@ class Index(Corpus):
         MissingExtra
             If bm25s is not installed.
         """
-        from directrix.text.index import best_documents
-
         by = analyzer or self.analyzers[-1]
         terms = self.terms(field or self.whole, by)
         numbers = self.vocabulary(by).numbers
