@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from malformed import FILES, NEEDS_NO_ROOT, build
+from tests.data.malformed import FILES, NEEDS_NO_ROOT, build
 
 import directrix as dx
 from directrix.data import memory
