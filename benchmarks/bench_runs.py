@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import directrix as dx
-from directrix.reproductions.yue2007.runs import average_precision
+from directrix.papers.yue2007_data import average_precision
 
 Rows = list[np.ndarray]
 BINS = (5, 10, 50)

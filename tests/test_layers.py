@@ -33,7 +33,7 @@ LAYERS += [
     "reports",
     "cluster",
     "text",
-    "reproductions",
+    "papers",
     "interop",
     "export",
     "cli",
