@@ -10,7 +10,7 @@ from directrix.papers import paper
 from directrix.papers.paper import Experiment, Paper, Results, Words, without_published
 from directrix.reports.page import page
 from directrix.reports.report import Claim, Section
-from directrix.reports.tables import Table
+from directrix.tables import Table
 from tests.papers.runs import quick_run
 
 

@@ -19,7 +19,7 @@ from directrix.papers.yue2007 import (
 )
 from directrix.papers.yue2007_page import PAPER
 from directrix.reports.page import page
-from directrix.reports.tables import escaped_markdown
+from directrix.tables import escaped_markdown
 from tests.papers.runs import quick_run
 
 NOTES = PAPER.words.captions["notes"].values()

@@ -30,7 +30,7 @@ from directrix.papers.paper import Paper, Words, beside, line
 from directrix.papers.run import Compared
 from directrix.reports.crossval import settings_text
 from directrix.reports.report import Claim, Figure, Panel, PerQuery, Section
-from directrix.reports.tables import Table, Value
+from directrix.tables import Table, Value
 
 WORDS = Words.of("chapelle2010")
 _SHOWN = ("nDCG@1", "nDCG@3", "nDCG@5", "nDCG@10", "AP")

@@ -28,7 +28,7 @@ from directrix.papers.donmez2009_training import (
 from directrix.papers.paper import Paper, Words, line
 from directrix.rankers.training import mean_and_error
 from directrix.reports.report import Claim, Curve, Figure, Panel, PerQuery, Section
-from directrix.reports.tables import PValue, Table, Value
+from directrix.tables import PValue, Table, Value
 
 WORDS = Words.of("donmez2009")
 _Certificates = Mapping[Key, Any]

@@ -45,7 +45,7 @@ from directrix.papers.he2010 import (
 from directrix.papers.paper import Paper, Words, beside, line
 from directrix.reports.crossval import settings_text
 from directrix.reports.report import Claim, Figure, Panel, PerQuery, Section
-from directrix.reports.tables import PValue, Table, Value
+from directrix.tables import PValue, Table, Value
 
 WORDS = Words.of("he2010")
 _BOUNDS: dict[float, float] = {one["sigma"]: one["bound"] for one in WORDS.published["bounds"]}

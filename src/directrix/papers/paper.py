@@ -17,7 +17,7 @@ from directrix.errors import InputError
 from directrix.experiments.cells import total_seconds
 from directrix.papers.run import Run, absent
 from directrix.reports.report import Claim, Curve, Figure, Panel, PerQuery, Report, Section, Verdict
-from directrix.reports.tables import Table
+from directrix.tables import Table
 
 _QUICK_RUN = (
     "**This is a quick run**: few settings and folds, and short trainings. It shows that everything works; "

@@ -12,7 +12,6 @@ import numpy as np
 from directrix.data.queries import Queries
 from directrix.experiments.cells import Cell
 from directrix.experiments.crossval_result import CrossValidation
-from directrix.experiments.json_values import json_value
 from directrix.experiments.surrogate_error import approximation
 from directrix.experiments.tuning import Entry
 from directrix.measures.base import RankingMeasure
@@ -25,6 +24,7 @@ from directrix.papers.run import Collection, Compared, Run, read_collections
 from directrix.rankers.method import Method
 from directrix.surrogates.approx import ApproxAP, ApproxKendall, ApproxNDCG, ApproxPrecision, ApproxRR
 from directrix.surrogates.listwise import ListNet
+from directrix.tables import json_value
 from directrix.trainers.regression import regression_start
 from directrix.trainers.sgd import SGD
 from directrix.types import Float64Array
@@ -41,7 +41,7 @@ PUBLISHED_METHODS = ("ApproxAP", "ApproxNDCG", "AdaRank.MAP", "AdaRank.NDCG", "S
 
 
 def ndcg_at(k: int | None) -> NDCG:
-    """NDCG@k with the discount of LETOR's script, as in the published values; decision 0106."""
+    """NDCG@k with the discount of LETOR's script, as in the published values."""
     return NDCG(k=k, discount="letor3")
 
 

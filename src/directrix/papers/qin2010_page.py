@@ -38,8 +38,8 @@ from directrix.rankers.training import mean_and_error
 from directrix.reports.claims import tally
 from directrix.reports.crossval import shown
 from directrix.reports.report import Claim, Figure, Panel, PerQuery, Section
-from directrix.reports.tables import PValue, Table, Value
 from directrix.surrogates.approx_rank import soft_ranks
+from directrix.tables import PValue, Table, Value
 from directrix.types import Float64Array
 
 _Results = Results[Qin2010, Approximated]

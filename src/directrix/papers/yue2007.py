@@ -16,8 +16,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from directrix.data.queries import Queries
-from directrix.data.trec.scores import Form, RunScores
-from directrix.data.trec.thresholds import RunThresholds
+from directrix.data.trec.features import Form, RunScores, RunThresholds
 from directrix.errors import InputError
 from directrix.experiments.cells import Cell
 from directrix.experiments.significance import Paired, paired

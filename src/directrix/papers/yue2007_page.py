@@ -23,7 +23,7 @@ from directrix.papers.yue2007 import (
 )
 from directrix.papers.yue2007_data import TEXTS
 from directrix.reports.report import Claim, Figure, Panel, PerQuery, Section, Verdict
-from directrix.reports.tables import Table
+from directrix.tables import Table
 from directrix.types import Float64Array
 
 WORDS = Words.of("yue2007")
