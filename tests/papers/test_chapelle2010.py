@@ -13,12 +13,12 @@ from directrix.experiments.significance import adjust, paired_t
 from directrix.experiments.tuning import candidates_of
 from directrix.measures.names import measure
 from directrix.papers import chapelle2010
-from directrix.papers.chapelle2010 import CHOSEN_BY, QUICK, Chapelle2010, Smoothed, check_theory, entries
+from directrix.papers.chapelle2010 import CHOSEN_BY, QUICK, Chapelle2010, Smoothed, check_theory
 from directrix.papers.chapelle2010_page import PAPER, best_claim, compared_table, listwise_claims
 from directrix.papers.claims import Scored
-from directrix.papers.run import Collection, Compared, absent
+from directrix.papers.workspace import Collection, Compared, absent
 from tests.experiments.letor_folder import letor_folder, letor_queries
-from tests.papers.runs import quick_run
+from tests.papers.workspaces import quick_workspace
 
 TINY = dataclasses.replace(
     QUICK, baselines=("RankSVM", "SVMMap", "SmoothAP", "SoftNDCG"), truncations=(1,), collections=None
@@ -44,7 +44,7 @@ def request_(data, tmp_path_factory, told):
     def progress(what):
         yield lambda *of: told.append((what, *of))
 
-    request = quick_run("chapelle2010", data, tmp_path_factory.mktemp("run"))
+    request = quick_workspace("chapelle2010", data, tmp_path_factory.mktemp("run"))
     return dataclasses.replace(request, progress=progress)
 
 
@@ -226,7 +226,7 @@ def test_the_annealing_stops_where_the_bound_on_the_expected_loss_is_smallest(re
 def test_the_start_of_section_4_4_1_is_ranksvm(report):
     (table,) = [table for table in report.tables if table.title.startswith("Section 4.4.1")]
     assert [row[0] for row in table.rows] == ["regression", "RankSVM", "RankSVM itself"]
-    (entry,) = [one for one in entries(TINY, is_first=True) if one.name == "SmoothNDCG from RankSVM"]
+    (entry,) = [one for one in TINY.entries(is_first=True) if one.name == "SmoothNDCG from RankSVM"]
     (candidate,) = candidates_of(entry, CHOSEN_BY, "grid", None, 0)
     start = candidate.ranker(CHOSEN_BY).start
     assert (repr(start.surrogate), start.l2) == ("'RankSVM'", 0.01)
@@ -235,17 +235,17 @@ def test_the_start_of_section_4_4_1_is_ranksvm(report):
 def test_a_full_run_has_all_rows():
     settings = Chapelle2010()
     first, other = (
-        [entry.name for entry in entries(settings, is_first=is_first)] for is_first in (True, False)
+        [entry.name for entry in settings.entries(is_first=is_first)] for is_first in (True, False)
     )
     assert other == ["SmoothNDCG", *settings.baselines]
     assert first[: len(other)] == other
     assert "SmoothNDCG, k = all" in first
     assert "SmoothNDCG, network" in first
     assert settings.rounds == 13
-    truncated = {e.name: e.settings["k"] for e in entries(settings, is_first=True) if "k =" in e.name}
+    truncated = {e.name: e.settings["k"] for e in settings.entries(is_first=True) if "k =" in e.name}
     assert truncated["SmoothNDCG, k = 10"] == 10
     assert list(truncated.values()) == list(settings.truncations)
-    for entry in entries(settings, is_first=True):
+    for entry in settings.entries(is_first=True):
         assert entry.resolved.candidates(CHOSEN_BY, entry.settings)
 
 

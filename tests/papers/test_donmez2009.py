@@ -9,7 +9,7 @@ import pytest
 from directrix.papers.donmez2009 import Donmez2009
 from directrix.papers.donmez2009_page import PAPER
 from directrix.papers.donmez2009_training import CONSTRUCTIONS, MEASURES, Artificial, Large
-from tests.papers.runs import quick_run
+from tests.papers.workspaces import quick_workspace
 
 TINY = Donmez2009(
     rates=(0.1,),
@@ -29,7 +29,7 @@ TINY = Donmez2009(
 @pytest.fixture(scope="module")
 def request_(tmp_path_factory):
     folder = tmp_path_factory.mktemp("donmez2009")
-    return quick_run("donmez2009", folder / "no data", folder / "out", quick=False, seed=3)
+    return quick_workspace("donmez2009", folder / "no data", folder / "out", quick=False, seed=3)
 
 
 @pytest.fixture(scope="module")

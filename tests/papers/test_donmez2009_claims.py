@@ -17,7 +17,7 @@ from directrix.papers.donmez2009_training import (
     PairCounts,
     Sized,
 )
-from directrix.papers.run import Collection
+from directrix.papers.workspace import Collection
 
 NOISE = np.random.default_rng(0).normal(0.0, 0.01, (20, 200))
 

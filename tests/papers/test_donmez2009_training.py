@@ -12,7 +12,7 @@ from directrix.data.queries import Queries
 from directrix.experiments.significance import paired_t
 from directrix.measures.names import measure
 from directrix.objectives.build import make_objective
-from directrix.papers.donmez2009 import Donmez2009, entries
+from directrix.papers.donmez2009 import Donmez2009
 from directrix.papers.donmez2009_training import (
     CONSTRUCTIONS,
     EVERY_CHANGE,
@@ -29,7 +29,7 @@ from directrix.papers.donmez2009_training import (
     sized,
     watch,
 )
-from directrix.papers.run import Collection
+from directrix.papers.workspace import Collection
 from directrix.surrogates.lambdas import Lambda
 from directrix.trainers.sgd import SGD
 from tests.experiments.letor_folder import letor_folder
@@ -198,14 +198,14 @@ def test_sizes_ascend_within_a_measure():
 
 
 def test_rr_is_also_trained_with_every_change(split):
-    found = entries(Collection("artificial", (split,), rel=2), SETTINGS)
+    found = SETTINGS.entries(Collection("artificial", (split,), rel=2))
     of_rr = [one.settings for one in found if one.measure == "RR(rel=2)" and one.method == "LambdaRank-MLP"]
     assert [one["pairs"] for one in of_rr if one["construction"] == CONSTRUCTIONS[0]] == ["misranked", "all"]
     assert {one.settings["pairs"] for one in found if not one.measure.startswith("RR")} == {"all"}
 
 
 def test_every_construction_is_compared_for_three_measures_and_both_nets_for_four(split):
-    found = entries(Collection("artificial", (split,), rel=2), SETTINGS)
+    found = SETTINGS.entries(Collection("artificial", (split,), rel=2))
     usual = [entry for entry in found if entry.settings["construction"] == "ranknet-weight-pairs"]
     assert [(entry.method, entry.measure) for entry in usual] == [
         (method, name)

@@ -28,16 +28,15 @@ from directrix.papers.he2010 import (
     Tendencies,
     by_flips,
     by_mean_and_variance,
-    entries,
     weak_query,
     weak_tendencies,
 )
 from directrix.papers.he2010_page import PAPER, agreement_claim
-from directrix.papers.run import Collection
+from directrix.papers.workspace import Collection
 from directrix.reports.page import page
 from directrix.surrogates.structural import SVMMap
 from tests.experiments.letor_folder import letor_folder
-from tests.papers.runs import quick_run
+from tests.papers.workspaces import quick_workspace
 from tests.reference import soft as softrank
 
 TINY = He2010(
@@ -47,7 +46,7 @@ TINY = He2010(
 
 
 def reproduce(data, folder):
-    request = quick_run("he2010", data, folder, quick=False)  # with published values
+    request = quick_workspace("he2010", data, folder, quick=False)  # with published values
     return PAPER.reproduce(request, TINY)
 
 
@@ -117,7 +116,7 @@ def test_random_starts_do_not_depend_on_the_given_one():
 
 
 def test_entries_are_trained_for_their_own_measure():
-    by_name = {entry.name: entry for entry in entries(RestartGrids(), seed=3)}
+    by_name = {entry.name: entry for entry in He2010(seed=3).entries()}
     assert {name for name, e in by_name.items() if e.measure == "AP"} == {
         *("SVMmap", "PermuRank", MAP, LISTNET, ONE_START)
     }

@@ -11,7 +11,7 @@ from directrix.papers.paper import Experiment, Paper, Results, Words, without_pu
 from directrix.reports.page import page
 from directrix.reports.report import Claim, Section
 from directrix.tables import Table
-from tests.papers.runs import quick_run
+from tests.papers.workspaces import quick_workspace
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Rates(Experiment):
     def read(self, data):
         return {"numbers": Numbers()}
 
-    def run(self, data, run):
+    def run(self, data, work):
         return Results(self, {})
 
 
@@ -60,12 +60,12 @@ def test_a_paper_is_found_by_its_name():
 
 
 def test_the_experiment_is_that_of_the_request(tmp_path):
-    assert PAPER.experiment(quick_run("paper", tmp_path, tmp_path, seed=3)) == Rates(seed=3, rate=0.1)
-    assert PAPER.experiment(quick_run("paper", tmp_path, tmp_path, quick=False)) == Rates()
+    assert PAPER.experiment(quick_workspace("paper", tmp_path, tmp_path, seed=3)) == Rates(seed=3, rate=0.1)
+    assert PAPER.experiment(quick_workspace("paper", tmp_path, tmp_path, quick=False)) == Rates()
 
 
 def test_trials_are_for_papers_that_have_some(tmp_path):
-    request = quick_run("paper", tmp_path, tmp_path, trials=3)
+    request = quick_workspace("paper", tmp_path, tmp_path, trials=3)
     with pytest.raises(InputError, match="--trials 3: paper has no random splits"):
         PAPER.experiment(request)
     random = replace(PAPER, quick=WithTrials(), full=WithTrials())
@@ -76,7 +76,7 @@ def test_trials_are_for_papers_that_have_some(tmp_path):
 def test_a_run_may_be_resumed_with_more_trials_but_not_with_another_rate(tmp_path):
     random = replace(PAPER, quick=WithTrials(), full=WithTrials())
     for trials in (2, 3):
-        random.reproduce(quick_run("paper", tmp_path, tmp_path, trials=trials))
+        random.reproduce(quick_workspace("paper", tmp_path, tmp_path, trials=trials))
     record = json.loads((tmp_path / "settings.json").read_text())
     assert record["trials"] == 3
     assert record["fixed"] == {
@@ -84,18 +84,18 @@ def test_a_run_may_be_resumed_with_more_trials_but_not_with_another_rate(tmp_pat
         **{"quick": True, "directrix": "0"},
     }
     with pytest.raises(InputError, match=r"rate 0\.5"):
-        random.reproduce(quick_run("paper", tmp_path, tmp_path), WithTrials(rate=0.7))
+        random.reproduce(quick_workspace("paper", tmp_path, tmp_path), WithTrials(rate=0.7))
 
 
 def test_the_page_of_a_quick_run_says_so(tmp_path):
-    quick = PAPER.reproduce(quick_run("paper", tmp_path, tmp_path / "quick"))
-    full = PAPER.reproduce(quick_run("paper", tmp_path, tmp_path / "full", quick=False))
+    quick = PAPER.reproduce(quick_workspace("paper", tmp_path, tmp_path / "quick"))
+    full = PAPER.reproduce(quick_workspace("paper", tmp_path, tmp_path / "full", quick=False))
     assert "quick run" in quick.summary[0]
     assert quick.summary[1:] == full.summary == ("1 claim.",)
 
 
 def test_headings_have_the_tables_of_their_group(tmp_path):
-    report = PAPER.reproduce(quick_run("paper", tmp_path, tmp_path))
+    report = PAPER.reproduce(quick_workspace("paper", tmp_path, tmp_path))
     sections = [(section.title, len(section.tables)) for section in report.sections]
     assert sections == [("First", 2), ("How to read", 0), ("Second", 1)]
     assert "this call" in report.settings["seconds"]
@@ -112,7 +112,7 @@ def test_a_quick_run_is_compared_with_no_published_values(tmp_path):
     )
     paper = replace(PAPER, tables=lambda results: (Section("First", (table,)),))
     quick, full = (
-        paper.report(Results(Rates(), {}), quick_run("paper", tmp_path, tmp_path, quick=is_quick), {})
+        paper.report(Results(Rates(), {}), quick_workspace("paper", tmp_path, tmp_path, quick=is_quick), {})
         for is_quick in (True, False)
     )
     assert full.tables == (table,)
@@ -133,11 +133,11 @@ def test_the_page_says_how_long_all_parts_took(tmp_path):
     """Also those of earlier calls: the file of finished cells knows."""
 
     class Slow(Rates):
-        def run(self, data, run):
-            run.path.write_text('{"key": ["a"], "seconds": 100.0, "result": 1}\n' * 2)
-            return super().run(data, run)
+        def run(self, data, work):
+            work.path.write_text('{"key": ["a"], "seconds": 100.0, "result": 1}\n' * 2)
+            return super().run(data, work)
 
-    request = quick_run("paper", tmp_path, tmp_path / "run", quick=False)
+    request = quick_workspace("paper", tmp_path, tmp_path / "run", quick=False)
     report = replace(PAPER, full=Slow()).reproduce(request)
     assert report.settings["seconds"]["all parts"] == 200.0
     assert "Its parts, one after another, took 3 minutes by the clock." in page(report)

@@ -27,18 +27,16 @@ from directrix.papers.qin2010 import (
     ErrorCurve,
     Grids,
     Qin2010,
-    entries,
-    surrogates_of_measures,
 )
 from directrix.papers.qin2010_page import PAPER, falls
-from directrix.papers.run import Collection
+from directrix.papers.workspace import Collection
 from directrix.reports.page import page
 from directrix.reports.write import document
 from directrix.surrogates.approx import ApproxAP, ApproxNDCG, ApproxPrecision
 from directrix.surrogates.listwise import ListNet
 from directrix.trainers.sgd import SGD
 from tests.experiments.letor_folder import letor_folder
-from tests.papers.runs import quick_run
+from tests.papers.workspaces import quick_workspace
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +53,7 @@ def folder(tmp_path_factory):
 
 
 def reproduce(data, folder, **options):
-    return PAPER.reproduce(quick_run("qin2010", data, folder, **options))
+    return PAPER.reproduce(quick_workspace("qin2010", data, folder, **options))
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +64,7 @@ def report(data, folder):
 @pytest.fixture(scope="module")
 def whole(data, tmp_path_factory):
     """The report of the same trainings as if they were a full run, which has published values."""
-    request = quick_run("qin2010", data, tmp_path_factory.mktemp("whole"), quick=False)
+    request = quick_workspace("qin2010", data, tmp_path_factory.mktemp("whole"), quick=False)
     return PAPER.reproduce(request, QUICK)
 
 
@@ -75,7 +73,7 @@ def table(report, start):
 
 
 def test_every_table_has_every_row(report):
-    names = [entry.name for entry in entries(QUICK.grids)]
+    names = [entry.name for entry in QUICK.entries()]
     assert [row[0] for row in table(report, "Table 2").rows] == names
     assert [row[0] for row in table(report, "Table 3").rows] == ["ApproxNDCG", "ApproxAP"]
     assert [row[0] for row in table(report, "Figures 4 and 5").rows] == names
@@ -133,7 +131,7 @@ def test_question_b_compares_the_surrogate_of_a_measure_with_the_best_of_the_oth
 
 
 def test_surrogates_of_measures_have_one_grid_and_are_chosen_by_their_own_measure():
-    by_name = {entry.name: entry for entry in surrogates_of_measures(Grids())}
+    by_name = {entry.name: entry for entry in Qin2010().surrogates_of_measures()}
     assert {entry.measure.name: name for name, entry in by_name.items()} == OWN
     assert {repr(entry.resolved.grid) for entry in by_name.values()} == {repr({"alpha": Grids().ap_alpha})}
     made = {name: e.resolved.ranker(measure=e.measure, alpha=20.0).surrogate for name, e in by_name.items()}
@@ -142,7 +140,7 @@ def test_surrogates_of_measures_have_one_grid_and_are_chosen_by_their_own_measur
 
 
 def test_listnet_query_by_query_is_trained_as_published():
-    entry = next(e for e in entries(Grids()) if e.name == "ListNet, query by query")
+    entry = next(e for e in Qin2010().entries() if e.name == "ListNet, query by query")
     ranker = entry.resolved.ranker(measure=AP(), temperature=0.3)
     assert ranker.trainer == SGD(learning_rate=0.01, epochs=200)
     assert (ranker.surrogate, ranker.start, ranker.l2) == (ListNet("labels", 0.3), "zero", 0.0)
@@ -223,10 +221,10 @@ def test_a_folder_without_a_collection(tmp_path):
 
 
 def test_the_grids_are_the_papers():
-    grids = {entry.name: entry.resolved.grid for entry in entries(Grids())[:2]}
+    grids = {entry.name: entry.resolved.grid for entry in Qin2010().entries()[:2]}
     assert len(grids["ApproxAP"]["alpha"]) * len(grids["ApproxAP"]["beta"]) == 20
     assert grids["ApproxNDCG"]["alpha"] == (10, 20, 50, 100, 150, 200, 250, 300)
-    ranker = entries(Grids())[0].resolved.ranker(measure=AP(rel=2), alpha=20.0, beta=50.0)
+    ranker = Qin2010().entries()[0].resolved.ranker(measure=AP(rel=2), alpha=20.0, beta=50.0)
     assert ranker.trainer == SGD(learning_rate=0.01, epochs=200)
     assert (ranker.surrogate, ranker.start, ranker.l2) == (
         ApproxAP(alpha=20.0, beta=50.0, rel=2),

@@ -3,7 +3,7 @@
 import pytest
 
 from directrix.papers import PAPERS
-from directrix.papers.paper import Words, beside
+from directrix.papers.paper import Words, with_difference
 from directrix.reports.report import Claim
 
 CAPTIONS = {
@@ -47,5 +47,5 @@ def test_every_paper_has_its_sections(name):
 
 
 def test_the_difference_is_ours_minus_the_published_value():
-    assert beside(0.5, 0.75) == (0.5, 0.75, 0.25)
-    assert beside(None, 0.75) == (None, 0.75, None)
+    assert with_difference(0.5, 0.75) == (0.5, 0.75, 0.25)
+    assert with_difference(None, 0.75) == (None, 0.75, None)

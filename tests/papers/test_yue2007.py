@@ -13,11 +13,11 @@ from directrix.experiments.significance import paired
 from directrix.objectives.build import make_objective
 from directrix.objectives.penalty import L2
 from directrix.papers.yue2007 import METHODS, Grid, Yue2007, balanced_trials, features_of, train_path
-from directrix.papers.yue2007_data import average_precision, read_runs
+from directrix.papers.yue2007_data import ap_of_topics, read_runs
 from directrix.papers.yue2007_page import best_accuracy
 from directrix.trainers.cutting_plane import CuttingPlane
 from tests.experiments.artificial import NOISE, write_collection
-from tests.papers.runs import quick_run
+from tests.papers.workspaces import quick_workspace
 
 SMALL = Grid(
     hinge_c=(1e-2, 1.0),
@@ -46,9 +46,9 @@ def settings():
 
 def run_of(runs, settings, folder, jobs=1):
     """Results of a run, and its finished cells."""
-    run = quick_run("yue2007", folder, folder, jobs=jobs)
-    results = settings.run({"TREC-7": runs}, run)
-    cells = map(json.loads, run.path.read_text().splitlines())
+    work = quick_workspace("yue2007", folder, folder, jobs=jobs)
+    results = settings.run({"TREC-7": runs}, work)
+    cells = map(json.loads, work.path.read_text().splitlines())
     return results, {tuple(cell["key"]): cell["result"] for cell in cells if len(cell["key"]) == 2}
 
 
@@ -113,13 +113,13 @@ def test_average_precision_of_a_run_in_the_union_is_that_of_its_file(runs, folde
     scores = runs.data_sets[column]
     for f, name in enumerate(scores.tags):
         ranked = np.where(np.isnan(scores.scores[:, f]), -np.inf, scores.scores[:, f])
-        found = average_precision(scores, ranked).mean()
+        found = ap_of_topics(scores, ranked).mean()
         np.testing.assert_allclose(found, map_of(folder, name), rtol=1e-12, atol=0)
 
 
 def test_relevant_documents_that_no_run_has_count(runs):
     scores = runs.data_sets["all"]
-    perfect = average_precision(scores, scores.labels)
+    perfect = ap_of_topics(scores, scores.labels)
     in_union = np.add.reduceat(scores.labels, scores.qptr[:-1])
     np.testing.assert_allclose(perfect, in_union / 4, rtol=1e-12, atol=0)
     assert perfect.max() <= 3 / 4

@@ -20,7 +20,7 @@ from directrix.papers.yue2007 import (
 from directrix.papers.yue2007_page import PAPER
 from directrix.reports.page import page
 from directrix.tables import escaped_markdown
-from tests.papers.runs import quick_run
+from tests.papers.workspaces import quick_workspace
 
 NOTES = PAPER.words.captions["notes"].values()
 COUNTED = (Constraints("basic", 5.0, (Count(0.01, 1e6, 30, 25.0, 3.0, 6.0),), 5, 5),)
@@ -76,7 +76,7 @@ def numbered(found):
 
 
 def report(found, settings, command="x"):
-    request = quick_run("yue2007", Path("data"), Path("folder"), quick=False, command=command)
+    request = quick_workspace("yue2007", Path("data"), Path("folder"), quick=False, command=command)
     return PAPER.report(results_of(found, COUNTED, settings), request, {})
 
 

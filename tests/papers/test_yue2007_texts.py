@@ -10,7 +10,7 @@ from directrix.papers.yue2007 import Grid, Yue2007
 from directrix.papers.yue2007_data import FUNCTIONS, INDEXES, read_texts, text_runs
 from directrix.papers.yue2007_page import PAPER
 from tests.experiments.artificial import write_collection
-from tests.papers.runs import quick_run
+from tests.papers.workspaces import quick_workspace
 
 
 def write_cacm(folder: Path, n_docs: int = 120, n_queries: int = 20) -> None:
@@ -45,7 +45,7 @@ def test_the_report_has_tables_of_both_kinds_of_data(tmp_path):
     write_cacm(folder)
     grid = Grid((1e-2,), (1e-3,), (1e-4,), (1e-3,), epsilon=1e-1, bins=5)
     report = PAPER.reproduce(
-        quick_run("yue2007", folder, tmp_path / "out"), Yue2007(trials=1, counted=1, grid=grid)
+        quick_workspace("yue2007", folder, tmp_path / "out"), Yue2007(trials=1, counted=1, grid=grid)
     )
     text = " ".join(claim.text for claim in report.claims)
     assert "CACM: SVMmap is better than the best run" in text

@@ -49,7 +49,7 @@ def reproduce(
     with options.usage():
         options.check_jobs(jobs)
         chosen = paper(name)
-    from directrix.papers.run import Run
+    from directrix.papers.workspace import Workspace
     from directrix.reports.figures import need_plot
     from directrix.reports.write import document, publish, text_of, write_report
 
@@ -58,7 +58,7 @@ def reproduce(
     check_folder(folder, "tables.txt", "tables/01.csv", "figures/1.png")
     if page is not None:
         check_folder(page, f"{name}.md", f"{name}/1.png")
-    run = Run(
+    work = Workspace(
         name=name,
         data=data,
         folder=folder,
@@ -71,8 +71,8 @@ def reproduce(
         trials=trials,
     )
     with options.usage():
-        chosen.experiment(run)
-    report = chosen.reproduce(run)
+        chosen.experiment(work)
+    report = chosen.reproduce(work)
     write_report(folder, report)
     if page is not None:
         publish(page, report)

@@ -27,7 +27,7 @@ from directrix.measures.dcg import NDCG
 from directrix.measures.names import measure
 from directrix.objectives.build import linear_objective
 from directrix.papers.paper import Experiment, Results
-from directrix.papers.run import Cells, Collection, Compared, Run, read_collections
+from directrix.papers.workspace import Cells, Collection, Compared, Workspace, read_collections
 from directrix.rankers.linear import LinearRanker
 from directrix.rankers.method import Method
 from directrix.rankers.methods import method
@@ -247,31 +247,47 @@ class Chapelle2010(Experiment):
             "cg_iter": self.iterations,
         }
 
+    def entries(self, *, is_first: bool) -> list[Entry]:
+        """Return the rows of the tables; of the first collection also other cut-offs and other models."""
+        annealed, grid = self.annealed, {"l2": self.l2}
+        rows = [Entry(LINEAR, LINEAR, annealed, grid)]
+        for name in self.baselines:
+            fixed, tried = (annealed, grid) if name == "SmoothAP" else ({}, None)
+            rows.append(Entry(name, name, fixed, tried, measure("AP") if name in _BY_AP else None))
+        if is_first:
+            for k in self.truncations:
+                name = f"{_TRUNCATED}{'all' if k is None else k}"
+                rows.append(Entry(name, LINEAR, {**annealed, "k": k}, grid))
+            rows += _extensions(annealed) if self.extensions else ()
+            start = LinearRanker("RankSVM", l2=_SVM_L2)
+            rows.append(Entry(FROM_SVM, LINEAR, {**annealed, "start": start}, grid))
+        return rows
+
     def read(self, data: Path) -> dict[str, Collection]:
         """Read the collections that are there."""
         return read_collections(data, self.letor, self.folds, self.collections)
 
-    def run(self, data: Mapping[str, Collection], run: Run) -> Smoothed:
+    def run(self, data: Mapping[str, Collection], work: Workspace) -> Smoothed:
         """Compare the methods on every collection, and run everything else on the first one."""
         first = next(iter(data.values()))
-        with stored(first.splits, run.path) as folds:
+        with stored(first.splits, work.path) as folds:
             paths = {path: [path.cell(first.name, fold) for fold in folds] for path in self.paths}
             key = ("theory", first.name, first.first.digest[7:19])
             theory = Cell(key, _theory, (folds[0], self.whole_path.smoothings, self.seed))
             cells = [*(cell for of in paths.values() for cell in of), theory]
-            done: Cells = run.cells("paths of smoothing", cells, partial(write_folds, folds))
+            done: Cells = work.cells("paths of smoothing", cells, partial(write_folds, folds))
         options: dict[str, Any] = {"select": CHOSEN_BY, "convention": "letor3", "keep_top": _TOP}
         options["seed"] = self.seed
         compared = {}
         for name, one in data.items():
-            rows = entries(self, is_first=one is first)
-            compared[name] = Compared(one, run.cross_validate(name, one.splits, rows, _MEASURES, **options))
+            rows = self.entries(is_first=one is first)
+            compared[name] = Compared(one, work.cross_validate(name, one.splits, rows, _MEASURES, **options))
         mapped = None
         if self.extensions:
             splits = [_mapped(split, self.seed) for split in first.splits]
             row = Entry(f"{LINEAR}, kernel map", LINEAR, self.annealed, {"l2": self.l2})
             title = f"mapped features of {first.name}"
-            mapped = run.cross_validate(title, splits, [row], _MEASURES, **options)
+            mapped = work.cross_validate(title, splits, [row], _MEASURES, **options)
         followed = {path: path_result(path, [done[cell.key] for cell in of]) for path, of in paths.items()}
         return Smoothed(self, compared, mapped, followed, Theory(**done[key]))
 
@@ -307,23 +323,6 @@ QUICK = Chapelle2010(
 
 
 # the methods that are compared
-
-
-def entries(settings: Chapelle2010, *, is_first: bool) -> list[Entry]:
-    """Return the rows of the tables; of the first collection also other cut-offs and other models."""
-    annealed, grid = settings.annealed, {"l2": settings.l2}
-    rows = [Entry(LINEAR, LINEAR, annealed, grid)]
-    for name in settings.baselines:
-        fixed, tried = (annealed, grid) if name == "SmoothAP" else ({}, None)
-        rows.append(Entry(name, name, fixed, tried, measure("AP") if name in _BY_AP else None))
-    if is_first:
-        for k in settings.truncations:
-            name = f"{_TRUNCATED}{'all' if k is None else k}"
-            rows.append(Entry(name, LINEAR, {**annealed, "k": k}, grid))
-        rows += _extensions(annealed) if settings.extensions else ()
-        start = LinearRanker("RankSVM", l2=_SVM_L2)
-        rows.append(Entry(FROM_SVM, LINEAR, {**annealed, "start": start}, grid))
-    return rows
 
 
 def _extensions(annealed: dict[str, Any]) -> Iterator[Entry]:

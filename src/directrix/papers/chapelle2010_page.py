@@ -26,8 +26,8 @@ from directrix.papers.chapelle2010 import (
     truncations,
 )
 from directrix.papers.claims import Scored, ahead, scored, training_by_fold, verdict
-from directrix.papers.paper import Paper, Words, beside, line
-from directrix.papers.run import Compared
+from directrix.papers.paper import Paper, Words, line, with_difference
+from directrix.papers.workspace import Compared
 from directrix.reports.crossval import settings_text
 from directrix.reports.report import Claim, Figure, Panel, PerQuery, Section
 from directrix.tables import Table, Value
@@ -221,7 +221,7 @@ def compared_table(one: Compared) -> Table:
     rows = []
     for row, entry in zip(_measured({e: (compared, e) for e in entries}, LINEAR), entries, strict=True):
         letor = theirs.get(entry, {})
-        ndcg, _, difference = beside(letor.get("ndcg"), compared.mean(entry, "nDCG@10"))
+        ndcg, _, difference = with_difference(letor.get("ndcg"), compared.mean(entry, "nDCG@10"))
         rows.append((*row, letor.get("ap"), ndcg, difference))
     return WORDS.table("compared", rows, place=_place(one.collection.name), n=len(compared.query_ids))
 

@@ -49,7 +49,7 @@ from directrix.papers.donmez2009_training import (
     watch,
 )
 from directrix.papers.paper import Results
-from directrix.papers.run import Collection, Compared, Run, available
+from directrix.papers.workspace import Collection, Compared, Workspace, available
 from directrix.rankers.methods import method
 from directrix.rankers.training import mean_and_error
 from directrix.surrogates.lambdas import Lambda
@@ -78,6 +78,30 @@ Key = tuple[str, str, str, str]
 class Donmez2009(TrainingSettings):
     """Trainings of both nets, tests of their weights, and trainings on growing numbers of queries."""
 
+    def entries(self, collection: Collection) -> list[Entry]:
+        """Return both nets with the usual forces for every measure, and the two-layer net with all others."""
+        fixed: dict[str, Any] = {"epochs": self.epochs, "patience": self.patience}
+        methods = {
+            "linear": ("LambdaRank", fixed),
+            "mlp": ("LambdaRank-MLP", {**fixed, "hidden": (self.hidden,)}),
+        }
+        measures = measures_of(collection)
+        rows: list[tuple[str, str, str]] = [
+            (model, measure, USUAL) for model in NETS for measure in measures.values()
+        ]
+        rows += [("mlp", measures[measure], name) for measure in COMPARED for name in CONSTRUCTIONS[1:]]
+        rows += [("mlp", measures["RR"], EVERY_CHANGE)]
+        return [
+            Entry(
+                entry_name(model, measure, construction),
+                methods[model][0],
+                {**methods[model][1], **options_of(measure, construction)},
+                {"learning_rate": self.rates},
+                measure,
+            )
+            for model, measure, construction in rows
+        ]
+
     def read(self, data: Path) -> dict[str, Collection]:
         """Read those LETOR collections that the data folder holds, and make the artificial data."""
         folds = self.letor_folds
@@ -88,11 +112,11 @@ class Donmez2009(TrainingSettings):
         split, _ = artificial(self.artificial, self.seed)
         return {**collections, ARTIFICIAL: Collection(ARTIFICIAL, (split,), rel=2)}
 
-    def run(self, data: Mapping[str, Collection], run: Run) -> Optimality:
+    def run(self, data: Mapping[str, Collection], work: Workspace) -> Optimality:
         """Train on first folds and test the weights; train on more and more queries, and on all folds."""
 
         def cells(name: str, cells: list[Cell]) -> dict[Any, Any]:
-            return run.cells(name, cells)
+            return work.cells(name, cells)
 
         trainings = cells("trainings on first folds", training_cells(data, self))
         certificates = cells("tests of local optimality", _certificate_cells(data, trainings, self))
@@ -106,9 +130,9 @@ class Donmez2009(TrainingSettings):
         compared = {}
         for name, one in data.items():
             measures = tuple(measures_of(one).values())
-            rows = entries(one, self)
+            rows = self.entries(one)
             compared[name] = Trained(
-                one, run.cross_validate(name, one.splits, rows, measures, seed=self.seed)
+                one, work.cross_validate(name, one.splits, rows, measures, seed=self.seed)
             )
         pairs = pair_counts(data, trainings)
         return Optimality(self, compared, certificates, pairs, sized(sizes), trainings, counted)
@@ -131,7 +155,7 @@ QUICK = Donmez2009(
 
 @dataclass(frozen=True, eq=False)
 class Trained(Compared):
-    """Trainings that are compared on the test queries of one collection, see `entries`."""
+    """Trainings that are compared on the test queries of one collection, see `Donmez2009.entries`."""
 
     def _scored(self, measure: str, construction: str) -> Scored:
         name = measures_of(self.collection)[measure]
@@ -181,31 +205,6 @@ class Optimality(Results[Donmez2009, Trained]):
 def entry_name(model: str, measure: str, construction: str = USUAL) -> str:
     """Return the name of the entry of a net, a measure by its full name, and a construction."""
     return f"{model} for {measure}" + (f", {construction}" if construction != USUAL else "")
-
-
-def entries(collection: Collection, settings: TrainingSettings) -> list[Entry]:
-    """Return both nets with the usual forces for every measure, and the two-layer net with all others."""
-    fixed: dict[str, Any] = {"epochs": settings.epochs, "patience": settings.patience}
-    methods = {
-        "linear": ("LambdaRank", fixed),
-        "mlp": ("LambdaRank-MLP", {**fixed, "hidden": (settings.hidden,)}),
-    }
-    measures = measures_of(collection)
-    rows: list[tuple[str, str, str]] = [
-        (model, measure, USUAL) for model in NETS for measure in measures.values()
-    ]
-    rows += [("mlp", measures[measure], name) for measure in COMPARED for name in CONSTRUCTIONS[1:]]
-    rows += [("mlp", measures["RR"], EVERY_CHANGE)]
-    return [
-        Entry(
-            entry_name(model, measure, construction),
-            methods[model][0],
-            {**methods[model][1], **options_of(measure, construction)},
-            {"learning_rate": settings.rates},
-            measure,
-        )
-        for model, measure, construction in rows
-    ]
 
 
 # whether weights are local optima: tests of Sections 5, 7.1 and 8

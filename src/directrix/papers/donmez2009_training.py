@@ -18,7 +18,7 @@ from directrix.models.linear import LinearModel
 from directrix.models.mlp import MLPModel
 from directrix.objectives.build import make_objective
 from directrix.papers.paper import Experiment
-from directrix.papers.run import Collection
+from directrix.papers.workspace import Collection
 from directrix.rankers.training import judge_of
 from directrix.surrogates.lambdas import Construction, Lambda
 from directrix.trainers.sgd import SGD

@@ -21,7 +21,7 @@ from directrix.laws.bounds import ap_bound, ndcg_bound
 from directrix.laws.ranks import noisy_rank_bounds, rank_bound
 from directrix.papers.claims import training_by_fold
 from directrix.papers.paper import Experiment, Results
-from directrix.papers.run import Cells, Collection, Compared, Run, read_collections
+from directrix.papers.workspace import Cells, Collection, Compared, Workspace, read_collections
 from directrix.rankers.method import Method
 from directrix.surrogates.approx import ApproxAP, ApproxNDCG
 from directrix.surrogates.names import surrogate as parse_surrogate
@@ -153,20 +153,43 @@ class He2010(Experiment):
     sweep: Sweep = field(default_factory=Sweep)  # of coefficients
     grids: RestartGrids = field(default_factory=RestartGrids)  # of training
 
+    def entries(self) -> list[Entry]:
+        """Return the rows of Tables 4 to 9, and ApproxRank-MAP from one start.
+
+        MAP methods and ListNet are trained for and chosen by AP, the others by nDCG@10.
+        """
+        grids = self.grids
+        ascent = {"epochs": grids.epochs, "random_state": self.seed}
+        many, one, soft = ({**ascent, "restarts": n} for n in (grids.restarts, 1, grids.soft_restarts))
+        alphas, sigmas, slopes = {"alpha": grids.alphas}, {"sigma": grids.sigmas}, {"C": grids.C}
+        approx_map, approx_ndcg = _method(MAP, ApproxAP, beta=grids.beta), _method(NDCG, ApproxNDCG)
+        structural = [
+            Entry(name, method, {}, slopes, "AP" if name in OF_AP else "nDCG@10")
+            for name, method in STRUCTURAL.items()
+        ]
+        return [
+            *structural,
+            Entry("SoftRank", _method("SoftRank", SoftNDCG), soft, sigmas, "nDCG@10"),
+            Entry(MAP, approx_map, many, alphas, "AP"),
+            Entry(NDCG, approx_ndcg, many, alphas, "nDCG@10"),
+            Entry(LISTNET, "ListNet", {}, None, "AP"),
+            Entry(ONE_START, approx_map, one, alphas, "AP"),
+        ]
+
     def read(self, data: Path) -> dict[str, Collection]:
         """Read the collections that are there."""
         return read_collections(data, self.letor, self.grids.folds)
 
-    def run(self, data: Mapping[str, Collection], run: Run) -> Tendencies:
+    def run(self, data: Mapping[str, Collection], work: Workspace) -> Tendencies:
         """Compute all coefficients, then train and test all methods on every collection."""
         apart = Cell(("tendency", "apart"), _apart, (self.sweep, self.seed))
         weak = Cell(("theorem 4", *SIZES), weak_tendencies)
         folds = [cell for one in data.values() for cell in self._coefficients(one)]
-        cells = run.cells("coefficients", [apart, weak, *folds])
-        rows, results = entries(self.grids, self.seed), {}
+        cells = work.cells("coefficients", [apart, weak, *folds])
+        rows, results = self.entries(), {}
         options: dict[str, Any] = {"select": "AP", "convention": "letor3", "keep_top": _TOP}
         for name, one in data.items():
-            compared = run.cross_validate(name, one.splits, rows, list(MEASURES), seed=self.seed, **options)
+            compared = work.cross_validate(name, one.splits, rows, list(MEASURES), seed=self.seed, **options)
             found = (self._by_fold(field, one, cells) for field in ("coefficient", "loss", "monotone"))
             results[name] = Correlated(one, compared, *found)
         return Tendencies(self, results, cells[apart.key], cells[weak.key])
@@ -262,30 +285,6 @@ def _method(name: str, surrogate: type[Any], **more: Any) -> Method:
         use_when="to repeat the paper's experiment",
         fixed={"start": "zero", "l2": 0.0, **more},
     )
-
-
-def entries(grids: RestartGrids, seed: int) -> list[Entry]:
-    """Return the rows of Tables 4 to 9, and ApproxRank-MAP from one start.
-
-    MAP methods and ListNet are trained for and chosen by AP, the others by nDCG@10; ``seed`` is of starts and
-    of gradient ascent.
-    """
-    ascent = {"epochs": grids.epochs, "random_state": seed}
-    many, one, soft = ({**ascent, "restarts": n} for n in (grids.restarts, 1, grids.soft_restarts))
-    alphas, sigmas, slopes = {"alpha": grids.alphas}, {"sigma": grids.sigmas}, {"C": grids.C}
-    approx_map, approx_ndcg = _method(MAP, ApproxAP, beta=grids.beta), _method(NDCG, ApproxNDCG)
-    structural = [
-        Entry(name, method, {}, slopes, "AP" if name in OF_AP else "nDCG@10")
-        for name, method in STRUCTURAL.items()
-    ]
-    return [
-        *structural,
-        Entry("SoftRank", _method("SoftRank", SoftNDCG), soft, sigmas, "nDCG@10"),
-        Entry(MAP, approx_map, many, alphas, "AP"),
-        Entry(NDCG, approx_ndcg, many, alphas, "nDCG@10"),
-        Entry(LISTNET, "ListNet", {}, None, "AP"),
-        Entry(ONE_START, approx_map, one, alphas, "AP"),
-    ]
 
 
 # coefficients, and where the theorems apply
@@ -457,7 +456,7 @@ class TradeOff(NamedTuple):
     many: Float64Array
 
 
-class Point(NamedTuple):
+class SurrogatePoint(NamedTuple):
     """A surrogate with its parameters."""
 
     name: str  # "ApproxRank-MAP alpha=100"
@@ -471,7 +470,7 @@ class Agreement(NamedTuple):
     """Whether a stronger tendency correlation goes with a higher measure."""
 
     measure: str
-    points: tuple[Point, ...]
+    points: tuple[SurrogatePoint, ...]
     # for "train" and "test" queries the rank correlation of minus eps* with the measure, and its two-sided
     # p-value; NaN with fewer than three points, or if one side is constant. The p-values take surrogates as
     # independent, which one surrogate at several parameters is not: they are too small.
@@ -492,7 +491,7 @@ def agreement(coefficients: Coefficients, compared: CrossValidation, measure: st
 
     names = (MAP, *OF_AP) if measure == "AP" else (NDCG, "SoftRank", "SVMndcg", "DORM")
     folds = [row for name in names for row in _by_fold(coefficients, compared, name, measure)]
-    points = tuple(Point(name, *(float(values.mean()) for values in of)) for name, *of in folds)
+    points = tuple(SurrogatePoint(name, *(float(values.mean()) for values in of)) for name, *of in folds)
 
     def correlated(test: Any, strength: Any, values: Any) -> tuple[float, float]:
         usable = len(points) > 2 and len(set(strength)) > 1 and len(set(values)) > 1

@@ -35,14 +35,14 @@ from directrix.papers.he2010 import (
     Coefficients,
     Correlated,
     He2010,
-    Point,
+    SurrogatePoint,
     Sweep,
     Tendencies,
     TradeOff,
     example_bounds,
     parameter,
 )
-from directrix.papers.paper import Paper, Words, beside, line
+from directrix.papers.paper import Paper, Words, line, with_difference
 from directrix.reports.crossval import settings_text
 from directrix.reports.report import Claim, Figure, Panel, PerQuery, Section
 from directrix.tables import PValue, Table, Value
@@ -456,7 +456,7 @@ def _sentences(results: Tendencies) -> Table:
             text = f"training MAP of ApproxRank-MAP on {name}, alpha = {alpha:g}, {start}"
             cells: Sequence[Any] = (published[field], None, None)
             if one and len(at):
-                cells = beside(published[field], float(getattr(one.trade_off, field)[at[0]].mean()))
+                cells = with_difference(published[field], float(getattr(one.trade_off, field)[at[0]].mean()))
             rows.append((text, *cells))
     return WORDS.table("sentences", rows)
 
@@ -567,7 +567,7 @@ def _lines(name: str, coefficients: Coefficients) -> Iterator[Panel]:
 
 
 def _scatter(name: str, agreement: Agreement) -> Panel:
-    by_method: dict[str, list[Point]] = {}
+    by_method: dict[str, list[SurrogatePoint]] = {}
     for point in agreement.points:
         by_method.setdefault(point.name.partition(" ")[0], []).append(point)
     curves = tuple(

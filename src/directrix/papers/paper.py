@@ -15,7 +15,7 @@ import numpy as np
 
 from directrix.errors import InputError
 from directrix.experiments.cells import total_seconds
-from directrix.papers.run import Run, absent
+from directrix.papers.workspace import Workspace, absent
 from directrix.reports.report import Claim, Curve, Figure, Panel, PerQuery, Report, Section, Verdict
 from directrix.tables import Table
 
@@ -43,8 +43,8 @@ class Experiment:
         """Read the data from a folder, by name; each has a ``digest`` of all that results depend on."""
         raise NotImplementedError
 
-    def run(self, data: Mapping[str, Any], run: Run) -> Any:
-        """Run all trainings, by ``run.cells`` and ``run.cross_validate``, and return `Results`."""
+    def run(self, data: Mapping[str, Any], work: Workspace) -> Any:
+        """Run all trainings, by ``work.cells`` and ``work.cross_validate``, and return `Results`."""
         raise NotImplementedError
 
 
@@ -209,7 +209,7 @@ class Paper(Generic[E, R]):
     details: Callable[[R], Mapping[str, Any]] = lambda _: {}
     more: Callable[[R], Mapping[str, Any]] = lambda _: {}
 
-    def experiment(self, run: Run) -> E:
+    def experiment(self, work: Workspace) -> E:
         """Return the experiment that is asked for.
 
         Raises
@@ -217,17 +217,17 @@ class Paper(Generic[E, R]):
         InputError
             If a number of trials is given to a paper without random splits.
         """
-        given: dict[str, Any] = {"seed": run.seed}
-        if run.trials is not None:
+        given: dict[str, Any] = {"seed": work.seed}
+        if work.trials is not None:
             if not hasattr(self.full, "trials"):
                 raise InputError(
-                    f"--trials {run.trials}: {run.name} has no random splits whose number could be chosen; "
+                    f"--trials {work.trials}: {work.name} has no random splits whose number could be chosen; "
                     "leave it out."
                 )
-            given["trials"] = run.trials
-        return replace(self.quick if run.quick else self.full, **given)
+            given["trials"] = work.trials
+        return replace(self.quick if work.quick else self.full, **given)
 
-    def reproduce(self, run: Run, experiment: E | None = None) -> Report:
+    def reproduce(self, work: Workspace, experiment: E | None = None) -> Report:
         """Run what is not finished yet, and report all of it; by default the experiment that is asked for.
 
         Raises
@@ -235,21 +235,21 @@ class Paper(Generic[E, R]):
         InputError
             If data are missing or cannot be read, or the folder holds a run of other settings or data.
         """
-        chosen = self.experiment(run) if experiment is None else replace(experiment, seed=run.seed)
-        data = chosen.read(run.data)
+        chosen = self.experiment(work) if experiment is None else replace(experiment, seed=work.seed)
+        data = chosen.read(work.data)
         fixed = asdict(chosen)
         # a run may be resumed with more trials
         free = {name: fixed.pop(name) for name in ("trials",) if name in fixed}
         digests = {name: one.digest for name, one in data.items()}
-        record = run.open({**fixed, "data": digests}, **free)
+        record = work.open({**fixed, "data": digests}, **free)
         begun = time.monotonic()
-        results = chosen.run(data, run)
-        parts = {"all parts": total_seconds(run.path)} if run.path.is_file() else {}
+        results = chosen.run(data, work)
+        parts = {"all parts": total_seconds(work.path)} if work.path.is_file() else {}
         seconds = {**parts, "this call": time.monotonic() - begun}
         record["seconds"] = {name: round(value, 1) for name, value in seconds.items()}
-        return self.report(results, run, record)
+        return self.report(results, work, record)
 
-    def report(self, results: R, run: Run, record: Mapping[str, Any]) -> Report:
+    def report(self, results: R, work: Workspace, record: Mapping[str, Any]) -> Report:
         """Return the report of finished results; ``record`` is the content of ``settings.json``."""
         claims = tuple(self.claims(results))
         summary = tuple(self.summary(results, claims))
@@ -261,13 +261,13 @@ class Paper(Generic[E, R]):
             **self.details(results),
         }
         sections = tuple(section for section in self.tables(results) if section.tables or section.text)
-        if run.quick:
+        if work.quick:
             summary = (_QUICK_RUN, *summary)
             sections = tuple(
                 replace(section, tables=tuple(map(without_published, section.tables))) for section in sections
             )
         return Report(
-            name=run.name,
+            name=work.name,
             title=self.words.title,
             paper=self.words.citation,
             summary=summary,
@@ -277,7 +277,7 @@ class Paper(Generic[E, R]):
             missing=self.words.pairs("missing", **details),
             how=self.words.section("how", **details),
             settings=record,
-            command=run.command,
+            command=work.command,
             per_query=tuple(self.per_query(results)),
             sections=sections,
             differs=self.words.section("differs", **details),
@@ -295,7 +295,7 @@ def without_published(table: Table) -> Table:
     return replace(table.without(published | differences), notes=notes)
 
 
-def beside(published: float | None, ours: float) -> tuple[float | None, float, float | None]:
+def with_difference(published: float | None, ours: float) -> tuple[float | None, float, float | None]:
     """Return three cells: a published value, if there is one, ours, and the difference."""
     return published, ours, None if published is None else ours - published
 

@@ -20,7 +20,7 @@ from directrix.measures.dcg import NDCG
 from directrix.measures.pairs import KendallTau
 from directrix.measures.precision import AP, Precision
 from directrix.papers.paper import Experiment, Results
-from directrix.papers.run import Collection, Compared, Run, read_collections
+from directrix.papers.workspace import Collection, Compared, Workspace, read_collections
 from directrix.rankers.method import Method
 from directrix.surrogates.approx import ApproxAP, ApproxKendall, ApproxNDCG, ApproxPrecision, ApproxRR
 from directrix.surrogates.listwise import ListNet
@@ -166,25 +166,67 @@ class Qin2010(Experiment):
         """Read the collections that are there."""
         return read_collections(data, self.letor, self.n_folds)
 
-    def run(self, data: Mapping[str, Collection], run: Run) -> Results[Qin2010, Approximated]:
+    def run(self, data: Mapping[str, Collection], work: Workspace) -> Results[Qin2010, Approximated]:
         """Train for the curves and for the tables, on every collection."""
-        curves = self._curves(data.values(), run)
+        curves = self._curves(data.values(), work)
         measures = [AP(), *(ndcg_at(k) for k in range(1, 11)), ndcg_at(None), NDCG()]
         results = {}
         for name, one in data.items():
-            compared = run.cross_validate(
-                name, one.splits, entries(self.grids), measures, seed=self.seed, keep_top=self.keep_top
+            compared = work.cross_validate(
+                name, one.splits, self.entries(), measures, seed=self.seed, keep_top=self.keep_top
             )
             by_measure = None
             if name in self.other_measures:
-                others = surrogates_of_measures(self.grids)
-                by_measure = run.cross_validate(
+                others = self.surrogates_of_measures()
+                by_measure = work.cross_validate(
                     f"{name}, other measures", one.splits, others, list(OWN), seed=self.seed
                 )
             results[name] = Approximated(one, compared, curves[name], by_measure)
         return Results(self, results)
 
-    def _curves(self, collections: Iterable[Collection], run: Run) -> dict[str, Curves]:
+    def entries(self) -> list[Entry]:
+        """Return the rows of the tables: the method, its grid, and the measure that chooses.
+
+        ApproxAP and ApproxNDCG keep the epoch with the best validation score. Of its baselines the paper says
+        only that they were tuned by LETOR's rule, on validation queries; their grids are the library's.
+        """
+        grids, by_map, by_ndcg = self.grids, AP(), ndcg_at(None)
+        rows: list[tuple[str, Method | str, RankingMeasure]] = [
+            (
+                "ApproxAP",
+                _algorithm_1(ApproxAP, grids, {"alpha": grids.ap_alpha, "beta": grids.ap_beta}),
+                by_map,
+            ),
+            ("ApproxNDCG", _algorithm_1(ApproxNDCG, grids, {"alpha": grids.ndcg_alpha}), by_ndcg),
+            ("AdaRank.MAP", "AdaRank-MAP", by_map),
+            ("AdaRank.NDCG", "AdaRank-NDCG", by_ndcg),
+            ("SVMmap", "SVMMap", by_map),
+            ("SoftRank", "SoftNDCG", by_ndcg),
+            ("ListNet", "ListNet", by_map),
+            ("RankSVM", "RankSVM", by_map),
+            ("ApproxAP, L-BFGS", "ApproxAP", by_map),
+            ("ApproxNDCG, L-BFGS", "ApproxNDCG", by_ndcg),
+            ("ListNet, query by query", _listnet(grids), by_map),
+        ]
+        return [Entry(name, method, grid=grids.others.get(name), measure=by) for name, method, by in rows]
+
+    def surrogates_of_measures(self) -> list[Entry]:
+        """Return the surrogate of every measure of `OWN`, all with the same grid and chosen by this measure.
+
+        All start at a regression: at equal scores the paper's truncations (below = 0) have no slope.
+        """
+        return [
+            Entry(
+                name,
+                _algorithm_1(
+                    surrogate, self.grids, {"alpha": self.grids.ap_alpha}, start="regression", **fixed
+                ),
+                measure=measure,
+            )
+            for name, (measure, surrogate, fixed) in _SURROGATES.items()
+        ]
+
+    def _curves(self, collections: Iterable[Collection], work: Workspace) -> dict[str, Curves]:
         """Train every surrogate of every figure on every collection."""
         surrogates = {
             one.name: {
@@ -199,7 +241,7 @@ class Qin2010(Experiment):
                 for surrogate in by.values():
                     key = ("approximation", one.name, repr(surrogate))
                     cells[key] = Cell(key, _errors, (one.first.train, surrogate, self.study, self.seed))
-        results = run.cells("error curves", list(cells.values()))
+        results = work.cells("error curves", list(cells.values()))
         return {
             name: {
                 figure: {value: _curve(results["approximation", name, repr(s)]) for value, s in by.items()}
@@ -234,44 +276,6 @@ def _curve(cell: Mapping[str, Any]) -> ErrorCurve:
         for kind, one in cell["bounds"].items()
     }
     return ErrorCurve(array(cell["rho"]), array(cell["by_query"]), bounds)
-
-
-def entries(grids: Grids) -> list[Entry]:
-    """Return the rows of the tables: the method, its grid, and the measure that chooses.
-
-    ApproxAP and ApproxNDCG keep the epoch with the best validation score. Of its baselines the paper says
-    only that they were tuned by LETOR's rule, on validation queries; their grids are the library's.
-    """
-    by_map, by_ndcg = AP(), ndcg_at(None)
-    rows: list[tuple[str, Method | str, RankingMeasure]] = [
-        ("ApproxAP", _algorithm_1(ApproxAP, grids, {"alpha": grids.ap_alpha, "beta": grids.ap_beta}), by_map),
-        ("ApproxNDCG", _algorithm_1(ApproxNDCG, grids, {"alpha": grids.ndcg_alpha}), by_ndcg),
-        ("AdaRank.MAP", "AdaRank-MAP", by_map),
-        ("AdaRank.NDCG", "AdaRank-NDCG", by_ndcg),
-        ("SVMmap", "SVMMap", by_map),
-        ("SoftRank", "SoftNDCG", by_ndcg),
-        ("ListNet", "ListNet", by_map),
-        ("RankSVM", "RankSVM", by_map),
-        ("ApproxAP, L-BFGS", "ApproxAP", by_map),
-        ("ApproxNDCG, L-BFGS", "ApproxNDCG", by_ndcg),
-        ("ListNet, query by query", _listnet(grids), by_map),
-    ]
-    return [Entry(name, method, grid=grids.others.get(name), measure=by) for name, method, by in rows]
-
-
-def surrogates_of_measures(grids: Grids) -> list[Entry]:
-    """Return the surrogate of every measure of `OWN`, all with the same grid and chosen by this measure.
-
-    All start at a regression: at equal scores the paper's truncations (below = 0) have no slope.
-    """
-    return [
-        Entry(
-            name,
-            _algorithm_1(surrogate, grids, {"alpha": grids.ap_alpha}, start="regression", **fixed),
-            measure=measure,
-        )
-        for name, (measure, surrogate, fixed) in _SURROGATES.items()
-    ]
 
 
 def _algorithm_1(

@@ -14,7 +14,7 @@ from directrix.experiments.significance import detectable, paired, paired_t
 from directrix.laws.bounds import BOUNDS, ap_bound, ndcg_bound
 from directrix.laws.ranks import rank_bound, rank_bounds
 from directrix.papers.claims import Ordering, check_ordering, comparable, p_value, scored, verdict, wins
-from directrix.papers.paper import Paper, Results, Words, beside, line
+from directrix.papers.paper import Paper, Results, Words, line, with_difference
 from directrix.papers.qin2010 import (
     COLLECTIONS,
     FIGURES,
@@ -203,7 +203,7 @@ def _table_1() -> Table:
     ranks = (-_SCORES).argsort().argsort() + 1
     columns = zip(_SCORES.tolist(), ranks.tolist(), _POSITIONS.tolist(), ours.tolist(), bounds, strict=True)
     rows = [
-        (f"x{i}", score, rank, *beside(published, soft), abs(soft - rank), float(bound))
+        (f"x{i}", score, rank, *with_difference(published, soft), abs(soft - rank), float(bound))
         for i, (score, rank, published, soft, bound) in enumerate(columns, 1)
     ]
     return WORDS.table("table-1", rows)
@@ -267,7 +267,9 @@ def _mean_ap(key: str, collections: _Collections, methods: Sequence[str]) -> Tab
         for name in published:
             theirs = WORDS.published["mean_ap"].get(method, {}).get(name)
             is_run = name in collections
-            row += beside(theirs, collections[name].compared.mean(method, MAP)) if is_run else [theirs]
+            row += (
+                with_difference(theirs, collections[name].compared.mean(method, MAP)) if is_run else [theirs]
+            )
         rows.append([*row, *(collections[name].compared.mean(method, MAP) for name in others)])
     notes = ["ours"] * (len(methods) > len(PUBLISHED_METHODS))
     notes += ["edition"] * any(name in collections for name in published)
@@ -282,7 +284,7 @@ def _on_ohsumed(compared: CrossValidation) -> Iterator[Table]:
         [
             (
                 method,
-                *beside(published["ndcg_n"].get(method), mean(method, NDCG_ALL)),
+                *with_difference(published["ndcg_n"].get(method), mean(method, NDCG_ALL)),
                 mean(method, NDCG_EQ_5),
                 mean(method, MAP),
             )
@@ -293,7 +295,7 @@ def _on_ohsumed(compared: CrossValidation) -> Iterator[Table]:
     yield WORDS.table(
         "letor-3",
         [
-            (method, *beside(ap, mean(method, MAP)), *beside(ndcg, mean(method, NDCG_10)))
+            (method, *with_difference(ap, mean(method, MAP)), *with_difference(ndcg, mean(method, NDCG_10)))
             for method, (ap, ndcg) in published["letor_3"].items()
         ],
     )
@@ -307,7 +309,7 @@ def _edition_4(compared: CrossValidation) -> Table:
     rows = [
         (
             method,
-            *beside(published, compared.mean(method, MAP)),
+            *with_difference(published, compared.mean(method, MAP)),
             mean_and_error(compared.values(method, MAP))[1],
         )
         for method, published in WORDS.published["letor_4"].items()

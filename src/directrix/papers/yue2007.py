@@ -26,8 +26,8 @@ from directrix.models.linear import LinearModel
 from directrix.models.stumps import StumpModel
 from directrix.objectives.build import make_objective
 from directrix.papers.paper import Experiment, Results
-from directrix.papers.run import Run
-from directrix.papers.yue2007_data import RunsOfTopics, average_precision, read_runs, text_runs
+from directrix.papers.workspace import Workspace
+from directrix.papers.yue2007_data import RunsOfTopics, ap_of_topics, read_runs, text_runs
 from directrix.surrogates.structural import SVMMap, SVMRoc
 from directrix.trainers.cutting_plane import CuttingPlane
 from directrix.trainers.svm_acc import SVMAcc, step_features
@@ -202,7 +202,7 @@ class Yue2007(Experiment):
         """Read the runs and judgments of TREC-7, and make those of the collections with documents."""
         return {"TREC-7": read_runs(data), **text_runs(data)}
 
-    def run(self, data: Mapping[str, RunsOfTopics], run: Run) -> TrialResults:
+    def run(self, data: Mapping[str, RunsOfTopics], work: Workspace) -> TrialResults:
         """Run every trial on every data set."""
         of = {name: (runs, scores) for runs in data.values() for name, scores in runs.data_sets.items()}
         trials = {name: self.trials_of(len(runs.topics)) for name, (runs, _) in of.items()}
@@ -217,7 +217,7 @@ class Yue2007(Experiment):
             for t in range(self.trials)
             for name, (_, scores) in of.items()
         ]
-        done = run.cells("trials of a data set", cells)
+        done = work.cells("trials of a data set", cells)
         results = {
             name: _result(
                 name,
@@ -261,8 +261,8 @@ def _run_trial(runs: RunScores, trial: Trial, settings: Yue2007) -> dict[str, An
             begun = time.process_time()
             steps = train_path(method, queries, model, settings.grid, seed=settings.seed)
             scores = [model.forward(step.params, valid_rows)[0] for step in steps]
-            means = [float(average_precision(valid, one).mean()) for one in scores]
-            tests = [average_precision(test, model.forward(step.params, test_rows)[0]) for step in steps]
+            means = [float(ap_of_topics(valid, one).mean()) for one in scores]
+            tests = [ap_of_topics(test, model.forward(step.params, test_rows)[0]) for step in steps]
             best = int(np.argmax(means))  # the first, so the smallest C, of equals
             results[method.name] = {
                 "c": steps[best].c,

@@ -114,7 +114,7 @@ def _joined(members: Mapping[str, Sequence[Run]], qrels: Qrels, files: Sequence[
     return RunsOfTopics(topics, data_sets, single, f"sha256:{digest.hexdigest()}")
 
 
-def average_precision(runs: RunScores, scores: Any) -> Float64Array:
+def ap_of_topics(runs: RunScores, scores: Any) -> Float64Array:
     r"""Average precision of every topic, over all relevant documents of the judgments.
 
     .. math:: \mathrm{AP} = \frac{1}{R}\sum_{i:\,r_i=1} \mathrm{P@}\pi(i)

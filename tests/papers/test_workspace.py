@@ -4,7 +4,7 @@ import pytest
 
 from directrix.errors import InputError
 from directrix.experiments.splits import letor_splits
-from directrix.papers.run import absent, read_collections
+from directrix.papers.workspace import absent, read_collections
 from tests.experiments.letor_folder import letor_folder
 
 

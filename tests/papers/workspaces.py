@@ -2,13 +2,13 @@
 
 from contextlib import nullcontext
 
-from directrix.papers.run import Run
+from directrix.papers.workspace import Workspace
 
 
-def quick_run(name, data, folder, **options):
+def quick_workspace(name, data, folder, **options):
     """A quick run of a paper."""
     given = {"quick": True, "seed": 0, "jobs": 1, "command": f"directrix reproduce {name} --data DIR"}
-    return Run(
+    return Workspace(
         name,
         data,
         folder,

@@ -1,4 +1,4 @@
-"""A run of a paper: what is asked, the folder it works in, what it computes, and the collections it reads."""
+"""The folder that a paper works in, what it computes there, and the collections that it reads."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ Cells = dict[tuple[str | int, ...], Any]
 
 
 @dataclass(frozen=True)
-class Run:
-    """One call of ``directrix reproduce``; it computes what its folder does not hold yet."""
+class Workspace:
+    """The folder of one call of ``directrix reproduce``; it computes what is not there yet."""
 
     name: str  # of the paper, e.g. "qin2010"
     data: Path  # folder of the data (`letor/`, `trec7/`)
