@@ -101,15 +101,6 @@ def test_the_table_of_optima_agrees_with_the_claim(report):
     assert (claim.verdict == "holds") == (max(rising.values()) == 0)
 
 
-def test_a_second_call_trains_nothing_and_reports_the_same(request_, report):
-    cells = request_.folder / "cells.jsonl"
-    before = cells.read_bytes()
-    again = PAPER.reproduce(request_, TINY)
-    assert cells.read_bytes() == before
-    assert again.claims == report.claims
-    assert [table.text() for table in again.tables] == [table.text() for table in report.tables]
-
-
 def test_published_values_are_complete_and_as_printed():
     trained, constructions = (PAPER.words.published[name] for name in ("trained", "constructions"))
     assert all(tuple(rows) == MEASURES for rows in trained.values())

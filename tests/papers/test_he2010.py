@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from directrix.data.letor.read import read_letor
-from directrix.errors import InputError
 from directrix.experiments.crossval_result import CrossValidation, FoldResult, Tried
 from directrix.experiments.tendency_on_data import random_models
 from directrix.measures.names import measure
@@ -76,33 +75,6 @@ def test_published_figures_stand_in_a_table(run):
         (0.1, None, "603", "69"),
         (0.01, "0.02", "0.00014", "2.2e-10"),
     ]
-
-
-def test_a_run_goes_on_where_it_was(run):
-    report, folder, data = run
-    before = (folder / "cells.jsonl").read_bytes()
-    again = reproduce(data, folder)
-    assert (folder / "cells.jsonl").read_bytes() == before
-    assert [t.json() for t in again.tables] == [t.json() for t in report.tables]
-
-
-def test_rankings_of_queries_can_be_looked_at(run):
-    drill = run[0].per_query[0]
-    assert [part.measure for part in run[0].per_query] == ["AP", "nDCG@5", "nDCG@10"]
-    assert len(drill.query_ids) == 15
-    for method, queries in drill.rankings.items():
-        assert len(queries) == len(drill.values[method]) == 15
-        scores = [score for _, _, score in queries[0]]
-        assert scores == sorted(scores, reverse=True)
-        assert queries[0][0][0].startswith("D")
-        for ranked, value in zip(queries, drill.values[method], strict=True):  # all 8 documents of the query
-            places = np.flatnonzero([label >= 1 for _, label, _ in ranked]) + 1.0
-            np.testing.assert_allclose((np.arange(1, len(places) + 1) / places).mean(), value, rtol=1e-12)
-
-
-def test_without_a_collection_it_says_what_is_needed(tmp_path):
-    with pytest.raises(InputError, match=r"has none of letor/OHSUMED, letor/TD2003.* --data DIR"):
-        reproduce(tmp_path, tmp_path / "run")
 
 
 def test_random_starts_do_not_depend_on_the_given_one():

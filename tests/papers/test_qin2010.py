@@ -215,11 +215,6 @@ def test_every_form_of_it_can_be_written(report, whole):
     json.dumps(document(report), allow_nan=False)
 
 
-def test_a_folder_without_a_collection(tmp_path):
-    with pytest.raises(InputError, match=r"none of letor/TD2003.*Fold1"):
-        Qin2010().read(tmp_path)
-
-
 def test_the_grids_are_the_papers():
     grids = {entry.name: entry.resolved.grid for entry in Qin2010().entries()[:2]}
     assert len(grids["ApproxAP"]["alpha"]) * len(grids["ApproxAP"]["beta"]) == 20

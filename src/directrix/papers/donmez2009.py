@@ -114,26 +114,20 @@ class Donmez2009(TrainingSettings):
 
     def run(self, data: Mapping[str, Collection], work: Workspace) -> Optimality:
         """Train on first folds and test the weights; train on more and more queries, and on all folds."""
-
-        def cells(name: str, cells: list[Cell]) -> dict[Any, Any]:
-            return work.cells(name, cells)
-
-        trainings = cells("trainings on first folds", training_cells(data, self))
-        certificates = cells("tests of local optimality", _certificate_cells(data, trainings, self))
-        counted = cells("effective pairs", pair_cells(data, trainings, self))
+        trainings = work.cells("trainings on first folds", training_cells(data, self))
+        certificates = work.cells("tests of local optimality", _certificate_cells(data, trainings, self))
+        counted = work.cells("effective pairs", pair_cells(data, trainings, self))
         if self.others:
-            certificates |= cells("other constructions and learners", _other_cells(data, self))
-        sizes = cells("trainings on growing numbers of queries", size_cells(data, self))
+            certificates |= work.cells("other constructions and learners", _other_cells(data, self))
+        sizes = work.cells("trainings on growing numbers of queries", size_cells(data, self))
         if self.large is not None:
-            trained = cells("trainings at the paper's size", _large_cells(self.large, self))
-            certificates |= cells("tests at the paper's size", _large_tests(trained, self))
+            trained = work.cells("trainings at the paper's size", _large_cells(self.large, self))
+            certificates |= work.cells("tests at the paper's size", _large_tests(trained, self))
         compared = {}
         for name, one in data.items():
-            measures = tuple(measures_of(one).values())
-            rows = self.entries(one)
-            compared[name] = Trained(
-                one, work.cross_validate(name, one.splits, rows, measures, seed=self.seed)
-            )
+            rows, measures = self.entries(one), tuple(measures_of(one).values())
+            found = work.cross_validate(name, one.splits, rows, measures, seed=self.seed)
+            compared[name] = Trained(one, found)
         pairs = pair_counts(data, trainings)
         return Optimality(self, compared, certificates, pairs, sized(sizes), trainings, counted)
 

@@ -191,10 +191,11 @@ class Qin2010(Experiment):
         only that they were tuned by LETOR's rule, on validation queries; their grids are the library's.
         """
         grids, by_map, by_ndcg = self.grids, AP(), ndcg_at(None)
+        of_ap = {"alpha": grids.ap_alpha, "beta": grids.ap_beta}
         rows: list[tuple[str, Method | str, RankingMeasure]] = [
             (
                 "ApproxAP",
-                _algorithm_1(ApproxAP, grids, {"alpha": grids.ap_alpha, "beta": grids.ap_beta}),
+                _algorithm_1(ApproxAP, grids, of_ap),
                 by_map,
             ),
             ("ApproxNDCG", _algorithm_1(ApproxNDCG, grids, {"alpha": grids.ndcg_alpha}), by_ndcg),

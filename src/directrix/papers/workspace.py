@@ -22,8 +22,8 @@ from directrix.reports.report import PerQuery
 
 _FOLDS = 5  # of LETOR
 
-Cells = dict[tuple[str | int, ...], Any]
-"""Results by the key of their cell."""
+Cells = dict[Any, Any]
+"""Results by the key of their cell, a tuple."""
 
 
 @dataclass(frozen=True)
