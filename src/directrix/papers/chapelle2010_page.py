@@ -26,9 +26,8 @@ from directrix.papers.chapelle2010 import (
     truncations,
 )
 from directrix.papers.claims import Scored, ahead, scored, training_by_fold, verdict
-from directrix.papers.paper import Paper, Words, line, with_difference
+from directrix.papers.paper import Paper, Words, line, settings_rows, with_difference
 from directrix.papers.workspace import Compared
-from directrix.reports.crossval import settings_text
 from directrix.reports.report import Claim, Figure, Panel, PerQuery, Section
 from directrix.tables import Table, Value
 
@@ -198,7 +197,13 @@ def _tables(results: Smoothed) -> tuple[Section, ...]:
     others |= {name: (mapped, name) for name in mapped.entries} if mapped else {}
     if others:
         tables.append(_with_training("non-linear", {LINEAR: (first, LINEAR), **others}, LINEAR))
-    return (Section("Tables", (*tables, _settings(first))),)
+    heads = [("", ("method", *first.folds, "seconds"))]
+    tables.append(WORDS.table("settings", settings_rows(first, _is_shown), heads=heads))
+    return (Section("Tables", tuple(tables)),)
+
+
+def _is_shown(setting: str) -> bool:
+    return setting not in ("sigma_first", "sigma_last", "cg_iter", "start", "anneal")
 
 
 def _place(name: str) -> str:
@@ -307,16 +312,6 @@ def _stopping(results: Smoothed) -> Table:
         sigma=theory.gap_sigmas[0],
         step=theory.gaps[1] - theory.gaps[0],
     )
-
-
-def _settings(compared: CrossValidation) -> Table:
-    hidden = ("sigma_first", "sigma_last", "cg_iter", "start", "anneal")
-    rows = []
-    for entry in compared.entries:
-        selected = compared.selected(entry)
-        shown = [settings_text({k: v for k, v in of.items() if k not in hidden}) for of in selected]
-        rows.append((entry, *shown, compared.seconds(entry)))
-    return WORDS.table("settings", rows, heads=[("", ("method", *compared.folds, "seconds"))])
 
 
 # figures and values by query

@@ -42,8 +42,7 @@ from directrix.papers.he2010 import (
     example_bounds,
     parameter,
 )
-from directrix.papers.paper import Paper, Words, line, with_difference
-from directrix.reports.crossval import settings_text
+from directrix.papers.paper import Paper, Words, line, settings_rows, with_difference
 from directrix.reports.report import Claim, Figure, Panel, PerQuery, Section
 from directrix.tables import PValue, Table, Value
 
@@ -501,13 +500,13 @@ def _against_listnet(compared: CrossValidation, entry: str, measure: str, part: 
 
 def _chosen(results: Tendencies) -> Table:
     """Make the table of the settings that validation chose in every fold."""
-    rows = []
-    for name, one in results.collections.items():
-        for entry in one.compared.entries:
-            selected = one.compared.selected(entry)
-            chosen = [settings_text({k: v for k, v in of.items() if k in _SETTINGS}) for of in selected]
-            rows.append((name, entry, *chosen, one.compared.seconds(entry)))
-    folds = next(iter(results.collections.values())).compared.folds
+    collections = results.collections
+    rows = [
+        (name, *row)
+        for name, one in collections.items()
+        for row in settings_rows(one.compared, _SETTINGS.__contains__)
+    ]
+    folds = next(iter(collections.values())).compared.folds
     return WORDS.table("chosen", rows, heads=[("", ("data", "method", *folds, "seconds"))])
 
 

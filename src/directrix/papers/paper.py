@@ -15,9 +15,11 @@ import numpy as np
 
 from directrix.errors import InputError
 from directrix.experiments.cells import total_seconds
+from directrix.experiments.crossval_result import CrossValidation
 from directrix.papers.workspace import Workspace, absent
+from directrix.reports.crossval import settings_text
 from directrix.reports.report import Claim, Curve, Figure, Panel, PerQuery, Report, Section, Verdict
-from directrix.tables import Table
+from directrix.tables import Table, Value
 
 _QUICK_RUN = (
     "**This is a quick run**: few settings and folds, and short trainings. It shows that everything works; "
@@ -298,6 +300,21 @@ def without_published(table: Table) -> Table:
 def with_difference(published: float | None, ours: float) -> tuple[float | None, float, float | None]:
     """Return three cells: a published value, if there is one, ours, and the difference."""
     return published, ours, None if published is None else ours - published
+
+
+def settings_rows(compared: CrossValidation, is_shown: Callable[[str], bool]) -> list[tuple[Value, ...]]:
+    """Return for every entry the settings that validation chose in every fold, and its seconds."""
+    return [
+        (
+            entry,
+            *(
+                settings_text({name: value for name, value in of.items() if is_shown(name)})
+                for of in compared.selected(entry)
+            ),
+            compared.seconds(entry),
+        )
+        for entry in compared.entries
+    ]
 
 
 def line(
