@@ -14,6 +14,7 @@ LAYERS = [
     "fingerprint",
     "errors",
     "types",
+    "schema",
     "parameters",
     "tables",
     "threads",

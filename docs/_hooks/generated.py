@@ -39,7 +39,7 @@ LAYERS = {
 SHARED = {  # members that all names of a layer inherit, shown once
     "measures": {"measures.base.RankingMeasure": "__call__, prepare, under, name"},
     "surrogates": {
-        "surrogates.approx_rank.ApproxRank": "at",
+        "surrogates.approx.ApproxRank": "at",
         "surrogates.smooth.SmoothRank": "at",
         "surrogates.base.KernelSurrogate": "value_and_grad, prepare, fill",
         "surrogates.base.MeasureSurrogate": "measure",

@@ -145,14 +145,6 @@ def _start_of(parts: Iterable[str]) -> str:
     return "".join(start)
 
 
-def of_trees_text(random: Random, seeds: Sequence[bytes]) -> bytes:
-    """A model file with trees in the text of LightGBM, whose lines are mutated."""
-    content = json.loads(random.choice(seeds))
-    text = of_lines(random, [content["model"]["text"].encode()])
-    content["model"]["text"] = text.decode("utf-8", "replace")
-    return json.dumps(content).encode()
-
-
 def of_json_lines(random: Random, seeds: Sequence[bytes]) -> bytes:
     """Lines of JSON, one of which is mutated as JSON, or all as lines."""
     if random.random() < 0.4:

@@ -188,11 +188,6 @@ def trees() -> list[bytes]:
     return [plain, json.dumps(model).encode()]
 
 
-def trees_text() -> list[bytes]:
-    """The same in the text of LightGBM, which former versions wrote."""
-    return [_as_text(model) for model in trees()]
-
-
 def ensemble() -> list[bytes]:
     parts = [dx.LinearRanker(max_iter=2), _boosted(), dx.StumpRanker(max_iter=2, thresholds=3)]
     return [_saved(dx.EnsembleRanker(parts))]
@@ -208,15 +203,6 @@ def _saved(ranker: Any) -> bytes:
         path = Path(folder, "model.json")
         ranker.fit_queries(_queries()).save(path)
         return path.read_bytes()
-
-
-def _as_text(model: bytes) -> bytes:
-    from directrix.models.trees import Trees
-
-    content = json.loads(model)
-    text = Trees.of_json(content["model"], content["features"]["count"]).to_lightgbm()
-    content["model"] = {"type": content["model"]["type"], "text": text}
-    return json.dumps(content).encode()
 
 
 def texts(table: dict[str, str], *more: str) -> Callable[[], list[bytes]]:

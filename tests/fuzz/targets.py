@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,7 +23,6 @@ from tests.fuzz.mutators import (
     of_json_lines,
     of_lines,
     of_text,
-    of_trees_text,
 )
 
 Result = Any
@@ -141,7 +141,8 @@ def _model(path: Path) -> Any:
     X = np.vstack(
         [np.arange(5.0 * ranker.n_features_in_).reshape(5, -1) % 7 - 2.5, np.zeros(ranker.n_features_in_)]
     )
-    dx.load(path).rank(X)  # an object of its own, which the record of the training has not completed
+    with contextlib.suppress(dx.InputError):  # of categories
+        dx.load_scorer(path).rank(X)
     return ranker, ranker.predict(X)
 
 
@@ -229,7 +230,6 @@ FILES = {
     "network": Target("models", seeds.network, of_json, _model, ".json", references.model),
     "stumps": Target("models", seeds.stumps, of_json, _model, ".json", references.model),
     "trees": Target("models", seeds.trees, of_json, _model, ".json", references.trees, 4),
-    "trees-text": Target("models", seeds.trees_text, of_trees_text, _model, ".json", references.trees, 2),
     "ensemble": Target("models", seeds.ensemble, of_json, _model, ".json", references.model, 2),
 }
 TEXTS = {

@@ -10,9 +10,9 @@ from directrix.objectives.build import linear_objective
 from directrix.papers.chapelle2010 import Chapelle2010, PathResult, SmoothingPath, path_result
 from directrix.rankers.linear import LinearRanker
 from directrix.surrogates.smooth import SmoothNDCG
-from directrix.trainers.anneal import Anneal
 from directrix.trainers.full_gradients import CG
 from directrix.trainers.regression import regression_start
+from directrix.trainers.wrappers import Anneal
 from tests.experiments.letor_folder import letor_queries
 
 PATH = SmoothingPath(4.0, 0.25, 1e-2, 4)

@@ -31,7 +31,7 @@ from directrix.papers.donmez2009_training import (
 )
 from directrix.papers.workspace import Collection
 from directrix.surrogates.lambdas import Lambda
-from directrix.trainers.sgd import SGD
+from directrix.trainers.stochastic import SGD
 from tests.experiments.letor_folder import letor_folder
 
 SIZE = Artificial(

@@ -32,9 +32,9 @@ from directrix.rankers.linear import LinearRanker
 from directrix.rankers.method import Method
 from directrix.rankers.methods import method
 from directrix.surrogates.smooth import SmoothNDCG
-from directrix.trainers.anneal import Anneal
 from directrix.trainers.full_gradients import CG, LBFGS
 from directrix.trainers.regression import regression_start
+from directrix.trainers.wrappers import Anneal
 from directrix.types import Float64Array, FloatArray, Int64Array, Objective, Result, Step
 
 LETOR3 = ("OHSUMED", "TD2003", "TD2004", "HP2003", "HP2004", "NP2003", "NP2004")

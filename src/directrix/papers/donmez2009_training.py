@@ -21,7 +21,7 @@ from directrix.papers.paper import Experiment
 from directrix.papers.workspace import Collection
 from directrix.rankers.training import judge_of
 from directrix.surrogates.lambdas import Construction, Lambda
-from directrix.trainers.sgd import SGD
+from directrix.trainers.stochastic import SGD
 from directrix.types import Float64Array, Model, Step
 
 NETS = {"linear": "single-layer", "mlp": "two-layer"}

@@ -26,7 +26,7 @@ from directrix.surrogates.approx import ApproxAP, ApproxKendall, ApproxNDCG, App
 from directrix.surrogates.listwise import ListNet
 from directrix.tables import json_value
 from directrix.trainers.regression import regression_start
-from directrix.trainers.sgd import SGD
+from directrix.trainers.stochastic import SGD
 from directrix.types import Float64Array
 
 COLLECTIONS = {

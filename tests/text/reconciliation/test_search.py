@@ -29,7 +29,7 @@ def printed_to(value, decimals):
 
 
 NAMES = ("nDCG@5", "nDCG", "DCG@5", "AP", "AP@4", "RR", "P@3", "R@4", "Rprec", "ERR@5")
-OF_TOOLS = [(n, t) for t in dx.conventions() for n in NAMES if dx.convention(t).has(dx.measure(n))]
+OF_TOOLS = [(n, t) for t in dx.measures.conventions() for n in NAMES if dx.convention(t).has(dx.measure(n))]
 
 
 @pytest.mark.parametrize(("name", "tool"), OF_TOOLS)

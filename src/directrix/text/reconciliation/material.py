@@ -13,7 +13,7 @@ from directrix.data.grouping import object_array, rows_by_query
 from directrix.data.trec.join import join_trec
 from directrix.data.trec.runs import Qrels, Run, read_trec_qrels, read_trec_run
 from directrix.errors import InputError
-from directrix.measures.judgments import check_judgments, grades
+from directrix.measures.prepared import check_judgments, grades
 from directrix.types import Array, Float64Array, Int64Array
 
 

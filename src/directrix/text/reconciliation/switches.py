@@ -10,8 +10,8 @@ import numpy as np
 from directrix.measures.base import CHOICES, RankingMeasure
 from directrix.measures.convention import convention, conventions
 from directrix.measures.dcg import NDCG
-from directrix.measures.gains import HIGHEST_EXPONENT
 from directrix.measures.precision import AP, BinaryMeasure
+from directrix.measures.terms import HIGHEST_EXPONENT
 from directrix.text.reconciliation.material import Material
 from directrix.types import Array
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from directrix.measures.base import RankingMeasure
 from directrix.measures.judged import JudgedRate
-from directrix.measures.order import trec_order
+from directrix.measures.prepared import trec_order
 from directrix.measures.terms import query_sums
 from directrix.tables import Table
 from directrix.text.reconciliation.material import Material
