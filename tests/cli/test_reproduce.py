@@ -11,7 +11,7 @@ from tests.experiments.artificial import write_collection
 from tests.reports.hand_made import report
 
 from directrix import InputError
-from directrix.papers import PAPERS, paper
+from directrix.papers import PAPERS, find_paper
 
 FILES = {
     *("cells.jsonl", "page.md", "report.html", "settings.json", "tables.json", "tables.tex", "tables.txt"),
@@ -242,7 +242,7 @@ def without(name):
 
 @pytest.mark.parametrize("name", PAPERS)
 def test_every_paper_of_the_list_is_found(name):
-    assert callable(paper(name).reproduce)
+    assert callable(find_paper(name).reproduce)
 
 
 def test_trials_of_a_paper_that_has_none_are_refused(run, tmp_path):

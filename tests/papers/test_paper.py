@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from directrix.errors import InputError
-from directrix.papers import paper
+from directrix.papers import find_paper
 from directrix.papers.paper import Experiment, Paper, Results, Words, without_published
 from directrix.reports.page import page
 from directrix.reports.report import Claim, Section
@@ -54,9 +54,9 @@ PAPER = Paper(
 
 
 def test_a_paper_is_found_by_its_name():
-    assert paper("qin2010") is paper("qin2010")
+    assert find_paper("qin2010") is find_paper("qin2010")
     with pytest.raises(InputError, match="not the name of a paper"):
-        paper("nobody1999")
+        find_paper("nobody1999")
 
 
 def test_the_experiment_is_that_of_the_request(tmp_path):

@@ -46,6 +46,7 @@ def settings():
 
 def run_of(runs, settings, folder, jobs=1):
     """Results of a run, and its finished cells."""
+    folder.mkdir(exist_ok=True)
     work = quick_workspace("yue2007", folder, folder, jobs=jobs)
     results = settings.run({"TREC-7": runs}, work)
     cells = map(json.loads, work.path.read_text().splitlines())
@@ -266,7 +267,7 @@ def test_runs_of_one_kind_have_all_topics(tmp_path):
 
 def test_one_process_and_two_give_the_same_numbers(runs, cells, tmp_path):
     two = Yue2007(trials=2, grid=SMALL)
-    together = run_of(runs, two, tmp_path / "cells.jsonl", jobs=2)[1]
+    together = run_of(runs, two, tmp_path, jobs=2)[1]
     for key, cell in together.items():
         for method in METHODS:
             for what in ("c", "valid", "test", "converged"):

@@ -11,7 +11,7 @@ from typer import Option
 from directrix.cli import options
 from directrix.cli.doctor import environment
 from directrix.cli.output import echo, print_json, progress_lines, remark
-from directrix.papers import PAPERS, paper
+from directrix.papers import PAPERS, find_paper
 from directrix.reports.folder import check_folder
 
 Form = StrEnum("Form", ["table", "json"])
@@ -48,7 +48,7 @@ def reproduce(
     """
     with options.usage():
         options.check_jobs(jobs)
-        chosen = paper(name)
+        chosen = find_paper(name)
     from directrix.papers.workspace import Workspace
     from directrix.reports.figures import need_plot
     from directrix.reports.write import document, publish, text_of, write_report

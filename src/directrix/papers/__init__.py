@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from directrix.papers.paper import Paper
 
-__all__ = ["PAPERS", "paper"]
+__all__ = ["PAPERS", "find_paper"]
 
 PAPERS = {
     "qin2010": "Qin, Liu & Li (2010): ApproxRank, OHSUMED",
@@ -24,7 +24,7 @@ PAPERS = {
 """Name of each paper, and what it is about."""
 
 
-def paper(name: str) -> Paper[Any, Any]:
+def find_paper(name: str) -> Paper[Any, Any]:
     """Return a paper, a key of `PAPERS`; `InputError` for other names."""
     if name not in PAPERS:
         known = "; ".join(f"{key}: {about}" for key, about in PAPERS.items())
