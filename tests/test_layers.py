@@ -35,6 +35,8 @@ LAYERS += [
     "reports",
     "cluster",
     "text",
+    "fusion",
+    "reconciliation",
     "papers",
     "interop",
     "export",

@@ -6,7 +6,7 @@ import pytest
 from directrix.experiments.cells import run_cells
 from directrix.experiments.splits import k_fold_splits, stored
 from directrix.measures.names import measure
-from directrix.objectives.build import linear_objective
+from directrix.objectives.objective import linear_objective
 from directrix.papers.chapelle2010 import Chapelle2010, PathResult, SmoothingPath, path_result
 from directrix.rankers.linear import LinearRanker
 from directrix.surrogates.smooth import SmoothNDCG

@@ -10,7 +10,7 @@ import pytest
 import directrix as dx
 from directrix import InputError
 from directrix.experiments.significance import paired
-from directrix.objectives.build import make_objective
+from directrix.objectives.objective import make_objective
 from directrix.objectives.penalty import L2
 from directrix.papers.yue2007 import METHODS, Grid, Yue2007, balanced_trials, features_of, train_path
 from directrix.papers.yue2007_data import ap_of_topics, read_runs

@@ -25,7 +25,7 @@ from directrix.laws.smooth_bounds import (
 )
 from directrix.measures.dcg import NDCG
 from directrix.measures.names import measure
-from directrix.objectives.build import linear_objective
+from directrix.objectives.objective import linear_objective
 from directrix.papers.paper import Experiment, Results
 from directrix.papers.workspace import Cells, Collection, Compared, Workspace, read_collections
 from directrix.rankers.linear import LinearRanker

@@ -17,7 +17,7 @@ from directrix.experiments.optimality import certify, polish
 from directrix.experiments.splits import Split, letor_splits
 from directrix.experiments.tuning import Entry
 from directrix.measures.names import measure as parse_measure
-from directrix.objectives.build import make_objective
+from directrix.objectives.objective import make_objective
 from directrix.papers.claims import Scored
 from directrix.papers.donmez2009_training import (
     ARTIFICIAL,

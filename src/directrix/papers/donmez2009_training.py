@@ -16,7 +16,7 @@ from directrix.experiments.splits import Split
 from directrix.measures.names import measure as parse_measure
 from directrix.models.linear import LinearModel
 from directrix.models.mlp import MLPModel
-from directrix.objectives.build import make_objective
+from directrix.objectives.objective import make_objective
 from directrix.papers.paper import Experiment
 from directrix.papers.workspace import Collection
 from directrix.rankers.training import judge_of

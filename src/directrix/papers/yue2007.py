@@ -24,7 +24,7 @@ from directrix.laws.cutting_planes import constraints_bound, ranking_radius
 from directrix.measures.precision import AP
 from directrix.models.linear import LinearModel
 from directrix.models.stumps import StumpModel
-from directrix.objectives.build import make_objective
+from directrix.objectives.objective import make_objective
 from directrix.papers.paper import Experiment, Results
 from directrix.papers.workspace import Workspace
 from directrix.papers.yue2007_data import RunsOfTopics, ap_of_topics, read_runs, text_runs
