@@ -35,6 +35,8 @@ LAYERS += [
     "reports",
     "cluster",
     "text",
+    "fusion",
+    "reconciliation",
     "reproductions",
     "interop",
     "export",

@@ -16,6 +16,7 @@ from directrix.experiments.optimality import certify as certify
 from directrix.experiments.significance import compare as compare
 from directrix.experiments.tendency import tendency as tendency
 from directrix.export.verification import export as export
+from directrix.fusion.fuse import fuse as fuse
 from directrix.measures.cascade import ERR as ERR
 from directrix.measures.cascade import RBP as RBP
 from directrix.measures.cascade import RR as RR
@@ -45,7 +46,7 @@ from directrix.measures.sets import NumRel as NumRel
 from directrix.measures.sets import NumRet as NumRet
 from directrix.measures.sets import SetAP as SetAP
 from directrix.measures.sets import SetF as SetF
-from directrix.objectives.build import linear_objective as linear_objective
+from directrix.objectives.objective import linear_objective as linear_objective
 from directrix.rankers.auto import AutoRanker as AutoRanker
 from directrix.rankers.boosted import BoostedRanker as BoostedRanker
 from directrix.rankers.ensemble import EnsembleRanker as EnsembleRanker
@@ -58,6 +59,7 @@ from directrix.rankers.mlp import MLPRanker as MLPRanker
 from directrix.rankers.scorer import load_scorer as load_scorer
 from directrix.rankers.selection.search import search as search
 from directrix.rankers.stumps import StumpRanker as StumpRanker
+from directrix.reconciliation.search import reconcile as reconcile
 from directrix.surrogates.approx import ApproxAP as ApproxAP
 from directrix.surrogates.approx import ApproxERR as ApproxERR
 from directrix.surrogates.approx import ApproxKendall as ApproxKendall
@@ -89,8 +91,6 @@ from directrix.surrogates.structural import SVMMap as SVMMap
 from directrix.surrogates.structural import SVMMrr as SVMMrr
 from directrix.surrogates.structural import SVMNdcg as SVMNdcg
 from directrix.surrogates.structural import SVMRoc as SVMRoc
-from directrix.text.fusion.fuse import fuse as fuse
-from directrix.text.reconciliation.search import reconcile as reconcile
 from directrix.threads import get_threads as get_threads
 from directrix.threads import set_threads as set_threads
 from directrix.trainers.cutting_plane import CuttingPlane as CuttingPlane
