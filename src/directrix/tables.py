@@ -22,6 +22,11 @@ class PValue(float):
     """The p of a test: where the digits of a table would show 0, it says "< .001"."""
 
 
+def stars(p: float) -> str:
+    """``*`` for p < .05, ``**`` for p < .01, ``***`` for p < .001."""
+    return "*" * ((p < 0.05) + (p < 0.01) + (p < 0.001))
+
+
 _LATEX = {
     "\\": r"\textbackslash{}",
     "{": r"\{",

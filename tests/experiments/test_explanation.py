@@ -5,7 +5,7 @@ import pytest
 
 import directrix as dx
 from directrix.data.synthetic import make_cubic
-from directrix.experiments.explanation.dependence import dependence
+from directrix.experiments.explanation.effects import dependence
 
 Q = make_cubic(12, 9, 4, label_noise=0.1, seed=3)
 RANKER = dx.LinearRanker("ListNet", max_iter=20).fit_queries(Q, measure="nDCG@5")

@@ -2,13 +2,13 @@
 
 from directrix.experiments.significance.comparisons import Comparisons as Comparisons
 from directrix.experiments.significance.comparisons import Pair as Pair
-from directrix.experiments.significance.comparisons import letters as letters
 from directrix.experiments.significance.effects import bootstrap_interval as bootstrap_interval
 from directrix.experiments.significance.effects import detectable as detectable
 from directrix.experiments.significance.effects import effect_size as effect_size
 from directrix.experiments.significance.effects import t_interval as t_interval
 from directrix.experiments.significance.family import Tukey as Tukey
 from directrix.experiments.significance.family import adjust as adjust
+from directrix.experiments.significance.family import letters as letters
 from directrix.experiments.significance.family import randomized_tukey as randomized_tukey
 from directrix.experiments.significance.family import tukey as tukey
 from directrix.experiments.significance.fisher import randomization as randomization

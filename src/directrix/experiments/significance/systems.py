@@ -12,9 +12,16 @@ import numpy as np
 
 from directrix.data.form import as_floats
 from directrix.errors import InputError
-from directrix.experiments.significance.comparisons import Comparisons, Pair, letters
+from directrix.experiments.significance.comparisons import Comparisons, Pair
 from directrix.experiments.significance.effects import bootstrap_interval, detectable, effect_size, t_interval
-from directrix.experiments.significance.family import Tukey, adjust, check_correction, randomized_tukey, tukey
+from directrix.experiments.significance.family import (
+    Tukey,
+    adjust,
+    check_correction,
+    letters,
+    randomized_tukey,
+    tukey,
+)
 from directrix.experiments.significance.fisher import check_resampling, randomization_p
 from directrix.experiments.significance.single import gaps_of, paired_t, sign_test, signed_rank
 from directrix.parameters import share, spelled
