@@ -18,8 +18,8 @@ from directrix.data.formats import inputs, named, outputs, read_file
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
-    from directrix.data.trec.scores import Form, RunScores
-    from directrix.data.trec.thresholds import RunThresholds
+    from directrix.data.trec.features import Form, RunScores
+    from directrix.data.trec.features import RunThresholds
 
 TOPICS_HELP = (
     "numbers and ranges (351,353-360), @FILE with a list of topics, or a LETOR file with these queries"
@@ -37,7 +37,7 @@ def convert(
     Values keep their bits; comments other than the document id are dropped. Conversion from and to Parquet
     and Arrow needs little memory, however large the file.
     """
-    from directrix.data.convert import convert_file
+    from directrix.data.formats import convert_file
 
     if named(target) is None:
         raise typer.BadParameter(
@@ -128,7 +128,7 @@ def features(
     The documents of a topic are the union of the top documents of the runs; only judged topics are written.
     Thresholds depend on the judgments: use --train-topics to compute them from training topics only.
     """
-    from directrix.data.trec.thresholds import RunThresholds, write_runs
+    from directrix.data.trec.features import RunThresholds, write_runs
 
     _check_options(bins, form, train_topics, thresholds, thresholds_from)
     target = thresholds or Path(f"{output}.thresholds.json")
@@ -167,7 +167,7 @@ def _read(
     """Read runs and qrels, with a remark about the topics that only one of them has."""
     from directrix.cli.rankings import named_columns, tables_of
     from directrix.data.trec.features import runs_as_features
-    from directrix.data.trec.files import read_trec_qrels, read_trec_run
+    from directrix.data.trec.runs import read_trec_qrels, read_trec_run
 
     tables = tables_of([qrels, *runs], columns.names())
     names = named_columns(qrels, tables, columns.names())
@@ -191,7 +191,7 @@ def _chosen(scores: RunScores, topics: str | None, option: str) -> RunScores:
 
 def _thresholds(scores: RunScores, bins: int, kind: Form, train_topics: str | None) -> RunThresholds:
     """Compute the thresholds from the training topics."""
-    from directrix.data.trec.thresholds import RunThresholds
+    from directrix.data.trec.features import RunThresholds
 
     scores = _chosen(scores, train_topics, "--train-topics")
     if train_topics is None and kind == "score":

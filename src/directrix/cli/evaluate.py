@@ -526,7 +526,7 @@ def _splits(data: Path, reading: TrainingData, folds: int, seed: int) -> tuple[S
     from directrix.experiments.splits import k_fold_splits, letor_splits
 
     if data.is_dir():
-        LETOR.naming(data, reading.names())
+        LETOR.check_names(data, reading.names())
         return letor_splits(data, missing=reading.missing.value)
     return k_fold_splits(reading.read(data), folds, seed=seed)
 

@@ -18,7 +18,7 @@ from directrix.data.formats import LETOR, named, outputs
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
-    from directrix.data.trec.files import Run
+    from directrix.data.trec.runs import Run
 
 _AT_ONCE = 100  # queries whose features are in memory together
 
@@ -213,7 +213,7 @@ def text_features(
     """
     import numpy as np
 
-    from directrix.data.trec.thresholds import integer_topics
+    from directrix.data.trec.features import integer_topics
     from directrix.text.documents import query_texts
     from directrix.text.features import TextFeatures
     from directrix.text.index import Index
@@ -263,7 +263,7 @@ def rerank(
     Features are computed by name, only those of the model, with the same index as in training. `directrix
     evaluate QRELS RUN` and `directrix compare QRELS RUN RUN` say what was gained, and whether it is chance.
     """
-    from directrix.data.trec.files import Run
+    from directrix.data.trec.runs import Run
     from directrix.rankers.loading import load
     from directrix.text.documents import query_texts
     from directrix.text.index import Index
@@ -362,7 +362,7 @@ def fuse_command(
 def _classes(path: Path) -> dict[str, str]:
     """Read the class of every query."""
     from directrix.data.files import open_data, readable
-    from directrix.data.problems import Problem, raise_problems
+    from directrix.data.files import Problem, raise_problems
 
     of_query: dict[str, str] = {}
     problems = []
@@ -432,12 +432,12 @@ def _ranking(data: Path, scores: Path, reading: RankedData) -> dict[str, Any]:
 
 def _other_runs(paths: list[Path] | None) -> list[Run]:
     """Read the runs of ``--with``; a table gives one for each of its columns of numbers."""
-    from directrix.data.trec.files import read_trec_run
-    from directrix.data.trec.tables import is_table
+    from directrix.data.trec.runs import read_trec_run
+    from directrix.data.formats import is_documents_table
 
     runs = []
     for path in paths or ():
-        runs += _columns_of(path) if is_table(path) else [read_trec_run(path)]
+        runs += _columns_of(path) if is_documents_table(path) else [read_trec_run(path)]
     return runs
 
 
@@ -445,9 +445,9 @@ def _columns_of(path: Path) -> list[Run]:
     """Return each column of numbers of a table as a run of its name, without rows that lack a value."""
     import pyarrow.types as types
 
-    from directrix.data.arrow.files import table_of
+    from directrix.data.tables.files import table_of
     from directrix.data.columns import DOC, QUERY
-    from directrix.data.trec.files import Run
+    from directrix.data.trec.runs import Run
 
     table = table_of(path)
     names = [
@@ -466,9 +466,9 @@ def _columns_of(path: Path) -> list[Run]:
 
 def _write_run(run: Run, output: Path | None) -> None:
     """Write a run as TREC text, or as JSON lines if the name of the file says so; None: standard output."""
-    from directrix.data.atomic import replacing
+    from directrix.data.files import replacing
     from directrix.data.files import without_compression
-    from directrix.data.trec.files import run_text
+    from directrix.data.trec.runs import run_text
 
     is_json = output is not None and without_compression(output).suffix in (".jsonl", ".ndjson")
     text = _json_lines(run) if is_json else run_text(run)

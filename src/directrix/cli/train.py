@@ -375,7 +375,7 @@ def predict(
     reading: ModelData,
 ) -> None:
     """Score every row of a file: one score per line in the order of the file, or a TREC run."""
-    from directrix.data.atomic import replacing
+    from directrix.data.files import replacing
     from directrix.rankers.loading import load
 
     options.check_tag("--run", run)
@@ -402,8 +402,8 @@ def _run_lines(q: Queries, scores: Float64Array, tag: str) -> str:
 
     import numpy as np
 
-    from directrix.data.trec.files import Run, run_text
-    from directrix.data.trec.qrels import document_names
+    from directrix.data.trec.runs import Run, run_text
+    from directrix.data.trec.runs import document_names
 
     run = Run.from_scores(q, scores, tag)
     return run_text(replace(run, doc_ids=np.array(document_names(q), dtype=object)))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.atomic import replacing
+from directrix.data.files import replacing
 from directrix.reports.claims import claims_text
 from directrix.reports.figures import draw, need_plot
 from directrix.reports.folder import write_settings

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from directrix.data.grouping import object_array
-from directrix.data.trec.files import Run
+from directrix.data.trec.runs import Run
 from directrix.errors import InputError
 from directrix.experiments.significance.comparisons import Pair
 from directrix.tables import PValue, Table, Value, json_value
