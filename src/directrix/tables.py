@@ -167,7 +167,8 @@ class Table:
         escaped = [[escaped_markdown(cell) for cell in row] for row in [self.heads(), *self._shown()]]
         lines = ["| " + " | ".join(row) + " |" for row in [escaped[0], rules, *escaped[1:]]]
         notes = ["", escaped_markdown(" ".join(self.notes))] if self.notes else []
-        return "\n".join([f"**{escaped_markdown(self.title)}**", "", *lines, *notes])
+        title = [f"**{escaped_markdown(self.title)}**", ""] if self.title else []
+        return "\n".join([*title, *lines, *notes])
 
     def latex(self) -> str:
         r"""Return a ``table`` environment for a document with ``\usepackage{booktabs}``."""

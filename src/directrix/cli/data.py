@@ -18,8 +18,7 @@ from directrix.data.formats import inputs, named, outputs, read_file
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
-    from directrix.data.trec.features import Form, RunScores
-    from directrix.data.trec.features import RunThresholds
+    from directrix.data.trec.features import Form, RunScores, RunThresholds
 
 TOPICS_HELP = (
     "numbers and ranges (351,353-360), @FILE with a list of topics, or a LETOR file with these queries"

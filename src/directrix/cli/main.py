@@ -26,7 +26,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 from typer import Option
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from directrix import __version__
 from directrix.cli.limits import Stopped, check_address_space, shortage, stoppable
@@ -50,6 +50,17 @@ class StandardInput(type(Path())):  # type: ignore[misc]
 
     def __fspath__(self) -> str:
         return str(super().__str__())
+
+
+class _Command(TyperCommand):
+    """A command whose help shows a list as its elements: ``<path>``, not ``<list[Path]>``."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        for param in self.params:
+            shown = getattr(param, "bare_type", str)  # earlier versions of Typer show the elements
+            if match := re.fullmatch(r"list\[(\w+)\]", shown()):
+                vars(param)["bare_type"] = match[1].lower().__str__
 
 
 class _Commands(TyperGroup):
@@ -209,4 +220,4 @@ for _name, _module in COMMANDS.items():
     _command = _functions.get(f"{_name}_command") or _functions[_name]
     # a paragraph on one line, which the width of the terminal breaks
     _help = re.sub(r"\n(?=\S)", " ", inspect.cleandoc(_command.__doc__))
-    app.command(_name.replace("_", "-"), help=_help)(_prepared(_command))
+    app.command(_name.replace("_", "-"), cls=_Command, help=_help)(_prepared(_command))

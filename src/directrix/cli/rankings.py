@@ -15,14 +15,11 @@ import numpy as np
 
 from directrix.cli.reading import RankedData
 from directrix.data.columns import OPTIONS, ColumnNames, find, kind_of
-from directrix.data.files import open_data, readable, short_name
+from directrix.data.files import Problem, number, open_data, raise_problems, readable, short_name
 from directrix.data.formats import QRELS, content_of, is_documents_table
-from directrix.data.files import Problem, raise_problems
 from directrix.data.shards.context import is_on_cluster
-from directrix.data.trec.runs import Qrels, Run, read_trec_qrels, read_trec_run
 from directrix.data.trec.join import join_trec
-from directrix.data.trec.runs import document_names
-from directrix.data.files import number
+from directrix.data.trec.runs import Qrels, Run, document_names, read_trec_qrels, read_trec_run
 from directrix.errors import InputError
 from directrix.types import Float64Array
 

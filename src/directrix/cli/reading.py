@@ -12,8 +12,8 @@ from typer import Option
 
 from directrix.cli.options import Missing, option
 from directrix.cli.show import remark
-from directrix.data.files import check_replaceable
 from directrix.data.columns import ColumnNames
+from directrix.data.files import check_replaceable
 from directrix.data.formats import format_of, named, open_file, read_file
 from directrix.errors import InputError
 
@@ -127,8 +127,8 @@ class TrainingData(Columns):
         40 % of the available memory, with a remark. Raises `InputError` if a text file is to be streamed, or
         missing values are to be replaced in a streamed file.
         """
-        from directrix.data.tables.files import ArrowFiles
         from directrix.data.memory import available_memory
+        from directrix.data.tables.files import ArrowFiles
 
         if stream is False or (stream is None and not format_of(path).is_table):
             return self.read(path)

@@ -361,8 +361,7 @@ def fuse_command(
 
 def _classes(path: Path) -> dict[str, str]:
     """Read the class of every query."""
-    from directrix.data.files import open_data, readable
-    from directrix.data.files import Problem, raise_problems
+    from directrix.data.files import Problem, open_data, raise_problems, readable
 
     of_query: dict[str, str] = {}
     problems = []
@@ -432,8 +431,8 @@ def _ranking(data: Path, scores: Path, reading: RankedData) -> dict[str, Any]:
 
 def _other_runs(paths: list[Path] | None) -> list[Run]:
     """Read the runs of ``--with``; a table gives one for each of its columns of numbers."""
-    from directrix.data.trec.runs import read_trec_run
     from directrix.data.formats import is_documents_table
+    from directrix.data.trec.runs import read_trec_run
 
     runs = []
     for path in paths or ():
@@ -445,8 +444,8 @@ def _columns_of(path: Path) -> list[Run]:
     """Return each column of numbers of a table as a run of its name, without rows that lack a value."""
     import pyarrow.types as types
 
-    from directrix.data.tables.files import table_of
     from directrix.data.columns import DOC, QUERY
+    from directrix.data.tables.files import table_of
     from directrix.data.trec.runs import Run
 
     table = table_of(path)
@@ -466,8 +465,7 @@ def _columns_of(path: Path) -> list[Run]:
 
 def _write_run(run: Run, output: Path | None) -> None:
     """Write a run as TREC text, or as JSON lines if the name of the file says so; None: standard output."""
-    from directrix.data.files import replacing
-    from directrix.data.files import without_compression
+    from directrix.data.files import replacing, without_compression
     from directrix.data.trec.runs import run_text
 
     is_json = output is not None and without_compression(output).suffix in (".jsonl", ".ndjson")

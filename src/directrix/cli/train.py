@@ -402,8 +402,7 @@ def _run_lines(q: Queries, scores: Float64Array, tag: str) -> str:
 
     import numpy as np
 
-    from directrix.data.trec.runs import Run, run_text
-    from directrix.data.trec.runs import document_names
+    from directrix.data.trec.runs import Run, document_names, run_text
 
     run = Run.from_scores(q, scores, tag)
     return run_text(replace(run, doc_ids=np.array(document_names(q), dtype=object)))
@@ -456,7 +455,8 @@ def methods(
         summaries = [m.summary() for m in chosen]
         columns = ("name", "model", "trainer", "grid", "use_when")
         table = Table("", heads, tuple(tuple(_text(one[c]) for c in columns) for one in summaries))
-    show(form, [table], [m.describe() for m in chosen])
+    # descriptions need scikit-learn, which takes a second to import
+    show(form, [table], [m.describe() for m in chosen] if form is options.Format.json else None)
     if name is None and form is options.Format.table:
         remark("`directrix methods NAME` shows settings, cost and source")
 

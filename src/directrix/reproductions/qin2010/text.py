@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from directrix.experiments.significance import detectable
-from directrix.reports.claims import tally
-from directrix.reports.report import Claim
+from directrix.reports.report import Claim, tally
 from directrix.reproductions.collection import absent
 from directrix.reproductions.paper import paper
 from directrix.reproductions.qin2010.methods import MAP, NDCG_ALL
