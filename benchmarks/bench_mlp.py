@@ -135,7 +135,7 @@ def in_directrix(data: dict[str, np.ndarray], threads: int) -> tuple[dict[str, A
     from directrix.models.mlp import MLPModel
     from directrix.objectives.build import make_objective
     from directrix.objectives.penalty import L2
-    from directrix.trainers.adam import Adam
+    from directrix.trainers.stochastic import Adam
 
     dx.set_threads(threads)
     qid = np.repeat(np.arange(len(data["qptr"]) - 1), np.diff(data["qptr"]))

@@ -34,8 +34,7 @@ from directrix.objectives.build import linear_objective
 from directrix.rankers.methods import methods
 from directrix.rankers.stumps import StumpRanker
 from directrix.registry import SURROGATES, load_class
-from directrix.surrogates.approx_measure import ApproxMeasure
-from directrix.surrogates.approx_rank import soft_ranks
+from directrix.surrogates.approx import ApproxMeasure, soft_ranks
 from directrix.text.index import Index
 from directrix.threads import get_threads
 

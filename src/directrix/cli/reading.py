@@ -128,13 +128,13 @@ class TrainingData(Columns):
         missing values are to be replaced in a streamed file.
         """
         from directrix.data.memory import available_memory
-        from directrix.data.tables.files import ArrowFiles
+        from directrix.data.tables.files import TableFiles
 
         if stream is False or (stream is None and not format_of(path).is_table):
             return self.read(path)
         available = available_memory()
         # the size in the header: a file that will be read may have its rows in any order
-        if stream is None and ArrowFiles(path, self.names()).n_bytes <= _SHARE * available:
+        if stream is None and TableFiles(path, self.names()).n_bytes <= _SHARE * available:
             return self.read(path)
         q = open_file(path, columns=self.names())
         n_bytes = q.n_docs * q.n_features * q.features.itemsize

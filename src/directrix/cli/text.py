@@ -325,8 +325,8 @@ def fuse_command(
     import numpy as np
 
     from directrix.cli.rankings import check_system_names, read_qrels_and_runs, system_names
-    from directrix.text.fusion.engines import check_one_set_of_weights, configuration
-    from directrix.text.fusion.fuse import fuse as best_fusion
+    from directrix.fusion.engines import check_one_set_of_weights, configuration
+    from directrix.fusion.fuse import fuse as best_fusion
 
     with options.usage():
         check_system_names(names, runs)
@@ -398,8 +398,8 @@ def reconcile_command(
     Exit status: 0 fine, 1 the data cannot be used or no setting gives the number, 2 wrong usage.
     """
     from directrix.measures.names import measure as parse_measure
-    from directrix.text.reconciliation.printed import highest_value, printed
-    from directrix.text.reconciliation.search import reconcile as reconcile_number
+    from directrix.reconciliation.printed import highest_value, printed
+    from directrix.reconciliation.search import reconcile as reconcile_number
 
     with options.usage():
         asked = parse_measure(measure)

@@ -79,7 +79,7 @@ def card_of(
     ranker: Any, path: str | os.PathLike[str], q: Queries | None, measures: Sequence[str], *, seed: int
 ) -> dict[str, Any]:
     """Return the card of a ranker that was loaded from a file; see `model_card`."""
-    record, content = ranker.training_, ranker.to_json()
+    record, content = ranker.training_, ranker.saved_model().to_json()
     found = {
         "file": _file(Path(path)),
         "model": _model(content),

@@ -15,8 +15,8 @@ from directrix.objectives.objective import Objective
 from directrix.objectives.penalty import L2
 from directrix.objectives.source import Memory
 from directrix.objectives.stream import Stream
+from directrix.surrogates.base import kernel_surrogate
 from directrix.surrogates.names import surrogate as as_surrogate
-from directrix.surrogates.plain import kernel_surrogate
 from directrix.types import Model, Surrogate
 
 

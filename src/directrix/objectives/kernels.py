@@ -16,10 +16,9 @@ from directrix.objectives.batches import runs
 from directrix.objectives.parts import Part
 from directrix.objectives.penalty import L2
 from directrix.objectives.source import Gradient, Memory
-from directrix.surrogates.approx_rank import ApproxRank
-from directrix.surrogates.base import KernelSurrogate, writable
+from directrix.surrogates.approx import ApproxRank
+from directrix.surrogates.base import KernelSurrogate, kernel_surrogate, writable
 from directrix.surrogates.lambdas import Lambda
-from directrix.surrogates.plain import kernel_surrogate
 from directrix.types import Float64Array, Int64Array, Model, Surrogate, is_sparse
 
 

@@ -13,11 +13,9 @@ import numpy as np
 
 from directrix.data.checks import weights_of
 from directrix.data.queries import Queries
-from directrix.measures.gains import gains
-from directrix.measures.terms import query_sums
+from directrix.measures.terms import gains, query_sums
 from directrix.objectives.dead import is_dead, warn_of_dead_start
-from directrix.surrogates.base import spread_curvature, writable
-from directrix.surrogates.plain import kernel_surrogate
+from directrix.surrogates.base import kernel_surrogate, spread_curvature, writable
 from directrix.types import Float64Array, Surrogate
 
 

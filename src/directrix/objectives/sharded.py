@@ -19,8 +19,7 @@ from directrix.objectives.kernels import Composed
 from directrix.objectives.objective import Objective
 from directrix.objectives.penalty import L2
 from directrix.objectives.source import checked_positions
-from directrix.surrogates.base import KernelSurrogate
-from directrix.surrogates.plain import kernel_surrogate
+from directrix.surrogates.base import KernelSurrogate, kernel_surrogate
 from directrix.types import Float64Array, Int64Array, Model, Surrogate
 
 

@@ -162,11 +162,6 @@ class AutoRanker(Ranker):
         """Return the score of every document of `Queries`, in their order."""
         return self.trained().predict_queries(q)
 
-    def save(self, path: Any) -> None:
-        """Write the chosen ranker; `directrix.load` returns it as what it is, e.g. a `LinearRanker`."""
-        check_is_fitted(self)
-        self.ranker_.save(path)
-
 
 class _Printer:
     """Prints a line at the beginning of every candidate of a search."""

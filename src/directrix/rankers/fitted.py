@@ -1,70 +1,42 @@
-"""What a fitted ranker does for one list, and says of itself: features, their use, its learning curve."""
+"""What a fitted ranker says of itself: its model, its features and their use, its learning curve."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from directrix.data.checks import as_floats
-from directrix.data.frames import is_frame, matrix_of
+from directrix.data.frames import Categories
 from directrix.data.queries import Queries
-from directrix.errors import InputError
-from directrix.rankers.persistence import Saved
-from directrix.rankers.serving import PLAIN, best_first, kept_model
-from directrix.types import Float64Array, Int64Array
+from directrix.rankers.saved import SavedModel
+from directrix.types import Float64Array
 
 
 class Fitted:
     """Attributes of rankers that exist after ``fit``."""
 
-    _row_scores: Callable[..., Float64Array]
-
     def trained(self) -> Any:
         """The ranker that scores: itself; of an `AutoRanker` the chosen one."""
         return self
 
-    def rank(self, features: Any) -> Int64Array:
-        """Return the order of the documents of one list: their positions, the best first.
+    def saved_model(self) -> SavedModel:
+        """Return the fitted model as a value, which its file holds; see `SavedModel`."""
+        model: SavedModel = self.trained().saved_model()
+        return model
 
-        For servers: it takes microseconds, where ``predict`` also takes many lists, CSR, and names.
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model into one JSON file, whole or not at all; `directrix.load` reads it back.
 
-        Parameters
-        ----------
-        features : array or list of rows (n_docs, n_features)
-            Of all documents of one query. Frames, dicts of columns and CSR go the slower way of ``predict``.
-
-        Returns
-        -------
-        int64 (n_docs,)
-            Positions in descending order of the score; documents with equal scores keep their order. Scores
-            are those of ``predict`` but for rounding: the sum of a linear model is not in the same order.
+        An `AutoRanker` writes the ranker that it chose.
 
         Raises
         ------
         InputError
-            If there are other than ``n_features_in_`` features, or some are not numbers, infinite, or missing
-            (NaN) where the model takes no missing values.
+            If the file cannot be written, or the model holds a number that is not finite.
         """
-        ranker = self.trained()
-        if ranker is not self:
-            ranked: Int64Array = ranker.rank(features)
-            return ranked
-        check_is_fitted(self)
-        model = kept_model(self) if type(features) in PLAIN and isinstance(self, Saved) else None
-        if model is not None:
-            return model.rank(features)
-        try:
-            return best_first(self._row_scores(features))
-        except InputError:
-            raise
-        except (TypeError, ValueError) as error:  # of scikit-learn, for text and for what is no array
-            if is_frame(features):
-                matrix_of(features)  # names the column
-            as_floats(features, "features", "a row of numbers per document")
-            raise InputError(f"features: {error}") from error
+        self.saved_model().save(path)
 
     @property
     def evals_result_(self) -> dict[str, dict[str, list[float]]]:
@@ -112,12 +84,7 @@ class Fitted:
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
-    def _features_json(self) -> dict[str, Any]:
-        """Number and names of the features, as a model file holds them."""
+    def _features_saved(self) -> tuple[int, tuple[str, ...] | None, Categories | None]:
+        """Number, names and categories of the features, as `SavedModel` has them."""
         names = getattr(self, "feature_names_in_", None)
-        listed = [None if one is None else list(one) for one in self.categories_ or ()]
-        return {
-            "count": self.n_features_in_,
-            "names": None if names is None else [str(name) for name in names],
-            **({"categories": listed} if listed else {}),
-        }
+        return self.n_features_in_, None if names is None else tuple(map(str, names)), self.categories_

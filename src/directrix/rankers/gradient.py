@@ -24,7 +24,6 @@ from directrix.objectives.objective import Objective
 from directrix.objectives.penalty import L2
 from directrix.objectives.sharded import sharded_objective
 from directrix.rankers.base import Ranker
-from directrix.rankers.contents import FittedModel
 from directrix.rankers.fitting import Training
 from directrix.rankers.inputs import row_weights
 from directrix.rankers.judging import judge_of_shards
@@ -34,7 +33,7 @@ from directrix.rankers.on_shards import OnShards
 from directrix.rankers.starts import given_weights, start_of
 from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker
 from directrix.rankers.training import judge_of, kept_start
-from directrix.trainers.best import BestSoFar
+from directrix.trainers.wrappers import BestSoFar
 from directrix.types import Float64Array, Model, Result, Surrogate, Trainer
 
 
@@ -51,7 +50,7 @@ def constraints(trainers: frozenset[str], starts: frozenset[str]) -> dict[str, l
     }
 
 
-class GradientRanker(StoredRanker, OnShards):  # a loaded model becomes one, so `Saved` comes first
+class GradientRanker(StoredRanker, OnShards):
     """Base of rankers that a trainer fits.
 
     A subclass has a constructor with ``surrogate``, ``trainer``, ``l2``, ``scale``, ``start``,
@@ -66,14 +65,7 @@ class GradientRanker(StoredRanker, OnShards):  # a loaded model becomes one, so 
     """Whether scores change a little where the parameters do."""
     trainers: ClassVar[frozenset[str]]
     """Names that ``trainer`` takes."""
-    saved_parameters: ClassVar[dict[str, str]] = {
-        "trainer": "text",
-        "l2": "number",
-        "scale": "text or null",
-        "start": "text or list or absent",
-        "max_iter": "number",
-        "patience": "number or null or absent",
-    }
+    saved_parameters: ClassVar[tuple[str, ...]] = ("trainer", "l2", "scale", "start", "max_iter", "patience")
 
     @abstractmethod
     def _model(self) -> Model:
@@ -190,8 +182,11 @@ class GradientRanker(StoredRanker, OnShards):  # a loaded model becomes one, so 
     def _adopt(self, start: Self) -> None:
         """Check that the parameters of a fitted ranker are those of this model, or take its model."""
 
-    def _take(self, fitted: FittedModel) -> None:
-        self._params = fitted.params
+    def _fitted_model(self) -> tuple[Any, Float64Array]:
+        return self._model(), self._params
+
+    def _take(self, model: Any, params: Float64Array) -> None:
+        self._params = params
 
     def parameter_to_save(self, name: str) -> Any:
         """See `StoredRanker.parameter_to_save`; the weights of a start that is no name."""

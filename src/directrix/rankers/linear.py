@@ -113,12 +113,9 @@ class LinearRanker(GradientRanker):
     reads_files: ClassVar[bool] = True
     moves_smoothly: ClassVar[bool] = True
     trainers: ClassVar[frozenset[str]] = trainer_names(LinearModel)
-    saved_parameters: ClassVar[dict[str, str]] = {
-        **GradientRanker.saved_parameters,
-        "bounds": "list or text or null or absent",
-        "monotone": "list or null or absent",
-        "center": "text or absent",
-    }
+    saved_parameters: ClassVar[tuple[str, ...]] = (
+        *GradientRanker.saved_parameters, "bounds", "monotone", "center"
+    )  # fmt: skip
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **constraints(trainers, frozenset({"regression", "zero"})),
         "bounds": [StrOptions({"nonnegative"}), dict, None],
@@ -154,6 +151,3 @@ class LinearRanker(GradientRanker):
 
     def _penalty(self, start: Float64Array) -> L2:
         return L2(float(self.l2), start if self.center == "start" else None)
-
-    def _model_json(self) -> dict[str, Any]:
-        return {"coef": self.coef_.tolist()}

@@ -6,12 +6,11 @@ from functools import partial
 from typing import Any
 
 from directrix.rankers.method import Method
-from directrix.surrogates import approx, lambdas, listwise, smooth, soft, yeti
-from directrix.trainers.anneal import Anneal
-from directrix.trainers.coordinate_ascent import CoordinateAscent
+from directrix.surrogates import approx, lambdas, listwise, smooth, soft
+from directrix.trainers.direct_search import CoordinateAscent, SimplexSearch
 from directrix.trainers.full_gradients import CG
-from directrix.trainers.sgd import SGD
-from directrix.trainers.simplex import SimplexSearch
+from directrix.trainers.stochastic import SGD
+from directrix.trainers.wrappers import Anneal
 
 _QIN = "Qin, Liu & Li (2010), doi:10.1007/s10791-009-9124-x"
 _CHAPELLE = "Chapelle & Wu (2010), doi:10.1007/s10791-009-9110-3"
@@ -69,7 +68,7 @@ _boosted = partial(
 )
 _yeti = partial(
     _boosted,
-    surrogate=yeti.YetiRank,
+    surrogate=lambdas.YetiRank,
     source="Gulin, Kuralenok & Pavlov (2011), JMLR W&CP 14; Lyzhin et al. (2023), arXiv:2204.01500",
     cost="O(R n log n) for R rankings, and a tree",
     grid={"num_leaves": (7, 31, 63), "l2": (20.0, 100.0)},

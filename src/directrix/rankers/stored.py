@@ -16,12 +16,11 @@ from directrix.errors import InputError, NotConverged, warn
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.base import Ranker
 from directrix.rankers.categories import matched
-from directrix.rankers.contents import FittedModel
 from directrix.rankers.fitting import Training
 from directrix.rankers.inputs import check_finite, check_names, check_reached, check_scores, surrogate_of
 from directrix.rankers.limits import CONSTRAINTS, to_entries
 from directrix.rankers.missing import read_as
-from directrix.rankers.persistence import Saved
+from directrix.rankers.saved import AnyModel, SavedModel
 from directrix.rankers.training import last_smoothing, measure_of, sharpened, training_record
 from directrix.types import Float64Array, Result
 
@@ -45,18 +44,18 @@ SHARED_CONSTRAINTS: dict[str, list[Any]] = {
 """What scikit-learn checks of the parameters that all of these rankers have."""
 
 
-class StoredRanker(Saved, Ranker):
+class StoredRanker(Ranker):
     """Base of the rankers that a model file can hold.
 
     A subclass has the constructor's ``surrogate``, ``scale`` and ``random_state``, trains (`_minimize`),
-    scores (`_scored`), and writes and reads its model (`_model_json`, `_take`).
+    scores (`_scored`), and gives and takes its fitted model (`_fitted_model`, `_take`).
     """
 
     nested: ClassVar[tuple[str, ...]] = ("surrogate",)
     model_type: ClassVar[str]
     """Name of its model, a key of `KINDS`."""
-    saved_parameters: ClassVar[dict[str, str]]
-    """Parameters in the model file, in addition to surrogate and random_state, and their JSON kinds."""
+    saved_parameters: ClassVar[tuple[str, ...]]
+    """Parameters in the model file, in addition to surrogate and random_state."""
     missing_shows: ClassVar[bool] = True
     """Whether a feature that is NaN makes the score NaN; otherwise features are checked before."""
 
@@ -158,23 +157,25 @@ class StoredRanker(Saved, Ranker):
     def _scored(self, q: Queries) -> Float64Array:
         """Scores of scaled queries by the fitted model."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return what the model file holds, in JSON types."""
+    def saved_model(self) -> SavedModel:
+        """Return the fitted model as a value; see `SavedModel`."""
         check_is_fitted(self)
-        return {
-            "model": {"type": self.model_type, **self._model_json()},
-            "features": self._features_json() | {"missing": self.missing_},
-            "scale": None if self.scale_ is None else self.scale_.to_json(),
-            "training": self.training_,
-        }
+        model, params = self._fitted_model()
+        named = self._features_saved()
+        return SavedModel(self.model_type, model, params, *named, self.missing_, self.scale_, self.training_)
+
+    def take_model(self, saved: SavedModel) -> None:
+        """Become the fitted ranker of a model file, but for measure and result."""
+        self.scale_, self.missing_, self.training_ = saved.scale, saved.missing, dict(saved.training)
+        self._take(saved.model, saved.params)
 
     @abstractmethod
-    def _model_json(self) -> dict[str, Any]:
-        """What the model file holds of the fitted model, in JSON types."""
+    def _fitted_model(self) -> tuple[AnyModel, Float64Array]:
+        """The fitted model and its parameters."""
 
     @abstractmethod
-    def _take(self, fitted: FittedModel) -> None:
-        """Take the model of a file as the fitted one."""
+    def _take(self, model: Any, params: Float64Array) -> None:
+        """Take these as the fitted model and its parameters."""
 
 
 def _scaled(q: Any, scale: Scale | ScaleUnion | None) -> Any:

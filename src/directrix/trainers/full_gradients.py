@@ -13,7 +13,7 @@ from directrix.objectives.box import Box
 from directrix.parameters import number, whole
 from directrix.threads import one_blas_thread
 from directrix.trainers.descent import Descent, along_lines
-from directrix.trainers.requirements import check_values
+from directrix.trainers.progress import check_values
 from directrix.types import Callback, Float64Array, Objective, Result
 
 _TRIALS = 20

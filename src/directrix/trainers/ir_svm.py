@@ -18,7 +18,7 @@ from directrix.parameters import number, whole
 from directrix.surrogates.base import refuse_doc_weight
 from directrix.surrogates.pairwise import GradedHinge
 from directrix.trainers.cutting_plane import CuttingPlane
-from directrix.trainers.requirements import refuse_second_penalty, unpenalized_objective
+from directrix.trainers.progress import refuse_second_penalty, unpenalized_objective
 from directrix.types import Callback, Float64Array, Objective, Result
 
 

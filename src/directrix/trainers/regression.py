@@ -15,7 +15,7 @@ from directrix.data.shards.queries import ShardedQueries
 from directrix.data.shards.task import OpenShard, Question
 from directrix.data.sparse import deviations
 from directrix.errors import InputError
-from directrix.measures.gains import check_squared_gains, gains
+from directrix.measures.terms import check_squared_gains, gains
 from directrix.parameters import number
 from directrix.threads import one_blas_thread, run_chunks
 from directrix.types import Float64Array, is_sparse

@@ -12,9 +12,9 @@ from directrix.reproductions.chapelle2010.paths import PathResult, SmoothingPath
 from directrix.reproductions.chapelle2010.protocol import paths_of, whole_path
 from directrix.reproductions.chapelle2010.settings import Settings
 from directrix.surrogates.smooth import SmoothNDCG
-from directrix.trainers.anneal import Anneal
 from directrix.trainers.full_gradients import CG
 from directrix.trainers.regression import regression_start
+from directrix.trainers.wrappers import Anneal
 from tests.experiments.letor_folder import letor_queries
 
 PATH = SmoothingPath(4.0, 0.25, 1e-2, 4)

@@ -18,7 +18,7 @@ from directrix.reproductions.donmez2009.pairs import Sized, equal_pairs, n_pairs
 from directrix.reproductions.donmez2009.settings import CONSTRUCTIONS, EVERY_CHANGE, Artificial, Settings
 from directrix.reproductions.donmez2009.training import forces_for, model_of, random_weights, watch
 from directrix.surrogates.lambdas import Lambda
-from directrix.trainers.sgd import SGD
+from directrix.trainers.stochastic import SGD
 from tests.experiments.letor_folder import letor_folder
 
 SIZE = Artificial(

@@ -25,7 +25,7 @@ from directrix.rankers.inputs import check_finite, check_scores
 from directrix.rankers.judging import means_on_shards
 from directrix.rankers.training import mean_over_queries
 from directrix.threads import run_chunks
-from directrix.trainers.requirements import varying_features
+from directrix.trainers.progress import varying_features
 from directrix.types import Float64Array, Model
 
 _SCORES_AT_ONCE = 1 << 22

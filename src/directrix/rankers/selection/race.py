@@ -27,7 +27,7 @@ from directrix.rankers.selection.trial import (
     sample,
 )
 from directrix.rankers.training import mean_and_error
-from directrix.trainers.bins import sharing_bins
+from directrix.trainers.boosting import sharing_bins
 from directrix.types import Float64Array
 
 _FEWEST_TO_DROP = 10  # queries: from fewer the standard error itself is not known

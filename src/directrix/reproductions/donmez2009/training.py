@@ -19,7 +19,7 @@ from directrix.rankers.training import judge_of
 from directrix.reproductions.donmez2009.collection import ARTIFICIAL, MeasuredCollection, artificial
 from directrix.reproductions.donmez2009.settings import NETS, USUAL, Settings, options_of
 from directrix.surrogates.lambdas import Lambda
-from directrix.trainers.sgd import SGD
+from directrix.trainers.stochastic import SGD
 from directrix.types import Float64Array, Model, Step
 
 _EARLY = (7, 12)  # epochs whose weights Section 8 tests
