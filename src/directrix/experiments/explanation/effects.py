@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from directrix.data.queries import Queries
-from directrix.experiments.significance.effects import t_interval
+from directrix.experiments.significance.pairs import t_interval
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.selection.clock import Progress
 from directrix.rankers.training import mean_and_error, mean_over_queries, values_of

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.experiments.significance.fisher import blocks, check_resampling
+from directrix.experiments.significance.pairs import blocks, check_resampling
 from directrix.parameters import share
 from directrix.types import Array, Float64Array
 
