@@ -15,7 +15,7 @@ from directrix.experiments.explanation.explain import explain as explain
 from directrix.experiments.optimality import certify as certify
 from directrix.experiments.significance import compare as compare
 from directrix.experiments.tendency import tendency as tendency
-from directrix.export.targets import export as export
+from directrix.export.verification import export as export
 from directrix.fusion.fuse import fuse as fuse
 from directrix.measures.cascade import ERR as ERR
 from directrix.measures.cascade import RBP as RBP
@@ -46,7 +46,7 @@ from directrix.measures.sets import NumRel as NumRel
 from directrix.measures.sets import NumRet as NumRet
 from directrix.measures.sets import SetAP as SetAP
 from directrix.measures.sets import SetF as SetF
-from directrix.objectives.build import linear_objective as linear_objective
+from directrix.objectives.objective import linear_objective as linear_objective
 from directrix.rankers.auto import AutoRanker as AutoRanker
 from directrix.rankers.boosted import BoostedRanker as BoostedRanker
 from directrix.rankers.ensemble import EnsembleRanker as EnsembleRanker

@@ -80,6 +80,61 @@ class Model(Protocol):
         """Gradient with respect to the parameters."""
 
 
+class Data(Protocol):
+    """Documents of many queries, wherever their features are: `Queries`, or `ShardedQueries`."""
+
+    @property
+    def features(self) -> Any:
+        """With a shape and a dtype; kernels read them where they are."""
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """Names of the columns, or None."""
+
+    @property
+    def categories(self) -> Any:
+        """For each feature the names of its categories, or None."""
+
+    @property
+    def missing(self) -> str:
+        """How missing values were read: "error", "zero" or "nan"."""
+
+    @property
+    def held(self) -> Literal["memory", "file", "shards"]:
+        """Where the features are."""
+
+    @property
+    def n_docs(self) -> int:
+        """Number of documents."""
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries."""
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+
+    @property
+    def label_counts(self) -> dict[float, int]:
+        """Number of documents with each label."""
+
+    @property
+    def n_ordered(self) -> int:
+        """Number of queries with documents of different labels."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256: the same data give the same text; of shards, that of their files."""
+
+    @property
+    def flaws(self) -> tuple[Any, ...]:
+        """Features that are not finite: a `directrix.data.stored.Flaw` for NaN, and for infinite ones."""
+
+    def scaled(self, scale: Any) -> Any:
+        """Return the same queries with scaled features."""
+
+
 class Objective(Protocol):
     """All a trainer ever sees: a loss to minimize over a parameter vector.
 

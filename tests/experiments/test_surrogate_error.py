@@ -9,7 +9,7 @@ from directrix.experiments.surrogate_error import Approximation, approximation
 from directrix.laws.bounds import BOUNDS, ap_bound, bounds_of, ndcg_bound
 from directrix.laws.ranks import rank_bound
 from directrix.models.mlp import MLPModel
-from directrix.objectives.build import linear_objective, make_objective
+from directrix.objectives.objective import linear_objective, make_objective
 from directrix.surrogates.approx import ApproxAP, ApproxNDCG, ApproxPrecision
 from directrix.surrogates.pairwise import RankNet
 from directrix.trainers.full_gradients import LBFGS

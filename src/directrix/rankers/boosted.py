@@ -19,12 +19,9 @@ from directrix.measures.dcg import NDCG
 from directrix.models.trees import Trees, lightgbm
 from directrix.objectives.scores import ScoreObjective
 from directrix.rankers.base import Ranker
-from directrix.rankers.categories import check_codes, column_of
-from directrix.rankers.fitting import Training
-from directrix.rankers.inputs import surrogate_of
+from directrix.rankers.inputs import Training, check_codes, column_of, surrogate_of
 from directrix.rankers.limits import ON_MONOTONE, directions_of
 from directrix.rankers.named_trainers import seed_of
-from directrix.rankers.starts import start_of
 from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker
 from directrix.rankers.training import judge_of
 from directrix.surrogates.lambdas import YetiRank
@@ -185,7 +182,8 @@ class BoostedRanker(StoredRanker):
         return self.scale is None
 
     def _minimize(self, training: Training, surrogate: Any) -> tuple[Boosting, Result]:
-        data, judged, measure, (by_document, by_query), callback, *_ = training
+        data, judged = training.queries, training.valid
+        by_document, by_query = training.doc_weight, training.query_weight
         lightgbm()  # refuse before the work
         objective: ScoreObjective | Float64Array | None
         if surrogate != _LAMBDARANK:
@@ -202,9 +200,14 @@ class BoostedRanker(StoredRanker):
         settings["lightgbm_params"] = further = self._further(training)
         seed, categorical = seed_of(self.random_state), self._categorical(data, further)
         trainer = Boosting(**settings, seed=seed, categorical=categorical)
-        judge = None if judged is None else judge_of(measure, judged)
+        judge = None if judged is None else judge_of(training.measure, judged)
         result, self.trees_ = trainer.grow(
-            data, objective, valid=judged, judge=judge, callback=callback, init=self._first_trees(training)
+            data,
+            objective,
+            valid=judged,
+            judge=judge,
+            callback=training.callback,
+            init=self._first_trees(training),
         )
         return trainer, result
 
@@ -252,7 +255,7 @@ class BoostedRanker(StoredRanker):
             from directrix.rankers.loading import load
 
             given = load(given)
-        first = start_of(given, BoostedRanker, training, "init_model")
+        first = self._start_from(given, training, "init_model")
         if (directions_of(self.monotone, training) != directions_of(first.monotone, training)).any():
             raise InputError(
                 f"init_model has monotone={first.monotone!r}, this ranker monotone={self.monotone!r}; trees "

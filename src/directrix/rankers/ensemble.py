@@ -15,8 +15,7 @@ from directrix.data.queries import Queries, need_queries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.base import Ranker
-from directrix.rankers.fitting import Training
-from directrix.rankers.inputs import check_scores
+from directrix.rankers.inputs import Training, check_scores
 from directrix.rankers.saved import SavedModel
 from directrix.rankers.stored import StoredRanker
 from directrix.rankers.training import spread_within_queries
@@ -97,17 +96,17 @@ class EnsembleRanker(Ranker):
         return ensemble
 
     def _train(self, training: Training) -> Self:
-        q, valid, measure, (by_document, by_query), callback, _, verbose, *_ = training
+        q, measure = training.queries, training.measure
         self._checked_weights()
         members = [
             clone(member).fit_queries(
                 q,
-                valid,
+                training.valid,
                 measure=measure,
-                doc_weight=by_document,
-                query_weight=by_query,
-                callback=callback,
-                verbose=verbose,
+                doc_weight=training.doc_weight,
+                query_weight=training.query_weight,
+                callback=training.callback,
+                verbose=training.verbose,
             )
             for member in self.members
         ]

@@ -11,10 +11,9 @@ from sklearn.utils._param_validation import StrOptions
 
 from directrix.data.queries import Queries
 from directrix.models.linear import LinearModel
-from directrix.objectives.box import Box
-from directrix.objectives.penalty import L2
-from directrix.rankers.fitting import Training
+from directrix.objectives.penalty import L2, Box
 from directrix.rankers.gradient import GradientRanker, constraints
+from directrix.rankers.inputs import Training
 from directrix.rankers.limits import ON_MONOTONE, box_of
 from directrix.rankers.named_trainers import trainer_names
 from directrix.trainers.regression import regression_start

@@ -14,9 +14,9 @@ from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.models.mlp import Activation, MLPModel
 from directrix.models.scoring import scores_of
-from directrix.objectives.box import Box
-from directrix.rankers.fitting import Training
+from directrix.objectives.penalty import Box
 from directrix.rankers.gradient import GradientRanker, constraints
+from directrix.rankers.inputs import Training
 from directrix.rankers.limits import ON_MONOTONE, network_box
 from directrix.rankers.named_trainers import seed_of, trainer_names
 from directrix.surrogates.listwise import ListNet

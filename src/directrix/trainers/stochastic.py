@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Literal, Self, get_args
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.objectives.box import nearest_in
-from directrix.objectives.dead import check_start
+from directrix.objectives.penalty import nearest_in
+from directrix.objectives.scores import check_start
 from directrix.parameters import number, whole
 from directrix.threads import one_blas_thread
 from directrix.trainers.progress import Progress, Seed, generator

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from directrix.data.queries import Queries
+from directrix.data.sparse import dense
 from directrix.errors import InputError, short_text
 from directrix.rankers.contributions import Contributions
 from directrix.tables import Table, Value
-from directrix.types import Array, Float64Array, is_sparse
+from directrix.types import Array, Float64Array
 
 _NAMED = 3  # features that a sentence or a row names
 
@@ -235,5 +236,4 @@ class OfQuery:
         return self._ids.index(name)
 
     def _values(self, rows: Array) -> Array:
-        part = self.q.features[rows]
-        return np.asarray(part.toarray() if is_sparse(part) else part)
+        return dense(self.q.features[rows])
