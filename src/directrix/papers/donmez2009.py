@@ -211,8 +211,9 @@ def _certificate_cells(
 
     Keys are (kind, collection, net, measure). Kinds are "chosen", "converged", "converged, small steps",
     "converged, one weight" and "polished"; of the two-layer net for nDCG@10 "epoch 7", "epoch 12" and "RR
-    weights"; and "random" for nDCG. The result is a certificate, see `_certificate`. The results of "gain from epoch 7", "gain from RR weights" and so on
-    are the values of the measure on the training queries after every epoch.
+    weights"; and "random" for nDCG. The result is a certificate, see `_certificate`. The results of "gain
+    from epoch 7", "gain from RR weights" and so on are the values of the measure on the training queries
+    after every epoch.
     """
     examined = [collections[name] for name in _EXAMINED if name in collections]
     cells = [cell for one in examined for cell in _tests_on(one, trainings, settings)]
