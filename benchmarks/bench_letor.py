@@ -25,9 +25,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
+from directrix.rankers.selection.search import search
 
 import directrix as dx
-from directrix.rankers.selection.search import search
 
 TARGETS = (("OHSUMED", "nDCG@10"), ("OHSUMED", "AP"), ("MQ2008", "nDCG@10"), ("MQ2008", "AP"))
 REPORTED = {

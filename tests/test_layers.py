@@ -29,6 +29,7 @@ LAYERS = [
 LAYERS += [
     "trainers",
     "rankers",
+    "search",
     "experiments",
     "reports",
     "cluster",

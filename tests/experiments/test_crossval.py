@@ -12,22 +12,28 @@ from pathlib import Path
 import joblib
 import numpy as np
 import pytest
+from directrix.experiments.contest import Contest, Job
+from directrix.rankers.selection.search import search
 
 from directrix.data.letor.read import read_letor
 from directrix.data.locks import lock
 from directrix.errors import InputError
 from directrix.experiments import contest
-from directrix.experiments.contest import Contest, Job
-from directrix.experiments.crossval import Rules, cross_validate
+from directrix.experiments.crossval import (
+    Entry,
+    Rules,
+    candidates_of,
+    check_candidates,
+    cross_validate,
+    subset,
+)
 from directrix.experiments.splits import Split, StoredSplit, k_fold_splits, letor_splits, stored, write_folds
-from directrix.experiments.tuning import Entry, candidates_of, check_candidates, subset
 from directrix.measures.convention import conventions
 from directrix.measures.dcg import NDCG
 from directrix.measures.evaluation import evaluate
 from directrix.measures.precision import AP
 from directrix.rankers.method import Method, Trial
 from directrix.rankers.methods import method, methods
-from directrix.rankers.selection.search import search
 from directrix.rankers.training import mean_of, values_of
 from directrix.reports.crossval import crossval_tables
 from tests.experiments.letor_folder import letor_folder, letor_queries

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from directrix.rankers.selection.race import Race
 from typer.testing import CliRunner
 
 import directrix as dx
 from directrix.cli.main import app
 from directrix.data import make_linear
-from directrix.rankers.selection.race import Race
 
 
 @pytest.fixture(scope="module")

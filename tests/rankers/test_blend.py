@@ -4,8 +4,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-
-import directrix as dx
 from directrix.rankers.selection import blend as blend_module
 from directrix.rankers.selection import search as search_module
 from directrix.rankers.selection.blend import blend, eligible
@@ -13,6 +11,8 @@ from directrix.rankers.selection.choice import choice
 from directrix.rankers.selection.clock import Clock
 from directrix.rankers.selection.search import search
 from directrix.rankers.selection.trial import Candidate, Fold, Trained
+
+import directrix as dx
 
 RNG = np.random.default_rng(0)
 TRUTH = RNG.normal(size=(60, 20))

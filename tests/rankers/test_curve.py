@@ -1,13 +1,13 @@
 """What a search keeps of the way of each training, and of the scores of what it chose."""
 
 import numpy as np
+from directrix.rankers.selection.blend import judged
+from directrix.rankers.selection.curve import LearningCurve, mean_curve
+from directrix.rankers.selection.trial import selection_folds
 
 import directrix as dx
 from directrix.data.split import fold_numbers
 from directrix.data.synthetic import make_cubic
-from directrix.rankers.selection.blend import judged
-from directrix.rankers.selection.curve import LearningCurve, mean_curve
-from directrix.rankers.selection.trial import selection_folds
 
 Q = make_cubic(40, 8, 4, label_noise=0.1, seed=3)
 

@@ -8,9 +8,6 @@ from types import SimpleNamespace
 import numba
 import numpy as np
 import pytest
-
-import directrix as dx
-from directrix.data.synthetic import make_linear
 from directrix.rankers.selection import clock as clock_module
 from directrix.rankers.selection import curve as curve_module
 from directrix.rankers.selection import race as race_module
@@ -20,6 +17,9 @@ from directrix.rankers.selection.clock import Pace
 from directrix.rankers.selection.race import Race, fair_share, heats, round_robin, survivors
 from directrix.rankers.selection.search import search
 from directrix.rankers.selection.trial import Candidate, Target, Trained, run_trial
+
+import directrix as dx
+from directrix.data.synthetic import make_linear
 from directrix.types import Step
 
 Q, _ = make_linear(60, 10, 4, seed=2)

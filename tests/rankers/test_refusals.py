@@ -5,9 +5,9 @@ import warnings
 
 import numpy as np
 import pytest
+from directrix.rankers.selection.search import search
 
 import directrix as dx
-from directrix.rankers.selection.search import search
 from directrix.rankers.training import mean_of
 
 X = np.array([[0.1, 1.0], [0.7, 0.5], [0.3, 0.2], [0.9, 0.2]])

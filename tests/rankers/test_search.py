@@ -5,13 +5,13 @@ from functools import partial
 
 import numpy as np
 import pytest
-
-import directrix as dx
-from directrix.data.synthetic import make_linear
 from directrix.rankers.selection.choose import preferred, why_chosen
 from directrix.rankers.selection.search import plan_search
 from directrix.rankers.selection.search import search as search_any
 from directrix.rankers.selection.trial import Candidate
+
+import directrix as dx
+from directrix.data.synthetic import make_linear
 
 search = partial(search_any, method="ApproxNDCG")
 

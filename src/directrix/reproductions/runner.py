@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from directrix.experiments.cells import Cell, Progress, run_cells
-from directrix.experiments.crossval import cross_validate
+from directrix.experiments.crossval import Entry, cross_validate
 from directrix.experiments.crossval_result import CrossValidation
 from directrix.experiments.splits import Split
-from directrix.experiments.tuning import Entry
 from directrix.measures.base import RankingMeasure
 
 Key = tuple[str | int, ...]
@@ -29,10 +28,10 @@ class Runner:
     jobs: int  # cells at a time; -1 = all cores
     progress: ProgressOf  # see `ProgressOf`
 
-    def cells(self, name: str, cells: Sequence[Cell], share: Callable[[], None] | None = None) -> Cells:
-        """Run cells; ``name`` says what they are, for the progress bar, ``share`` is that of `run_cells`."""
+    def cells(self, name: str, cells: Sequence[Cell]) -> Cells:
+        """Run cells; ``name`` says what they are, for the progress bar."""
         with self.progress(name) as report:
-            return run_cells(cells, self.path, n_jobs=self.jobs, progress=report, share=share)
+            return run_cells(cells, self.path, n_jobs=self.jobs, progress=report)
 
     def cross_validate(
         self,

@@ -9,8 +9,8 @@ import pytest
 
 import directrix as dx
 from directrix.errors import InputError
+from directrix.experiments.crossval import candidates_of
 from directrix.experiments.significance import adjust, paired_t
-from directrix.experiments.tuning import candidates_of
 from directrix.measures.names import measure
 from directrix.reproductions.chapelle2010 import REPRODUCTION, theory
 from directrix.reproductions.chapelle2010.claims import best_claim, listwise_claims

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from directrix.experiments.crossval import Entry
 from directrix.experiments.crossval_result import CrossValidation
-from directrix.experiments.tuning import Entry
 from directrix.measures.names import measure
 from directrix.rankers.linear import LinearRanker
 from directrix.rankers.method import Method

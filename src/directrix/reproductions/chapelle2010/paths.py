@@ -11,7 +11,7 @@ import numpy as np
 
 from directrix.data.queries import Queries
 from directrix.experiments.cells import Cell
-from directrix.experiments.splits import StoredSplit
+from directrix.experiments.splits import Split
 from directrix.objectives.build import linear_objective
 from directrix.reproductions.chapelle2010.methods import CHOSEN_BY
 from directrix.reproductions.runner import Cells, Key
@@ -100,9 +100,8 @@ class _Watched:
         return result
 
 
-def _follow(fold: StoredSplit, path: SmoothingPath) -> dict[str, Any]:
+def _follow(split: Split, path: SmoothingPath) -> dict[str, Any]:
     """Train along a path on one fold; JSON."""
-    split = fold.split
     w0 = regression_start(split.train)
     goal = linear_objective(split.train, SmoothNDCG(path.last, _K), path.l2, w0=w0)
     rows: list[dict[str, Any]] = []
@@ -128,12 +127,12 @@ def _follow(fold: StoredSplit, path: SmoothingPath) -> dict[str, Any]:
     }
 
 
-def path_cells(folds: Sequence[StoredSplit], paths: Sequence[SmoothingPath], name: str) -> list[Cell]:
+def path_cells(folds: Sequence[Split], paths: Sequence[SmoothingPath], name: str) -> list[Cell]:
     """Return all paths on all folds of a collection."""
     return [Cell(_key(name, path, fold), _follow, (fold, path)) for path in paths for fold in folds]
 
 
-def path_results(folds: Sequence[StoredSplit], path: SmoothingPath, name: str, finished: Cells) -> PathResult:
+def path_results(folds: Sequence[Split], path: SmoothingPath, name: str, finished: Cells) -> PathResult:
     """Return the results of a path from finished cells."""
     results = [finished[_key(name, path, fold)] for fold in folds]
 
@@ -160,6 +159,6 @@ def _values(q: Queries, params: Float64Array) -> Float64Array:
     return CHOSEN_BY(scores, q.labels, q.qptr)
 
 
-def _key(name: str, path: SmoothingPath, fold: StoredSplit) -> Key:
+def _key(name: str, path: SmoothingPath, fold: Split) -> Key:
     settings = f"{path.first:g} {path.last:g} {path.l2:g} {path.iterations}"
-    return ("smoothing", name, settings, fold.split.name, fold.split.digest[7:19])
+    return ("smoothing", name, settings, fold.name, fold.digest[7:19])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import numpy as np
 from directrix.data.queries import Queries
 from directrix.experiments.cells import Cell
 from directrix.experiments.crossval_result import CrossValidation
-from directrix.experiments.splits import Split, StoredSplit, stored, write_folds
+from directrix.experiments.splits import Split
 from directrix.reproductions.chapelle2010.methods import CHOSEN_BY, MEASURES, entries, kernel_entry
 from directrix.reproductions.chapelle2010.paths import PathResult, SmoothingPath, path_cells, path_results
 from directrix.reproductions.chapelle2010.settings import Settings
@@ -74,12 +73,11 @@ def run(collections: Mapping[str, Collection], settings: Settings, runner: Runne
     """Compare the methods on every collection, and run everything else on the first one."""
     first, seed = next(iter(collections.values())), settings.seed
     paths = paths_of(settings)
-    with stored(first.splits, runner.path) as folds:
-        cells = path_cells(folds, paths, first.name)
-        key = ("theory", first.name, first.first.digest[7:19])
-        cells.append(Cell(key, _theory, (folds[0], whole_path(settings).smoothings, seed)))
-        finished = runner.cells("paths of smoothing", cells, partial(write_folds, folds))
-        followed = {path: path_results(folds, path, first.name, finished) for path in paths}
+    cells = path_cells(first.splits, paths, first.name)
+    key = ("theory", first.name, first.first.digest[7:19])
+    cells.append(Cell(key, _theory, (first.splits[0], whole_path(settings).smoothings, seed)))
+    finished = runner.cells("paths of smoothing", cells)
+    followed = {path: path_results(first.splits, path, first.name, finished) for path in paths}
     options: dict[str, Any] = {"select": CHOSEN_BY, "convention": "letor3", "keep_top": _TOP, "seed": seed}
     compared = {
         name: runner.cross_validate(
@@ -101,8 +99,8 @@ def seconds(results: Results) -> dict[str, float]:
     return {"trainings of the tables": sum(one.seconds(entry) for one in runs for entry in one.entries)}
 
 
-def _theory(fold: StoredSplit, sigmas: Sequence[float], seed: int) -> dict[str, Any]:
-    return asdict(check_theory(fold.split.train, sigmas, seed))
+def _theory(split: Split, sigmas: Sequence[float], seed: int) -> dict[str, Any]:
+    return asdict(check_theory(split.train, sigmas, seed))
 
 
 def _mapped(split: Split, seed: int) -> Split:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from directrix.reproductions.donmez2009.collection import MeasuredCollection
 from directrix.reproductions.donmez2009.methods import COMPARED
 from directrix.reproductions.donmez2009.settings import CONSTRUCTIONS, EVERY_CHANGE, NETS, Settings
 from directrix.reproductions.donmez2009.training import at_every_rate, forces_for, model_of, random_weights
+from directrix.search.candidates import candidates_of
 
 LEARNERS = {
     "nDCG": ("RankNet", "RankSVM", "ListNet", "ApproxNDCG", "SmoothNDCG", "CoordinateAscent"),
@@ -137,8 +139,8 @@ def _construction(split: Split, construction: str, measure: str, settings: Setti
 
 def _learner(train: Queries, learner: str, measure: str, settings: Settings) -> dict[str, Any]:
     goal = parse_measure(measure)
-    trial = method(learner).candidates(goal, {})[0]
-    ranker = trial.ranker(goal, settings.seed).fit_queries(train)
+    first = candidates_of(method(learner), goal)[0][0]
+    ranker = replace(first, seed=settings.seed).ranker().fit_queries(train)
     return _both(ranker, train, measure, ranker.coef_, settings)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from directrix.experiments.tuning import Entry
+from directrix.experiments.crossval import Entry
 from directrix.reproductions.donmez2009.collection import MeasuredCollection
 from directrix.reproductions.donmez2009.settings import (
     CONSTRUCTIONS,

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from directrix.experiments.crossval import Entry
 from directrix.experiments.tendency_on_data import random_models
-from directrix.experiments.tuning import Entry
 from directrix.rankers.method import Method
 from directrix.surrogates.approx import ApproxAP, ApproxNDCG
 from directrix.surrogates.soft import SoftNDCG

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from directrix.experiments.tuning import Entry
+from directrix.experiments.crossval import Entry
 from directrix.measures.base import RankingMeasure
 from directrix.measures.cascade import RR
 from directrix.measures.dcg import NDCG
