@@ -329,7 +329,7 @@ def test_a_search_tries_only_methods_that_keep_to_constraints():
         NAMED, method="ApproxNDCG,SmoothNDCG,AdaRank-NDCG,BoostedNDCG", settings=settings, folds=2
     )
     assert {candidate.method for candidate in found.candidates} == {"ApproxNDCG"}
-    assert "SmoothNDCG, AdaRank-NDCG, BoostedNDCG: not trained, because they cannot keep" in found.remarks[0]
+    assert "SmoothNDCG, AdaRank-NDCG, BoostedNDCG: not trained, because they cannot keep" in found.notes[0]
     assert found.ranker.coef_[0] >= 0.0 >= found.ranker.coef_[1]
     assert "bounds" not in found.name
     with pytest.raises(dx.InputError, match="SmoothNDCG: cannot keep to monotone"):

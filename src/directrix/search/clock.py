@@ -102,7 +102,8 @@ class Pace:
             rate = min(round(_DISTANCE / n_fitting, 2), _HIGHEST_RATE)
             if rate > self._rate and n_fitting < self._n_trees:
                 self.better_rate = rate
-        return self.better_rate is not None
+                return True
+        return False
 
 
 class LearningCurve(NamedTuple):

@@ -63,7 +63,8 @@ def train_candidate(
         values.append(values_of(measure, on_judge, fold.judged))
         mean, spread = _on_training_queries(ranker, fold.train, measure)
         train.append(mean)
-        scores.append(on_judge / spread if spread > 0.0 else np.zeros(len(on_judge)))
+        if spread is not None:
+            scores.append(on_judge / spread if spread > 0.0 else np.zeros(len(on_judge)))
         steps.append(_steps_of(ranker.result_.counts))
         seconds += fitted.seconds + working_time() - begun
     planned, done = planned_steps(ranker), clock.cut_at
@@ -84,7 +85,7 @@ def train_candidate(
         curve=mean_curve(curves),
         progress=progress,
         rankers=tuple(rankers),
-        scores=np.concatenate(scores),
+        scores=np.concatenate(scores) if scores else np.zeros(0),
     )
 
 
@@ -128,11 +129,11 @@ def refit(candidate: Candidate, q: Queries, weights: Weights, measure: RankingMe
     )
 
 
-def _on_training_queries(ranker: Any, train: Any, measure: RankingMeasure) -> tuple[float, float]:
-    """The mean of the measure, and the spread of the scores; no spread for shards, which are not mixed."""
+def _on_training_queries(ranker: Any, train: Any, measure: RankingMeasure) -> tuple[float, float | None]:
+    """The mean of the measure, and the spread of the scores; None on shards, where no ensemble is made."""
     if isinstance(train, ShardedQueries):
         scaled = train if ranker.scale_ is None else train.scaled(ranker.scale_)
-        return judge_of_shards(measure, ranker._model(), scaled)(ranker._params), 0.0
+        return judge_of_shards(measure, ranker._model(), scaled)(ranker._params), None
     scores = ranker.predict_queries(train)
     return mean_over_queries(values_of(measure, scores, train)), spread_within_queries(scores, train)
 

@@ -9,7 +9,7 @@ import pytest
 
 import directrix as dx
 from directrix.errors import InputError
-from directrix.experiments.crossval import candidates_of
+from directrix.experiments.crossval import plan_entry
 from directrix.experiments.significance import adjust, paired_t
 from directrix.measures.names import measure
 from directrix.reproductions.chapelle2010 import REPRODUCTION, theory
@@ -230,8 +230,8 @@ def test_the_start_of_section_4_4_1_is_ranksvm(report):
     (table,) = [table for table in report.tables if table.title.startswith("Section 4.4.1")]
     assert [row[0] for row in table.rows] == ["regression", "RankSVM", "RankSVM itself"]
     (entry,) = [one for one in entries(TINY, is_first=True) if one.name == "SmoothNDCG from RankSVM"]
-    (candidate,) = candidates_of(entry, CHOSEN_BY, "grid", None, 0)
-    start = candidate.ranker(CHOSEN_BY).start
+    (candidate,) = plan_entry(entry, CHOSEN_BY).candidates
+    start = candidate.ranker().start
     assert (repr(start.surrogate), start.l2) == ("'RankSVM'", 0.01)
 
 
@@ -249,7 +249,7 @@ def test_a_full_run_has_all_rows():
     assert truncated["SmoothNDCG, k = 10"] == 10
     assert list(truncated.values()) == list(settings.truncations)
     for entry in entries(settings, is_first=True):
-        assert entry.resolved.candidates(CHOSEN_BY, entry.settings)
+        assert plan_entry(entry, CHOSEN_BY).candidates
 
 
 def test_without_a_collection_the_folder_is_named(tmp_path):

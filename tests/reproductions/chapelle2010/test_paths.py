@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from directrix.experiments.cells import run_cells
-from directrix.experiments.splits import k_fold_splits, stored
+from directrix.experiments.splits import k_fold_splits
 from directrix.measures.names import measure
 from directrix.objectives.build import linear_objective
 from directrix.rankers.linear import LinearRanker
@@ -28,9 +28,8 @@ def splits():
 @pytest.fixture(scope="module")
 def found(splits, tmp_path_factory):
     folder = tmp_path_factory.mktemp("cells")
-    with stored(splits, folder / "cells.jsonl") as folds:
-        done = run_cells(path_cells(folds, [PATH], "tiny"), folder / "cells.jsonl")
-        return path_results(folds, PATH, "tiny", done)
+    done = run_cells(path_cells(splits, [PATH], "tiny"), folder / "cells.jsonl")
+    return path_results(splits, PATH, "tiny", done)
 
 
 def test_a_path_is_the_annealing_of_the_ranker(splits, found):
