@@ -14,12 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from directrix import __version__
-from directrix.data.options import generator
+from directrix.data.checks import generator
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.experiments.cells import Cell, Progress, run_cells
 from directrix.experiments.crossval_result import CrossValidation, FoldResult, Tried, canonical
-from directrix.experiments.json_values import json_value
 from directrix.experiments.splits import Split
 from directrix.fingerprint import fingerprint
 from directrix.kernels import working_time
@@ -40,6 +39,7 @@ from directrix.search.choice import preferred
 from directrix.search.clock import Clock
 from directrix.search.folds import UNWEIGHTED, search_folds
 from directrix.search.training import refit, train_candidate
+from directrix.tables import json_value
 from directrix.types import Float64Array, FloatArray
 
 _PARTS = ("name", "model", "surrogate", "trainer", "fixed", "keeps")  # of a method, without its grid

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.experiments.json_values import json_value
 from directrix.rankers.training import mean_over_queries
+from directrix.tables import json_value
 from directrix.types import Float64Array
 
 

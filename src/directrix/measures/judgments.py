@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from directrix.data.form import as_floats, unmasked
+from directrix.data.checks import as_floats, unmasked
 from directrix.errors import InputError
 from directrix.types import Float64Array
 

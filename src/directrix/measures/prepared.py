@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.form import as_array
-from directrix.data.validate import check_labels, check_qptr, check_ranking
+from directrix.data.checks import as_array, check_labels, check_qptr, check_ranking
 from directrix.errors import InputError
 from directrix.measures.judgments import Sees, check_judgments, grades, statuses
 from directrix.measures.order import DOCS_PER_CHUNK, Ranking, Ties, rank, ranx_order, trec_order

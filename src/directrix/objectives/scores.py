@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from directrix.data.checks import weights_of
 from directrix.data.queries import Queries
-from directrix.data.weights import weights_of
 from directrix.measures.gains import gains
 from directrix.measures.terms import query_sums
 from directrix.objectives.dead import is_dead, warn_of_dead_start

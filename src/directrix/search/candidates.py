@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.scaling import is_by_query
+from directrix.data.scale import is_by_query
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.kinds import MODELS

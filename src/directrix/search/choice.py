@@ -136,7 +136,7 @@ def choice(
     """Return the preferred candidate, and the ensemble that replaces it, if there is one.
 
     What needs all documents of a query to score one is chosen only if its lead over the best choice without
-    such candidates, query by query, exceeds twice its standard error; see docs/decisions/0144.
+    such candidates, query by query, exceeds twice its standard error; see docs/decisions/selection.md.
     """
 
     def best_of(candidates: Sequence[Candidate]) -> tuple[Candidate, Blend | None]:

@@ -83,7 +83,7 @@ class Pace:
 
     Trees of a low rate are the best in the end, but far behind if the time ends before. If ``rate`` is given
     and at the pace of the first three fewer than 40 / rate of ``n_trees`` fit into the time, training stops,
-    and ``better_rate`` is the one at which they suffice, at most .15; see docs/decisions/0146.
+    and ``better_rate`` is the one at which they suffice, at most .15; see docs/decisions/selection.md.
     """
 
     def __init__(self, clock: Clock, rate: float = math.inf, n_trees: int = 0) -> None:

@@ -9,9 +9,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from directrix.data.checks import weights_of
 from directrix.data.queries import Queries
 from directrix.data.shards.queries import ShardedQueries
-from directrix.data.weights import weights_of
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.digests import same_rows
@@ -80,7 +80,7 @@ def search(
     -----
     Deterministic without a time budget: the same data and seed give the same bits. Cost: at most the number
     of candidates times folds times one ``fit``, and without ``valid`` one ``fit`` of each member.
-    docs/decisions/0137 says which candidates are dropped, 0136 when an ensemble is kept.
+    docs/decisions/selection.md says which candidates are dropped, and when an ensemble is kept.
 
     Examples
     --------

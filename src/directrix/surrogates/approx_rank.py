@@ -7,8 +7,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from directrix.data.form import as_array
-from directrix.data.validate import check_ranking
+from directrix.data.checks import as_array, check_ranking
 from directrix.errors import InputError
 from directrix.parameters import positive
 from directrix.surrogates.base import (

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from directrix.data.validate import check_ranking
+from directrix.data.checks import check_ranking
 from directrix.errors import InputError
 from directrix.measures.names import measure as parse_measure
 from directrix.measures.order import Ranking

@@ -14,7 +14,7 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.models.trees import lightgbm, quietly
 
-_L2 = 20.0  # docs/decisions/0139
+_L2 = 20.0  # docs/decisions/boosting.md
 _MAX_BIN, _MAX_BIN_OF_LIGHTGBM = 127, 255
 
 _SAME_BITS = "is fixed, so that a model has the same bits for any number of threads"
