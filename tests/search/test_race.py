@@ -104,7 +104,7 @@ def test_a_candidate_that_takes_more_than_its_share_is_judged_as_it_stands(monke
         method="ApproxNDCG",
         settings=settings,
         folds=folds,
-        time_budget=9.0 if folds is None else 14.0,
+        time_budget=budget,
     )
     (cut,) = found.candidates
     assert 1 <= cut.steps < 15
