@@ -27,8 +27,7 @@ import directrix as dx
 from directrix.interop import catboost as for_catboost
 from directrix.interop import lightgbm as for_lightgbm
 from directrix.interop import xgboost as for_xgboost
-from directrix.trainers.boosting import Boosting
-from directrix.trainers.lightgbm_params import lightgbm_settings
+from directrix.trainers.boosting import Boosting, lightgbm_settings
 
 GOAL = dx.measure("nDCG@10").under("letor3")
 RATE, PATIENCE, THREADS, LIMIT = 0.1, 30, 1, 0.3

@@ -133,9 +133,9 @@ def torch_epoch(data: dict[str, np.ndarray]) -> Callable[[], None]:
 def in_directrix(data: dict[str, np.ndarray], threads: int) -> tuple[dict[str, Any], Steps, Steps]:
     import directrix as dx
     from directrix.models.mlp import MLPModel
-    from directrix.objectives.build import make_objective
+    from directrix.objectives.objective import make_objective
     from directrix.objectives.penalty import L2
-    from directrix.trainers.adam import Adam
+    from directrix.trainers.stochastic import Adam
 
     dx.set_threads(threads)
     qid = np.repeat(np.arange(len(data["qptr"]) - 1), np.diff(data["qptr"]))

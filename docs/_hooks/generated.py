@@ -29,7 +29,9 @@ LAYERS = {
     "experiments": "Experiments",
     "reports": "Reports",
     "cluster": "Clusters",
-    "text": "Text and runs",
+    "text": "Text",
+    "fusion": "Fusion of runs",
+    "reconciliation": "Reconciliation",
     "export": "Exports",
     "interop": "Boosters and PyTerrier",
     "torch": "PyTorch",
@@ -40,7 +42,7 @@ LAYERS = {
 SHARED = {  # members that all names of a layer inherit, shown once
     "measures": {"measures.base.RankingMeasure": "__call__, prepare, under, name"},
     "surrogates": {
-        "surrogates.approx_rank.ApproxRank": "at",
+        "surrogates.approx.ApproxRank": "at",
         "surrogates.smooth.SmoothRank": "at",
         "surrogates.base.KernelSurrogate": "value_and_grad, prepare, fill",
         "surrogates.base.MeasureSurrogate": "measure",

@@ -9,11 +9,11 @@ from directrix.experiments.surrogate_error import Approximation, approximation
 from directrix.laws.bounds import BOUNDS, ap_bound, bounds_of, ndcg_bound
 from directrix.laws.ranks import rank_bound
 from directrix.models.mlp import MLPModel
-from directrix.objectives.build import linear_objective, make_objective
+from directrix.objectives.objective import linear_objective, make_objective
 from directrix.surrogates.approx import ApproxAP, ApproxNDCG, ApproxPrecision
 from directrix.surrogates.pairwise import RankNet
 from directrix.trainers.full_gradients import LBFGS
-from directrix.trainers.sgd import SGD
+from directrix.trainers.stochastic import SGD
 
 TABLE_1 = np.array([4.20074, 3.12378, 4.40918, 1.55258, 4.13330])
 ONE = np.array([0, 5])

@@ -12,8 +12,7 @@ from directrix.interop import catboost as for_catboost
 from directrix.interop import lightgbm as for_lightgbm
 from directrix.interop import xgboost as for_xgboost
 from directrix.objectives.scores import ScoreObjective, newton_step
-from directrix.trainers.boosting import Boosting
-from directrix.trainers.lightgbm_params import lightgbm_settings
+from directrix.trainers.boosting import Boosting, lightgbm_settings
 
 ALL, _ = dx.data.make_linear(55, 20, 5, seed=0)
 Q, VALID = ALL.take(np.arange(40)), ALL.take(np.arange(40, 55))

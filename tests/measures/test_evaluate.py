@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import directrix as dx
-from directrix.measures.gains import gains
+from directrix.measures.terms import gains
 
 SCORES, LABELS = np.array([0.9, 0.1, 0.2, 0.7]), np.array([0.0, 1.0, 1.0, 0.0])
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import directrix as dx
 from directrix import registry
-from directrix.measures import line_points
+from directrix.measures import line_search as line_points
 from directrix.measures import line_search as module
 from directrix.measures.line_search import LineSearch, line_search
 from directrix.registry import classes

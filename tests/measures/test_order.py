@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import directrix as dx
-from directrix.measures.order import rank, trec_order
+from directrix.measures.prepared import rank, trec_order
 
 
 def ranked_by_numpy(scores, labels, ties):

@@ -8,7 +8,7 @@ import pytest
 
 import directrix as dx
 from directrix.measures.names import measures
-from directrix.measures.order import trec_order
+from directrix.measures.prepared import trec_order
 
 TIES = ("expected", "order", "worst", "trec")
 RULES = [

@@ -7,7 +7,7 @@ import pytest
 
 import directrix as dx
 from directrix.measures.base import RankingMeasure
-from directrix.measures.order import rank
+from directrix.measures.prepared import rank
 from directrix.registry import MEASURES, classes
 from tests.reference import measures as naive
 

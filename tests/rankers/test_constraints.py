@@ -234,9 +234,8 @@ def test_constraints_of_a_damaged_file_are_refused(stored, tmp_path):
     content = json.loads((tmp_path / "m.json").read_text())
     content["training"]["parameters"]["bounds"] = stored
     (tmp_path / "m.json").write_text(json.dumps(content))
-    ranker = dx.load(tmp_path / "m.json")
     with pytest.raises(dx.InputError, match="bounds"):
-        ranker.fit_queries(NAMED)
+        dx.load(tmp_path / "m.json").fit_queries(NAMED)
 
 
 @pytest.mark.parametrize("activation", ["relu", "tanh"])
@@ -327,16 +326,14 @@ def test_a_search_tries_only_methods_that_keep_to_constraints():
     found = dx.search(
         NAMED, method="ApproxNDCG,SmoothNDCG,AdaRank-NDCG,BoostedNDCG", settings=settings, folds=2
     )
-    assert {candidate.method for candidate in found.candidates} == {"ApproxNDCG"}
+    assert {candidate.name for candidate in found.candidates} == {"ApproxNDCG"}
     assert "SmoothNDCG, AdaRank-NDCG, BoostedNDCG: not trained, because they cannot keep" in found.notes[0]
     assert found.ranker.coef_[0] >= 0.0 >= found.ranker.coef_[1]
     assert "bounds" not in found.name
     with pytest.raises(dx.InputError, match="SmoothNDCG: cannot keep to monotone"):
         dx.search(NAMED, method="SmoothNDCG", settings={"monotone": {"a": 1}})
     every = dx.search(NAMED, settings={"monotone": {"a": 1, "b": -1}}, folds=1, single=True)
-    assert {"LambdaRank", "MLP", "Network", "YetiRank"} <= {
-        candidate.method for candidate in every.candidates
-    }
+    assert {"LambdaRank", "MLP", "Network", "YetiRank"} <= {candidate.name for candidate in every.candidates}
 
 
 def test_ohsumed_with_weights_of_one_sign(data_dir):

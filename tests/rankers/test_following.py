@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 import directrix as dx
 from directrix.data import make_cubic, split_queries
-from directrix.trainers.lightgbm_params import refusing_values
+from directrix.trainers.boosting import refusing_values
 
 
 def rows(q):
@@ -256,7 +256,7 @@ def test_bins_are_not_shared_by_other_parameters(data):
     """A search bins a data set once; parameters that change bins need their own."""
     settings = {"n_trees": 3, "random_state": 0}
     alone = dx.BoostedRanker(lightgbm_params={"min_data_in_bin": 60}, **settings).fit_queries(data[0])
-    from directrix.trainers.bins import sharing_bins
+    from directrix.trainers.boosting import sharing_bins
 
     with sharing_bins():
         plain = dx.BoostedRanker(**settings).fit_queries(data[0])

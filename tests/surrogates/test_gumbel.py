@@ -7,7 +7,7 @@ import pytest
 
 import directrix as dx
 from directrix.objectives.scores import ScoreObjective
-from directrix.surrogates.noise import uniforms
+from directrix.surrogates.base import uniforms
 from tests.reference import noise, references
 from tests.reference.gumbel import noisy_scores
 

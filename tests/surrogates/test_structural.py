@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import directrix as dx
-from directrix.measures.gains import discounts
+from directrix.measures.terms import discounts
 from directrix.surrogates._kernels.structural import best_above, most_violated
 from tests.reference import structural as reference
 

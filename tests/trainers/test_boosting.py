@@ -7,7 +7,7 @@ import directrix as dx
 from directrix.data.synthetic import make_cubic
 from directrix.objectives.scores import ScoreObjective
 from directrix.surrogates.base import spread_curvature
-from directrix.trainers.bins import sharing_bins
+from directrix.trainers.boosting import sharing_bins
 
 lightgbm = pytest.importorskip("lightgbm")
 Q = make_cubic(12, 15, 3, seed=0)

@@ -9,9 +9,9 @@ import pytest
 
 import directrix as dx
 from directrix.models.mlp import MLPModel
-from directrix.objectives.build import make_objective
+from directrix.objectives.objective import make_objective
 from directrix.objectives.penalty import L2
-from directrix.trainers.proof import _STALLED, Proof
+from directrix.trainers.bundle import _STALLED, Proof
 from tests.trainers.test_trainers import Quadratic
 
 Q = dx.data.make_cubic(n_queries=15, docs_per_query=20, n_features=5, seed=2, label_noise=0.3)

@@ -7,10 +7,9 @@ import pytest
 import scipy.sparse as sp
 
 import directrix as dx
-from directrix.objectives.build import make_objective
+from directrix.objectives.objective import make_objective
 from directrix.objectives.penalty import L2
-from directrix.trainers.frank import _SMOOTH
-from directrix.trainers.stump_boosting import Pairs
+from directrix.trainers.stump_boosting import _SMOOTH, Pairs
 from tests.reference import boosting as reference
 
 BOOSTERS = [dx.trainers.RankBoost, dx.trainers.FRank]

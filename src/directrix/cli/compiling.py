@@ -30,12 +30,11 @@ from directrix.measures.dcg import NDCG
 from directrix.measures.line_search import line_search
 from directrix.measures.names import measure, measures
 from directrix.models.trees import Trees
-from directrix.objectives.build import linear_objective
+from directrix.objectives.objective import linear_objective
 from directrix.rankers.methods import methods
 from directrix.rankers.stumps import StumpRanker
 from directrix.registry import SURROGATES, load_class
-from directrix.surrogates.approx_measure import ApproxMeasure
-from directrix.surrogates.approx_rank import soft_ranks
+from directrix.surrogates.approx import ApproxMeasure, soft_ranks
 from directrix.text.index import Index
 from directrix.threads import get_threads
 

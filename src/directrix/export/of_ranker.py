@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from directrix.data.scale import Scale, ScaleUnion, scale_from_json
+from directrix.data.scale import Scale, ScaleUnion
 from directrix.errors import InputError
 from directrix.export.folding import added_up, folded
 from directrix.export.formula import Formula, Input, Linear, Network, Summand
+from directrix.models.mlp import MLPModel
+from directrix.models.stumps import StumpModel
 from directrix.models.trees import Trees
+from directrix.rankers.saved import SavedModel
+from directrix.types import Float64Array
 
 
 def formula_of(ranker: Any) -> Formula:
@@ -26,41 +29,35 @@ def formula_of(ranker: Any) -> Formula:
     InputError
         If features are scaled by query: the score of a document then depends on the others.
     """
-    trained = ranker.trained()
-    model = trained.to_json()
-    n_features, names = model["features"]["count"], model["features"]["names"]
-    members = model["model"].get("members")
-    weighted = [(1.0, model)] if members is None else [(m["weight"] / m["spread"], m) for m in members]
-    parts = [folded(_part(factor, member, n_features), n_features) for factor, member in weighted]
-    named = None if names is None else tuple(names)
-    return Formula(tuple(added_up(parts)), n_features, named, trained.categories_)
+    saved = ranker.saved_model()
+    parts = [folded(_part(part), saved.n_features) for part in saved.parts]
+    return Formula(tuple(added_up(parts)), saved.n_features, saved.names, saved.categories)
 
 
-def _part(factor: float, member: Mapping[str, Any], n_features: int) -> Summand:
-    model, inputs = member["model"], _inputs(member["scale"], n_features)
-    if member["features"]["missing"] == "zero":
-        named = member["features"].get("categories", [None] * n_features)
+def _part(saved: SavedModel) -> Summand:
+    model, params, factor = saved.model, saved.params, saved.share
+    inputs = _inputs(saved.scale, saved.n_features)
+    if saved.missing == "zero":
+        named = saved.categories or [None] * saved.n_features
         inputs = tuple(one if named[one.feature] else _with_zero(one) for one in inputs)
-    if model["type"] == "linear":
-        return Summand(Linear(factor * np.array(model["coef"])), inputs)
-    if model["type"] == "mlp":
-        return Summand(_network(factor, model, len(inputs)), inputs)
-    if model["type"] == "stumps":
-        return Summand(_of_stairs(factor, model["stairs"], len(inputs)), inputs)
-    trees = Trees.of_json(model, len(inputs))
-    return Summand(replace(trees, leaf=factor * trees.leaf), inputs)
+    if isinstance(model, Trees):
+        return Summand(replace(model, leaf=factor * model.leaf), inputs)
+    if isinstance(model, StumpModel):
+        return Summand(_of_stairs(factor, model, params), inputs)
+    if isinstance(model, MLPModel):
+        return Summand(_network(factor, model, params, len(inputs)), inputs)
+    return Summand(Linear(factor * params), inputs)
 
 
-def _inputs(scale: Any, n_features: int) -> tuple[Input, ...]:
-    read = None if scale is None else scale_from_json(scale)
-    if read is not None and read.by_query:
+def _inputs(scale: Scale | ScaleUnion | None, n_features: int) -> tuple[Input, ...]:
+    if scale is not None and scale.by_query:
         raise InputError(
-            f"the features of this model are scaled by query ({read.kind}): the score of a document depends "
+            f"the features of this model are scaled by query ({scale.kind}): the score of a document depends "
             "on the other documents, which no target can say.",
             python="Train it with another scale, e.g. scale='standard', or with no scale.",
             shell="Train it with another scale, e.g. --scale standard, or with --no-by-query.",
         )
-    parts = read.parts if isinstance(read, ScaleUnion) else (read,)
+    parts = scale.parts if isinstance(scale, ScaleUnion) else (scale,)
     return tuple(one for part in parts for one in inputs_of(part, n_features))
 
 
@@ -85,28 +82,23 @@ def _with_zero(one: Input) -> Input:
     return replace(one, missing=float(one.of(np.zeros(1))[0]))
 
 
-def _network(factor: float, model: Mapping[str, Any], n_inputs: int) -> Network:
-    shaped = [np.array(one["weights"]).reshape(one["inputs"], one["outputs"]) for one in model["layers"]]
-    hidden = zip(shaped[:-1], model["layers"], strict=False)
-    layers = tuple((weights, np.array(one["bias"])) for weights, one in hidden)
-    last = factor * shaped[-1][:, 0]
-    n_units = layers[-1][0].shape[1] if layers else 0
-    is_residual = len(last) > n_units
-    linear = Linear(last[n_units:]) if is_residual else None
-    return Network(layers, last[:n_units], linear, model["activation"])
+def _network(factor: float, model: MLPModel, params: Float64Array, n_inputs: int) -> Network:
+    every: list[Any] = list(model.layers(params, n_inputs))
+    *hidden, output = every
+    layers = tuple((layer.weights, np.asarray(layer.bias)) for layer in hidden)
+    last = factor * output.weights[:, 0]
+    n_units = model.hidden[-1] if hidden else 0
+    linear = Linear(last[n_units:]) if len(last) > n_units else None
+    return Network(layers, last[:n_units], linear, model.activation)
 
 
-def _of_stairs(factor: float, stairs: Sequence[Mapping[str, Any]], n_inputs: int) -> Trees:
+def _of_stairs(factor: float, model: StumpModel, params: Float64Array) -> Trees:
     """Return a tree of one split for every step: 0 up to the threshold, the step above it."""
-    steps = [
-        (stair["feature"] - 1, threshold, step)
-        for stair in stairs
-        for threshold, step in zip(stair["thresholds"], stair["steps"], strict=True)
-    ]
-    feature, threshold, step = np.array(steps, dtype=np.float64).reshape(-1, 3).T
+    feature = np.repeat(np.arange(model.n_features), np.diff(model.ptr))[params != 0.0]
+    threshold, step = model.values[params != 0.0], params[params != 0.0]
     count = len(step)
     return Trees(
-        n_inputs,
+        model.n_features,
         n_leaves=np.full(count, 2),
         feature=feature.astype(np.int32),
         threshold=threshold,

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from directrix.data.queries import Queries
-from directrix.data.stored import StoredFeatures
+from directrix.data.sparse import dense
 from directrix.errors import InputError
 from directrix.export.formula import Formula, Linear
 from directrix.export.nodes import float32_below
 from directrix.export.target import ANY_MODEL, ExportTarget
 from directrix.models.trees import Trees
-from directrix.rankers.categories import matched
-from directrix.types import Array, Float64Array, is_sparse
+from directrix.rankers.inputs import matched
+from directrix.types import Array, Float64Array
 
 _ROWS, _PER_QUERY = 2000, 50
 _CELLS = 20_000_000
@@ -194,12 +194,7 @@ def _note(target: ExportTarget, formula: Formula) -> str:
 def _doubled(q: Queries, formula: Formula) -> Queries:
     """Return the queries with features in memory and in float64, and categories as the model numbers them."""
     q = matched(q, formula.categories)
-    features = q.features
-    if isinstance(features, StoredFeatures):
-        features = features.read(0, q.n_docs)
-    elif is_sparse(features):
-        features = features.toarray()
-    return replace(q, features=np.ascontiguousarray(features, dtype=np.float64))
+    return replace(q, features=np.ascontiguousarray(dense(q.features), dtype=np.float64))
 
 
 def _drawn(formula: Formula, target: ExportTarget, *, missing: bool) -> Queries:

@@ -13,6 +13,6 @@ from directrix.laws.smooth_bounds import generalization_bound as generalization_
 from directrix.laws.smooth_bounds import smooth_ndcg_bound as smooth_ndcg_bound
 from directrix.laws.smooth_bounds import smooth_ndcg_lipschitz as smooth_ndcg_lipschitz
 from directrix.laws.smooth_bounds import smooth_rescaled as smooth_rescaled
-from directrix.surrogates.approx_rank import soft_ranks as soft_ranks
+from directrix.surrogates.approx import soft_ranks as soft_ranks
 
 __all__: list[str]

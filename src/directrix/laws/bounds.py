@@ -14,8 +14,7 @@ import numpy.typing as npt
 from directrix.errors import InputError
 from directrix.laws.ranks import rank_bounds
 from directrix.parameters import number, whole
-from directrix.surrogates.approx import ApproxAP, ApproxNDCG
-from directrix.surrogates.approx_rank import soft_ranks
+from directrix.surrogates.approx import ApproxAP, ApproxNDCG, soft_ranks
 from directrix.types import Float64Array, Int64Array, Surrogate
 
 BOUNDS = ("gap", "gaps", "ranks", "relevant")

@@ -11,11 +11,8 @@ import numpy as np
 
 from directrix.errors import InputError, short_text
 from directrix.measures.convention import Convention, convention
-from directrix.measures.groups import value_of
-from directrix.measures.judgments import Sees
-from directrix.measures.order import Ranking, Ties
-from directrix.measures.prepared import Prepared
-from directrix.measures.terms import Between, Form, Terms, curve_through, over_queries
+from directrix.measures.prepared import Prepared, Ranking, Sees, Ties
+from directrix.measures.terms import Between, Form, Terms, curve_through, over_queries, value_of
 from directrix.types import Float64Array, FloatArray, Int64Array
 
 Empty = Literal["zero", "skip", "one"]

@@ -9,10 +9,9 @@ import numpy as np
 
 from directrix.errors import InputError
 from directrix.measures.base import Empty, RankingMeasure
-from directrix.measures.gains import gains, reciprocal_ranks
-from directrix.measures.order import Ranking, Ties
 from directrix.measures.precision import BinaryMeasure
-from directrix.measures.terms import Form
+from directrix.measures.prepared import Ranking, Ties
+from directrix.measures.terms import Form, gains, reciprocal_ranks
 from directrix.types import Float64Array
 
 

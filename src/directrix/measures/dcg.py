@@ -10,9 +10,8 @@ import numpy as np
 
 from directrix.errors import InputError
 from directrix.measures.base import Empty, RankingMeasure
-from directrix.measures.gains import HIGHEST_EXPONENT, Discount, Gain, discounts, gains
-from directrix.measures.order import Ranking, Ties
-from directrix.measures.terms import Form, Terms
+from directrix.measures.prepared import Ranking, Ties
+from directrix.measures.terms import HIGHEST_EXPONENT, Discount, Form, Gain, Terms, discounts, gains
 from directrix.types import Float64Array, Int64Array
 
 

@@ -12,7 +12,7 @@ from directrix.errors import InputError
 from directrix.fingerprint import fingerprint
 from directrix.measures.base import Empty, RankingMeasure
 from directrix.measures.names import defined, register
-from directrix.measures.order import Ties
+from directrix.measures.prepared import Ties
 from directrix.measures.terms import FORMS, Between, Form, Terms
 from directrix.types import Float64Array, Int64Array
 

@@ -11,9 +11,8 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from directrix.measures.base import Empty, RankingMeasure
-from directrix.measures.gains import discounts, reciprocal_ranks
-from directrix.measures.judgments import Sees
-from directrix.measures.order import Ranking
+from directrix.measures.prepared import Ranking, Sees
+from directrix.measures.terms import discounts, reciprocal_ranks
 from directrix.types import Array, Float64Array, Int64Array
 
 Order = Literal["trec", "order"]

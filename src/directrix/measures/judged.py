@@ -9,9 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from directrix.measures.base import Empty, RankingMeasure
-from directrix.measures.judgments import POOLED, Sees
-from directrix.measures.order import Ranking, Ties
 from directrix.measures.precision import BinaryMeasure
+from directrix.measures.prepared import POOLED, Ranking, Sees, Ties
 from directrix.measures.terms import query_sums
 from directrix.types import Float64Array, Int64Array
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from directrix.measures.base import RankingMeasure
-from directrix.measures.order import Ranking, Ties
+from directrix.measures.prepared import Ranking, Ties
 from directrix.measures.terms import Form, query_sums
 from directrix.types import Float64Array, Int64Array
 

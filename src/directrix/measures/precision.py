@@ -9,9 +9,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from directrix.measures.base import Empty, RankingMeasure
-from directrix.measures.gains import reciprocal_ranks
-from directrix.measures.order import Ranking, Ties
-from directrix.measures.terms import Form, query_sums
+from directrix.measures.prepared import Ranking, Ties
+from directrix.measures.terms import Form, query_sums, reciprocal_ranks
 from directrix.types import Float64Array, Int64Array
 
 

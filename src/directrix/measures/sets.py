@@ -8,8 +8,8 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from directrix.measures.base import Empty
-from directrix.measures.order import Ranking, Ties
 from directrix.measures.precision import AP, BinaryMeasure
+from directrix.measures.prepared import Ranking, Ties
 from directrix.types import Float64Array
 
 _FLOOR = 1e-5  # of trec_eval: a query without a hit does not make the geometric mean 0

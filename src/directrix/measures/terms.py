@@ -1,4 +1,4 @@
-"""The terms of a measure: how documents earn, what each is worth, what a rank counts, and the norm."""
+"""Terms of a measure: gains of labels, discounts of ranks, the norm, and the sum that they make."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from directrix.types import Float64Array, Int64Array
+from directrix.errors import InputError
+from directrix.measures.prepared import Ranking
+from directrix.types import Array, Float64Array, Int64Array
 
 Form = Literal["sum", "precision", "first_hit", "cascade", "pairs"]
 FORMS: tuple[Form, ...] = ("sum", "precision", "first_hit", "cascade", "pairs")
@@ -74,3 +76,184 @@ def curve_through(discounts: bytes) -> Between:
     curve = PchipInterpolator(np.arange(1.0, len(values) + 1.0), values)
     slope = curve.derivative()
     return lambda ranks: (curve(ranks), slope(ranks))
+
+
+HIGHEST_EXPONENT = 1000
+"""Highest label whose gain 2**label - 1, and sums of such, are floats."""
+
+_HIGHEST_SQUARED = 256
+
+Gain = Literal["exp", "linear"]
+Discount = Literal["log2", "letor3"]
+
+
+def gains(labels: Float64Array, gain: Gain = "exp") -> Float64Array:
+    r"""Gain of every label >= 0.
+
+    ``"exp"``: :math:`2^l - 1` (Burges et al. 2005), `InputError` for a label above 1000, whose gain would be
+    infinite; ``"linear"``: :math:`l` (Järvelin & Kekäläinen 2002).
+
+    Examples
+    --------
+    >>> gains(np.array([0.0, 1.0, 2.0, 4.0]))
+    array([ 0.,  1.,  3., 15.])
+    """
+    labels = np.asarray(labels, dtype=np.float64)
+    if gain == "linear":
+        return labels.copy()
+    highest = float(labels.max(initial=0.0))
+    if highest > HIGHEST_EXPONENT:
+        raise InputError(
+            f"the highest label is {highest:g}, whose gain 2**label - 1 is too large for a float; labels up "
+            f"to {HIGHEST_EXPONENT} are needed. Map them to grades, e.g. y = numpy.minimum(y, 4)."
+        )
+    return np.exp2(labels) - 1.0
+
+
+def check_squared_gains(labels: Float64Array) -> None:
+    """Raise `InputError` for a label above 256: the square of its exponential gain would not be a float."""
+    highest = float(labels.max(initial=0.0))
+    if highest > _HIGHEST_SQUARED:
+        raise InputError(
+            f"the highest label is {highest:g}, and squares of its gain 2**label - 1 are too large for a "
+            f"float; {_HIGHEST_SQUARED} is the most. Map the labels to grades, e.g. y = numpy.minimum(y, 4)."
+        )
+
+
+def discounts(n: int, discount: Discount = "log2") -> Float64Array:
+    r"""Discount of the ranks 1..n, in (0, 1], read-only.
+
+    ``"log2"``: :math:`D(p) = 1/\log_2(1 + p)`. ``"letor3"``: :math:`D(1) = 1` and :math:`D(p) = 1/\log_2 p`
+    from 2 on (so D(2) = 1 too), as in the script Eval-Score-3.0 of LETOR 3.0 and in Järvelin & Kekäläinen
+    (2002).
+
+    Examples
+    --------
+    >>> discounts(3)
+    array([1.        , 0.63092975, 0.5       ])
+    >>> discounts(4, "letor3")
+    array([1.        , 1.        , 0.63092975, 0.5       ])
+    """
+    # tables grow by doubling, so that lists of many lengths share a few of them
+    return _table(max(64, 1 << (n - 1).bit_length()), discount)[:n]
+
+
+def reciprocal_ranks(n: int) -> Float64Array:
+    """One over the ranks 1..n."""
+    return 1.0 / np.arange(1.0, n + 1.0)
+
+
+@lru_cache(maxsize=32)
+def _table(n: int, discount: Discount) -> Float64Array:
+    rank = np.arange(1, n + 1, dtype=np.float64)
+    if discount == "letor3":
+        rank[0] = 2.0  # D(1) = D(2) = 1
+        table = 1.0 / np.log2(rank)
+    else:
+        table = 1.0 / np.log2(1.0 + rank)
+    table.flags.writeable = False
+    return table
+
+
+class Sums(NamedTuple):
+    """A measure of query q: ``constant[q] + scale[q]`` times what its documents earn."""
+
+    form: int
+    """How a document earns, see `directrix.measures._kernels.line_search`."""
+    worth: Float64Array
+    cutoff: Int64Array
+    table: Float64Array
+    """Sums of the discounts of the first ranks (longest + 1,)."""
+    scale: Float64Array
+    constant: Float64Array
+    """NaN: the measure skips the query (n_queries,)."""
+
+
+def sums_of(form: Form, terms: Terms, qptr: Int64Array, fill: float) -> Sums:
+    """Return the terms as the kernels take them; ``fill`` is the value of an empty query."""
+    is_empty = (query_sums(terms.worth, qptr) <= 0.0) | (terms.norm <= 0.0)
+    scale = np.divide(1.0, terms.norm, out=np.zeros(len(qptr) - 1), where=~is_empty)
+    constant = np.where(is_empty, fill, 1.0 if form == "pairs" else 0.0)
+    table = np.append(0.0, np.cumsum(terms.discount))
+    return Sums(FORMS.index(form), terms.worth, terms.cutoff, table, scale, constant)
+
+
+class Groups(NamedTuple):
+    """Groups of tied documents of every query, in some order."""
+
+    qptr: Int64Array
+    """Groups of every query (n_queries + 1,)."""
+    arrays: tuple[Any, ...]
+    """s, u, size, worth, factor, dptr, as the kernels of the line search take them."""
+    passed: Float64Array
+    """For the cascade: the chances to get past the first documents of each group."""
+
+
+def _grouped(
+    first: Array, worth: Float64Array, qptr: Int64Array, sums: Sums, s: Float64Array, u: Float64Array
+) -> Groups:
+    """Join documents that stand next to each other; ``first`` says where a group begins."""
+    from directrix.measures._kernels.line_search import CASCADE, chances
+
+    gptr = np.append(np.flatnonzero(first), len(worth))
+    size, factor, passed = np.diff(gptr), worth, np.ones(1)
+    dptr = np.zeros(len(gptr), np.int64)
+    if sums.form == CASCADE:
+        counted = np.repeat(sums.cutoff, np.diff(qptr))[gptr[:-1]]
+        dptr = np.append(0, np.cumsum(np.minimum(size, counted) + 1))
+        passed = np.empty(dptr[-1])
+        chances(worth, gptr, dptr, passed)
+        factor = np.log(np.maximum(1.0 - worth, 1e-300))  # finite, so that it can be taken away again
+    if len(size) < len(worth):
+        worth, factor = np.add.reduceat(worth, gptr[:-1]), np.add.reduceat(factor, gptr[:-1])
+        s, u = s[gptr[:-1]], u[gptr[:-1]]
+    return Groups(np.searchsorted(gptr, qptr), (s, u, size, worth, factor, dptr), passed)
+
+
+def line_groups(
+    s: Float64Array,
+    u: Float64Array,
+    qptr: Int64Array,
+    sums: Sums,
+    *,
+    second: Any = None,
+    tied: bool = True,
+) -> Groups:
+    """Sort the documents of every query far to the left of a line, and join those tied for every t.
+
+    Scores are s + t u, and groups come by ascending u, then descending s. Documents that tie come in the
+    order of ``second``, or of the input; if they are ``tied`` they share their ranks, otherwise each is a
+    group.
+    """
+    query = np.repeat(np.arange(len(qptr) - 1), np.diff(qptr))
+    order = np.lexsort((-s, u, query) if second is None else (second, -s, u, query))
+    s, u = s[order], u[order]
+    first = np.ones(len(s), dtype=bool)
+    if tied:
+        first[1:] = (s[1:] != s[:-1]) | (u[1:] != u[:-1])
+        first[qptr[:-1][np.diff(qptr) > 0]] = True
+    return _grouped(first, sums.worth[order], qptr, sums, s, u)
+
+
+def empty_state(groups: Groups) -> tuple[Int64Array, Float64Array, Float64Array]:
+    """Return room for what the kernels know of every group: documents and worth above it, what it earns."""
+    n = len(groups.arrays[0])
+    return np.empty(n, np.int64), np.empty(n), np.empty(n)
+
+
+def value_of(form: Form, terms: Terms, ranking: Ranking, fill: float) -> Float64Array:
+    """Value of every query of a ranking, from terms of its labels in the order of the ranking."""
+    from directrix.measures._kernels.line_search import begin
+    from directrix.measures._kernels.order import group_starts
+
+    qptr = ranking.qptr
+    sums = sums_of(form, terms, qptr, fill)
+    sums = sums._replace(cutoff=np.minimum(sums.cutoff, ranking.retrieved))
+    first = np.zeros(len(sums.worth), dtype=np.bool_)
+    group_starts(ranking.ends, first)
+    groups = _grouped(first, sums.worth, qptr, sums, sums.worth, sums.worth)
+    state = empty_state(groups)
+    earned = np.empty(len(qptr) - 1)
+    spec = sums.cutoff, sums.table, groups.passed
+    begin(sums.form, groups.qptr, 0, len(earned), spec, groups.arrays, -np.inf, state, earned)
+    return sums.constant + sums.scale * earned

@@ -8,17 +8,16 @@ from typing import Any
 
 from directrix.errors import InputError, short_text
 from directrix.rankers.method import Auto, Method
-from directrix.surrogates import approx, dorm, lambdas, listwise, pairwise, smooth, soft, structural, yeti
+from directrix.surrogates import approx, dorm, lambdas, listwise, pairwise, smooth, soft, structural
 from directrix.trainers.adarank import AdaRank
-from directrix.trainers.anneal import Anneal
-from directrix.trainers.coordinate_ascent import CoordinateAscent
 from directrix.trainers.cutting_plane import CuttingPlane
+from directrix.trainers.direct_search import CoordinateAscent, SimplexSearch
 from directrix.trainers.full_gradients import CG
 from directrix.trainers.ir_svm import IRSVM
 from directrix.trainers.prank import PRank
-from directrix.trainers.sgd import SGD
-from directrix.trainers.simplex import SimplexSearch
+from directrix.trainers.stochastic import SGD
 from directrix.trainers.svm_acc import SVMAcc
+from directrix.trainers.wrappers import Anneal
 
 _QIN = "Qin, Liu & Li (2010), doi:10.1007/s10791-009-9124-x"
 _CHAPELLE = "Chapelle & Wu (2010), doi:10.1007/s10791-009-9110-3"
@@ -76,7 +75,7 @@ _boosted = partial(
 )
 _yeti = partial(
     _boosted,
-    surrogate=yeti.YetiRank,
+    surrogate=lambdas.YetiRank,
     source="Gulin, Kuralenok & Pavlov (2011), JMLR W&CP 14; Lyzhin et al. (2023), arXiv:2204.01500",
     cost="O(R n log n) for R rankings, and a tree",
     grid={"num_leaves": (7, 31, 63), "l2": (20.0, 100.0)},

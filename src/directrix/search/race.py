@@ -18,7 +18,7 @@ from directrix.search.choice import contenders, difference, eligible
 from directrix.search.clock import Clock
 from directrix.search.folds import Fold, sample
 from directrix.search.training import train_candidate, training_ahead
-from directrix.trainers.bins import sharing_bins
+from directrix.trainers.boosting import sharing_bins
 from directrix.types import Float64Array
 
 _FEWEST_TO_DROP = 10  # queries: from fewer the standard error itself is not known

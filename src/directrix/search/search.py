@@ -14,12 +14,11 @@ from directrix.data.queries import Queries
 from directrix.data.shards.queries import ShardedQueries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
-from directrix.rankers.digests import same_rows
 from directrix.rankers.ensemble import EnsembleRanker
-from directrix.rankers.inputs import Weights, check_measurable, check_trainable
+from directrix.rankers.inputs import Weights, check_measurable, check_trainable, goal_of, same_rows
 from directrix.rankers.method import Auto, Method
 from directrix.rankers.methods import method as method_named
-from directrix.rankers.training import goal_of, mean_and_error, surrogate_gap, values_of
+from directrix.rankers.training import mean_and_error, surrogate_gap, values_of
 from directrix.search.candidates import CUT_SHORT, UNTRAINED, Candidate, candidates_of
 from directrix.search.choice import Blend, choice
 from directrix.search.clock import Clock, Progress

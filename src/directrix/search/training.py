@@ -17,9 +17,8 @@ from directrix.errors import InputError
 from directrix.kernels import working_time
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.inputs import Weights
-from directrix.rankers.judging import judge_of_shards
 from directrix.rankers.named_trainers import planned_steps
-from directrix.rankers.training import mean_over_queries, spread_within_queries, values_of
+from directrix.rankers.training import judge_of_shards, mean_over_queries, spread_within_queries, values_of
 from directrix.search.candidates import CUT_SHORT, DROPPED, UNTRAINED, Candidate
 from directrix.search.clock import Clock, LearningCurve, Pace, mean_curve
 from directrix.search.folds import Fold

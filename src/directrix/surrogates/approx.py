@@ -17,18 +17,154 @@ sigmoid's band for large alpha; memory O(n) a query.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from directrix.data.checks import as_array, check_ranking
+from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.cascade import ERR, RR
 from directrix.measures.dcg import NDCG
 from directrix.measures.pairs import KendallTau
 from directrix.measures.precision import AP, Precision
+from directrix.measures.terms import Between, query_sums
 from directrix.parameters import positive, whole
-from directrix.surrogates.approx_rank import ApproxRank, Sigmoid
-from directrix.types import Float64Array, Int64Array
+from directrix.surrogates.base import (
+    PULLS,
+    SMOOTH,
+    MeasureSurrogate,
+    SumSurrogate,
+    check_below,
+    cut_traits,
+    in_chunks,
+    share_below,
+    writable,
+)
+from directrix.types import Float64Array, FloatArray, Int64Array
+
+Sigmoid = Literal["logistic", "tanh", "arctan", "erf"]
+ALPHA = 10.0
+"""The steepness at which the share of a discount that ignores a cut-off is ``below``."""
+_FIRST_CUT = 2  # functions of soft ranks with a cut-off have this number in the kernels, or a higher one
+_SIGMOIDS: dict[str, tuple[int, float]] = {
+    "logistic": (0, 1.0),
+    "tanh": (0, 2.0),  # (1 + tanh z)/2 = logistic(2 z)
+    "arctan": (1, 1.0),
+    "erf": (2, 1.0),
+}
+
+
+def sigmoid_code(sigmoid: str) -> tuple[int, float]:
+    """Kind of the sigmoid in the kernels, and the factor on its steepness; `InputError` if there is none."""
+    if sigmoid not in _SIGMOIDS:
+        known = ", ".join(map(repr, _SIGMOIDS))
+        raise InputError(f"sigmoid={sigmoid!r}: there is no such sigmoid; type one of {known}.")
+    return _SIGMOIDS[sigmoid]
+
+
+def soft_ranks(
+    scores: FloatArray, qptr: Int64Array | None = None, *, alpha: float = 10.0, sigmoid: Sigmoid = "logistic"
+) -> Float64Array:
+    r"""Soft ranks :math:`\hat\pi_i = 1 + \sum_{j \ne i} \sigma(\alpha (s_j - s_i))`.
+
+    Parameters
+    ----------
+    scores : float (n_docs,)
+        Higher is ranked first.
+    qptr : int64 (n_queries + 1,), or None
+        Query boundaries; None = one query.
+    alpha : float > 0
+        Steepness, in 1 / units of score.
+    sigmoid : {"logistic", "tanh", "arctan", "erf"}
+        The smooth step.
+
+    Returns
+    -------
+    float64 (n_docs,)
+        1 <= rank <= number of documents of the query; ranks of a query add up to n (n + 1)/2.
+
+    Raises
+    ------
+    InputError
+        If the arrays do not fit together, alpha is not > 0, or the sigmoid is unknown.
+
+    Notes
+    -----
+    O(n log n + n b) time for a band of b documents, O(n) memory.
+
+    References
+    ----------
+    Qin, Liu, Li (2010), Eq. (20) and Table 1, doi:10.1007/s10791-009-9124-x.
+
+    Examples
+    --------
+    >>> soft_ranks(np.array([4.20074, 3.12378, 4.40918, 1.55258, 4.13330]), alpha=100).round(5)
+    array([2.00118, 4.     , 1.     , 5.     , 2.99882])
+    """
+    from directrix.surrogates._kernels.approx import pull_chunk
+
+    alpha = positive(alpha, "alpha", "soft_ranks")
+    scores = as_array(scores, "scores")
+    bounds = np.array([0, scores.size]) if qptr is None else qptr
+    scores, _, bounds = check_ranking(scores, np.zeros(scores.size), bounds)
+    kind, factor = sigmoid_code(sigmoid)
+    scores, bounds = writable(scores), writable(bounds)
+    data = scores, np.ones(len(scores)), bounds
+    ranks, no_grad = np.zeros(len(scores)), (np.zeros_like(scores), False)
+    in_chunks(lambda *chunk: pull_chunk(kind, factor * alpha, *data, *chunk, ranks, *no_grad), bounds)
+    return ranks
+
+
+class ApproxRank(MeasureSurrogate):
+    """Base of the surrogates in `approx`; they tend to their measure as alpha and beta grow."""
+
+    alpha: float
+    beta: float = 1.0
+    sigmoid: Sigmoid
+    below: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        sigmoid_code(self.sigmoid)
+
+    @property
+    def traits(self) -> frozenset[str]:
+        """smooth, shift_invariant, tends_to_measure; pulls_at_ties, unless a cut-off leaves too little."""
+        return SMOOTH | PULLS if self._shape()[0] < _FIRST_CUT else cut_traits(self.share)
+
+    @property
+    def share(self) -> float:
+        """Share of the discount that ignores the cut-off."""
+        return share_below(self.below, self.alpha / ALPHA)
+
+    @property
+    def steepness(self) -> float:
+        """Alpha: scores closer than 1/alpha share their ranks."""
+        return self.alpha
+
+    def at(self, smoothing: float) -> Self:
+        """Return a copy with alpha = 1/smoothing; beta keeps its ratio to alpha.
+
+        As smoothing -> 0 the value tends to the exact measure wherever no scores tie.
+        """
+        smoothing = positive(smoothing, "smoothing", f"{type(self).__name__}.at")
+        return replace(  # type: ignore[type-var]
+            self, alpha=1.0 / smoothing, beta=self.beta / self.alpha / smoothing
+        )
+
+    def _shape(self) -> tuple[int, float]:
+        return 0, 0.0
+
+    def spec(self) -> tuple[int, int, float, float, float, float]:
+        """Return what the kernels need to know of the surrogate; see `separable_chunk`."""
+        kind, factor = sigmoid_code(self.sigmoid)
+        shape, k = self._shape()
+        return shape, kind, float(k), factor * self.alpha, factor * self.beta, self.share
+
+    def settings(self) -> tuple[Any, ...]:
+        """See `spec`."""
+        return (self.spec(),)
 
 
 @dataclass(frozen=True)
@@ -298,3 +434,119 @@ class ApproxKendall(ApproxRank):
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> tuple[Float64Array]:
         """Return the labels."""
         return (np.array(labels, dtype=np.float64),)
+
+
+@dataclass(frozen=True, repr=False)
+class ApproxMeasure(SumSurrogate):
+    r"""Smooth form of any measure that is a sum of worths w times discounts D of ranks.
+
+    .. math:: \frac{1}{Z} \sum_i w_i \big[(1 - b)\, D(\hat\pi_i) + b\, D(1) / \log_2(1 + \hat\pi_i)\big],
+              \qquad b = \text{share}
+
+    Parameters
+    ----------
+    measure : measure or str
+        One whose documents earn their worth times the discount of their rank: of your own
+        (`directrix.define_measure`), RBP, DCG, ...
+    alpha : float > 0
+        Steepness of the soft ranks, in 1 / units of score.
+    sigmoid : {"logistic", "tanh", "arctan", "erf"}
+        The smooth step.
+    below : float, 0 <= below < 1
+        If the measure has a cut-off: sets the share of the discount of DCG, below^((alpha/10)^2), so that a
+        document is pulled up from any rank. 0 = D alone, as without a cut-off.
+
+    Notes
+    -----
+    Between two ranks the discount D is the measure's `discount_between`: the function itself if the measure
+    was defined with its slope, else a smooth curve through its values, which falls to 0 from rank k to k + 1.
+
+    References
+    ----------
+    Qin, Liu, Li (2010), Section 4, doi:10.1007/s10791-009-9124-x.
+
+    Examples
+    --------
+    >>> s, labels, qptr = np.array([0.3, 0.2, 0.1]), np.array([1.0, 0.0, 1.0]), np.array([0, 3])
+    >>> ApproxMeasure("RBP(p=0.5)", alpha=1000.0).value_and_grad(s, labels, qptr)[0]  # 1/2 (1 + 1/4)
+    array([0.625])
+    """
+
+    entries: ClassVar[tuple[str, ...]] = ("document",)
+    measure: Any = "nDCG"
+    alpha: float = 10.0
+    sigmoid: Sigmoid = "logistic"
+    below: float = 0.9
+
+    def __post_init__(self) -> None:
+        self._check_measure("ApproxAP")
+        object.__setattr__(self, "alpha", positive(self.alpha, "alpha", "ApproxMeasure"))
+        object.__setattr__(self, "below", check_below(self.below, "ApproxMeasure"))
+        sigmoid_code(self.sigmoid)
+
+    def __repr__(self) -> str:
+        fields = f"alpha={self.alpha!r}, sigmoid={self.sigmoid!r}, below={self.below!r}"
+        return f"ApproxMeasure({self.measure.name!r}, {fields})"
+
+    @property
+    def traits(self) -> frozenset[str]:
+        """See `cut_traits`."""
+        return cut_traits(self.share)
+
+    @property
+    def steepness(self) -> float:
+        """Alpha: scores closer than 1/alpha share their ranks."""
+        return self.alpha
+
+    def at(self, smoothing: float) -> Self:
+        """Return a copy with alpha = 1/smoothing."""
+        return replace(self, alpha=1.0 / positive(smoothing, "smoothing", "ApproxMeasure.at"))
+
+    @property
+    def share(self) -> float:
+        """Share of the discount that is DCG's; 0 for a measure without a cut-off."""
+        return 0.0 if self.measure.k is None else share_below(self.below, self.alpha / ALPHA)
+
+    def discount(self, n: int) -> Between:
+        """Return the smooth discount of the ranks of queries of up to n documents, and its slope."""
+        own, share = self.measure.discount_between(n), self.share
+        first = share * float(self.measure.discounts(1)[0]) * np.log(2.0)
+
+        def mixed(ranks: Float64Array) -> tuple[Float64Array, Float64Array]:
+            value, slope = own(ranks)
+            log = np.log1p(ranks)
+            return (1.0 - share) * value + first / log, (1.0 - share) * slope - first / (
+                log**2 * (1.0 + ranks)
+            )
+
+        return mixed if share else own
+
+    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> tuple[Float64Array]:
+        """Worth of every document to the measure, over the norm of its query."""
+        return self.worths(labels, qptr)[:1]
+
+    def fill(
+        self,
+        scores: FloatArray,
+        prepared: tuple[Float64Array],
+        qptr: Int64Array,
+        chunk: tuple[int, int],
+        out: tuple[FloatArray, ...],
+    ) -> None:
+        """Fill one chunk; see `KernelSurrogate.fill`."""
+        from directrix.surrogates._kernels.approx import pull_chunk
+
+        first, last = chunk
+        lo, hi = qptr[first], qptr[last]
+        local, worth = qptr[first : last + 1] - lo, prepared[0][lo:hi]
+        kind, factor = sigmoid_code(self.sigmoid)
+        one = kind, factor * self.alpha, scores[lo:hi]
+        ranks, grad = np.zeros(hi - lo), np.zeros_like(one[2])
+        pull_chunk(*one, worth, local, 0, last - first, ranks, grad, False)  # noqa: FBT003
+        earns = worth != 0.0
+        value, slope = np.zeros(hi - lo), np.zeros(hi - lo)
+        if earns.any():
+            discount, steps = self.discount(int(np.diff(local).max()))(ranks[earns])
+            value[earns], slope[earns] = worth[earns] * discount, worth[earns] * steps
+        pull_chunk(*one, slope, local, 0, last - first, ranks, grad, True)  # noqa: FBT003
+        out[0][first:last], out[1][lo:hi] = query_sums(value, local), grad

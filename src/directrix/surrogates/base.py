@@ -1,23 +1,25 @@
-"""What surrogates with a compiled kernel share: parameters and their checks, preparation, chunks, threads."""
+"""Base classes of surrogates: compiled kernels, measures, losses, noise; checks of their parameters."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from importlib import import_module
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from directrix.data.checks import check_ranking
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
-from directrix.measures.terms import Terms, query_sums
+from directrix.measures.dcg import NDCG
+from directrix.measures.names import measure as parse_measure
+from directrix.measures.terms import Terms, gains, over_queries, query_sums
 from directrix.parameters import SMALLEST, number, positive, whole
 from directrix.threads import query_chunks, run_chunks
-from directrix.types import Float64Array, FloatArray, Int64Array
+from directrix.types import Float64Array, FloatArray, Int64Array, Surrogate
 
 SMOOTH = frozenset({"smooth", "shift_invariant", "tends_to_measure"})
 PULLS = frozenset({"pulls_at_ties"})
@@ -300,3 +302,173 @@ def spread_curvature(grad: FloatArray, qptr: Int64Array, steepness: float) -> Fl
     sizes = np.diff(qptr)
     total = query_sums(np.abs(grad, dtype=np.float64), qptr)
     return np.repeat(steepness * total / np.maximum(sizes, 1), sizes)
+
+
+class FilledCurvature(KernelSurrogate):
+    """Base of surrogates whose kernel has one more output, the curvature, and writes it before the gradient.
+
+    Where only the gradient is wanted, the kernel takes the same array for both.
+    """
+
+    def fill(
+        self,
+        scores: FloatArray,
+        prepared: Any,
+        qptr: Int64Array,
+        chunk: tuple[int, int],
+        out: tuple[FloatArray, ...],
+    ) -> None:
+        """Fill one chunk; see `KernelSurrogate.fill`."""
+        super().fill(scores, prepared, qptr, chunk, out if len(out) == 3 else (*out, out[-1]))
+
+    def value_grad_curvature(
+        self, scores: FloatArray, prepared: Any, qptr: Int64Array
+    ) -> tuple[Float64Array, FloatArray, FloatArray]:
+        """See `KernelSurrogate.value_grad_curvature`; the notes of each surrogate say which curvature."""
+        out = np.zeros(len(qptr) - 1), np.zeros_like(scores), np.zeros_like(scores)
+        in_chunks(lambda first, last: self.fill(scores, prepared, qptr, (first, last), out), qptr)
+        return out
+
+    def curvature(
+        self, scores: FloatArray, prepared: Any, qptr: Int64Array, grad: FloatArray
+    ) -> Float64Array:
+        """See `value_grad_curvature`."""
+        return self.value_grad_curvature(scores, prepared, qptr)[2].astype(np.float64)
+
+
+class RandomSurrogate(KernelSurrogate):
+    """Base of surrogates with the trait ``random``: frozen dataclasses with a field ``draw``.
+
+    ``draw`` is the number of the noise: the same one gives the same bits.
+    """
+
+    draw: int
+
+    def redraw(self, *numbers: int) -> Self:
+        """Return a copy with other noise, which follows from ``draw`` and these numbers."""
+        state = np.random.SeedSequence([self.draw, *numbers]).generate_state(1)
+        return replace(self, draw=int(state[0] >> 1))  # type: ignore[type-var]
+
+
+def uniforms(labels: Float64Array, qptr: Int64Array, draw: int, sample: int = 0) -> Float64Array:
+    """Numbers uniform on (0, 1), one per document, that follow from its place and the labels of its query.
+
+    ``draw`` and ``sample`` are integers >= 0; each pair gives other numbers. O(n).
+    """
+    from directrix.surrogates._kernels.noise import uniform_chunk
+
+    u = np.empty(len(labels))
+    uniform_chunk(labels, draw, sample, qptr, 0, len(qptr) - 1, u)
+    return u
+
+
+def kernel_surrogate(surrogate: Surrogate) -> KernelSurrogate:
+    """Return the surrogate itself if it has kernels, otherwise an adapter with the same methods."""
+    return surrogate if isinstance(surrogate, KernelSurrogate) else _Plain(surrogate)
+
+
+@dataclass(frozen=True, eq=False)
+class _Plain(KernelSurrogate):
+    """Adapter of a surrogate that prepares nothing and takes no document weights."""
+
+    entries: ClassVar[tuple[str, ...]] = ("document",)
+    surrogate: Surrogate
+
+    @property
+    def traits(self) -> frozenset[str]:
+        return self.surrogate.traits
+
+    @property
+    def steepness(self) -> float:
+        return float(getattr(self.surrogate, "steepness", 1.0))
+
+    def prepare(
+        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
+    ) -> tuple[Float64Array]:
+        refuse_doc_weight(self.surrogate, doc_weight)
+        return (labels,)
+
+    def fill(
+        self,
+        scores: FloatArray,
+        prepared: tuple[Float64Array],
+        qptr: Int64Array,
+        chunk: tuple[int, int],
+        out: tuple[FloatArray, ...],
+    ) -> None:
+        first, last = chunk
+        docs = slice(int(qptr[first]), int(qptr[last]))
+        bounds = qptr[first : last + 1] - qptr[first]
+        value, grad = self.surrogate.value_and_grad(scores[docs], prepared[0][docs], bounds)
+        out[0][first:last], out[1][docs] = value, grad
+
+
+class SumSurrogate(KernelSurrogate):
+    r"""Base of the smooth forms of a measure :math:`\frac1Z \sum_i w_i D(\pi(i))`, given as ``measure``."""
+
+    measure: Any
+
+    def _check_measure(self, for_ap: str) -> None:
+        """Parse the measure, and refuse one that is no such sum; ``for_ap`` names a surrogate for AP."""
+        owner, chosen = type(self).__name__, parse_measure(self.measure)
+        if chosen.form != "sum" or not hasattr(chosen, "k"):
+            raise InputError(
+                f"{owner}({chosen.name!r}): this measure is not a sum of each document's worth times the "
+                f"discount of its rank; use the surrogate made for it, such as {for_ap}, or "
+                f"Lambda({chosen.name!r})."
+            )
+        object.__setattr__(self, "measure", chosen)
+
+    def worths(self, labels: Float64Array, qptr: Int64Array) -> tuple[Float64Array, Float64Array]:
+        """Worth of every document over the norm of its query, and the discounts of the ranks that count."""
+        terms = terms_of(self, labels, qptr)
+        return over_queries(terms.worth, terms.norm, qptr), terms.discount[: self.measure.depth]
+
+
+Target = Literal["gains", "labels"]
+
+
+class Loss(KernelSurrogate):
+    """Base of the losses in `listwise`, `pairwise` and `pointwise`."""
+
+    measure: ClassVar[RankingMeasure] = NDCG()
+    """nDCG: the measure that is reported by default; the loss tends neither to it nor to any other."""
+
+    @property
+    def traits(self) -> frozenset[str]:
+        """smooth, convex, shift_invariant, unless a loss states others."""
+        return frozenset({"smooth", "convex", "shift_invariant"})
+
+    def prepare(self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None) -> Any:
+        """See `KernelSurrogate.prepare`; refuses labels that are too large for the measure."""
+        self.measure.check_labels(float(labels.max(initial=0.0)))
+        return super().prepare(labels, qptr, doc_weight)
+
+
+def by_label(labels: Float64Array, qptr: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Order the documents of every query by ascending label, equal labels by input order.
+
+    Returns that order, and at every place of it the number of its label, from 0 on, over all queries.
+    """
+    query = np.repeat(np.arange(len(qptr) - 1), np.diff(qptr))
+    order = np.lexsort((labels, query))
+    is_first = np.ones(len(labels), dtype=bool)
+    is_first[1:] = (np.diff(labels[order]) != 0.0) | (np.diff(query) != 0)
+    return order, np.cumsum(is_first) - 1
+
+
+def targets(labels: Float64Array, target: str, owner: str, also: str = "") -> Float64Array:
+    """Gains 2^l - 1 or the labels themselves; `InputError` if ``target`` is neither "gains" nor "labels".
+
+    ``also`` is what else the owner takes.
+    """
+    if target not in ("gains", "labels"):
+        options = f"'gains' for 2**label - 1, {also + ', ' if also else ''}or 'labels'"
+        raise InputError(f"{owner}(target={target!r}): type {options}.")
+    return gains(labels, "exp" if target == "gains" else "linear")
+
+
+def check_flag(value: bool, name: str, owner: str) -> None:  # noqa: FBT001
+    """Raise `InputError` unless the value is True or False."""
+    if not isinstance(value, bool):
+        raise InputError(f"{owner}({name}={value!r}): {name} must be True or False; type e.g. {name}=True.")

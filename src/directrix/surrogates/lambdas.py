@@ -1,4 +1,4 @@
-r"""LambdaRank (Burges et al. 2006; Donmez, Svore, Burges 2009): gradients without a function.
+r"""Lambda gradients: LambdaRank (Burges et al. 2006; Donmez, Svore, Burges 2009), LambdaLoss, YetiRank.
 
 Two documents of different labels trade their ranks; the measure changes by :math:`\Delta M`. LambdaRank
 lets them push each other apart with a force that grows with that change, and descends as if the
@@ -7,18 +7,29 @@ sum of the forces were a gradient. It needs measures at sorted lists only, never
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, get_args
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal, NamedTuple, cast, get_args
 
 import numpy as np
 
 from directrix.data.checks import check_ranking
 from directrix.errors import InputError
+from directrix.measures.base import RankingMeasure
+from directrix.measures.dcg import NDCG
 from directrix.measures.names import measure as parse_measure
-from directrix.measures.order import Ranking
+from directrix.measures.prepared import Ranking
 from directrix.measures.terms import Form
-from directrix.parameters import SMALLEST, positive
-from directrix.surrogates.base import KernelSurrogate, in_chunks, terms_of, writable
+from directrix.parameters import SMALLEST, number, positive, whole
+from directrix.surrogates.base import (
+    WHOLE_LIST,
+    FilledCurvature,
+    KernelSurrogate,
+    MeasureSurrogate,
+    RandomSurrogate,
+    in_chunks,
+    terms_of,
+    writable,
+)
 from directrix.types import Float64Array, FloatArray, Int64Array
 
 Construction = Literal[
@@ -286,3 +297,192 @@ class Lambda(SwapForces):
         arrays = prepared.worth, prepared.discount
         in_chunks(lambda *chunk: count_chunk(*self.settings(), scores, *arrays, qptr, chunk, pairs), qptr)
         return pairs
+
+
+class NoisySurrogate(RandomSurrogate, FilledCurvature, RankwiseSurrogate):
+    """Base of `YetiRank`, `PLRank` and `StochasticRank`: frozen dataclasses with these fields.
+
+    Their noise belongs to ranks: they have the same forces for any order of the documents.
+    """
+
+    permutations: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        owner = type(self).__name__
+        object.__setattr__(self, "permutations", whole(self.permutations, "permutations", owner))
+        object.__setattr__(self, "draw", whole(self.draw, "draw", owner, least=0, example=0))
+
+    def __repr__(self) -> str:
+        names = [field.name for field in fields(cast("Any", self)) if field.name != "measure"]
+        settings = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
+        return f"{type(self).__name__}({self.measure.name!r}, {settings})"
+
+    @property
+    def traits(self) -> frozenset[str]:
+        """random, and those of the base."""
+        return super().traits | {"random"}
+
+
+Version = Literal["NDCG-Loss2++", "NDCG-Loss2"]
+
+
+@dataclass(frozen=True)
+class LambdaLoss(FilledCurvature, MeasureSurrogate):
+    r"""NDCG-Loss2 and NDCG-Loss2++ of LambdaLoss, for nDCG@k; minus the loss, in bits.
+
+    .. math:: -\sum_{l_i > l_j} |G_i - G_j|\, w_{ij} \log_2\big(1 + e^{-(s_i - s_j)}\big)
+
+    .. math:: w_{ij} = \begin{cases} \delta_{ij} & \text{NDCG-Loss2} \\
+              |D_i - D_j| + \mu\, \delta_{ij} & \text{NDCG-Loss2++} \end{cases}, \qquad
+              \delta_{ij} = \frac{d(|r_i - r_j|) - d(|r_i - r_j| + 1)}{1 - [m > k]\, d(m)}
+
+    with G the gain over the ideal DCG@k, r the ranks, m the larger rank of a pair,
+    :math:`d(r) = 1/\log_2(1 + r)`, and D_i = d(r_i) for the first k ranks, 0 below.
+
+    Parameters
+    ----------
+    k : int >= 1, or None
+        Cut-off of nDCG; None = the whole list.
+    version : {"NDCG-Loss2++", "NDCG-Loss2"}
+        Which weights.
+    mu : float, 1e-30 to 1e30
+        Of NDCG-Loss2++: weight of delta, to which LambdaRank's \|D_i - D_j\| is added. If it is small, the
+        forces are LambdaRank's.
+
+    Notes
+    -----
+    The delta of a document and all those above it add up to :math:`1 - D_i`, the share of its gain that the
+    ranking costs. This holds below rank k too, where pairs of which both are below k count: every relevant
+    document below k is pulled. A mask that keeps the pairs within the first k would leave it where it is.
+
+    Weights are taken at the present scores: the value jumps where two documents trade their ranks, and the
+    gradient is its slope elsewhere. Tied documents share the first of their ranks, and their distance is 1.
+    Documents are not weighted; weight whole queries. Boosting divides by
+    :math:`\sum w p (1 - p) / \ln 2`, at least 5 % of :math:`w p / \ln 2`, with the weight w of a pair and the
+    chance :math:`p = 1/(1 + e^{s_i - s_j})` of its wrong order.
+
+    O(R n) time for R documents with a gain, O(n) memory.
+
+    References
+    ----------
+    Wang, Li, Golbandi, Bendersky & Najork (2018), The LambdaLoss framework for ranking metric optimization,
+    CIKM, doi:10.1145/3269206.3271784; the cut-off is that of Jagerman, Qin, Wang, Bendersky & Najork (2022),
+    On optimizing top-K metrics for neural ranking models, SIGIR, doi:10.1145/3477495.3531849.
+
+    Examples
+    --------
+    A tied pair loses one bit, of the weight mu (d(1) - d(2)) = 2 (1 - 1/log2(3)):
+
+    >>> import numpy as np
+    >>> LambdaLoss(mu=2.0).value_and_grad(np.zeros(2), np.array([1.0, 0.0]), np.array([0, 2]))[0].round(4)
+    array([-0.7381])
+    """
+
+    compiled: ClassVar[str] = "lambdaloss.lambdaloss_chunk"
+    measured: ClassVar[type[RankingMeasure]] = NDCG
+    k: int | None = None
+    version: Version = "NDCG-Loss2++"
+    mu: float = 10.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "mu", positive(self.mu, "mu", "LambdaLoss", SMALLEST))
+        if self.version not in get_args(Version):
+            raise InputError(f"LambdaLoss(version={self.version!r}): type 'NDCG-Loss2++' or 'NDCG-Loss2'.")
+
+    @property
+    def traits(self) -> frozenset[str]:
+        """shift_invariant."""
+        return frozenset({"shift_invariant"})
+
+    def settings(self) -> tuple[Any, ...]:
+        """Cut-off, the weight of LambdaRank's part, and mu."""
+        is_sum = self.version == "NDCG-Loss2++"
+        return ((self.k or WHOLE_LIST, float(is_sum), self.mu if is_sum else 1.0),)
+
+
+Weights = Literal["labels", "measure"]
+
+
+@dataclass(frozen=True, repr=False)
+class YetiRank(NoisySurrogate, SwapForces):
+    r"""YetiRank's gradient: the mean force between neighbors over rankings with noise.
+
+    .. math:: \lambda_i = \frac1R \sum_{r=1}^R \sum_p w_p^r \, \frac{[i = a] - [i = b]}{1 + e^{s_a - s_b}},
+              \qquad \pi_r \text{ sorts } s + \varepsilon \log\frac{u}{1 - u}
+
+    where a and b are the documents at the ranks p and p + 1 of the permutation :math:`\pi_r`, a the one with
+    the higher label, and u is uniform on (0, 1). The value is the measure itself: the forces are the gradient
+    of no function of the scores, so a trainer that compares values needs another surrogate.
+
+    Parameters
+    ----------
+    measure : measure or str
+        The value; with ``weights="measure"`` also what weighs the pairs. As for `Lambda`.
+    weights : {"labels", "measure"}
+        "labels": :math:`w_p = \gamma^{p - 1} |l_a - l_b|`, as CatBoost computes YetiRank, so that every part
+        of the list teaches, whatever the measure. "measure": :math:`w_p = |\Delta M|`, the change of the
+        measure when a and b trade their ranks in :math:`\pi_r` (YetiLoss of Lyzhin et al.).
+    permutations : int >= 1
+        R, the number of rankings.
+    decay : float in (0, 1]
+        gamma: how much a rank counts of what the rank above counts.
+    noise : float, 1e-30 to 1e30
+        epsilon, in units of score.
+    draw : int >= 0
+        Number of the noise. Boosting takes other noise for every tree, SGD and Adam for every epoch.
+
+    Notes
+    -----
+    Noise belongs to ranks: it follows from ``draw`` and the labels of the query by rank, so that a query has
+    the same forces in any batch. Tied documents are ranked in input order. The force of a pair is multiplied
+    by the weights of both documents; the value does not depend on them. Boosting divides by
+    :math:`\sum w p (1 - p)`, at least 5 % of w p, with the chance :math:`p = 1/(1 + e^{s_a - s_b})` that a
+    pair is in the wrong order.
+
+    O(R n log n) time, O(n) memory.
+
+    References
+    ----------
+    Gulin, Kuralenok & Pavlov (2011), Winning the transfer learning track of Yahoo!'s learning to rank
+    challenge with YetiRank, JMLR W&CP 14, 63-76; Lyzhin, Ustimenko, Gulin & Prokhorenkova (2023),
+    Which tricks are important for learning to rank?, ICML, arXiv:2204.01500.
+
+    Examples
+    --------
+    >>> scores, labels, qptr = np.array([1.0, 0.0]), np.array([0.0, 1.0]), np.array([0, 2])
+    >>> YetiRank().value_and_grad(scores, labels, qptr)[1].round(4)  # one pair: 1/(1 + exp(-1))
+    array([-0.7311,  0.7311])
+    """
+
+    entries: ClassVar[tuple[str, ...]] = (*SwapForces.entries, "document")
+    compiled: ClassVar[str] = "yeti.yeti_chunk"
+    measure: Any = "nDCG"
+    weights: Weights = "labels"
+    permutations: int = 3
+    decay: float = 0.99
+    noise: float = 1.0
+    draw: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.weights not in get_args(Weights):
+            raise InputError(f"YetiRank(weights={self.weights!r}): type 'labels' or 'measure'.")
+        checked = {
+            "decay": float(number(self.decay, "decay", "YetiRank", above=0.0, most=1.0, example=0.99)),
+            "noise": float(positive(self.noise, "noise", "YetiRank", SMALLEST)),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+    def prepare(self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None) -> Any:
+        """See `KernelSurrogate.prepare`; a pair weighs as much as the product of its documents."""
+        weights = np.ones(len(labels)) if doc_weight is None else np.array(doc_weight, dtype=np.float64)
+        return (*self.from_labels(labels, qptr), weights)
+
+    def settings(self) -> tuple[Any, ...]:
+        """See `KernelSurrogate.settings`."""
+        weighing = self.weights == "measure"
+        setting = (self.form, self.measure.depth, self.permutations, self.decay, self.noise, weighing)
+        return ((setting, self.draw),)

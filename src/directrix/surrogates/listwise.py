@@ -12,8 +12,7 @@ import numpy as np
 
 from directrix.measures.terms import query_sums
 from directrix.parameters import positive, whole
-from directrix.surrogates.loss import Loss, Target, by_label, check_flag, targets
-from directrix.surrogates.noise import RandomSurrogate, uniforms
+from directrix.surrogates.base import Loss, RandomSurrogate, Target, by_label, check_flag, targets, uniforms
 from directrix.types import Float64Array, FloatArray, Int64Array
 
 

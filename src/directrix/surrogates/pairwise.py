@@ -11,7 +11,7 @@ from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.pairs import KendallTau
 from directrix.measures.terms import query_sums
-from directrix.surrogates.loss import Loss, by_label
+from directrix.surrogates.base import Loss, by_label
 from directrix.types import Float64Array, Int64Array
 
 

@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from directrix.measures.gains import check_squared_gains, gains
-from directrix.measures.terms import query_sums
-from directrix.surrogates.loss import Loss, check_flag
+from directrix.measures.terms import check_squared_gains, gains, query_sums
+from directrix.surrogates.base import Loss, check_flag
 from directrix.types import Float64Array, FloatArray, Int64Array
 
 

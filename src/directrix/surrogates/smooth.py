@@ -28,8 +28,7 @@ from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import NDCG
 from directrix.measures.precision import AP
 from directrix.parameters import SMALLEST, positive
-from directrix.surrogates.base import SMOOTH, KernelSurrogate, MeasureSurrogate, writable
-from directrix.surrogates.sums import SumSurrogate
+from directrix.surrogates.base import SMOOTH, KernelSurrogate, MeasureSurrogate, SumSurrogate, writable
 from directrix.types import Float64Array, Int64Array
 
 _KINDS = {"dcg": 0, "product": 1, "direct": 2}

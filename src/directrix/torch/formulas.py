@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch.nn.functional import logsigmoid, relu, softplus
 
-from directrix.surrogates.approx_rank import sigmoid_code
+from directrix.surrogates.approx import sigmoid_code
 from directrix.torch.lists import Lists, padded_lists, sum_over_pairs
 from directrix.torch.soft import soft_ndcg
 from directrix.types import Float64Array, Int64Array

@@ -1,14 +1,14 @@
 """Public names for type checkers; written by tests/test_public_names.py."""
 
 from directrix.trainers.adarank import AdaRank as AdaRank
-from directrix.trainers.best import BestSoFar as BestSoFar
 from directrix.trainers.boosting import Boosting as Boosting
-from directrix.trainers.frank import FRank as FRank
+from directrix.trainers.direct_search import SimplexSearch as SimplexSearch
 from directrix.trainers.ir_svm import IRSVM as IRSVM
 from directrix.trainers.prank import PRank as PRank
-from directrix.trainers.rankboost import RankBoost as RankBoost
 from directrix.trainers.regression import regression_start as regression_start
-from directrix.trainers.simplex import SimplexSearch as SimplexSearch
+from directrix.trainers.stump_boosting import FRank as FRank
+from directrix.trainers.stump_boosting import RankBoost as RankBoost
 from directrix.trainers.svm_acc import SVMAcc as SVMAcc
+from directrix.trainers.wrappers import BestSoFar as BestSoFar
 
 __all__: list[str]

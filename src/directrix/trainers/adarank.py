@@ -16,8 +16,8 @@ from directrix.measures.prepared import Prepared
 from directrix.models.linear import LinearModel
 from directrix.models.rows import column_reader
 from directrix.parameters import whole
-from directrix.trainers.progress import Progress
-from directrix.trainers.requirements import (
+from directrix.trainers.progress import (
+    Progress,
     linear_measure_objective,
     varying_features,
     weights_where_defined,

@@ -5,14 +5,116 @@ With :math:`u = w - w_c`, the distance to the penalty's center, plane k is :math
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from directrix.errors import MissingExtra
-from directrix.types import Float64Array, Int64Array
+from directrix.objectives.objective import Objective
+from directrix.objectives.penalty import L2
+from directrix.trainers.progress import Progress
+from directrix.types import Callback, Float64Array, Int64Array, Result
 
 _UNUSED = 1e-7  # share of its group below which a plane has no part in the solution
+
+
+_STALLED = 100  # steps
+_FALL = 0.999  # factor by which the gap must fall within that number of steps
+
+
+class Proof(Progress):
+    """One training under way, whose ``params`` and ``loss`` are the best so far.
+
+    The penalty has a strength > 0. It has converged at a gap of ``epsilon``; ``max_iter`` counts the steps
+    after the start.
+    """
+
+    def __init__(
+        self,
+        objective: Objective,
+        start: Float64Array,
+        epsilon: float,
+        max_iter: int,
+        callback: Callback | None = None,
+    ) -> None:
+        super().__init__(start, callback)
+        self.penalty = objective.penalty
+        self.unpenalized = objective.penalized(L2())
+        self.center = 0.0 if self.penalty.center is None else self.penalty.center
+        self.epsilon, self.max_iter = epsilon, max_iter
+        self.bare = self.loss = np.inf  # without and with the penalty
+        self.dual = -np.inf
+        self.oracle_calls = 0
+        self._mark = (0, np.inf)
+        self._rounding = float(np.finfo(self.unpenalized.queries.features.dtype).eps)
+
+    @property
+    def has_loss(self) -> bool:
+        """Whether the loss of ``params`` is known."""
+        return bool(np.isfinite(self.loss))
+
+    @property
+    def at_most_one(self) -> bool:
+        """Whether the surrogate never exceeds 1, because it bounds a measure from below."""
+        return "bound" in self.unpenalized.surrogate.traits
+
+    def oracle(
+        self, params: Float64Array, queries: Int64Array | None = None
+    ) -> tuple[float, Float64Array, float]:
+        """Loss without penalty, its gradient, and the value of their plane at the penalty's center.
+
+        That value is lowered by the possible rounding error of the scores, about the precision of the
+        features times the sum of its absolute terms: large far away, where a plane proves little.
+        """
+        value, grad = self.unpenalized.value_and_grad(params, queries)
+        self.oracle_calls += self.unpenalized.n_queries if queries is None else len(queries)
+        change = grad * (params - self.center)
+        error = self._rounding * (abs(value) + float(np.abs(change).sum()))
+        return value, grad, value - float(change.sum()) - error
+
+    def offer(self, params: Float64Array, bare: float) -> None:
+        """Keep the parameters if they are the best so far; ``bare`` is their loss without penalty."""
+        value = bare + self.penalty.value_and_grad(params)[0]
+        if value < self.loss:
+            self.params, self.bare, self.loss = np.array(params), bare, value
+
+    def record(self, dual: float) -> None:
+        """Record a step with a lower bound of the loss; ends where the gap, or the budget, says so."""
+        self.dual = max(self.dual, dual)
+        self.step(self.params, self.loss, dual=self.bound)
+        number, gap = self.iterations, self.loss - self.dual
+        if gap <= self.epsilon:
+            self.end(
+                "converged",
+                f"converged after {number} iterations: the last is no more than {max(gap, 0.0):.2g} "
+                "above the minimum",
+            )
+        if gap < _FALL * self._mark[1]:
+            self._mark = number, gap
+        if number - self._mark[0] >= _STALLED:
+            self.end(
+                "line_search",
+                f"after {number} iterations the gap of {gap:.2g} does not fall any more: planes are exact "
+                f"only to rounding; use float64 features, or a larger epsilon than {self.epsilon:g}",
+            )
+        if number >= self.max_iter:
+            self.end(
+                "max_iter",
+                f"stopped after {number} iterations with a gap of {gap:.2g}; "
+                f"raise max_iter={self.max_iter} to continue",
+            )
+
+    @property
+    def bound(self) -> float:
+        """The lower bound, but not above the loss of the best parameters, which rounding could cause."""
+        return min(self.dual, self.loss)
+
+    def proven(self, counts: dict[str, int]) -> Result:
+        """Return what the trainer returns."""
+        dual = self.bound if np.isfinite(self.dual) else None
+        return self.result({"oracle_calls": self.oracle_calls, **counts}, dual=dual)
 
 
 class Minimum(NamedTuple):
@@ -139,3 +241,120 @@ def solve(gram: Float64Array, linear: Float64Array, group: Int64Array, mass: Flo
     lost = ~(total > 0.0)
     shares: Float64Array = np.where(lost[row], even[row], x / np.where(lost, 1.0, total)[row])
     return shares * share
+
+
+_IDLE = 50  # consecutive solutions that do not use a plane before it is dropped
+
+
+@dataclass
+class Slacks(ABC):
+    """Planes, and how often things were done; they may outlive one strength of the penalty."""
+
+    bundle: Bundle
+    added: int = 0
+    qps: int = 0
+
+    @abstractmethod
+    def run(self, proof: Proof) -> None:
+        """Add planes until the proof ends."""
+
+    def _add(self, value: float, grad: Float64Array, group: int = 0) -> None:
+        self.bundle.add(value, grad, group)
+        self.added += 1
+
+    def _minimum(self, proof: Proof) -> Minimum:
+        self.qps += 1
+        return self.bundle.minimum(proof.penalty.strength)
+
+    def _oracle(
+        self, proof: Proof, point: Float64Array, queries: Int64Array | None = None
+    ) -> tuple[float, Float64Array, float]:
+        """`Proof.oracle`; ends where the loss or its gradient is not finite."""
+        bare, grad, value = proof.oracle(point, queries)
+        if not (np.isfinite(bare) and np.isfinite(grad).all()):
+            proof.end("not_finite", "the loss became NaN or infinite; scale the features (scale 'standard')")
+        return bare, grad, value
+
+    def _plane(self, proof: Proof, point: Float64Array) -> tuple[float, Float64Array]:
+        """Offer a point and return its plane."""
+        bare, grad, value = self._oracle(proof, point)
+        proof.offer(point, bare)
+        return value, grad
+
+
+class OneSlack(Slacks):
+    """One plane per step, below the whole loss (Joachims, Finley & Yu 2009, Algorithm 3).
+
+    The next plane is taken at a fraction ``step``, in (0, 1], of the way from the best parameters to the
+    model's minimum.
+    """
+
+    def __init__(self, proof: Proof, step: float) -> None:
+        super().__init__(Bundle(len(proof.params), np.ones(1)))
+        self._step = step
+        if proof.at_most_one:
+            self.bundle.add(-1.0, np.zeros(len(proof.params)))
+
+    def run(self, proof: Proof) -> None:
+        """Add planes until the proof ends; at parameters whose loss it knows there is one already."""
+        if not proof.has_loss:
+            self._begin(proof)
+        while True:
+            low = self._minimum(proof)
+            proof.record(low.dual)
+            self.bundle.drop(_IDLE)
+            point = proof.params + self._step * (proof.center + low.params - proof.params)
+            self._add(*self._plane(proof, point))
+
+    def _begin(self, proof: Proof) -> None:
+        """Begin at the start, and continue from the penalty's center if the loss is lower there.
+
+        From a start far away small steps would take long, and rounding leaves nothing of its plane.
+        """
+        start, center = proof.params, proof.center + np.zeros(len(proof.params))
+        planes = [self._plane(proof, start)]
+        if not np.array_equal(start, center):
+            proof.record(self._minimum(proof).dual if len(self.bundle) else -np.inf)
+            planes.append(self._plane(proof, center))
+            if not np.array_equal(proof.params, start):
+                del planes[0]
+        for plane in planes:
+            self._add(*plane)
+
+
+class EachSlack(Slacks):
+    """Planes below the loss of every query (Yue, Finley, Radlinski & Joachims 2007, Algorithm 1).
+
+    Its step is a pass over the queries, and one more evaluation for the value of the loss.
+    """
+
+    def __init__(self, proof: Proof) -> None:
+        n_queries, n_params = proof.unpenalized.n_queries, len(proof.params)
+        super().__init__(Bundle(n_params, np.full(n_queries, 1.0 / n_queries)))
+        if proof.at_most_one:
+            for q, weight in enumerate(proof.unpenalized.query_weight):
+                self.bundle.add(-float(weight), np.zeros(n_params), q)
+
+    def run(self, proof: Proof) -> None:
+        """Pass over the queries until the proof ends."""
+        n_queries = proof.unpenalized.n_queries
+        if not proof.has_loss:
+            self._plane(proof, proof.params)
+        low = Minimum(proof.params - proof.center, -np.inf, np.full(n_queries, -np.inf))
+        if len(self.bundle):
+            low = self._minimum(proof)
+        while True:
+            proof.record(low.dual)
+            low = self._pass(proof, low)
+            self._plane(proof, proof.center + low.params)
+            self.bundle.drop(max(_IDLE, 2 * n_queries))
+
+    def _pass(self, proof: Proof, low: Minimum) -> Minimum:
+        """One round of the outer loop."""
+        for q in range(proof.unpenalized.n_queries):
+            bare, grad, value = self._oracle(proof, proof.center + low.params, np.array([q]))
+            # a thousandth of epsilon is left to the error of the quadratic program's solution
+            if bare > low.highest[q] + 0.999 * proof.epsilon:
+                self._add(value, grad, q)
+                low = self._minimum(proof)
+        return low

@@ -13,12 +13,12 @@ from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
 from directrix.models.linear import LinearModel
 from directrix.models.stumps import StumpModel
-from directrix.objectives.build import make_objective
+from directrix.objectives.objective import make_objective
 from directrix.parameters import number, whole
 from directrix.surrogates.base import refuse_doc_weight
 from directrix.surrogates.pairwise import GradedHinge
 from directrix.trainers.cutting_plane import CuttingPlane
-from directrix.trainers.requirements import refuse_second_penalty, unpenalized_objective
+from directrix.trainers.progress import refuse_second_penalty, unpenalized_objective
 from directrix.types import Callback, Float64Array, Objective, Result
 
 

@@ -14,9 +14,7 @@ from directrix.models.linear import LinearModel
 from directrix.models.rows import SparseRows, row_slice
 from directrix.objectives.objective import Objective as DataObjective
 from directrix.parameters import whole
-from directrix.trainers.epochs import Seed, generator
-from directrix.trainers.progress import Progress
-from directrix.trainers.requirements import unpenalized_objective
+from directrix.trainers.progress import Progress, Seed, generator, unpenalized_objective
 from directrix.types import Callback, Float64Array, Int64Array, Objective, Result
 
 

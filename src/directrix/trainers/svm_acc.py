@@ -17,8 +17,7 @@ from directrix.models.stumps import StumpModel
 from directrix.objectives.objective import Objective as DataObjective
 from directrix.parameters import number, whole
 from directrix.threads import one_blas_thread
-from directrix.trainers.progress import Progress
-from directrix.trainers.requirements import refuse_second_penalty, unpenalized_objective
+from directrix.trainers.progress import Progress, refuse_second_penalty, unpenalized_objective
 from directrix.types import Array, Callback, Float64Array, Objective, Result
 
 _EXAMPLE = 'linear_objective(queries, "ApproxAP")'

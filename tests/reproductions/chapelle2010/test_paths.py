@@ -6,15 +6,15 @@ import pytest
 from directrix.experiments.cells import run_cells
 from directrix.experiments.splits import k_fold_splits
 from directrix.measures.names import measure
-from directrix.objectives.build import linear_objective
+from directrix.objectives.objective import linear_objective
 from directrix.rankers.linear import LinearRanker
 from directrix.reproductions.chapelle2010.paths import PathResult, SmoothingPath, path_cells, path_results
 from directrix.reproductions.chapelle2010.protocol import paths_of, whole_path
 from directrix.reproductions.chapelle2010.settings import Settings
 from directrix.surrogates.smooth import SmoothNDCG
-from directrix.trainers.anneal import Anneal
 from directrix.trainers.full_gradients import CG
 from directrix.trainers.regression import regression_start
+from directrix.trainers.wrappers import Anneal
 from tests.experiments.letor_folder import letor_queries
 
 PATH = SmoothingPath(4.0, 0.25, 1e-2, 4)

@@ -26,7 +26,7 @@ from directrix.reproductions.qin2010.methods import MAP, NDCG_ALL, OWN, Grids, e
 from directrix.reproductions.qin2010.protocol import QUICK, CollectionResults, Results, Settings, read
 from directrix.surrogates.approx import ApproxAP, ApproxNDCG, ApproxPrecision
 from directrix.surrogates.listwise import ListNet
-from directrix.trainers.sgd import SGD
+from directrix.trainers.stochastic import SGD
 from tests.experiments.letor_folder import letor_folder
 from tests.reproductions.requests import request_of
 

@@ -12,13 +12,13 @@ import numpy as np
 from directrix.data.queries import Queries
 from directrix.experiments.cells import Cell
 from directrix.experiments.splits import Split
-from directrix.objectives.build import linear_objective
+from directrix.objectives.objective import linear_objective
 from directrix.reproductions.chapelle2010.methods import CHOSEN_BY
 from directrix.reproductions.runner import Cells, Key
 from directrix.surrogates.smooth import SmoothNDCG
-from directrix.trainers.anneal import Anneal
 from directrix.trainers.full_gradients import CG, LBFGS
 from directrix.trainers.regression import regression_start
+from directrix.trainers.wrappers import Anneal
 from directrix.types import Float64Array, Int64Array, Objective, Result, Step
 
 _K = 50  # documents that count, in training and in CHOSEN_BY

@@ -11,8 +11,8 @@ from directrix.experiments.tendency_on_data import random_models
 from directrix.rankers.method import Method
 from directrix.surrogates.approx import ApproxAP, ApproxNDCG
 from directrix.surrogates.soft import SoftNDCG
-from directrix.trainers.restarts import Restarts
-from directrix.trainers.sgd import SGD
+from directrix.trainers.stochastic import SGD
+from directrix.trainers.wrappers import Restarts
 from directrix.types import Float64Array, Objective, Result, Step, Trainer
 
 MAP, NDCG = "ApproxRank-MAP", "ApproxRank-NDCG"

@@ -25,7 +25,7 @@ from directrix.reproductions.paper import paper
 from directrix.reproductions.qin2010.curves import FUTURE_FIGURES, ErrorCurve
 from directrix.reproductions.qin2010.methods import MAP, SHORT
 from directrix.reproductions.qin2010.protocol import CollectionResults, Results
-from directrix.surrogates.approx_rank import soft_ranks
+from directrix.surrogates.approx import soft_ranks
 
 _PAPER = paper("qin2010")
 _FULL = {short: name for name, short in SHORT.items()}

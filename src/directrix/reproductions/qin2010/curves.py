@@ -16,7 +16,7 @@ from directrix.reproductions.qin2010.methods import OWN
 from directrix.reproductions.runner import Runner
 from directrix.surrogates.approx import ApproxAP, ApproxKendall, ApproxNDCG, ApproxPrecision, ApproxRR
 from directrix.trainers.regression import regression_start
-from directrix.trainers.sgd import SGD
+from directrix.trainers.stochastic import SGD
 from directrix.types import Float64Array
 
 FIGURES = ("ApproxAP by alpha", "ApproxAP by beta", "ApproxNDCG by alpha")

@@ -15,7 +15,7 @@ from directrix.measures.precision import AP, Precision
 from directrix.rankers.method import Method
 from directrix.surrogates.approx import ApproxAP, ApproxKendall, ApproxNDCG, ApproxPrecision, ApproxRR
 from directrix.surrogates.listwise import ListNet
-from directrix.trainers.sgd import SGD
+from directrix.trainers.stochastic import SGD
 
 _SOURCE = "Qin, Liu & Li (2010), Algorithm 1, doi:10.1007/s10791-009-9124-x"
 PUBLISHED_METHODS = ("ApproxAP", "ApproxNDCG", "AdaRank.MAP", "AdaRank.NDCG", "SVMmap", "SoftRank")

@@ -26,7 +26,7 @@ from directrix.reproductions.qin2010.methods import (
     ndcg_at,
 )
 from directrix.reproductions.qin2010.protocol import CollectionResults, Results
-from directrix.surrogates.approx_rank import soft_ranks
+from directrix.surrogates.approx import soft_ranks
 from directrix.tables import PValue, Table, Value
 from directrix.types import Float64Array
 

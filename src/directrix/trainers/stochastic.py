@@ -1,0 +1,371 @@
+"""Stochastic gradient descent over queries: `SGD` and `Adam`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, Self, get_args
+
+import numpy as np
+
+from directrix.errors import InputError
+from directrix.objectives.penalty import nearest_in
+from directrix.objectives.scores import check_start
+from directrix.parameters import number, whole
+from directrix.threads import one_blas_thread
+from directrix.trainers.progress import Progress, Seed, generator
+from directrix.types import Callback, Float64Array, Int64Array, Objective, Result
+
+_ROUNDING = 1e-12
+"""Losses of two epochs this close are equal: their sums run over the queries in other orders."""
+
+
+@dataclass(frozen=True)
+class SGD:
+    r"""One step per query (or batch of queries), in a new random order every epoch.
+
+    .. math:: \theta \leftarrow \theta - \eta \nabla L_q(\theta)
+
+    Within limits of the parameters every step ends at the nearest point within them.
+
+    Parameters
+    ----------
+    learning_rate : float > 0
+        eta.
+    epochs : int >= 1
+        Passes over the queries, T in the paper.
+    batch : int >= 1
+        Queries per step; the gradient is their mean.
+    random_state : int, numpy Generator or None
+        Seed of the order of queries; None is that of the ranker, and 0 outside of one.
+    shrink : float in (0, 1]
+        Factor on the learning rate after an epoch whose loss is above that of the epoch before; 1 = never.
+    shrink_chance : float in [0, 1]
+        Probability of doing so.
+    restart_after : int >= 1, or None
+        Epochs without any change of the loss, or of what is `watching`, after which training continues from
+        random parameters (normal, of length about 1) at the first learning rate; None = never. A measure is
+        constant where no step moves a document past another: at a minimum, and at scores so far apart that
+        nothing moves.
+
+    Notes
+    -----
+    The result holds the last epoch and its loss. Wrap it in `BestSoFar` to keep the epoch that is
+    best on validation queries, as the paper does. In the trace and for callbacks, the loss of an
+    epoch is the mean of the losses before its steps: it costs nothing.
+
+    References
+    ----------
+    Qin, Liu, Li (2010), Algorithm 1 (T = 200, eta = 0.01), doi:10.1007/s10791-009-9124-x.
+    Donmez, Svore & Burges (2009), Section 7, doi:10.1145/1571941.1572021, train LambdaRank with 700 epochs
+    of one query per step, learning rates from 1e-7 to 1e-3 chosen on validation queries, shrink=0.8,
+    shrink_chance=0.3 and a restart after 50 epochs of constant validation accuracy.
+
+    Examples
+    --------
+    >>> import directrix as dx, numpy as np
+    >>> q = dx.data.make_cubic(n_queries=20, docs_per_query=10, n_features=4, seed=0)
+    >>> result = dx.SGD(epochs=5).minimize(dx.linear_objective(q, "ApproxNDCG"), np.zeros(4))
+    >>> result.status, len(result.trace)
+    ('max_iter', 6)
+    """
+
+    short_name: ClassVar[str] = "sgd"
+    takes_box: ClassVar[bool] = True
+    budget: ClassVar[str] = "epochs"
+    models: ClassVar[tuple[type, ...]] = (object,)
+    _watched: ClassVar[Any] = None  # a function would be taken for a method
+
+    learning_rate: float = 0.01
+    epochs: int = 200
+    batch: int = 1
+    random_state: Seed = None
+    shrink: float = 1.0
+    shrink_chance: float = 1.0
+    restart_after: int | None = None
+
+    def __post_init__(self) -> None:
+        number(self.learning_rate, "learning_rate", "SGD", above=0.0, example=0.01)
+        for name in ("epochs", "batch") + ("restart_after",) * (self.restart_after is not None):
+            whole(getattr(self, name), name, "SGD")
+        number(self.shrink, "shrink", "SGD", above=0.0, most=1.0, example=0.8)
+        number(self.shrink_chance, "shrink_chance", "SGD", least=0.0, most=1.0, example=0.3)
+
+    def watching(self, score: Callable[[Float64Array], float]) -> Self:
+        """Return a copy whose restarts watch a score of the parameters in place of the training loss.
+
+        `BestSoFar` makes them watch its score, so that rankers with validation queries do what Donmez et al.
+        do. A score that is watched already is kept.
+
+        Parameters
+        ----------
+        score : callable
+            From the parameters, float64 (n_params,), to a number; called once per epoch.
+        """
+        copy = replace(self)
+        object.__setattr__(copy, "_watched", self._watched or score)
+        return copy
+
+    def minimize(
+        self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
+    ) -> Result:
+        """Minimize from ``start``; see `LBFGS.minimize`.
+
+        Parameters
+        ----------
+        objective : Objective
+            Loss and gradient over any queries. If it has an ``sgd_epoch(params, order, learning_rate,
+            batch)``, as `Objective` has, that does the epochs.
+        start : float64 (n_params,)
+            First parameters.
+        callback : callable, optional
+            Called with a `Step` at the start and after every epoch; returning True stops.
+
+        Returns
+        -------
+        Result
+            With ``restart_after`` the trace has a column ``restarts``, their number up to that epoch.
+        """
+        rng = generator(self.random_state)
+        watched: Callable[[Float64Array], float] | None = self._watched
+        rate, flat, restarts, last = self.learning_rate, 0, [0], np.nan
+        nearest = nearest_in(objective)
+
+        def one_epoch(params: Float64Array, order: Int64Array, before: float) -> float:
+            nonlocal rate, flat, last
+            if self.restart_after is not None and watched is not None:
+                value = watched(params)
+                flat, last = flat + 1 if abs(value - last) <= _ROUNDING else 0, value
+            restart = flat == self.restart_after
+            restarts.append(restarts[-1] + restart)
+            if restart:
+                params[:] = nearest(rng.standard_normal(len(params)) / np.sqrt(len(params)))
+                rate, flat = self.learning_rate, 0
+            loss = self._epoch(objective, params, order, rate)
+            rise = loss - before
+            if watched is None:
+                flat = flat + 1 if abs(rise) <= _ROUNDING else 0
+            if self.shrink < 1.0 and rise > _ROUNDING and rng.random() < self.shrink_chance:
+                rate *= self.shrink
+            return loss
+
+        result = over_epochs(objective, start, one_epoch, epochs=self.epochs, rng=rng, callback=callback)
+        if self.restart_after is None:
+            return result
+        trace = [{**row, "restarts": n} for row, n in zip(result.trace, restarts, strict=False)]
+        return replace(result, counts={**result.counts, "restarts": restarts[-1]}, trace=trace)
+
+    def _epoch(self, objective: Objective, params: Float64Array, order: Int64Array, rate: float) -> float:
+        whole_epoch = getattr(objective, "sgd_epoch", None)
+        if whole_epoch is not None:
+            return float(whole_epoch(params, order, rate, self.batch))
+
+        nearest = nearest_in(objective)
+
+        def step(grad: Float64Array) -> None:
+            params[:] = nearest(params - rate * grad)
+
+        return in_batches(objective, params, order, self.batch, step)
+
+
+Schedule = Literal["cosine", "constant"]
+
+
+@dataclass(frozen=True)
+class Adam:
+    r"""Steps along the mean of past gradients, divided by the root of the mean of their squares.
+
+    .. math::
+        m &\leftarrow \beta_1 m + (1 - \beta_1) g \qquad
+        v \leftarrow \beta_2 v + (1 - \beta_2) g^2 \\
+        \theta &\leftarrow \theta - \eta \,
+            \frac{m / (1 - \beta_1^t)}{\sqrt{v / (1 - \beta_2^t)} + \epsilon}
+
+    with the gradient g of a batch of queries at step t = 1, 2, ... of T. Within limits of the parameters
+    every step ends at the nearest point within them.
+
+    Parameters
+    ----------
+    learning_rate : float > 0
+        eta: about how far a parameter moves in a step, whatever the size of the gradient.
+    epochs : int >= 1
+        Passes over the queries.
+    batch : int >= 1
+        Queries per step; the gradient is their mean.
+    betas : (float, float), both >= 0 and < 1
+        beta_1 and beta_2: how slowly the two means forget.
+    eps : float > 0
+        Keeps the division finite where gradients vanish.
+    schedule : {"cosine", "constant"}
+        "cosine": eta rises over the first 50 steps, or T/10 if those are fewer, and falls to 0 at the end, by
+        the factor :math:`\min(1, t / \min(50, T / 10)) \; (1 + \cos(\pi t / T)) / 2`.
+    average : float >= 0 and < 1
+        a: what a callback sees after an epoch, what validation scores and what the result holds is the mean
+        of the parameters after each step, :math:`\sum_{u \le t} a^{t-u} \theta_u / \sum_{u \le t} a^{t-u}`.
+        With 0 that is the last parameters.
+    random_state : int, numpy Generator or None
+        Seed of the order of queries; None is that of the ranker, and 0 outside of one.
+
+    Notes
+    -----
+    The penalty is part of the gradient (no decoupled weight decay). The result holds the last epoch;
+    wrap it in `BestSoFar` to keep the epoch that is best on validation queries. The loss of an epoch in
+    the trace is the mean of the losses before its steps, as under `SGD`.
+
+    References
+    ----------
+    Kingma & Ba (2015), Algorithm 1 and, for the average, Sect. 7.2, arXiv:1412.6980; the schedule:
+    Loshchilov & Hutter (2017), Eq. 5 without restarts, arXiv:1608.03983.
+
+    Examples
+    --------
+    >>> import directrix as dx, numpy as np
+    >>> q = dx.data.make_cubic(n_queries=20, docs_per_query=10, n_features=4, seed=0)
+    >>> result = dx.Adam(epochs=5).minimize(dx.linear_objective(q, "ApproxNDCG"), np.zeros(4))
+    >>> result.status, len(result.trace)
+    ('max_iter', 6)
+    """
+
+    short_name: ClassVar[str] = "adam"
+    takes_box: ClassVar[bool] = True
+    budget: ClassVar[str] = "epochs"
+    models: ClassVar[tuple[type, ...]] = (object,)
+
+    learning_rate: float = 3e-3
+    epochs: int = 100
+    batch: int = 8
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+    schedule: Schedule = "cosine"
+    average: float = 0.99
+    random_state: Seed = None
+
+    def __post_init__(self) -> None:
+        number(self.learning_rate, "learning_rate", "Adam", above=0.0, example=0.001)
+        number(self.eps, "eps", "Adam", above=0.0, example=1e-8)
+        number(self.average, "average", "Adam", least=0.0, below=1.0, example=0.99)
+        if self.schedule not in get_args(Schedule):
+            raise InputError(f"Adam(schedule={self.schedule!r}): type 'cosine' or 'constant'.")
+        for name in ("epochs", "batch"):
+            whole(getattr(self, name), name, "Adam")
+        if len(self.betas) != 2 or not all(0.0 <= beta < 1.0 for beta in self.betas):
+            raise InputError(
+                f"Adam(betas={self.betas!r}): two numbers >= 0 and < 1 are needed, e.g. (0.9, 0.999)."
+            )
+
+    def minimize(
+        self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
+    ) -> Result:
+        """Minimize from ``start``; see `LBFGS.minimize`. ``counts`` has the epochs.
+
+        Parameters
+        ----------
+        objective : Objective
+            Loss and gradient over any queries.
+        start : float64 (n_params,)
+            First parameters.
+        callback : callable, optional
+            Called with a `Step` at the start and after every epoch; returning True stops.
+        """
+        from directrix.trainers._kernels.adam import adam_step
+
+        t, betas = 0, (float(self.betas[0]), float(self.betas[1]))
+        eps, average = float(self.eps), float(self.average)
+        n_steps = self.epochs * -(-objective.n_queries // self.batch)
+        nearest = nearest_in(objective)
+        current = nearest(np.array(start, dtype=np.float64))
+        mean, square, total = (np.zeros(len(start)) for _ in range(3))
+
+        def step(grad: Float64Array) -> None:
+            nonlocal t
+            t += 1
+            rate = float(self.learning_rate) * self._factor(t, n_steps)
+            adam_step(grad, betas, eps, rate, average, t, current, mean, square, total)
+            inside = nearest(current)
+            if inside is not current:  # `total` holds steps that end within the limits
+                total[:] += (1.0 - average) * (inside - current)
+                current[:] = inside
+
+        def one_epoch(params: Float64Array, order: Int64Array, before: float) -> float:
+            loss = in_batches(objective, current, order, self.batch, step)
+            np.divide(total, 1.0 - average**t, out=params)
+            params[:] = nearest(params)  # rounding may leave the limits
+            return loss
+
+        rng = generator(self.random_state)
+        return over_epochs(objective, start, one_epoch, epochs=self.epochs, rng=rng, callback=callback)
+
+    def _factor(self, t: int, n_steps: int) -> float:
+        """Of the learning rate, at step t of ``n_steps``."""
+        if self.schedule == "constant":
+            return 1.0
+        return min(1.0, t / min(50.0, n_steps / 10)) * 0.5 * (1.0 + math.cos(math.pi * t / n_steps))
+
+
+@one_blas_thread()  # see `FullGradients`
+def over_epochs(
+    objective: Objective,
+    start: Float64Array,
+    one_epoch: Callable[[Float64Array, Int64Array, float], float],
+    *,
+    epochs: int,
+    rng: np.random.Generator,
+    callback: Callback | None,
+) -> Result:
+    """Call ``one_epoch`` until the epochs are done, the loss is not finite, or the callback stops.
+
+    ``one_epoch`` takes the parameters, which it changes in place, the order of the queries, a new random one
+    every time, drawn by ``rng``, and the loss before; it returns the mean of the losses before its steps. The
+    loss before the first epoch and after the last is that of ``objective``. The callback sees the start and
+    every epoch.
+
+    The result is the last epoch and its loss; where one is not finite, the last epoch before that.
+    """
+    params = nearest_in(objective)(np.array(start, dtype=np.float64))
+    earlier = before = params.copy()
+    loss, grad = objective.value_and_grad(params)
+    check_start(params, grad, objective)
+    progress, epoch = Progress(params, callback), 0
+    with progress:
+        for epoch in range(epochs + 1):
+            if epoch:
+                earlier, before = before, params.copy()
+                loss = one_epoch(params, rng.permutation(objective.n_queries), loss)
+            if not (np.isfinite(loss) and np.isfinite(params).all()):
+                progress.end("not_finite", "")
+            progress.step(params, loss)
+        progress.end("max_iter", f"{epochs} epochs done")
+    status, message = progress.status, progress.message
+    loss = np.nan if status == "not_finite" else objective.value_and_grad(params)[0]
+    if not np.isfinite(loss):
+        status = "not_finite"
+        where = f"in epoch {epoch}" if epoch else "at the start"
+        message = f"the loss is not finite {where}; lower the learning_rate or scale the features"
+        # An epoch reports the losses before its steps, not the one after the last.
+        params, loss = before, objective.value_and_grad(before)[0]
+        if not np.isfinite(loss):
+            params, loss = earlier, objective.value_and_grad(earlier)[0]
+    return Result(params, loss, status, message, {"epochs": epoch}, progress.trace)
+
+
+def in_batches(
+    objective: Objective,
+    params: Float64Array,
+    order: Int64Array,
+    batch: int,
+    step: Callable[[Float64Array], None],
+) -> float:
+    """One epoch: hand the mean gradient of every batch to ``step``, which moves ``params`` in place.
+
+    An objective with a method ``epoch`` does that itself. Returns the mean of the losses before each step.
+    """
+    epoch = getattr(objective, "epoch", None)
+    if epoch is not None:
+        return float(epoch(params, order, batch, step))
+    losses = []
+    for begin in range(0, len(order), batch):
+        loss, grad = objective.value_and_grad(params, order[begin : begin + batch])
+        step(grad)
+        losses.append(loss)
+    return float(np.mean(losses))

@@ -1,0 +1,388 @@
+"""Wrappers of trainers: early stopping, annealing of the smoothing, and restarts."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from directrix.errors import InputError
+from directrix.objectives.penalty import nearest_in
+from directrix.parameters import number, whole
+from directrix.threads import serially
+from directrix.trainers.progress import Progress, Seed, added_counts, check_trainer, generator
+from directrix.types import Callback, Float64Array, Objective, Result, Step, Trainer
+
+
+@dataclass(frozen=True, eq=False)
+class BestSoFar:
+    """Wrap a trainer: of all its steps, return the one with the highest ``score``.
+
+    Parameters
+    ----------
+    trainer : Trainer
+        Does the work.
+    score : callable
+        Parameters (n_params,) -> float, higher is better; usually a measure on validation
+        queries. It selects; it never changes the path.
+    patience : int >= 1, or None
+        Stop after this number of steps without a new best; None = run to the end.
+
+    Examples
+    --------
+    >>> import directrix as dx, numpy as np
+    >>> q = dx.data.make_cubic(n_queries=20, docs_per_query=10, n_features=4, seed=0)
+    >>> from directrix.trainers import BestSoFar
+    >>> objective = dx.linear_objective(q, "RankNet")
+    >>> def score(w):
+    ...     return float(dx.evaluate("AP", q.features @ w, q.labels, qptr=q.qptr)["AP"])
+    >>> result = BestSoFar(dx.LBFGS(), score).minimize(objective, np.zeros(4))
+    >>> score(result.params) >= score(dx.LBFGS().minimize(objective, np.zeros(4)).params)
+    True
+    """
+
+    trainer: Trainer
+    score: Callable[[Float64Array], float]
+    patience: int | None = None
+
+    def __post_init__(self) -> None:
+        check_trainer(self.trainer, "BestSoFar")
+        if self.patience is not None:
+            whole(self.patience, "patience", "BestSoFar")
+
+    def minimize(
+        self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
+    ) -> Result:
+        """Minimize from ``start``.
+
+        Returns
+        -------
+        Result
+            ``params`` of the best step. ``value`` is the loss there of ``objective`` as it was given, so
+            under `SGD` not the mean over the epoch, and under `Anneal` not that at the step's smoothing; for
+            trainers with ``own_loss`` it is the step's. ``counts["best"]`` is the number of that step, the
+            trace gains a column ``score``. Under `Anneal` the smoothing of that step is in its row of
+            the trace, and in the message. A training that ends before its first step, because the loss is
+            not finite, is returned as it is.
+
+        Raises
+        ------
+        InputError
+            If the score is NaN at every step.
+        """
+        scores: dict[int, float] = {}
+        best: dict[str, Any] = {"score": -np.inf}
+        waited = False
+
+        def watch(step: Step) -> bool:
+            nonlocal waited
+            scores[step.iteration] = now = float(self.score(step.params))
+            if now > best["score"]:
+                best.update(score=now, iteration=step.iteration, loss=step.loss)
+                best["params"] = np.array(step.params)
+            stop = bool(callback is not None and callback(step._replace(score=now)))
+            waited = self.patience is not None and step.iteration - best.get("iteration", 0) >= self.patience
+            return stop or waited
+
+        # restarts of SGD watch the score too: the one of the last step, which is not computed twice
+        watching = getattr(self.trainer, "watching", None)
+        trainer = self.trainer if watching is None else watching(lambda _: scores[max(scores)])
+        result = trainer.minimize(objective, start, callback=watch)
+        if not scores:
+            return result
+        if "iteration" not in best:
+            raise InputError(
+                f"the score was NaN at all {len(scores)} steps, so none is best; the measure must be defined "
+                "for at least one validation query."
+            )
+        message = f"no new best in {self.patience} steps" if waited else result.message
+        value = best["loss"] if result.own_loss else objective.value_and_grad(best["params"])[0]
+        return replace(
+            result,
+            params=best["params"],
+            value=value,
+            message=f"{message}; best at {_named(result.trace, best['iteration'])} with {best['score']:.4f}",
+            counts={**result.counts, "best": best["iteration"]},
+            # under Restarts a step is a whole run, and its rows share the score
+            trace=[{**row, "score": scores[row.get("restart", row["iteration"])]} for row in result.trace],
+        )
+
+
+def _named(trace: list[dict[str, Any]], step: int) -> str:
+    """The step's number, with its smoothing if it has one; or that of the run."""
+    if "restart" in trace[0]:
+        return f"restart {step}"
+    smoothing = next((row.get("smoothing") for row in trace if row["iteration"] == step), None)
+    return f"step {step}" if smoothing is None else f"step {step} (smoothing {smoothing:g})"
+
+
+@dataclass(frozen=True)
+class Anneal:
+    """Wrap a trainer: train at falling smoothings, each round from where the last one ended.
+
+    A strongly smoothed loss has few local minima; a barely smoothed one is close to the measure. The path
+    from one to the other avoids local minima in which a training at the last smoothing alone would end.
+
+    Parameters
+    ----------
+    trainer : Trainer
+        Trains every round.
+    start, stop : float > 0
+        First and last smoothing, in the unit of ``surrogate.at``: sigma of SmoothRank, 1/alpha of
+        ApproxRank. The defaults are SmoothRank's, 2^6 to 2^-6.
+    factor : float, 0 < factor < 1
+        Ratio of one smoothing to the one before.
+
+    Notes
+    -----
+    It calls back with the start (iteration 0) and after every round, not after the steps within. So
+    ``BestSoFar(Anneal(CG()), score)`` chooses the smoothing by ``score``, as SmoothRank does.
+
+    References
+    ----------
+    Chapelle & Wu (2010), Section 4.4.2 and Algorithm 1, doi:10.1007/s10791-009-9110-3.
+
+    Examples
+    --------
+    >>> import directrix as dx, numpy as np
+    >>> q = dx.data.make_cubic(n_queries=20, docs_per_query=10, n_features=4, seed=0)
+    >>> anneal = dx.Anneal(dx.LBFGS(), start=1.0, stop=0.25)
+    >>> anneal.smoothings
+    [1.0, 0.5, 0.25]
+    >>> result = anneal.minimize(dx.linear_objective(q, "SmoothNDCG"), np.ones(4))
+    >>> result.params.shape
+    (4,)
+    """
+
+    trainer: Trainer
+    start: float = 64.0
+    stop: float = 1 / 64
+    factor: float = 0.5
+
+    def __post_init__(self) -> None:
+        check_trainer(self.trainer, "Anneal")
+        if not 0.0 < self.stop <= self.start < np.inf:
+            raise InputError(
+                f"Anneal(start={self.start!r}, stop={self.stop!r}): numbers with 0 < stop <= start are "
+                "needed, e.g. Anneal(trainer, start=64.0, stop=1/64)."
+            )
+        number(self.factor, "factor", "Anneal", above=0.0, below=1.0, example=0.5)
+
+    @property
+    def smoothings(self) -> list[float]:
+        """The smoothings of the rounds: start, start factor, ..., none below stop."""
+        rounds = int(np.log(self.stop / self.start) / np.log(self.factor) + 1e-9)
+        return [self.start * self.factor**i for i in range(rounds + 1)]
+
+    def minimize(
+        self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
+    ) -> Result:
+        """Minimize from ``start``; see `LBFGS.minimize`.
+
+        Parameters
+        ----------
+        objective : Objective
+            With a method ``at(smoothing)``.
+        start : float64 (n_params,)
+            First parameters.
+        callback : callable, optional
+            Called with a `Step` at the start and after every round; returning True stops.
+
+        Returns
+        -------
+        Result
+            ``status`` is the last round's, and ``message`` says at which smoothing that was. The
+            trace's rows have the column ``smoothing``, and ``loss`` at that smoothing. ``value`` is
+            the loss of ``objective`` as it was given, at its own smoothing, so that results are comparable
+            wherever they ended. ``counts`` add up over the rounds; ``rounds`` is their number.
+
+        Raises
+        ------
+        InputError
+            If the objective has no ``at``, its surrogate has no smoothing, or the trainer lowers a loss of
+            its own.
+        """
+        if not hasattr(objective, "at"):
+            raise InputError(
+                f"Anneal needs an objective with a method at(smoothing), and {type(objective).__name__} has "
+                "none; make it by linear_objective, or train without Anneal."
+            )
+        progress, smoothing = Progress(start, callback), self.start
+        progress.params = nearest_in(objective)(progress.params)
+        rounds: list[Result] = []
+        with progress:
+            first = objective.at(self.start).value_and_grad(progress.params)[0]
+            if np.isfinite(first):
+                progress.step(progress.params, first, smoothing=self.start)
+            for smoothing in self.smoothings:
+                result = self.trainer.minimize(objective.at(smoothing), progress.params)
+                if result.own_loss:
+                    raise InputError(
+                        "Anneal changes the smoothing of the surrogate, which has no part in the loss of "
+                        f"{self.trainer!r}; train without Anneal, or wrap a trainer with gradients, e.g. "
+                        "Anneal(CG())."
+                    )
+                rounds.append(result)
+                progress.params = result.params
+                if result.status == "not_finite":
+                    break
+                progress.step(result.params, result.value, smoothing=smoothing)
+            progress.end(result.status, result.message)
+        value = objective.value_and_grad(progress.params)[0]
+        counts = added_counts(rounds) | ({"rounds": len(rounds)} if rounds else {})
+        message = f"at smoothing {smoothing:g}: {progress.message}"
+        return Result(progress.params, value, progress.status, message, counts, progress.trace)
+
+
+@dataclass(frozen=True)
+class Restarts:
+    r"""Run a trainer from the given start and n - 1 random ones; return the end with the lowest loss.
+
+    A random start has the length of the given one, because the steepness of a surrogate has a unit
+    of scores, and another direction:
+
+    .. math:: \theta_r = \lVert\theta_0\rVert\, \frac{v_r}{\lVert v_r\rVert},
+              \qquad v_r = \frac{\theta_0}{\lVert\theta_0\rVert} + \sigma u_r
+
+    with u uniform on the unit sphere. If the given start is 0 they are u itself, of length 1.
+
+    Parameters
+    ----------
+    trainer : Trainer
+        Does the work; may be wrapped itself (``BestSoFar(LBFGS(), score)`` chooses a step in each run).
+    n : int >= 1
+        Runs, the one from the given start included.
+    spread : float > 0
+        sigma: in many dimensions the tangent of the angle between a random start and the given one.
+        1 turns by about 45 degrees; 10 is as good as any direction.
+    random_state : int, numpy Generator or None
+        Seed of the starts; None is that of the ranker, and 0 outside of one.
+    n_jobs : int
+        Runs at a time, by joblib: 1 = one after the other, each on all threads of `set_threads`; more = in
+        processes of one thread each; -1 = as many as there are cores. Under
+        ``joblib.parallel_config(backend=...)`` any other backend.
+
+    Notes
+    -----
+    The result is the same for any ``n_jobs``, provided that a stochastic trainer has an integer as its
+    ``random_state``. Processes need an objective and a trainer that can be pickled (lambda functions
+    can); arrays of more than 1 MB are shared through files, not copied.
+
+    Around `Anneal` the ends are compared at the smoothing of the objective as it was given, the same for
+    all; give the surrogate the smoothing that `Anneal` stops at, and it is the loss of the last rounds.
+
+    Wrapped in `BestSoFar`, a step is a finished run, so that the score on validation queries chooses
+    among the runs, and ``patience`` counts runs.
+
+    Examples
+    --------
+    >>> import numpy as np, directrix as dx
+    >>> q = dx.data.make_cubic(n_queries=20, docs_per_query=10, n_features=4, seed=0)
+    >>> result = dx.Restarts(dx.LBFGS(), n=3).minimize(dx.linear_objective(q, "ApproxNDCG"), np.ones(4))
+    >>> result.counts["restarts"], sorted({row["restart"] for row in result.trace})
+    (3, [0, 1, 2])
+    """
+
+    trainer: Trainer
+    n: int = 10
+    spread: float = 1.0
+    random_state: Seed = None
+    n_jobs: int = 1
+
+    def __post_init__(self) -> None:
+        check_trainer(self.trainer, "Restarts")
+        whole(self.n, "n", "Restarts")
+        number(self.spread, "spread", "Restarts", above=0.0, example=1.0)
+        if not isinstance(self.n_jobs, Integral) or isinstance(self.n_jobs, bool) or self.n_jobs == 0:
+            raise InputError(
+                f"Restarts(n_jobs={self.n_jobs!r}): a number of processes is needed, or -1 for all cores."
+            )
+
+    def starts(self, start: Float64Array) -> Float64Array:
+        """Return the starts, one per row, the given one first; float64 (n, n_params)."""
+        start = np.asarray(start, dtype=np.float64)
+        rng = generator(self.random_state)
+        direction = rng.standard_normal((self.n - 1, len(start)))
+        direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+        length = float(np.linalg.norm(start))
+        if length > 0.0:
+            direction = start / length + self.spread * direction
+            direction *= length / np.linalg.norm(direction, axis=1, keepdims=True)
+        return np.vstack([start, direction])
+
+    def minimize(
+        self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
+    ) -> Result:
+        """Minimize from ``start`` and from random starts.
+
+        Parameters
+        ----------
+        objective : Objective
+            Loss and gradient; must be possible to pickle if ``n_jobs`` is not 1.
+        start : float64 (n_params,)
+            First parameters, and the length of the others.
+        callback : callable, optional
+            Called with a `Step` after every run, in the order of the starts whichever ends first: its number
+            from 0, its loss, its parameters. Returning True leaves out the rest.
+
+        Returns
+        -------
+        Result
+            Parameters, value and status of the run with the lowest loss (the first of equals; a loss
+            that is not finite counts as the highest), or status "stopped". ``counts`` are sums, and
+            ``restarts`` the number of runs. The trace has the rows of all runs, distinguished by a column
+            ``restart``.
+        """
+        from joblib import Parallel, delayed, effective_n_jobs
+
+        alone = effective_n_jobs(self.n_jobs) == 1
+        run = delayed(_run)
+        # Arrays that are mapped read-only would be another type, for which Numba compiles again.
+        parallel = Parallel(n_jobs=self.n_jobs, return_as="generator", mmap_mode="c")
+        results: list[Result] = []
+        running = parallel(run(self.trainer, objective, one, alone=alone) for one in self.starts(start))
+        stopped = False
+        try:
+            for number, result in enumerate(running):
+                results.append(result)
+                step = Step(number, result.value, result.params)
+                if callback is not None and callback(step):
+                    stopped = number + 1 < self.n
+                    break
+        finally:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # joblib warns of runs that are left out, as was asked
+                running.close()
+        best = replace(_best(results), status="stopped") if stopped else _best(results)
+        trace = [{**row, "restart": number} for number, result in enumerate(results) for row in result.trace]
+        duals = [result.dual for result in results if result.dual is not None]
+        return replace(
+            best,
+            dual=max(duals, default=None),  # each is a bound of the one loss
+            message=_message(results, self.n),
+            counts={**added_counts(results), "restarts": len(results)},
+            trace=trace,
+        )
+
+
+def _run(trainer: Trainer, objective: Objective, start: Float64Array, *, alone: bool) -> Result:
+    with nullcontext() if alone else serially():
+        return trainer.minimize(objective, start)
+
+
+def _best(results: list[Result]) -> Result:
+    return min(results, key=lambda result: result.value if np.isfinite(result.value) else np.inf)
+
+
+def _message(results: list[Result], n: int) -> str:
+    best = _best(results)
+    number = next(i for i, result in enumerate(results) if result is best)
+    values = [result.value for result in results if np.isfinite(result.value)]
+    spread = f"losses from {min(values):.6g} to {max(values):.6g}" if values else "no loss is finite"
+    runs = f"{n}" if len(results) == n else f"{len(results)} of {n}, stopped by the callback"
+    return f"restart {number} is the best of {runs} ({spread}): {best.message}"
