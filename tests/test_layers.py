@@ -38,7 +38,7 @@ LAYERS += [
     "text",
     "fusion",
     "reconciliation",
-    "reproductions",
+    "papers",
     "interop",
     "export",
     "cli",

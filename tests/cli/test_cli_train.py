@@ -62,9 +62,9 @@ def test_json_holds_every_candidate_and_the_gap(run, files, tmp_path):
 
 
 def test_it_prints_the_members_of_an_ensemble_and_single_keeps_one(run, tmp_path, monkeypatch):
-    from directrix.rankers.selection import blend
+    from directrix.search import choice
 
-    monkeypatch.setattr(blend, "mean_and_error", lambda values: (1.0, 0.0))  # every lead counts
+    monkeypatch.setattr(choice, "mean_and_error", lambda values: (1.0, 0.0))  # every lead counts
     rng = np.random.default_rng(2)
     X = rng.normal(size=(3200, 6))
     total = X[:, :3].sum(axis=1) + np.where(X[:, 3] * X[:, 4] > 0.0, 2.5, 0.0) + 2.0 * (X[:, 5] > 1.0)
