@@ -26,9 +26,8 @@ def splits():
 @pytest.fixture(scope="module")
 def found(splits, tmp_path_factory):
     folder = tmp_path_factory.mktemp("cells")
-    with stored(splits, folder / "cells.jsonl") as folds:
-        done = run_cells([PATH.cell("tiny", fold) for fold in folds], folder / "cells.jsonl")
-        return path_result(PATH, list(done.values()))
+    done = run_cells([PATH.cell("tiny", split) for split in splits], folder / "cells.jsonl")
+    return path_result(PATH, list(done.values()))
 
 
 def test_a_path_is_the_annealing_of_the_ranker(splits, found):
