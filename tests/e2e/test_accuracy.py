@@ -6,9 +6,9 @@ thresholds are that much below what was measured (benchmarks/RESULTS.md).
 
 import numpy as np
 import pytest
-from directrix.rankers.selection.search import search
 
 import directrix as dx
+from directrix.search.search import search
 
 
 @pytest.mark.parametrize(
