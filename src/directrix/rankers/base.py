@@ -24,7 +24,7 @@ from directrix.data.queries import Queries, need_queries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.parameters import spelled
-from directrix.rankers.inputs import Training, one_set, per_document, per_query, training_for
+from directrix.rankers.inputs import Training, document_weights, one_set, query_weights, training_for
 from directrix.rankers.saved import SavedModel
 from directrix.rankers.training import mean_of, query_means
 from directrix.types import Callback, Float64Array
@@ -184,8 +184,8 @@ class Ranker(NestedParameters, ABC):
         q = self._grouped(X, y, qid, group, reset=not self._continues())
         validation = one_set(eval_set, eval_qid, eval_group)
         valid = None if validation is None else self._grouped(*validation, reset=False, prefix="eval_")
-        by_document = per_document(sample_weight, q, "sample_weight")
-        weights = by_document, per_query(query_weight, q, "query_weight")
+        by_document = document_weights(sample_weight, q, "sample_weight")
+        weights = by_document, query_weights(query_weight, q, "query_weight")
         stopping = verbose, early_stopping_rounds
         return self._train(training_for(self, q, valid, measure, weights, callback, *stopping))
 
@@ -331,7 +331,7 @@ class Ranker(NestedParameters, ABC):
         """
         check_is_fitted(self)
         q = self._grouped(X, y, qid, group, reset=False)
-        weights = per_document(sample_weight, q, "sample_weight")
+        weights = document_weights(sample_weight, q, "sample_weight")
         by_query = None if weights is None else query_means(weights, q)
         return mean_of(self.measure_, self.predict_queries(q), q, by_query)
 

@@ -51,7 +51,7 @@ class Shard:
 
 @dataclass(frozen=True, eq=False)
 class Manifest:
-    """What is in the shards of a folder, so that nobody needs to read them all to know it."""
+    """Description of the shards of a folder, so that nobody needs to read them all to know it."""
 
     shards: tuple[Shard, ...]
     n_features: int
@@ -87,7 +87,7 @@ class Manifest:
 
     @cached_property
     def form(self) -> str:
-        """Of the features, see `form_of`."""
+        """Digest of the form of the features, see `form_of`."""
         return form_of(self.n_features, self.dtype, self.feature_names)
 
     @cached_property

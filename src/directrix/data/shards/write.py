@@ -315,7 +315,7 @@ def _form_of(q: Queries) -> str:
 
 
 def _facts(path: Path) -> Any:
-    """What the manifest says of one file; None if it was not written."""
+    """Return what the manifest says of one file; None if it was not written."""
     if not path.exists():
         return None
     q = open_parquet(path)
