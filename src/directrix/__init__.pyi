@@ -15,7 +15,7 @@ from directrix.experiments.explanation.explain import explain as explain
 from directrix.experiments.optimality import certify as certify
 from directrix.experiments.significance import compare as compare
 from directrix.experiments.tendency import tendency as tendency
-from directrix.export.targets import export as export
+from directrix.export.verification import export as export
 from directrix.fusion.fuse import fuse as fuse
 from directrix.measures.cascade import ERR as ERR
 from directrix.measures.cascade import RBP as RBP

@@ -146,7 +146,7 @@ PUBLIC = {
     "define_measure": "measures.define",
     "evaluate": "measures.evaluation",
     "explain": "experiments.explanation.explain",
-    "export": "export.targets",
+    "export": "export.verification",
     "fuse": "fusion.fuse",
     "get_threads": "threads",
     "linear_objective": "objectives.objective",
