@@ -99,9 +99,9 @@ def test_a_surrogate_of_the_users_own_still_predicts(tmp_path, text):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda r: r.update(counts={"iterations": "many"}), "iterations.*whole number"),
-        (lambda r: r.update(counts={"iterations": -1}), "iterations.*whole number"),
-        (lambda r: r.update(counts={"iterations": True}), "iterations.*whole number"),
+        (lambda r: r.update(counts={"iterations": "many"}), "iterations.*integer"),
+        (lambda r: r.update(counts={"iterations": -1}), "iterations.*integer"),
+        (lambda r: r.update(counts={"iterations": True}), "iterations.*integer"),
         (lambda r: r.update(value=10**400), "number that a model can hold"),
     ],
 )
