@@ -52,15 +52,8 @@ class Remembering:
         self._kept = ((rows, value), *others)[:_DATA_SETS]
 
 
-class Gradient(Remembering):
-    """Gradient and curvature of a surrogate at the scores of a booster, tree by tree.
-
-    Parameters
-    ----------
-    surrogate : Surrogate or str
-    seed : int >= 0
-        Of the noise of a surrogate that draws some; each tree has its own.
-    """
+class BoosterObjective(Remembering):
+    """A surrogate as boosters call an objective; `objective` makes it."""
 
     def __init__(self, surrogate: Any, seed: int = 0) -> None:
         chosen = as_surrogate(surrogate) if isinstance(surrogate, str) else surrogate
@@ -73,6 +66,20 @@ class Gradient(Remembering):
 
     def __repr__(self) -> str:
         return f"objective({self.surrogate!r})"
+
+    def __call__(
+        self, first: Any, second: Any, weight: Any = None, group: Any = None
+    ) -> tuple[Float64Array, Float64Array]:
+        """Gradient and curvature: of (scores, data set), or of LightGBM's (labels, scores, weight, group)."""
+        scores, rows = scores_and_rows(first, second, weight, group)
+        return self.at(scores, rows)
+
+    def calc_ders_range(self, *_: Any) -> Any:
+        """Refuse to be CatBoost's own objective."""
+        raise InputError(
+            "CatBoost calls an objective with parts of the rows and without groups, so no list is whole; "
+            "type directrix.interop.catboost.boost(objective, X, y, group=sizes, ...)."
+        )
 
     def at(self, scores: Any, rows: GroupedRows) -> tuple[Float64Array, Float64Array]:
         """Return gradient and curvature of the loss, each (n_docs,), in the unit of `newton_step`."""
@@ -89,6 +96,49 @@ class Gradient(Remembering):
     def _objective(self, rows: GroupedRows) -> ScoreObjective:
         q = _queries(rows)
         return ScoreObjective(q, self.surrogate, query_weight=rows.query_weight, doc_weight=rows.doc_weight)
+
+
+def objective(surrogate: Any, *, seed: int = 0) -> BoosterObjective:
+    """Return a surrogate as an objective of LightGBM, XGBoost, or `directrix.interop.catboost.boost`.
+
+    Parameters
+    ----------
+    surrogate : Surrogate or str
+        What the trees maximize, e.g. ``ApproxNDCG()``, or the text of it.
+    seed : int >= 0
+        Of the noise of a stochastic surrogate, such as `YetiRank`.
+
+    Returns
+    -------
+    callable
+        For ``params={"objective": ...}`` of ``lightgbm.train``, ``LGBMRanker(objective=...)`` and ``obj=`` of
+        ``xgboost.train`` (``XGBRanker`` refuses objectives of users). Labels, groups and weights are those of
+        the data set. It can be pickled and cloned.
+
+    Raises
+    ------
+    InputError
+        If the argument is no surrogate; when called, if the data have no groups; from
+        ``CatBoost(loss_function=...)``, which cannot use it.
+
+    Notes
+    -----
+    Gradient and curvature are those of `BoostedRanker`, in units of their mean curvature, so that thresholds
+    such as ``min_child_weight`` mean documents. With its settings (docs/how-to/boosters.md) the trees of
+    LightGBM are the same. Cost: what the surrogate costs, on all threads of `set_threads`.
+
+    Examples
+    --------
+    >>> import lightgbm, numpy as np
+    >>> from directrix.interop.lightgbm import metric, objective
+    >>> X, y = np.array([[0.0], [1.0]] * 20), np.array([0, 1] * 20)
+    >>> data = lightgbm.Dataset(X, y, group=[4] * 10)
+    >>> params = {"objective": objective("ApproxNDCG"), "verbose": -1, "num_threads": 1}
+    >>> trees = lightgbm.train(params, data, num_boost_round=3)
+    >>> metric("nDCG@10")(trees.predict(X), data)
+    ('nDCG@10', 1.0, True)
+    """
+    return BoosterObjective(surrogate, seed)
 
 
 class Value(Remembering):
@@ -117,6 +167,19 @@ class Value(Remembering):
     def _prepared(self, rows: GroupedRows) -> Any:
         labels = np.asarray(rows.labels, dtype=np.float64)
         return self.measure.prepare(labels, pointers(rows.sizes, len(labels)))
+
+
+def scores_and_rows(
+    first: Any, second: Any, weight: Any = None, group: Any = None
+) -> tuple[Any, GroupedRows]:
+    """Tell apart how boosters call: with (scores, data set), or (labels, scores, weight, group)."""
+    if hasattr(second, "get_uint_info"):  # a DMatrix of XGBoost, whose weights are of queries
+        weights = second.get_weight()
+        sizes = np.diff(second.get_uint_info("group_ptr"))
+        return first, GroupedRows(second.get_label(), sizes, None, weights if len(weights) else None)
+    if hasattr(second, "get_group"):
+        return first, GroupedRows(second.get_label(), second.get_group(), second.get_weight())
+    return second, GroupedRows(first, group, weight)
 
 
 def pointers(sizes: Any, n_docs: int) -> Int64Array:
