@@ -70,6 +70,8 @@ def test_malformed_models(run, files, tmp_path, name, command):
     result = run(
         *(("predict", path, files.test, "-o", out) if is_predict else ("evaluate", files.test, path))
     )
+    if name == "empty" and not is_predict:
+        message = "has 0 scores"  # an empty file could as well be one of scores
     assert result.exit_code == 1
     assert result.stderr.startswith("error: ")
     assert message in result.stderr

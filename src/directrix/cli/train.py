@@ -22,8 +22,7 @@ from directrix.registry import TARGETS
 
 if TYPE_CHECKING:
     from directrix.data.queries import Queries
-    from directrix.rankers.selection.result import Search
-    from directrix.rankers.selection.search import SearchPlan
+    from directrix.search.search import Search, SearchResult
     from directrix.types import Float64Array
 
 To = StrEnum("To", list(TARGETS))  # type: ignore[misc]  # the names are in one place
@@ -136,33 +135,30 @@ def train(
     queries. Of several methods it keeps an ensemble, if its lead exceeds the standard error. The candidates
     are printed to standard output, remarks and progress to standard error.
     """
-    from directrix.rankers.selection.search import run_search
-
     with options.usage():
         options.check_jobs(jobs)
         constraints = _constraints(nonnegative, monotone)
-        plan = _plan(settings, scale, measure, method, models, constraints, by_query=by_query)
+        search = _search(settings, scale, measure, method, models, constraints, by_query=by_query)
     check_writable(output, train, valid)
     if report is not None:
         _check_report(report, output, train, valid)
     start = time.perf_counter()
     if is_on_cluster():
         _check_shards(train, valid, report, folds, time_budget)
-        result = _train_shards(plan, train, valid, output, seed, resume=resume)
+        result = _train_shards(search, train, valid, output, seed, resume=resume)
         _save(result, output, form, start)
         return
     if resume:
         raise InputError("--resume continues a training on shards; add --cluster, or leave it out.")
     queries = reading.read_or_open(train, stream=stream)
-    plan = _with_features(plan, nonnegative, monotone, queries)
+    search = _with_features(search, nonnegative, monotone, queries)
     validation = (
         None
         if valid is None
         else _validation(valid, train, queries, reading, stream, by_position=by_position)
     )
     with progress_bar(f"training {method} for {measure}") as progress:
-        result = run_search(
-            plan,
+        result = search.run(
             queries,
             validation,
             folds=folds,
@@ -181,7 +177,7 @@ def train(
         remark(f"open: {report}")
 
 
-def _save(result: Search, output: Path, form: options.Format, start: float) -> None:
+def _save(result: SearchResult, output: Path, form: options.Format, start: float) -> None:
     from directrix.reports.training import race_table
 
     result.ranker.save(output)
@@ -208,20 +204,19 @@ def _check_shards(
 
 
 def _train_shards(
-    plan: SearchPlan, train: Path, valid: Any, output: Path, seed: int, *, resume: bool
-) -> Search:
+    search: Search, train: Path, valid: Any, output: Path, seed: int, *, resume: bool
+) -> SearchResult:
     """Train on the cluster; answers of the shards are kept next to the model until it is done."""
     from directrix.data.shards.checkpoint import keep_answers
     from directrix.data.shards.queries import open_shards
-    from directrix.rankers.selection.sharded import search_shards
 
     answers = output.with_name(f"{output.name}.answers")
     judged = open_shards(valid) if is_sharded(valid) else read_file(valid)
     with (
-        progress_bar(f"training for {plan.measure.name}") as progress,
+        progress_bar(f"training for {search.measure.name}") as progress,
         keep_answers(answers, resume=resume),
     ):
-        return search_shards(plan, open_shards(train), judged, seed=seed, progress=progress)
+        return search.run(open_shards(train), judged, seed=seed, progress=progress)
 
 
 def _check_report(report: Path, output: Path, train: Path, valid: Path | None) -> None:
@@ -234,7 +229,7 @@ def _check_report(report: Path, output: Path, train: Path, valid: Path | None) -
     need_plot()
 
 
-def _plan(
+def _search(
     settings: list[str] | None,
     scale: str | None,
     measure: str,
@@ -243,16 +238,16 @@ def _plan(
     constraints: dict[str, Any],
     *,
     by_query: bool,
-) -> SearchPlan:
-    """Return the plan of the search, with the settings that options fix."""
-    from directrix.rankers.selection.search import plan_search
+) -> Search:
+    """Return the search, with the settings that options fix."""
+    from directrix.search.search import Search
 
     by_option = {"random_state": "--seed"} | ({} if scale is None else {"scale": "--scale"})
     by_option |= {name: {"bounds": "--nonnegative"}.get(name, "--monotone") for name in constraints}
     fixed = options.parse_settings(settings, by_option) | constraints
     if scale is not None:
         fixed["scale"] = scale
-    return plan_search(method, measure, fixed, options.comma_separated(models) or None, by_query=by_query)
+    return Search.of(method, measure, fixed, options.comma_separated(models) or None, by_query=by_query)
 
 
 def _validation(
@@ -270,9 +265,8 @@ def _validation(
     return same_features(q, queries.n_features, names, path, str(train), by_position=by_position)
 
 
-def _document(result: Search) -> dict[str, Any]:
+def _document(result: SearchResult) -> dict[str, Any]:
     fields = (
-        "method",
         "settings",
         "valid",
         "error",
@@ -292,12 +286,14 @@ def _document(result: Search) -> dict[str, Any]:
         "members": [{"candidate": places[id(c)], "weight": weight} for c, weight in result.members],
         "gap": result.gap,
         "above_minimum": result.ranker.result_.gap,
-        "candidates": [{name: getattr(c, name) for name in fields} for c in result.candidates],
+        "candidates": [
+            {"method": c.name} | {name: getattr(c, name) for name in fields} for c in result.candidates
+        ],
     }
 
 
-def _print_remarks(result: Search) -> None:
-    for text in result.remarks:
+def _print_remarks(result: SearchResult) -> None:
+    for text in result.notes:
         remark(f"note: {text}")
     remark(f"chosen: {result.name} by {result.ranker.measure_.name} on {result.selection}")
     remark(f"why: {result.why}")
@@ -335,13 +331,10 @@ def _constraints(
 
 
 def _with_features(
-    plan: SearchPlan, nonnegative: Sequence[str] | None, monotone: Sequence[str] | None, q: Queries
-) -> SearchPlan:
-    """Return the plan of a search with the features of the data that the options name."""
-    from directrix.rankers.selection.constrained import with_constraints
-
-    settings = _constraints(nonnegative, monotone, q)
-    return plan._replace(trials=with_constraints(plan.trials, settings))
+    search: Search, nonnegative: Sequence[str] | None, monotone: Sequence[str] | None, q: Queries
+) -> Search:
+    """Return a search with the features of the data that the options name."""
+    return search.with_settings(_constraints(nonnegative, monotone, q))
 
 
 def _feature(text: str, q: Queries, option: str = "--nonnegative") -> tuple[int | str, int]:

@@ -12,8 +12,8 @@ from sklearn.base import clone
 from directrix.data.queries import Queries
 from directrix.experiments.significance.pairs import t_interval
 from directrix.measures.base import RankingMeasure
-from directrix.rankers.selection.clock import Progress
 from directrix.rankers.training import mean_and_error, mean_over_queries, values_of
+from directrix.search.clock import Progress
 from directrix.tables import Table, Value
 from directrix.types import Array, Float64Array, is_sparse
 
