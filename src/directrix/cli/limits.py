@@ -1,0 +1,128 @@
+"""Ends that come from outside: too little memory, too few threads, and signals."""
+
+from __future__ import annotations
+
+import _thread
+import errno
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import BrokenExecutor
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+from directrix.data.memory import address_limit, available_memory
+from directrix.errors import InputError
+
+_LIBRARIES = 900_000_000  # bytes of address space that the libraries take (benchmarks/RESULTS.md)
+_LOADING = ("failed to map segment", "annot allocate memory", "Could not find/load shared object")
+_ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
+def shortage(error: BaseException) -> str | None:
+    """Return what to print for an error that a lack of memory or threads causes, None for any other."""
+    if isinstance(error, BrokenExecutor):
+        return (
+            "a worker process was ended from outside, for lack of memory or by hand; type --jobs 1, or give "
+            "it more memory."
+        )
+    text, number = str(error), getattr(error, "errno", None)
+    if number == errno.EAGAIN or (isinstance(error, RuntimeError) and "can't start new thread" in text):
+        return (
+            f"the system starts no more processes or threads ({text}); type --jobs 1 --threads 1, or raise "
+            "the limit: `ulimit -u`, or that of the container."
+        )
+    is_loading = isinstance(error, ImportError | OSError) and any(words in text for words in _LOADING)
+    if not (isinstance(error, MemoryError) or number == errno.ENOMEM or is_loading):
+        return None
+    what = f" ({text})" if text else ""
+    by_limit = "" if address_limit() is None else "; `ulimit -v` limits it here"
+    return (
+        f"memory ran out{what}; {available_memory() / 1e6:,.0f} MB are available now. Use fewer queries or "
+        f"features, --jobs 1 --threads 1, or a machine with more memory{by_limit}."
+    )
+
+
+def check_address_space() -> None:
+    """Raise `InputError` under a limit in which the libraries themselves do not fit.
+
+    They would end the process, or wait for ever, where no program can catch it. So does BLAS where it cannot
+    allocate its buffers: under a limit it does so here, while there is memory.
+    """
+    limit = address_limit()
+    if limit is None:
+        return
+    if limit < _LIBRARIES:
+        raise InputError(
+            f"{limit / 1e9:.3g} GB of address space are allowed (`ulimit -v`); the numerical libraries "
+            f"take {_LIBRARIES / 1e9:g} GB of it before any data. Type `ulimit -v unlimited`, and limit the "
+            "memory in use instead, e.g. `systemd-run --user --scope -p MemoryMax=2G`."
+        )
+    import numpy as np
+    from scipy.linalg import eigh
+
+    from directrix.threads import get_threads, run_chunks
+
+    # NumPy and SciPy have a BLAS each; each thread that calls one at the same time takes a buffer
+    square, end = np.ones((512, 512)), time.monotonic() + 1.0
+
+    def multiply(_: int) -> None:
+        if time.monotonic() < end:  # where no threads can be started, this one would do all products
+            np.dot(square, square)
+
+    run_chunks(multiply, 8 * get_threads())
+    eigh(square[:256, :256])
+
+
+class Stopped(BaseException):
+    """A signal; by convention the exit status is 128 + its number.
+
+    It is no `KeyboardInterrupt`: for that Typer has an end of its own.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+        self.name = signal.Signals(number).name
+        self.exit_status = 128 + number
+
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """Let SIGINT, SIGTERM and SIGHUP raise `Stopped` within the block; what `nohup` ignores stays ignored."""
+    if threading.current_thread() is not threading.main_thread():  # only that one may set handlers
+        yield
+        return
+    arrived = []
+
+    def stop(number: int, _: Any) -> NoReturn:
+        arrived.append(Stopped(number))
+        raise arrived[-1]
+
+    def repeat(ignored: Any) -> None:
+        # Python drops what finalizers and callbacks of weak references raise: so the signal comes again
+        if isinstance(ignored.exc_value, Stopped):
+            later = threading.Timer(0.01, _thread.interrupt_main, [ignored.exc_value.number])
+            later.daemon = True
+            later.start()
+        else:
+            hook(ignored)
+
+    usual = (signal.SIG_DFL, signal.default_int_handler)
+    before = {number: signal.getsignal(number) for number in _ENDING}
+    replaced = {number: handler for number, handler in before.items() if handler in usual}
+    for number in replaced:
+        signal.signal(number, stop)
+    hook, sys.unraisablehook = sys.unraisablehook, repeat
+    try:
+        yield
+    except Exception as error:
+        if arrived:  # extensions in C may turn it into an error of their own
+            raise arrived[-1] from error
+        raise
+    finally:
+        sys.unraisablehook = hook
+        for number, handler in replaced.items():
+            signal.signal(number, handler)

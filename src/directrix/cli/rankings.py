@@ -1,0 +1,292 @@
+"""Rankings to evaluate: score files (one number per line, in the order of the data), models, runs.
+
+A file is recognized by its beginning, so that arguments in the wrong order get one message.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from directrix.cli.reading import RankedData
+from directrix.data.columns import OPTIONS, ColumnNames, find, kind_of
+from directrix.data.files import Problem, number, open_data, raise_problems, readable, short_name
+from directrix.data.formats import QRELS, content_of, is_documents_table
+from directrix.data.shards.context import is_on_cluster
+from directrix.data.trec.join import join_trec
+from directrix.data.trec.runs import Qrels, Run, document_names, read_trec_qrels, read_trec_run
+from directrix.errors import InputError
+from directrix.types import Float64Array
+
+if TYPE_CHECKING:
+    from directrix.data.queries import Queries
+    from directrix.data.shards.queries import ShardedQueries
+
+_LINE_END = re.compile(r"\r\n|\r|\n")  # str.splitlines also ends lines at control characters
+
+_NAMES = {
+    "model": "a model file",
+    "scores": "a file of scores",
+    "run": "a run",
+    "judged run": "a run",
+    "qrels": "qrels",
+    "data": "labeled data",
+}
+
+
+class JudgedRanking(NamedTuple):
+    """A ranking with its labels: the queries, and the arguments of `directrix.evaluate`."""
+
+    name: str
+    """Short name, which no other ranking has."""
+    query_ids: tuple[str, ...]
+    arrays: dict[str, Any]
+    ranked: frozenset[str]
+    """The queries that the ranking itself has; where others have more, these are ranked by nothing."""
+
+
+Topics = Literal["own", "any", "common"]
+"""Which judged topics a TREC run is evaluated on: its own, those of any of the runs, or those of all."""
+
+
+def read_scores(path: Path, n_docs: int, data: Path) -> Float64Array:
+    """Read a file with one score per line, plain or compressed with gzip, bzip2 or xz.
+
+    Raises `InputError` if the file cannot be read, a line is not one finite number, or the number of lines is
+    not ``n_docs``.
+    """
+    with readable(path), open_data(path) as file:
+        content = file.read()
+    try:
+        lines = _LINE_END.split(content.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{path}: is not text (byte {error.start}); give a model file or a file with one score per line."
+        ) from error
+    while lines and not lines[-1].strip():
+        lines.pop()
+    values = [_number(line) for line in lines]
+    remedy = f"Write scores with `directrix predict MODEL {data} -o scores.txt`."
+    bad = [
+        Problem(
+            i + 1, f"{lines[i][:40]!r} is not one finite number", f"Each line must hold one score. {remedy}"
+        )
+        for i, value in enumerate(values)
+        if value is None
+    ]
+    raise_problems(path, bad)
+    if len(values) != n_docs:
+        raise InputError(
+            f"{path} has {len(values)} scores, {data} has {n_docs} rows; one score per row is needed. "
+            + remedy
+        )
+    return np.array(values, dtype=np.float64)
+
+
+def judged_rankings(
+    data: Path,
+    rankings: list[Path],
+    given: RankedData,
+    names: list[str] | None = None,
+    topics: Topics = "own",
+) -> list[JudgedRanking]:
+    """Join every ranking with the labels of the data file.
+
+    If the data file contains qrels, the rankings are runs. Queries without judgments do not
+    count, as in trec_eval; ``topics`` says what happens to those that a run lacks. ``names`` are what the
+    user calls the rankings.
+    """
+    columns = given.names()
+    if (trec := read_trec(data, rankings, columns)) is not None:
+        qrels, runs = trec
+        return _judged_runs(system_names(rankings, names, [run.tag for run in runs]), runs, qrels, topics)
+    models = {}
+    for path in filter(is_model, rankings):
+        from directrix.rankers.loading import load  # scikit-learn: a second that score files do not need
+
+        models[path] = load(path)
+    shards = None
+    if is_on_cluster():
+        from directrix.data.shards.queries import open_shards
+
+        shards = open_shards(data)
+    q = given.read_for(models.values(), data) if shards is None else shards.judged()
+    ids = tuple(map(str, q.query_ids))
+    doc_ids = None if q.doc_ids is None else np.array(document_names(q), dtype=object)
+    judged = []
+    for name, path in zip(system_names(rankings, names), rankings, strict=True):
+        if path in models:
+            scores = _scores(models[path], q, shards, data, path, given)
+        else:
+            scores = read_scores(path, q.n_docs, data)[q.rows]
+        arrays = {"scores": scores, "labels": q.labels, "qptr": q.qptr, "doc_ids": doc_ids}
+        judged.append(JudgedRanking(name, ids, arrays, frozenset(ids)))
+    return judged
+
+
+def _scores(
+    ranker: Any, q: Queries, shards: ShardedQueries | None, data: Path, path: Path, given: RankedData
+) -> Float64Array:
+    """Scores of a model, on the cluster if there is one."""
+    if shards is not None:
+        return shards.scores(ranker)
+    scores: Float64Array = ranker.predict_queries(given.matched(q, ranker, data, path))
+    return scores
+
+
+def read_trec(data: Path, rankings: list[Path], columns: ColumnNames) -> tuple[Qrels, list[Run]] | None:
+    """Read qrels and runs, text or tables; return None if the first file is labeled data."""
+    tables = tables_of([data, *rankings], columns)
+    return _read(data, rankings, tables, columns) if _are_qrels(data, rankings, tables, columns) else None
+
+
+def read_qrels_and_runs(qrels: Path, runs: list[Path], columns: ColumnNames) -> tuple[Qrels, list[Run]]:
+    """Read what must be qrels and runs, text or tables."""
+    return _read(qrels, runs, tables_of([qrels, *runs], columns), columns)
+
+
+def _read(
+    data: Path, rankings: list[Path], tables: dict[Path, list[str]], columns: ColumnNames
+) -> tuple[Qrels, list[Run]]:
+    names = named_columns(data, tables, columns)
+    qrels = read_trec_qrels(data, **names(data, "label"))
+    return qrels, [read_trec_run(path, **names(path, "score")) for path in rankings]
+
+
+def named_columns(
+    qrels: Path, tables: dict[Path, list[str]], columns: ColumnNames
+) -> Callable[[Path, str], dict[str, Any]]:
+    """Return a function from a run or qrels, and its value, to the names of columns to read it with.
+
+    They are those that an option names, where the table has them. Raises `InputError` if an option names
+    features, or columns of text.
+    """
+    if not tables:
+        QRELS.check_names(qrels, columns)
+    if columns.features is not None:
+        raise InputError("--feature-columns: runs and qrels have no features; leave it out.")
+
+    def names(path: Path, value: str) -> dict[str, Any]:
+        of = columns.within(tables.get(path, ()))
+        return {"qid": of.qid, "doc_id": of.doc_id, value: getattr(of, value)}
+
+    return names
+
+
+def check_system_names(given: list[str] | None, files: list[Path]) -> None:
+    """Raise `InputError` unless there is no ``--name`` or a different one for each ranking."""
+    repeated = next((name for name in given or () if (given or ()).count(name) > 1), None)
+    if given and (len(given) != len(files) or repeated):
+        what = f"{repeated!r} is given twice" if repeated else f"{len(given)} for {len(files)} rankings"
+        example = " ".join(f"--name {name}" for name in map(short_name, files))
+        raise InputError(f"--name: {what}; each ranking needs a name, in their order: {example}.")
+
+
+def system_names(files: list[Path], given: list[str] | None, tags: list[str] | None = None) -> list[str]:
+    """Return a short name for every ranking: as given, else the tag, else that of the file.
+
+    Where two are alike, the name of the file is added, and where that is not enough, its path.
+    """
+    if given:
+        return given
+    names = [short_name(file) for file in files] if tags is None else tags
+    for longer in (lambda file: file.name, str):
+        names = [
+            (longer(file) if tags is None else f"{tag} ({longer(file)})") if names.count(name) > 1 else name
+            for file, name, tag in zip(files, names, tags or names, strict=True)
+        ]
+    return names
+
+
+def _judged_runs(names: list[str], runs: list[Run], qrels: Qrels, topics: Topics) -> list[JudgedRanking]:
+    joined = [join_trec(run, qrels) for run in runs]  # refuses runs of other topics
+    ranked = [frozenset(j.query_ids) for j in joined]
+    if topics != "own":
+        every = dict.fromkeys(query for j in joined for query in j.query_ids)
+        shared = frozenset.intersection(*ranked)
+        chosen = [query for query in every if topics == "any" or query in shared]
+        if not chosen:
+            raise InputError(
+                "no topic is in all runs; leave out --common-queries: topics that a run lacks are then "
+                "empty rankings."
+            )
+        joined = [join_trec(run, qrels, queries=chosen) for run in runs]
+    return [
+        JudgedRanking(name, j.query_ids, {"run": j}, own)
+        for name, j, own in zip(names, joined, ranked, strict=True)
+    ]
+
+
+def _number(line: str) -> float | None:
+    value = number(line.strip(" \t"))
+    return value if math.isfinite(value) else None
+
+
+def is_model(path: Path) -> bool:
+    """Return whether a file begins like JSON; the readers report what cannot be read."""
+    content = content_of(path)
+    return content == "json" or (".json" in path.suffixes and not path.is_file())
+
+
+def tables_of(paths: list[Path], columns: ColumnNames) -> dict[Path, list[str]]:
+    """Return the names of columns of those files that are tables.
+
+    Raises `InputError` if there are tables, none of which has a column that the user named.
+    """
+    from directrix.data.tables.files import column_names
+
+    tables = {path: column_names(path) for path in paths if is_documents_table(path)}
+    for key in OPTIONS if tables else ():
+        name = None if key in ("features", "categorical") else getattr(columns, key)
+        if name is not None and not any(name in known for known in tables.values()):
+            path, known = list(tables.items())[-1 if key == "score" else 0]
+            find(known, key, name, str(path), "")  # raises
+    return tables
+
+
+def _are_qrels(data: Path, rankings: list[Path], tables: dict[Path, list[str]], columns: ColumnNames) -> bool:
+    """Return whether the first file is qrels, which judge runs; else it is labeled data.
+
+    A table of labels is qrels if a ranking is a run: its columns may leave that open. Files whose kind is
+    unclear are left to their readers. Raises `InputError` at the first ranking in place of labeled data,
+    labeled data among rankings, or ranking of other data.
+    """
+    kind, *kinds = (
+        kind_of(tables[path], columns) if path in tables else _kind(path) for path in (data, *rankings)
+    )
+    if kind in ("model", "scores", "run"):
+        right = next((path for path, k in zip(rankings, kinds, strict=True) if k in ("data", "qrels")), None)
+        order = f"{right or 'DATA'} {data}"
+        raise InputError(
+            f"{data} is {_NAMES[kind]}; labeled data or qrels come first, then the rankings: {order}."
+        )
+    if data in tables:
+        kind = "qrels" if {"run", "judged run"}.intersection(kinds) else "data"
+    for path, other in zip(rankings, kinds, strict=True):
+        if other in ("data", "qrels"):
+            raise InputError(
+                f"{path} is {_NAMES[other]} and not a ranking; after {data} give files of scores, models or "
+                "runs."
+            )
+        if kind == "qrels" and other in ("model", "scores"):
+            raise InputError(
+                f"{path} is {_NAMES[other]}, but {data} is qrels, which judge runs; write one: "
+                "`directrix predict MODEL DATA --run TAG -o FILE.run`."
+            )
+        if kind == "data" and other == "run":
+            raise InputError(
+                f"{path} is a run, but {data} is labeled data; runs are judged by qrels; make them: "
+                f"`directrix convert {data} FILE.qrels`."
+            )
+    return kind == "qrels"
+
+
+def _kind(path: Path) -> str:
+    """Return a key of the names above, or "" for a file whose kind its first line does not show."""
+    content = "json" if is_model(path) else content_of(path)
+    return content if content in _NAMES else {"json": "model", "letor": "data"}.get(content, "")

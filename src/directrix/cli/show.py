@@ -1,0 +1,111 @@
+"""Results on stdout, as tables for people or as JSON or TSV for programs; remarks and progress on stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from directrix.cli.options import Format
+from directrix.errors import visible
+
+if TYPE_CHECKING:
+    from directrix.reports.report import Report
+    from directrix.tables import Table
+
+
+def show(form: Format, tables: Sequence[Table], document: Any, rows: Table | None = None) -> None:
+    """Print a result in the format of ``--format``.
+
+    ``tables`` are for people, ``document`` is its JSON, and ``rows`` its one table of ``--format tsv``, by
+    default the first.
+    """
+    if form is Format.json:
+        print_json(document)
+    elif form is Format.tsv:
+        echo((rows or tables[0]).tsv(), exact=True)
+    elif form is Format.latex:
+        echo("\n\n".join([r"% needs \usepackage{booktabs}", *(t.latex() for t in tables)]), exact=True)
+    elif form is Format.markdown:
+        echo("\n\n".join(t.markdown() for t in tables), exact=True)
+    else:
+        echo("\n\n".join(t.text() for t in tables))
+
+
+def print_json(value: Any) -> None:
+    """Print a JSON document; NaN and infinities become null, since JSON has neither."""
+    from directrix.tables import json_value
+
+    echo(json.dumps(json_value(value), indent=1, allow_nan=False))
+
+
+def echo(text: str, *, exact: bool = False, nl: bool = True) -> None:
+    """Print a result; control characters are escaped, except ``exact``, for a program that reads them."""
+    typer.echo(text if exact and not sys.stdout.isatty() else visible(text), nl=nl)
+
+
+def remark(text: str) -> None:
+    """Print on stderr what is not part of the result."""
+    typer.echo(visible(text), err=True)
+
+
+def write_report(path: Path | None, report: Callable[[], Report]) -> None:
+    """Write the HTML page of ``--report``, if there is one."""
+    if path is not None:
+        from directrix.reports.write import write_page
+
+        write_page(path, report())
+        remark(f"open: {path}")
+
+
+@contextmanager
+def progress_bar(text: str) -> Iterator[Callable[[int, int, str], None]]:
+    """Show a progress bar on stderr while the block runs, if stderr is a terminal.
+
+    Yields a function of the number of finished items, their total, and the name of the current one.
+    """
+    if not sys.stderr.isatty():
+        yield lambda *_: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(text, total=None)
+
+        def report(done: int, total: int, current: str) -> None:
+            progress.update(task, completed=done, total=total, description=visible(f"{text}: {current}"))
+
+        yield report
+
+
+@contextmanager
+def progress_lines(text: str) -> Iterator[Callable[[int, int, str], None]]:
+    """Show the progress of a long run: a bar on a terminal; in a log one line after each twentieth.
+
+    Yields a function of the number of finished items, their total, and the remaining time in words.
+    """
+    if sys.stderr.isatty():
+        with progress_bar(text) as report:
+            yield report
+        return
+    printed = 0
+
+    def print_line(done: int, total: int, remaining: str) -> None:
+        nonlocal printed
+        if done * 20 // total > printed:
+            printed = done * 20 // total
+            remark(f"{text}: {done} of {total}, {remaining}")
+
+    yield print_line

@@ -1,0 +1,69 @@
+"""A search in several processes has the results of one process."""
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import directrix as dx
+from directrix.cli.main import app
+from directrix.data import make_linear
+from directrix.search.race import Race
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_linear(40, 8, 4, seed=0)[0]
+
+
+def told(result):
+    return [(c.label, c.valid, c.steps, c.values.tobytes(), c.outcome) for c in result.candidates]
+
+
+@pytest.mark.parametrize("settings", [{}, {"folds": 1}], ids=["folds", "held out"])
+def test_processes_give_the_bits_of_one(data, settings):
+    methods = dict(method="ListNet", measure="nDCG@5", settings={"max_iter": 4}, **settings)
+    one = dx.search(data, **methods)
+    two = dx.search(data, n_jobs=2, **methods)
+    assert told(one) == told(two)
+    assert one.why == two.why
+    np.testing.assert_array_equal(one.ranker.coef_, two.ranker.coef_)
+    assert one.notes == two.notes
+
+
+def test_what_is_dropped_is_the_same(data, monkeypatch):
+    monkeypatch.setattr(Race, "_is_hopeless", lambda self, values: len(self._tried) % 2 == 1)
+    methods = dict(method="ListNet", measure="nDCG@5", settings={"max_iter": 2})
+    one, two = dx.search(data, **methods), dx.search(data, n_jobs=2, **methods)
+    assert "dropped" in {c.outcome for c in one.candidates}
+    assert told(one) == told(two)
+
+
+def test_an_error_of_a_candidate_is_its_own(data):
+    weights = np.linspace(1.0, 2.0, data.n_docs), None
+    methods = dict(method="LambdaRank", weights=weights)
+    messages = []
+    for n_jobs in (1, 2):
+        with pytest.raises(dx.InputError) as caught:
+            dx.search(data, n_jobs=n_jobs, **methods)
+        messages.append(caught.value.in_shell)
+    assert messages[0] == messages[1]
+
+
+def test_a_time_budget_is_for_one_process(data):
+    with pytest.raises(dx.InputError, match="Leave out n_jobs or time_budget"):
+        dx.search(data, method="ListNet", n_jobs=2, time_budget=9.0)
+
+
+def test_the_command_writes_the_same_file(data, tmp_path):
+    dx.write_letor(data, tmp_path / "data.txt")
+    files = []
+    for jobs in (1, 2):
+        file = tmp_path / f"{jobs}.json"
+        arguments = ["train", tmp_path / "data.txt", "--method", "ListNet", "--set", "max_iter=3", "-o", file]
+        done = CliRunner().invoke(app, [str(a) for a in (*arguments, "--jobs", jobs)])
+        assert done.exit_code == 0, done.output
+        files.append(file.read_bytes())
+    assert files[0] == files[1]
+    done = CliRunner().invoke(app, ["train", str(tmp_path / "data.txt"), "--jobs", "0"])
+    assert done.exit_code == 2
+    assert "--jobs 0" in done.output

@@ -1,0 +1,211 @@
+"""Ensembles of a search: selected greedily, kept only if the lead exceeds its standard error."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import directrix as dx
+from directrix.search import choice as choice_module
+from directrix.search import search as search_module
+from directrix.search.candidates import Candidate
+from directrix.search.choice import blend, choice, eligible
+from directrix.search.clock import Clock
+from directrix.search.folds import Fold
+from directrix.search.search import search
+
+RNG = np.random.default_rng(0)
+TRUTH = RNG.normal(size=(60, 20))
+LABELS = np.digitize(TRUTH, [0.5, 1.0, 1.5]).astype(float)
+JUDGE = dx.Queries.from_arrays(np.zeros((1200, 1)), LABELS.ravel(), group=[20] * 60)
+FOLDS = [Fold(JUDGE.take(range(60)), (None, None), JUDGE)]
+NDCG = dx.NDCG(k=10)
+
+
+def trained(method, scores, folds=FOLDS, outcome="", scale=None):
+    scores = np.asarray(scores, dtype=float).ravel()
+    values = np.concatenate(
+        [
+            NDCG(scores[i : i + fold.judge.n_docs], fold.judge.labels, fold.judge.qptr)
+            for i, fold in zip(np.cumsum([0, *(f.judge.n_docs for f in folds)])[:-1], folds, strict=True)
+        ]
+    )
+    ranker = SimpleNamespace(scale=scale)
+    named = SimpleNamespace(name=method, settings=(), ranker=lambda **_: ranker)
+    mean = float(values.mean())
+    return Candidate(named, {}, mean, 0.5, 1, "converged", 1.0, values, outcome, scores=scores)
+
+
+def noisy(seed, noise=1.0):
+    return TRUTH + noise * np.random.default_rng(100 + seed).normal(size=TRUTH.shape)
+
+
+def test_rankers_with_errors_of_their_own_help_each_other():
+    tried = [trained(name, noisy(i + 1)) for i, name in enumerate("ABC")]
+    found = blend(tried, FOLDS, NDCG)
+    assert {t.name for t, _ in found.members} == set("ABC")
+    weights = [weight for _, weight in found.members]
+    assert sum(weights) == pytest.approx(1.0)
+    assert weights == sorted(weights, reverse=True)
+    lead, error, n_queries = found.lead
+    assert lead > 2.0 * error > 0.0
+    assert n_queries == 60
+    assert found.single.valid == max(t.valid for t in tried)
+    mixed = sum(weight * t.scores for t, weight in found.members)
+    assert found.valid == pytest.approx(NDCG(mixed, JUDGE.labels, JUDGE.qptr).mean(), rel=1e-12)
+
+
+def test_a_lead_that_may_be_chance_keeps_the_single_ranker():
+    same = noisy(1)
+    assert blend([trained("A", same), trained("B", same)], FOLDS, NDCG) is None
+    assert blend([trained("A", noisy(1, 0.3)), trained("B", noisy(2, 9.0))], FOLDS, NDCG) is None
+    assert blend([trained("A", same)], FOLDS, NDCG) is None
+    assert blend([trained("A", same), trained("B", 0.0 * TRUTH)], FOLDS, NDCG) is None
+    few = dx.Queries.from_arrays(np.zeros((1200, 1)), [*LABELS[:9].ravel(), *[0.0] * 1020], group=[20] * 60)
+    undefined = dx.NDCG(k=10, empty="skip")
+    folds = [Fold(JUDGE, (None, None), few)]
+    assert blend([trained(n, noisy(i + 1), folds) for i, n in enumerate("ABC")], folds, undefined) is None
+    own = [Fold(JUDGE, (None, None), JUDGE)]  # the training queries choose
+    assert blend([trained(name, noisy(i)) for i, name in enumerate("ABC")], own, NDCG) is None
+
+
+@pytest.mark.parametrize(
+    ("lead", "error", "is_kept"), [(0.02, 0.01, True), (0.01, 0.02, False), (0.01, 0.01, False)]
+)
+def test_the_lead_decides_against_its_standard_error(monkeypatch, lead, error, is_kept):
+    monkeypatch.setattr(choice_module, "mean_and_error", lambda values: (lead, error))
+    tried = [trained(name, noisy(i + 1)) for i, name in enumerate("ABC")]  # an ensemble of all three
+    assert (blend(tried, FOLDS, NDCG) is not None) == is_kept
+
+
+@pytest.mark.parametrize(
+    ("noise", "may_blend", "is_chosen"),
+    [(1.0, False, False), (0.3, False, True), (0.3, True, True)],  # the first lead is 1.5 standard errors
+)
+def test_what_needs_whole_queries_is_chosen_only_if_it_is_ahead_by_more_than_chance(
+    noise, may_blend, is_chosen
+):
+    few, many = (np.random.default_rng(seed).normal(size=TRUTH.shape) for seed in (7, 4))
+    tried = [
+        trained("rows", TRUTH + many),
+        trained("queries", TRUTH + noise * few, scale="raw+query-percentile"),
+    ]
+    assert tried[1].valid > tried[0].valid
+    best, mixed = choice(tried, FOLDS, NDCG, may_blend=may_blend)
+    members = [best] if mixed is None else [c for c, _ in mixed.members]
+    assert any(c.needs_queries for c in members) == is_chosen
+    assert choice(tried[1:], FOLDS, NDCG, may_blend=may_blend)[0].needs_queries, "there is nothing else"
+
+
+def test_folds_are_one_set_of_queries():
+    folds = [Fold(JUDGE.take([59]), (None, None), JUDGE.take(part)) for part in (range(25), range(25, 60))]
+    tried = [trained(name, noisy(i + 1), folds) for i, name in enumerate("ABC")]
+    one = blend([trained(name, noisy(i + 1)) for i, name in enumerate("ABC")], FOLDS, NDCG)
+    two = blend(tried, folds, NDCG)
+    assert two.lead == one.lead
+    assert two.valid == one.valid
+
+
+def test_two_candidates_of_a_method_may_be_members_and_no_dropped_one():
+    tried = [trained("A", noisy(i, 0.5 + i)) for i in range(4)]
+    tried.append(trained("B", noisy(9), outcome="dropped"))
+    assert eligible(tried) == tried[:2]
+    assert eligible([]) == []
+
+
+QUICK = {"max_iter": 20, "epochs": 3, "cg_iter": 1, "n_trees": 40, "sigma_first": 1.0, "sigma_last": 0.5}
+
+
+def steps_and_lines(n_queries, n_docs=20):
+    """Labels of a linear part, for linear models, and an interaction and a step, for trees."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(n_queries * n_docs, 6))
+    total = X[:, :3].sum(axis=1) + np.where(X[:, 3] * X[:, 4] > 0.0, 2.5, 0.0) + 2.0 * (X[:, 5] > 1.0)
+    labels = np.digitize(total + rng.normal(size=len(X)), [1.0, 2.5, 4.0]).astype(float)
+    return dx.Queries.from_arrays(X, labels, group=[n_docs] * n_queries)
+
+
+MIXED = steps_and_lines(160)
+TRAIN, VALID = MIXED.take(range(80)), MIXED.take(range(80, 160))
+
+
+@pytest.fixture(scope="module")
+def found():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(choice_module, "mean_and_error", lambda values: (1.0, 0.0))
+        return search(TRAIN, VALID, settings=QUICK)
+
+
+def test_a_search_returns_the_ensemble(found, tmp_path):
+    assert isinstance(found.ranker, dx.EnsembleRanker)
+    assert found.ranker.measure_ == NDCG
+    assert all(any(c is one for one in found.candidates) for c, _ in found.members)
+    np.testing.assert_allclose(found.ranker.weights_, [w for _, w in found.members], rtol=1e-12)
+    for member, (chosen, _) in zip(found.ranker.members_, found.members, strict=True):
+        value = NDCG(member.predict_queries(VALID), VALID.labels, VALID.qptr).mean()
+        assert value == pytest.approx(chosen.valid, rel=1e-12)
+    value = NDCG(found.ranker.predict_queries(VALID), VALID.labels, VALID.qptr).mean()
+    assert f"nDCG@10 {value:.4f}, an ensemble of " in found.why
+    assert "over the 80 queries that selected its members" in found.why
+    assert all(found.part_of(c) == f"member {w:.2f}" and c.label in found.why for c, w in found.members)
+    assert np.isnan(found.gap)
+    found.ranker.save(tmp_path / "m.json")
+    loaded = dx.load(tmp_path / "m.json")
+    assert loaded.predict_queries(VALID).tobytes() == found.ranker.predict_queries(VALID).tobytes()
+
+
+@pytest.mark.usefixtures("_no_chance")
+def test_the_same_seed_gives_the_same_bits(found):
+    again = search(TRAIN, VALID, settings=QUICK)
+    assert [(c.label, w) for c, w in again.members] == [(c.label, w) for c, w in found.members]
+    assert again.ranker.predict_queries(VALID).tobytes() == found.ranker.predict_queries(VALID).tobytes()
+
+
+def test_single_keeps_one(found):
+    one = search(TRAIN, VALID, settings=QUICK, single=True)
+    assert not isinstance(one.ranker, dx.EnsembleRanker)
+    assert one.members == ()
+    assert one.chosen.label == found.chosen.label
+    assert one.part_of(one.chosen) == "chosen"
+
+
+@pytest.fixture
+def _no_chance(monkeypatch):
+    """Every lead counts: whether these data give one is not what is tested."""
+    monkeypatch.setattr(choice_module, "mean_and_error", lambda values: (1.0, 0.0))
+
+
+@pytest.mark.usefixtures("_no_chance")
+def test_members_have_models_that_are_allowed():
+    linear = search(TRAIN, VALID, settings=QUICK, models=["linear"])
+    assert linear.members
+    assert {c.method.model for c, _ in linear.members} <= {"linear"}
+
+
+@pytest.mark.usefixtures("_no_chance")
+def test_members_are_trained_again_on_all_queries(monkeypatch):
+    way = {"settings": QUICK, "folds": 2, "models": ["linear"]}
+    folded = search(MIXED, **way)
+    assert folded.members
+    assert {m.training_["data"]["queries"] for m in folded.ranker.members_} == {160}
+    monkeypatch.setattr(search_module, "_seconds_to_refit", lambda *_: 7.0)
+    monkeypatch.setattr(Clock, "left", property(lambda self: 1.5))
+    late = search(MIXED, **way)
+    assert not late.members
+    assert "an ensemble was left out: to train its members on all queries takes 7 s" in late.notes
+
+
+def test_the_time_of_trainings_on_all_queries_counts():
+    """A second for two folds of half of the queries: 2 x 1 s."""
+    folds = [Fold(TRAIN.take(range(40)), (None, None), VALID)] * 2
+    mixed = SimpleNamespace(members=((trained("A", noisy(1)), 0.5), (trained("B", noisy(2)), 0.5)))
+    assert search_module._seconds_to_refit(mixed, TRAIN, folds) == pytest.approx(2.0)
+
+
+def test_a_measure_of_the_user_and_weights_of_documents_and_queries():
+    mine = dx.define_measure("BlendGain", gain=np.log1p, discount=lambda ranks: 1.0 / ranks, norm="ideal")
+    quick = {**QUICK, "n_trees": 5, "max_iter": 3}
+    weights = (np.linspace(0.5, 1.5, TRAIN.n_docs), np.linspace(1.0, 2.0, TRAIN.n_queries))
+    found = search(TRAIN, VALID, measure="BlendGain@3", settings=quick, weights=weights)
+    assert repr(found.ranker.measure_) == repr(mine @ 3)
+    assert len({c.name for c in found.candidates}) > 2
