@@ -28,7 +28,6 @@ from directrix.cli.options import message_of
 from directrix.cli.output import remark
 from directrix.cli.signals import Stopped, stoppable
 from directrix.errors import InputError, MissingExtra
-from directrix.parameters import spelled
 from directrix.registry import COMMANDS
 
 # the system takes the memory back at once; to collect garbage first is a sixth of the time of a short command
@@ -128,20 +127,18 @@ def _main(
 
 
 def _as_documented(args: list[str]) -> list[str]:
-    """Put ``--threads`` before the command, wherever it is typed, and correct the spelling of a test."""
+    """Put ``--threads`` before the command, wherever it is typed."""
     first: list[str] = []
     others: list[str] = []
     words = iter(args)
     for word in words:
-        name, sign, value = word.partition("=")
+        name, sign, _ = word.partition("=")
         if word == "--":
             others += [word, *words]
         elif name == "--threads":
             first += [word] if sign else [word, *itertools.islice(words, 1)]
-        elif name == "--test" and sign:
-            others.append(f"--test={spelled(value)}")
         else:
-            others.append(spelled(word) if others[-1:] == ["--test"] else word)
+            others.append(word)
     # without its number it must be the last word, for which there is a message
     return first if first == ["--threads"] else first + others
 

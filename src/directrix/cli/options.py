@@ -14,7 +14,6 @@ from typer import Option
 
 from directrix.data.formats import inputs
 from directrix.errors import InputError, short_text
-from directrix.parameters import spelled
 from directrix.parsing import UNREADABLE, parse_literal
 
 if TYPE_CHECKING:
@@ -120,7 +119,6 @@ def parse_settings(texts: Sequence[str] | None, options: dict[str, str]) -> dict
     settings: dict[str, Any] = {}
     for text in texts or ():
         key, sign, value = text.partition("=")
-        key = spelled(key)
         if not sign or not key.isidentifier():
             raise InputError(f"--set {short_text(text)}: KEY=VALUE is needed; type e.g. --set alpha=50.")
         if key in settings:

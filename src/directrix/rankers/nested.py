@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Self
 from sklearn.base import BaseEstimator
 
 from directrix.errors import InputError
-from directrix.parameters import spelled
 
 
 class NestedParameters(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -92,7 +91,6 @@ def _with_nested(name: str, value: Any, changes: Mapping[str, Any]) -> Any:
     inner: defaultdict[str, dict[str, Any]] = defaultdict(dict)
     for path, given in changes.items():
         field, _, rest = path.partition("__")
-        field = spelled(field)
         if field not in known:
             raise InputError(
                 f"{name}__{field}: {value!r} does not have this parameter; it has "

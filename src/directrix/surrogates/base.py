@@ -26,8 +26,6 @@ PULLS = frozenset({"pulls_at_ties"})
 _LEAST_SHARE = 0.01
 """A smaller share of the ranks below a cut-off is too little to begin a training with."""
 _KERNELS = "directrix.surrogates._kernels"
-_POSITIVE = {"alpha": 0.0, "beta": 0.0, "rel": 0.0, "sigma": SMALLEST}
-"""Fields > 0 of surrogates, and the smallest value of each."""
 WHOLE_LIST = 2**31 - 1
 """A cut-off for kernels where k is None."""
 _DOCS_PER_CHUNK = 4096
@@ -51,6 +49,12 @@ class KernelSurrogate(ABC):
 
     Mini-batches take the entries of their queries. None: `prepare` is called for one query after another.
     """
+
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {}
+    """Allowed values of fields that hold one of several words."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     @property
     @abstractmethod
@@ -202,15 +206,7 @@ class MeasureSurrogate(KernelSurrogate):
     """Whether document weights are factors on what the documents are worth to the measure."""
 
     def __post_init__(self) -> None:
-        owner = type(self).__name__
-        for name, least in _POSITIVE.items():
-            if hasattr(self, name):
-                object.__setattr__(self, name, positive(getattr(self, name), name, owner, least))
-        if hasattr(self, "below"):
-            object.__setattr__(self, "below", check_below(self.below, owner))
-        for name in ("k", "l_max"):
-            if getattr(self, name, None) is not None:
-                object.__setattr__(self, name, whole(getattr(self, name), name, owner))
+        super().__post_init__()
         _ = self.measure  # checks what it has in common with the surrogate
 
     @property
@@ -233,11 +229,6 @@ class MeasureSurrogate(KernelSurrogate):
         """The exact measure that the surrogate tends to, or bounds."""
         common = {field.name for field in fields(self.measured)} & {"k", "rel", "l_max"}
         return self.measured(**{name: getattr(self, name) for name in common if hasattr(self, name)})
-
-
-def check_below(below: Any, owner: str) -> float:
-    """Return the parameter ``below`` as a Python number, or raise `InputError`."""
-    return number(below, "below", owner, least=0.0, below=1.0, example=0.9)
 
 
 def share_below(below: float, steepness: float) -> float:

@@ -17,7 +17,7 @@ from directrix.experiments.significance.effects import bootstrap_interval, detec
 from directrix.experiments.significance.family import Tukey, adjust, check_correction, randomized_tukey, tukey
 from directrix.experiments.significance.fisher import check_resampling, randomization_p
 from directrix.experiments.significance.single import gaps_of, paired_t, sign_test, signed_rank
-from directrix.parameters import share, spelled
+from directrix.parameters import share
 from directrix.types import Float64Array
 
 TESTS = ("paired-t", "wilcoxon", "sign", "randomization", "tukey", "randomized-tukey")
@@ -79,7 +79,6 @@ def compare(
     0.225, 4 wins, p 0.058, of three pairs 0.115
     """
     table = _table(per_query)
-    test = spelled(test)
     correction = checked_correction(test, correction, against)
     n_resamples = _DRAWN.get(test, 1) if n_resamples is None else n_resamples
     procedure = _Procedure(test, correction, alpha, seed, n_resamples)
