@@ -6,7 +6,7 @@
 # make faults stop every command that writes at random moments, for half an hour; RUNS=20 SEED=2
 # make fuzz   try mutated inputs for an hour; SECONDS=60 SEED=1 TARGET=letor,models
 # make removed leave out each check of an error once, and see whether a test fails; an hour
-# make release VERSION=0.2.0   write the changelog and the version, then make dist
+# make release VERSION=0.2.0   write the version, then make dist
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -70,7 +70,10 @@ dist: $(VENV)/.release
 
 release:
 	@test -n "$(VERSION)" || { echo 'type: make release VERSION=0.2.0'; exit 2; }
-	$(PYTHON) changes/fragments.py $(VERSION)
+	grep -q '^## $(VERSION)' CHANGELOG.md || { echo 'write the section $(VERSION) of CHANGELOG.md'; exit 1; }
+	sed -i 's/^__version__ = .*/__version__ = "$(VERSION)"/' src/directrix/__init__.py
+	sed -i 's/^version: .*/version: $(VERSION)/' CITATION.cff
+	sed -i 's/^directrix [0-9][^ ]* /directrix $(VERSION) /' README.md
 	$(MAKE) dist
 	@echo 'now: git diff, make test, git commit, git tag v$(VERSION), twine upload dist/*'
 

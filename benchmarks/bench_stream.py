@@ -34,8 +34,8 @@ WAYS = {
 
 def generate(path: Path, gigabytes: float) -> None:
     """Write random queries block by block; features have three decimals, as those of LETOR often have."""
-    from directrix.data.arrow.write import writing
-    from directrix.data.parts import rows_as_queries
+    from directrix.data.queries import rows_as_queries
+    from directrix.data.tables.write import writing
 
     rng, truth = np.random.default_rng(0), np.random.default_rng(1).normal(size=FEATURES).astype(np.float32)
     n_queries = max(1, int(gigabytes * 1e9 / (4 * FEATURES * DOCS_PER_QUERY)))
@@ -83,7 +83,7 @@ def disk_speed(path: Path, way: str, most: int | None = None) -> float:
 def train(path: Path, repeats: int) -> dict[str, object]:
     """What the limited process does: reads, passes, epochs, a training."""
     import directrix as dx
-    from directrix.data.arrow.read import open_parquet
+    from directrix.data.tables.read import open_parquet
 
     n = 64
     warm = dx.Queries.from_arrays(np.eye(n, FEATURES, dtype=np.float32), np.arange(n) % 3, group=[n])

@@ -233,7 +233,7 @@ def test_compiling_all_leaves_no_kernel_out():
 
 
 def test_every_kernel_is_made_by_the_one_decorator():
-    """Else it is kept in Numba's way (decision 0115), and `directrix doctor` does not know of it."""
+    """Otherwise Numba caches it (docs/decisions/kernels.md), and `directrix doctor` does not list it."""
     for path in Path(directrix.__file__).parent.rglob("*.py"):
         if path.name != "kernels.py" or path.parent.name != "directrix":
             assert not re.search(r"\b(njit|jit|vectorize|guvectorize|cfunc)\(", path.read_text()), path

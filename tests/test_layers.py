@@ -15,6 +15,7 @@ LAYERS = [
     "errors",
     "types",
     "parameters",
+    "tables",
     "threads",
     "linkage",
     "kernels",

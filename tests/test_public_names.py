@@ -83,8 +83,6 @@ def test_a_name_is_public_in_one_place():
 
 
 def test_the_top_level_stays_small():
-    # 83; eleven measures that evaluation tools have (decision 0147); make_scorer, which knows queries;
-    # export; explain; fuse; reconcile; cluster; write_shards
     assert len(directrix.__all__) <= 101
 
 

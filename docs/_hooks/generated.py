@@ -64,7 +64,7 @@ def generated() -> Iterator[tuple[str, str | bytes]]:
     for layer, title in LAYERS.items():
         yield f"reference/{layer}.md", reference(layer, title)
     yield "reference/cli.md", command_line()
-    yield "changelog.md", changelog()
+    yield "changelog.md", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     yield "contributing.md", local_links_as_code((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
     yield "benchmarks.md", benchmarks(ROOT / "benchmarks")
     for script in sorted((ROOT / "docs" / "figures").glob("*.py")):
@@ -148,14 +148,6 @@ def argument(param: Any) -> list[str]:
         return []
     text = param.metavar or (param.name.upper() + ("..." if param.nargs == -1 else ""))
     return [text if param.required else f"[{text}]"]
-
-
-def changelog() -> str:
-    """The changelog, with the changes since the last release on top."""
-    sys.path.insert(0, str(ROOT / "changes"))
-    import fragments
-
-    return fragments.changelog(ROOT)
 
 
 def benchmarks(folder: Path) -> str:

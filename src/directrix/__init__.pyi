@@ -5,8 +5,8 @@ from directrix.data.letor.read import read_letor as read_letor
 from directrix.data.letor.write import write_letor as write_letor
 from directrix.data.queries import Queries as Queries
 from directrix.data.shards.write import write_shards as write_shards
-from directrix.data.trec.files import read_trec_qrels as read_trec_qrels
-from directrix.data.trec.files import read_trec_run as read_trec_run
+from directrix.data.trec.runs import read_trec_qrels as read_trec_qrels
+from directrix.data.trec.runs import read_trec_run as read_trec_run
 from directrix.errors import InputError as InputError
 from directrix.errors import MissingExtra as MissingExtra
 from directrix.errors import NotConverged as NotConverged

@@ -1,8 +1,8 @@
 """How kernels are compiled, and where compiled code is kept: `kernel`, and what `directrix doctor` shows.
 
 Compiled code goes to the folders that Numba uses: ``NUMBA_CACHE_DIR``, else ``__pycache__``, else the user's
-cache. There is one file for each kernel, signature and processor, in a format of this package; decision 0115
-says why Numba's files do not suffice.
+cache. There is one file for each kernel, signature and processor, in a format of this package;
+docs/decisions/kernels.md says why Numba's files do not suffice.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ class _Library(codegen.JITCodeLibrary):
 
 
 class Compiler(compiler.Compiler):
-    """Numba's compiler, for kernels; see docs/decisions/0115."""
+    """Numba's compiler, for kernels; see docs/decisions/kernels.md."""
 
     def define_pipelines(self) -> Any:
         """Return Numba's passes, which fill the library that is made here."""

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import directrix as dx
-from directrix.data.trec.thresholds import RunThresholds, write_runs
+from directrix.data.trec.features import RunThresholds, write_runs
 
 TOPICS = range(1, 9)
 

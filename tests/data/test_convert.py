@@ -5,24 +5,24 @@ import gzip
 
 import numpy as np
 import pytest
-from tables import assert_same, random_queries
+from examples import assert_same, random_queries
 
 import directrix as dx
-from directrix.data.arrow.read import read_parquet
-from directrix.data.arrow.write import write_parquet
-from directrix.data.convert import convert_file
+from directrix.data.formats import convert_file
+from directrix.data.tables.read import read_parquet
+from directrix.data.tables.write import write_parquet
 from directrix.errors import InputError
 
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    """Files of some kilobytes are many blocks, and only the first of them are looked at beforehand."""
-    from directrix.data.letor.blocks import FileBlocks, stream_blocks
+    """Files of some kilobytes are many blocks."""
+    from directrix.data.files import stream_blocks
+    from directrix.data.letor.parse import FileBlocks
 
     monkeypatch.setattr(FileBlocks.__init__, "__defaults__", (700,))
     monkeypatch.setattr(stream_blocks, "__defaults__", (700,))
-    monkeypatch.setattr("directrix.data.letor.parts._LOOKED_AT", 1)
-    monkeypatch.setattr("directrix.data.arrow.write._GROUP_BYTES", 9000)
+    monkeypatch.setattr("directrix.data.tables.write._GROUP_BYTES", 9000)
 
 
 @pytest.mark.parametrize("form", [".parquet", ".arrow"])

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 import directrix as dx
-from directrix.data.atomic import check_replaceable, replacing
-from directrix.data.files import open_data, readable
+from directrix.data.files import check_replaceable, open_data, readable, replacing
 
 LINES = "2 qid:1 1:0.5\n0 qid:1 1:1\n"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from tables import assert_same, random_queries
+from examples import assert_same, random_queries
 
 import directrix as dx
 from directrix.data import formats
@@ -16,7 +16,7 @@ WRITTEN = [(f, suffix) for f in FORMATS if f.reader and f.is_written for suffix 
 
 @pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
 def test_every_function_of_the_table_exists(form):
-    references = [form.reader, form.lines, form.recognizer, form.opener, form.parts, form.writer]
+    references = [form.reader, form.lines, form.opener, form.parts, form.writer]
     assert all(callable(formats._load(reference)) for reference in references if reference)
     assert not (form.lines and form.writer)
 

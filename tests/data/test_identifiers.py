@@ -5,8 +5,7 @@ import json
 import pytest
 
 import directrix as dx
-from directrix.data.trec.files import Qrels, Run
-from directrix.data.trec.qrels import qrels_lines
+from directrix.data.trec.runs import Qrels, Run, qrels_lines
 from directrix.text.documents import iter_documents, query_texts
 
 FEATURES = {"label": [0], "bm25": [1.0]}

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from directrix.data.locks import lock, open_locked
+from directrix.data.files import lock, open_locked
 from directrix.errors import InputError
 
 fcntl = pytest.importorskip("fcntl")

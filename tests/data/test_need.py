@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 import directrix as dx
 from directrix import data, experiments, models
-from directrix.data.weights import weights_of
+from directrix.data.checks import weights_of
 
 HUGE = 10**400
 OTHERS = ["x", 3, None, len, np.zeros((2, 2)), {"a": 1}]

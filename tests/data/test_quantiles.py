@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from scipy.stats import norm, rankdata
 
 import directrix as dx
-from directrix.data import quantiles
-from directrix.data.scale import FILLING, Scale
-from directrix.data.scaling import fit_scale
+from directrix.data import statistics
+from directrix.data.scale import FILLING, Scale, fit_scale
 
 ONE = np.array([0, 1])
 
@@ -48,7 +47,7 @@ def test_many_values_keep_their_ranks_within_a_step(draw):
     if draw == "many zeros":
         column[rng.random(20_000) < 0.7] = 0.0
     scale = fit_scale("quantile", column[:, None])
-    assert 100 < len(scale.knots[0]) <= quantiles.MAX_KNOTS
+    assert 100 < len(scale.knots[0]) <= statistics.MAX_KNOTS
     exact = norm.ppf((rankdata(column) - 0.5) / len(column))
     found = apply(scale, column)
     assert np.abs(found - exact).max() < (exact.max() - exact.min()) / 128
@@ -61,7 +60,7 @@ def test_many_values_keep_their_ranks_within_a_step(draw):
 def test_a_sample_stands_for_many_documents(monkeypatch):
     column = np.random.default_rng(0).lognormal(0, 3, (50_000, 1))
     before, whole = column.copy(), fit_scale("quantile", column)
-    monkeypatch.setattr(quantiles, "_SAMPLE", 5_000)
+    monkeypatch.setattr(statistics, "_SAMPLE", 5_000)
     drawn = fit_scale("quantile", column)
     assert drawn == fit_scale("quantile", column), "always the same ones"
     assert drawn != whole
@@ -78,7 +77,7 @@ def test_features_in_a_file_have_the_scale_of_those_in_memory(kind, gaps, form, 
     pytest.importorskip("pyarrow")
     from directrix.data import statistics
 
-    monkeypatch.setattr(quantiles, "_SAMPLE", 200)
+    monkeypatch.setattr(statistics, "_SAMPLE", 200)
     q, _ = dx.data.make_linear(60, 10, 4, seed=3)
     features = np.exp(3 * q.features)
     if gaps:
@@ -87,7 +86,7 @@ def test_features_in_a_file_have_the_scale_of_those_in_memory(kind, gaps, form, 
     dx.data.write_parquet(q, tmp_path / f"data{form}")
     stored = dx.data.open_parquet(tmp_path / f"data{form}")
     monkeypatch.setattr(statistics, "block_rows", lambda rows: [0, 250, 500, len(rows)])
-    monkeypatch.setattr(quantiles, "block_rows", lambda rows: [0, 250, 500, len(rows)])
+    monkeypatch.setattr(statistics, "block_rows", lambda rows: [0, 250, 500, len(rows)])
     in_memory, in_file = fit_scale(kind, q.features), fit_scale(kind, stored.features)
     if kind == "standard":
         np.testing.assert_allclose(in_file.width, in_memory.width, rtol=1e-12, atol=0)

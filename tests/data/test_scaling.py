@@ -8,14 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 import directrix as dx
-from directrix.data.scale import Scale
-from directrix.data.scaling import (
-    fills_missing,
-    fit_scale,
-    is_by_query,
-    is_scale,
-    scale_from_json,
-)
+from directrix.data.scale import Scale, fills_missing, fit_scale, is_by_query, is_scale, scale_from_json
 
 X = np.array([[1.0, 8.0], [3.0, 8.0], [2.0, 9.0], [50.0, 1.0], [70.0, 0.0]], dtype=np.float32)
 QPTR = np.array([0, 3, 3, 5])

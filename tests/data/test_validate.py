@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 
 import directrix as dx
-from directrix.data.validate import check_ranking
+from directrix.data.checks import check_ranking
 
 X = np.ones((4, 2))
 Y = [0.0, 1.0, 0.0, 2.0]

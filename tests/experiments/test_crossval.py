@@ -13,8 +13,8 @@ import joblib
 import numpy as np
 import pytest
 
+from directrix.data.files import lock
 from directrix.data.letor.read import read_letor
-from directrix.data.locks import lock
 from directrix.errors import InputError
 from directrix.experiments import contest
 from directrix.experiments.contest import Contest, Job

@@ -17,7 +17,7 @@ import numpy as np
 
 import directrix as dx
 from directrix.data.synthetic import make_linear
-from directrix.data.trec.files import run_text
+from directrix.data.trec.runs import run_text
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
 OLD = b"what was there before\n"

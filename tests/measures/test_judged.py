@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import directrix as dx
-from directrix.data.trec.files import read_trec_qrels, read_trec_run
+from directrix.data.trec.runs import read_trec_qrels, read_trec_run
 from tests.measures.test_expected import PROBLEMS
 
 NAN = float("nan")

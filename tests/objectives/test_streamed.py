@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 import directrix as dx
-from directrix.data.arrow.read import open_parquet
-from directrix.data.arrow.write import write_parquet
-from directrix.data.scale import SCALES
-from directrix.data.scaling import fit_scale
+from directrix.data.scale import SCALES, fit_scale
 from directrix.data.synthetic import make_linear
+from directrix.data.tables.read import open_parquet
+from directrix.data.tables.write import write_parquet
 from directrix.errors import InputError
 from directrix.objectives.stream import Stream
 from directrix.trainers.regression import regression_start

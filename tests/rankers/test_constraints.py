@@ -10,8 +10,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, GroupKFold
 
 import directrix as dx
-from directrix.data.scale import SCALES
-from directrix.data.scaling import fit_scale
+from directrix.data.scale import SCALES, fit_scale
 from directrix.models.mlp import MLPModel
 
 Q = dx.data.make_cubic(n_queries=30, docs_per_query=12, n_features=5, seed=3)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import directrix as dx
-from directrix.data.arrow.read import open_parquet
-from directrix.data.arrow.write import write_parquet
 from directrix.data.synthetic import make_linear
+from directrix.data.tables.read import open_parquet
+from directrix.data.tables.write import write_parquet
 from directrix.errors import InputError
 
 

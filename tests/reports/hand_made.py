@@ -3,7 +3,7 @@
 import numpy as np
 
 from directrix.reports.report import Claim, Curve, Figure, Panel, PerQuery, Report, Section
-from directrix.reports.tables import Table
+from directrix.tables import Table
 
 METHODS = ("ApproxNDCG", "ListNet", "SVMmap", "LambdaRank")
 HOSTILE = "</script><b>x</b>\u2028<!-- & \"'"

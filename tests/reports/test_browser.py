@@ -9,7 +9,7 @@ import pytest
 from directrix.reports.figures import draw
 from directrix.reports.html import html
 from directrix.reports.report import Claim, Curve, Figure, Panel, PerQuery, Section
-from directrix.reports.tables import Table
+from directrix.tables import Table
 
 from .hand_made import HOSTILE, per_query, report
 

@@ -8,7 +8,7 @@ from directrix.reports.html import html
 from directrix.reports.markdown import to_html
 from directrix.reports.page import page
 from directrix.reports.report import Section
-from directrix.reports.tables import escaped_markdown
+from directrix.tables import escaped_markdown
 
 from .hand_made import report
 

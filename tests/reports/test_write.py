@@ -10,8 +10,8 @@ import pytest
 from directrix import InputError, MissingExtra
 from directrix.reports import write
 from directrix.reports.report import Section
-from directrix.reports.tables import Table
 from directrix.reports.write import publish, text_of, write_report
+from directrix.tables import Table
 from tests.docs.blocks import blocks
 
 from .hand_made import HOSTILE, report

@@ -9,9 +9,9 @@ from directrix import reproductions
 from directrix.errors import InputError
 from directrix.reports.page import page
 from directrix.reports.report import Claim, Section
-from directrix.reports.tables import Table
 from directrix.reproductions.base import Reproduction, SeededSettings, without_published
 from directrix.reproductions.paper import Paper
+from directrix.tables import Table
 from tests.reproductions.requests import request_of
 
 

@@ -25,7 +25,7 @@ def convert(
     Values keep their bits; comments other than the document id are dropped. Conversion from and to Parquet
     and Arrow needs little memory, however large the file.
     """
-    from directrix.data.convert import convert_file
+    from directrix.data.formats import convert_file
 
     if named(target) is None:
         raise typer.BadParameter(

@@ -178,7 +178,7 @@ def _splits(
     from directrix.experiments.splits import k_fold_splits, letor_splits
 
     if data.is_dir():
-        LETOR.naming(data, columns)
+        LETOR.check_names(data, columns)
         return letor_splits(data, missing=missing.value)
     return k_fold_splits(read_file(data, missing=missing.value, columns=columns), folds, seed=seed)
 

@@ -33,7 +33,7 @@ def demo(
 ) -> None:
     """Train several methods on built-in data; print their results and tests of significance."""
     from directrix import __version__
-    from directrix.data.atomic import replacing
+    from directrix.data.files import replacing
     from directrix.kernels import working_time
     from directrix.measures.names import measure
     from directrix.reports.demo import demo_page

@@ -17,8 +17,7 @@ from directrix.cli.topics import TOPICS_HELP, positions_of
 from directrix.data.columns import RECOGNIZED, ColumnNames
 
 if TYPE_CHECKING:
-    from directrix.data.trec.scores import Form, RunScores
-    from directrix.data.trec.thresholds import RunThresholds
+    from directrix.data.trec.features import Form, RunScores, RunThresholds
 
 
 class RunForm(StrEnum):
@@ -77,7 +76,7 @@ def features(
     The documents of a topic are the union of the top documents of the runs; only judged topics are written.
     Thresholds depend on the judgments: use --train-topics to compute them from training topics only.
     """
-    from directrix.data.trec.thresholds import RunThresholds, write_runs
+    from directrix.data.trec.features import RunThresholds, write_runs
 
     _check_options(bins, form, train_topics, thresholds, thresholds_from)
     target = thresholds or Path(f"{output}.thresholds.json")
@@ -121,7 +120,7 @@ def _read(
     from directrix.cli.kinds import tables_of
     from directrix.cli.scores import named_columns
     from directrix.data.trec.features import runs_as_features
-    from directrix.data.trec.files import read_trec_qrels, read_trec_run
+    from directrix.data.trec.runs import read_trec_qrels, read_trec_run
 
     tables = tables_of([qrels, *runs], columns)
     names = named_columns(qrels, tables, columns)
@@ -145,7 +144,7 @@ def _chosen(scores: RunScores, topics: str | None, option: str) -> RunScores:
 
 def _thresholds(scores: RunScores, bins: int, kind: Form, train_topics: str | None) -> RunThresholds:
     """Compute the thresholds from the training topics."""
-    from directrix.data.trec.thresholds import RunThresholds
+    from directrix.data.trec.features import RunThresholds
 
     scores = _chosen(scores, train_topics, "--train-topics")
     if train_topics is None and kind == "score":

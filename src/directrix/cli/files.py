@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from directrix.cli.options import Missing
 from directrix.cli.output import remark
-from directrix.data.atomic import check_replaceable
 from directrix.data.columns import ColumnNames
+from directrix.data.files import check_replaceable
 from directrix.data.formats import named, read_file
 from directrix.errors import InputError
 

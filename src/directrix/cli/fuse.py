@@ -54,7 +54,7 @@ def fuse_command(
 
     from directrix.cli.kinds import tables_of
     from directrix.cli.scores import check_system_names, named_columns, system_names
-    from directrix.data.trec.files import read_trec_qrels, read_trec_run
+    from directrix.data.trec.runs import read_trec_qrels, read_trec_run
     from directrix.text.fusion.engines import check_one_set_of_weights, configuration
     from directrix.text.fusion.fuse import fuse as best_fusion
 
@@ -96,8 +96,7 @@ def fuse_command(
 
 def _classes(path: Path) -> dict[str, str]:
     """Read the class of every query."""
-    from directrix.data.files import open_data, readable
-    from directrix.data.problems import Problem, raise_problems
+    from directrix.data.files import Problem, open_data, raise_problems, readable
 
     of_query: dict[str, str] = {}
     problems = []

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 from directrix.data.columns import OPTIONS, ColumnNames, find, kind_of
-from directrix.data.files import open_data, readable
-from directrix.data.formats import COLUMNS
-from directrix.data.trec.rows import number
-from directrix.data.trec.tables import first_line, is_table, shape
+from directrix.data.formats import content_of, is_documents_table
 from directrix.errors import InputError
 
 _NAMES = {
@@ -24,12 +20,8 @@ _NAMES = {
 
 def is_model(path: Path) -> bool:
     """Return whether a file begins like JSON; the readers report what cannot be read."""
-    try:
-        with readable(path), open_data(path) as file:
-            start = file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")
-        return start.startswith((b"{", b"[")) and not COLUMNS.recognizes(path)
-    except InputError:
-        return ".json" in path.suffixes
+    content = content_of(path)
+    return content == "json" or (not content and ".json" in path.suffixes)
 
 
 def tables_of(paths: list[Path], columns: ColumnNames) -> dict[Path, list[str]]:
@@ -37,9 +29,9 @@ def tables_of(paths: list[Path], columns: ColumnNames) -> dict[Path, list[str]]:
 
     Raises `InputError` if there are tables, none of which has a column that the user named.
     """
-    from directrix.data.arrow.files import column_names
+    from directrix.data.tables.files import column_names
 
-    tables = {path: column_names(path) for path in paths if is_table(path)}
+    tables = {path: column_names(path) for path in paths if is_documents_table(path)}
     for key in OPTIONS if tables else ():
         name = None if key in ("features", "categorical") else getattr(columns, key)
         if name is not None and not any(name in known for known in tables.values()):
@@ -87,12 +79,5 @@ def are_qrels(data: Path, rankings: list[Path], tables: dict[Path, list[str]], c
 
 def _kind(path: Path) -> str:
     """Return a key of the names above, or "" for a file whose kind its first line does not show."""
-    if is_model(path):
-        return "model"
-    line = first_line(path)
-    words = line.partition("#")[0].split()
-    if words[1:2] and words[1].startswith("qid:"):
-        return "data"
-    if len(words) == 1 and line.split() == words and math.isfinite(number(words[0])):
-        return "scores"
-    return shape(line)
+    content = "json" if is_model(path) else content_of(path)
+    return content if content in _NAMES else {"json": "model", "letor": "data"}.get(content, "")

@@ -31,7 +31,7 @@ def read_or_open(path: Path, missing: Missing, columns: ColumnNames, *, stream: 
     of the available memory, with a remark. Raises `InputError` if a text file is to be streamed, or missing
     values are to be replaced in a streamed file.
     """
-    from directrix.data.arrow.files import ArrowFiles
+    from directrix.data.tables.files import ArrowFiles
 
     if stream is False or (stream is None and not format_of(path).is_table):
         return read_file(path, missing=missing.value, columns=columns)

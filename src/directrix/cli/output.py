@@ -34,7 +34,7 @@ def remark_on_relevant(relevant: int, retrieved: int) -> None:
 
 def print_json(value: Any) -> None:
     """Print a JSON document; NaN and infinities become null, since JSON has neither."""
-    from directrix.experiments.json_values import json_value
+    from directrix.tables import json_value
 
     echo(json.dumps(json_value(value), indent=1, allow_nan=False))
 

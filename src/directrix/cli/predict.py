@@ -34,7 +34,7 @@ def predict(
 ) -> None:
     """Score every row of a file: one score per line in the order of the file, or a TREC run."""
     from directrix.cli.scores import run_lines, score_lines
-    from directrix.data.atomic import replacing
+    from directrix.data.files import replacing
     from directrix.rankers.loading import load
 
     if run is not None and run.split() != [run]:

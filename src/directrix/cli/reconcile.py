@@ -77,7 +77,7 @@ def _ranking(
     """Return the ranking and its labels as arguments of `directrix.reconcile`."""
     from directrix.cli.kinds import are_qrels, tables_of
     from directrix.cli.scores import judged_rankings, named_columns
-    from directrix.data.trec.files import read_trec_qrels, read_trec_run
+    from directrix.data.trec.runs import read_trec_qrels, read_trec_run
 
     tables = tables_of([data, scores], columns)
     if are_qrels(data, [scores], tables, columns):

@@ -28,7 +28,7 @@ def rerank(
     Features are computed by name, only those of the model, with the same index as in training. `directrix
     evaluate QRELS RUN` and `directrix compare QRELS RUN RUN` say what was gained, and whether it is chance.
     """
-    from directrix.data.trec.files import Run
+    from directrix.data.trec.runs import Run
     from directrix.rankers.loading import load
     from directrix.text.documents import query_texts
     from directrix.text.index import Index

@@ -15,14 +15,11 @@ from directrix.cli.files import features_for, read_for
 from directrix.cli.kinds import are_qrels, is_model, tables_of
 from directrix.cli.options import Missing
 from directrix.data.columns import ColumnNames
-from directrix.data.files import open_data, readable, short_name
+from directrix.data.files import Problem, number, open_data, raise_problems, readable, short_name
 from directrix.data.formats import QRELS
-from directrix.data.problems import Problem, raise_problems
 from directrix.data.shards.context import is_on_cluster
-from directrix.data.trec.files import Qrels, Run, read_trec_qrels, read_trec_run, run_text
 from directrix.data.trec.join import join_trec
-from directrix.data.trec.qrels import document_names
-from directrix.data.trec.rows import number
+from directrix.data.trec.runs import Qrels, Run, document_names, read_trec_qrels, read_trec_run, run_text
 from directrix.errors import InputError
 from directrix.types import Float64Array
 
@@ -167,7 +164,7 @@ def named_columns(
     features, or columns of text.
     """
     if not tables:
-        QRELS.naming(qrels, columns)
+        QRELS.check_names(qrels, columns)
     if columns.features is not None:
         raise InputError("--feature-columns: runs and qrels have no features; leave it out.")
 

@@ -36,7 +36,7 @@ def text_features(
     """
     import numpy as np
 
-    from directrix.data.trec.thresholds import integer_topics
+    from directrix.data.trec.features import integer_topics
     from directrix.text.documents import query_texts
     from directrix.text.features import TextFeatures
     from directrix.text.index import Index

@@ -14,7 +14,7 @@ from directrix.cli.output import echo, remark
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
-    from directrix.data.trec.files import Run
+    from directrix.data.trec.runs import Run
 
 IndexArgument = Annotated[Path, options.argument(metavar="INDEX", help="Written by `directrix index`.")]
 QueriesArgument = Annotated[
@@ -59,12 +59,12 @@ RunOutputOption = Annotated[
 
 def other_runs(paths: list[Path] | None) -> list[Run]:
     """Read the runs of ``--with``; a table gives one for each of its columns of numbers."""
-    from directrix.data.trec.files import read_trec_run
-    from directrix.data.trec.tables import is_table
+    from directrix.data.formats import is_documents_table
+    from directrix.data.trec.runs import read_trec_run
 
     runs = []
     for path in paths or ():
-        runs += _columns_of(path) if is_table(path) else [read_trec_run(path)]
+        runs += _columns_of(path) if is_documents_table(path) else [read_trec_run(path)]
     return runs
 
 
@@ -72,9 +72,9 @@ def _columns_of(path: Path) -> list[Run]:
     """Return each column of numbers of a table as a run of its name, without rows that lack a value."""
     import pyarrow.types as types
 
-    from directrix.data.arrow.files import table_of
     from directrix.data.columns import DOC, QUERY
-    from directrix.data.trec.files import Run
+    from directrix.data.tables.files import table_of
+    from directrix.data.trec.runs import Run
 
     table = table_of(path)
     names = [
@@ -93,9 +93,8 @@ def _columns_of(path: Path) -> list[Run]:
 
 def write_run(run: Run, output: Path | None) -> None:
     """Write a run as TREC text, or as JSON lines if the name of the file says so; None: standard output."""
-    from directrix.data.atomic import replacing
-    from directrix.data.files import without_compression
-    from directrix.data.trec.files import run_text
+    from directrix.data.files import replacing, without_compression
+    from directrix.data.trec.runs import run_text
 
     is_json = output is not None and without_compression(output).suffix in (".jsonl", ".ndjson")
     text = _json_lines(run) if is_json else run_text(run)

@@ -1,20 +1,170 @@
-"""Open files, plain or compressed, and say in one message why one cannot be read."""
+"""Files: open, plain or compressed; check text; report bad lines; replace atomically; lock."""
 
 from __future__ import annotations
 
 import bz2
 import contextlib
+import errno
 import gzip
+import io
 import lzma
+import math
 import os
+import re
+import secrets
 import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
-from directrix.data.text import CheckedText
+from directrix.data.memory import check_left
 from directrix.errors import InputError
+
+_SHOWN = 20
+
+
+class Problem(NamedTuple):
+    """One bad line: where, what arrived, and what to do about it."""
+
+    line: int
+    """From 1."""
+    what: str
+    """What arrived and what is needed."""
+    remedy: str
+    """What to type next."""
+    shell: str = ""
+    """What to type in a shell instead; "" = the same."""
+
+
+def raise_problems(path: object, problems: Sequence[Problem], n_problems: int | None = None) -> None:
+    """Raise `InputError` with the first 20 problems and the number of the others, if there are any.
+
+    ``n_problems`` is the number of all of them, where ``problems`` holds only some.
+    """
+    if not problems:
+        return
+    n = len(problems) if n_problems is None else n_problems
+    shown = sorted(problems)[:_SHOWN]
+    lines = [f"{path}:{problem.line}: {problem.what}" for problem in shown]
+    text, gap = f"{lines[0]}.", ""
+    if n > 1:
+        more = [f"... and {n - len(shown):,} more"] if n > len(shown) else []
+        text, gap = "\n  ".join([f"{path}: {n:,} lines cannot be used:", *lines, *more]), "\n"
+    python = " ".join(dict.fromkeys(problem.remedy for problem in shown))
+    shell = " ".join(dict.fromkeys(problem.shell or problem.remedy for problem in shown))
+    raise InputError(text, python=gap + python, shell=gap + shell)
+
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+"""What some editors write before text in UTF-8; readers leave it out."""
+
+BLOCK_BYTES = 1 << 20
+"""Bytes of a block of lines; it fits the second-level cache together with what is parsed from it."""
+
+LONGEST_LINE = 256 << 20  # bytes: longer ones come from files that are no text, or that attack
+
+_BLOCK = 1 << 16
+_LOOKS = 64 << 20  # bytes of content, after which available memory is looked at
+
+_RETURN = re.compile(rb"\r(?!\n)")
+
+
+class Fault(NamedTuple):
+    """The first byte of some text that makes it unusable."""
+
+    place: int
+    what: str
+    remedy: str
+
+    def on(self, line: int) -> Problem:
+        """Return it as what is wrong with a line."""
+        return Problem(line, self.what, self.remedy)
+
+
+def fault_of(text: bytes) -> Fault | None:
+    """Return the first byte that no text holds: a NUL, or a carriage return within a line."""
+    if (place := text.find(b"\0")) >= 0:
+        return Fault(
+            place,
+            "a NUL byte; text in UTF-8 is needed",
+            "If the file is in UTF-16, as Excel and PowerShell write it, type "
+            "`iconv -f UTF-16 -t UTF-8 FILE > NEW`, and give the new file. If not, it is damaged or no text.",
+        )
+    if b"\r" in text and text.count(b"\r") > text.count(b"\r\n") and (match := _RETURN.search(text)):
+        return Fault(
+            match.start(),
+            "a carriage return within the line; lines end with a line feed",
+            r"Type `tr '\r' '\n' < FILE > NEW`, and give the new file.",
+        )
+    return None
+
+
+def too_long() -> Fault:
+    """Return the fault of a line that is longer than `LONGEST_LINE`."""
+    return Fault(
+        0,
+        f"a line of more than {LONGEST_LINE >> 20} MiB; one line per document is needed",
+        "Check that the file is text with line ends.",
+    )
+
+
+class CheckedText(io.RawIOBase):
+    """Text of a file, plain or decompressed, without byte-order mark.
+
+    Reading raises `InputError` where it is no text, where a line has no end, and where memory is nearly used
+    up.
+    """
+
+    def __init__(self, path: Path, file: IO[bytes]) -> None:
+        self._path, self._file = path, file
+        self._n_read = self._line_bytes = 0
+        self._line = 1
+        self._ends_in_return = False
+        if (start := file.read(len(BYTE_ORDER_MARK))) != BYTE_ORDER_MARK:
+            self._pending = start
+        else:
+            self._pending = b""
+
+    @classmethod
+    def buffered(cls, path: Path, file: IO[bytes]) -> IO[bytes]:
+        """Return a file that reads in blocks."""
+        return io.BufferedReader(cls(path, file), _BLOCK)
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer with checked text."""
+        text = self._pending or self._file.read(len(buffer))
+        self._pending = b""
+        buffer[: len(text)] = text
+        self._check(text)
+        return len(text)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+        super().close()
+
+    def _check(self, text: bytes) -> None:
+        if self._n_read // _LOOKS != (self._n_read + len(text)) // _LOOKS:
+            check_left(self._path, self._n_read)
+        self._n_read += len(text)
+        # a carriage return at the end is decided with the text that follows
+        whole = b"\r" * self._ends_in_return + text
+        self._ends_in_return = whole.endswith(b"\r") and len(text) > 0
+        fault = fault_of(whole[:-1] if self._ends_in_return else whole)
+        begin = text.rfind(b"\n") + 1
+        self._line_bytes = len(text) - begin if begin else self._line_bytes + len(text)
+        if fault is None and self._line_bytes > LONGEST_LINE:
+            fault = too_long()
+        if fault is not None:
+            line = self._line + whole.count(b"\n", 0, fault.place)
+            raise_problems(self._path, [fault.on(line)])
+        self._line += text.count(b"\n")
+
 
 _COMPRESSIONS: dict[str, tuple[bytes, Any]] = {
     ".gz": (b"\x1f\x8b", gzip.open),
@@ -129,3 +279,213 @@ def check_stamp(stamps: tuple[Stamp, ...], path: Path, status: os.stat_result) -
             f"{path} changed while it was in use; the rows that were read belong to another file. "
             "Open it again."
         )
+
+
+_STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2}
+_DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
+
+
+class _Checked(Exception):
+    """Ends a block, and reports nothing."""
+
+
+@contextlib.contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """Open a file for writing that takes the place of ``path`` only if the block ends without error.
+
+    It is compressed if the name ends in ``.gz``, ``.bz2`` or ``.xz``. A file that is replaced keeps its
+    permissions, and its owner and group where this user may set them; a new one gets what the umask of the
+    user says. For a symbolic link, the file it points to is replaced; other hard links keep the old contents.
+    A pipe, a device or an open descriptor such as ``/dev/stdout`` is written to directly.
+
+    Raises `InputError` if it cannot be written; what was there stays as it was.
+    """
+    path = Path(path)
+    try:
+        with _opened(path) as raw, compressing(raw, path.suffix) as file:
+            yield file
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def check_replaceable(path: str | os.PathLike[str]) -> None:
+    """Raise the error of `replacing` if ``path`` cannot be written now; nothing is changed."""
+    path = Path(path)
+    try:
+        if _descriptor(path) is None and not _is_special(path):
+            with contextlib.suppress(_Checked), _unfinished(path):
+                raise _Checked
+        elif not _may_write(path):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def _opened(path: Path) -> contextlib.AbstractContextManager[IO[bytes]]:
+    descriptor = _descriptor(path)
+    if descriptor is not None:  # not by name: it may be a file, part of which others have written
+        return os.fdopen(os.dup(descriptor), "wb")
+    return path.open("wb") if _is_special(path) else _unfinished(path)
+
+
+def _descriptor(path: Path) -> int | None:
+    match = _DESCRIPTOR.fullmatch(str(path))
+    return int(match[1]) if match else _STREAMS.get(str(path))
+
+
+def _is_special(path: Path) -> bool:
+    status = _status(path)
+    return status is not None and not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode))
+
+
+def _may_write(path: Path) -> bool:
+    return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
+
+
+def _status(path: Path) -> os.stat_result | None:
+    try:
+        return path.stat()
+    except FileNotFoundError:
+        return None
+
+
+@contextlib.contextmanager
+def _unfinished(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file that replaces ``path`` at the end."""
+    old = _status(path)
+    if old is not None and stat.S_ISDIR(old.st_mode):
+        raise InputError(f"{path} is a folder; give the name of a file in it, e.g. {path / 'out'}.")
+    if old is not None and not _may_write(path):
+        raise InputError(
+            f"{path} is read-only and stays as it is; give another name, or type `chmod u+w {path}` first."
+        )
+    target = Path(os.path.realpath(path))
+    # known before the file exists, so that no signal comes between making and removing it
+    name = target.with_name(f".directrix-{secrets.token_hex(8)}.tmp")
+    try:
+        handle, has_name = _new_file(name, 0o666 if old is None else 0o600)
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            if old is not None:
+                _permit_as(old, handle)
+            os.fsync(handle)  # a machine that stops after the renaming must not leave an empty file
+            if not has_name:  # with src_dir_fd the link of the descriptor is followed
+                os.link(f"/proc/self/fd/{handle}", name, src_dir_fd=handle)
+        os.replace(name, target)
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+
+
+def _new_file(name: Path, mode: int) -> tuple[int, bool]:
+    """Open a file, without a name where the system can: nothing stays of it when the process is killed."""
+    if hasattr(os, "O_TMPFILE") and os.path.isdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):  # a file system without them, or an error that comes again
+            return os.open(name.parent, os.O_TMPFILE | os.O_WRONLY, mode), False
+    return os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), mode), True
+
+
+def _permit_as(old: os.stat_result, handle: int) -> None:
+    """Give a file the owner, group and permissions of another, as far as this user may."""
+    if not hasattr(os, "fchown"):  # Windows
+        return
+    for user, group in ((old.st_uid, -1), (-1, old.st_gid)):
+        with contextlib.suppress(OSError):
+            os.fchown(handle, user, group)
+    mode = stat.S_IMODE(old.st_mode)
+    if os.fstat(handle).st_gid != old.st_gid:  # the rights of its group are not for another group
+        mode = mode & ~0o070 | (mode & 0o007) << 3
+    os.fchmod(handle, mode)
+
+
+def _unwritable(path: Path, error: OSError) -> InputError:
+    reason = error.strerror or str(error)
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return InputError(
+            f"{path} was not written ({reason}); space for the whole file is needed, next to the old one: "
+            f"check `df -h {path.parent}`."
+        )
+    return InputError(
+        f"{path} cannot be written ({reason}); a file name in a folder that exists and may be written to "
+        f"is needed: check `ls -ld {path.parent}`."
+    )
+
+
+def open_locked(path: Path, advice: str) -> IO[bytes]:
+    """Open a file to read it and to write to its end, make it if there is none, and `lock` it.
+
+    Raises `InputError` if it is not a regular file: opening a pipe may wait for ever, and a link may lead to
+    a file of others.
+    """
+    file = open(path, "r+b", opener=_open_regular)  # noqa: SIM115 - closed by the caller
+    try:
+        lock(file, advice)
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def _open_regular(name: str, flags: int) -> int:
+    safe = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    try:
+        handle = os.open(name, flags | os.O_CREAT | safe, 0o666)
+    except OSError as error:
+        if error.errno not in (errno.ELOOP, errno.ENXIO):  # a symbolic link, a socket
+            raise
+    else:
+        if stat.S_ISREG(os.fstat(handle).st_mode):
+            return handle
+        os.close(handle)
+    raise InputError(
+        f"{name} is a symbolic link, a pipe or a device; results are added to a regular file only. "
+        "Remove it, or name another file."
+    )
+
+
+def lock(file: IO[bytes], advice: str) -> None:
+    """Lock an open file until it is closed; does nothing where the system, or the disk, has no locks.
+
+    Raises `InputError`, with ``advice`` on what to name instead, if another process has locked it.
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise InputError(
+            f"{file.name}: another process is writing to it, and only one may. Wait until it has ended, or "
+            f"{advice}."
+        ) from None
+    except OSError:  # some network file systems have no locks
+        return
+
+
+def stream_blocks(file: IO[bytes], size: int = BLOCK_BYTES) -> Iterator[bytes]:
+    """Cut a stream into blocks of whole lines, of about ``size`` bytes each."""
+    pending: list[bytes] = []
+    while text := file.read(size):
+        newline = text.rfind(b"\n") + 1
+        if newline == 0:
+            pending.append(text)
+            continue
+        yield b"".join([*pending, text[:newline]])
+        pending = [text[newline:]]
+    if last := b"".join(pending):
+        yield last
+
+
+def is_plain(text: str) -> bool:
+    """Whether text has no underscores and no digits of other scripts, which ``float`` reads."""
+    return text.isascii() and "_" not in text
+
+
+def number(text: str) -> float:
+    """Return the number that a word of a file is, or NaN."""
+    try:
+        return float(text) if is_plain(text) else math.nan
+    except ValueError:
+        return math.nan

@@ -1,4 +1,4 @@
-"""The one table of file formats: their names, what their content looks like, and who reads and writes them.
+"""The table of file formats, the one place that recognizes what a file holds, and conversion.
 
 It holds text alone, and functions are loaded when they are called, so that ``directrix --help`` stays fast.
 """
@@ -6,49 +6,54 @@ It holds text alone, and functions are loaded when they are called, so that ``di
 from __future__ import annotations
 
 import contextlib
+import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from directrix.data.atomic import replacing
 from directrix.data.columns import RECOGNIZED, ColumnNames
-from directrix.data.files import COMPRESSED, without_compression
+from directrix.data.files import COMPRESSED, number, open_data, readable, replacing, without_compression
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
     from directrix.data.queries import Queries
+
+_MAGIC = {b"PAR1": "parquet", b"ARRO": "arrow"}
+_TEXT_TABLES = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+_SEPARATORS = {"tsv": "\t", "csv": ","}
+_MODEL = '{"format":'  # the beginning of a model file
+_LINE = 16 << 20  # bytes of a line that are looked at
 
 
 @dataclass(frozen=True)
 class Format:
     """One format of data files.
 
-    Functions are given as ``module:function`` below ``directrix.data``. A text format needs the first two,
-    one of them if it is only read or only written; a table, whose features can stay in its file, the others.
+    Functions are given as ``module:function`` below ``directrix.data``. A text format needs ``reader`` and
+    ``lines``, one of them if it is only read or only written; a table, whose features can stay in its file,
+    the others.
     """
 
     name: str
     """As messages and ``--help`` show it."""
     suffixes: tuple[str, ...]
     """Endings of file names, the usual one first."""
+    contents: tuple[str, ...] = ()
+    """Results of `content_of` that mean this format, whatever the name of the file."""
     reader: str = ""
     """``(path, *, missing) -> Queries``; with ``columns`` too where they have names."""
     lines: str = ""
     """``(Queries) -> iterable of bytes``: text to write; the queries may be a part of those of the file."""
-    recognizer: str = ""
-    """``(path) -> bool``: whether the content of a file, or of a folder, is of this format."""
     opener: str = ""
-    """``(path) -> Queries`` with `StoredFeatures`."""
+    """``(path) -> Queries`` whose features stay in the file."""
     parts: str = ""
     """``(path, missing) -> iterable of Queries``: consecutive rows, for conversion in bounded memory; the
-    last query of a part may continue in the next one. May raise `directrix.data.parts.StartAgain`.
-    Default: all at once."""
+    last query of a part may continue in the next one. Default: all at once."""
     writer: str = ""
     """``(path) -> context manager``, which gives a function that takes `Queries`; instead of ``lines``."""
-    compressed: bool = True
-    """Whether files may be compressed with gzip, bzip2 or xz."""
     has_names: bool = False
     """Whether columns have names: reader, opener and parts also take `ColumnNames`."""
 
@@ -63,33 +68,35 @@ class Format:
         return bool(self.opener)
 
     def is_named(self, path: Path) -> bool:
-        """Return whether a file name ends like one of this format."""
-        return (without_compression(path) if self.compressed else path).suffix in self.suffixes
-
-    def recognizes(self, path: Path) -> bool:
-        """Return whether the content of a file or folder has this format."""
-        return bool(self.recognizer) and bool(_load(self.recognizer)(path))
+        """Return whether a file name ends like one of this format; text may be compressed."""
+        return (path if self.is_table else without_compression(path)).suffix in self.suffixes
 
     def read(self, path: Path, missing: str = "error", columns: ColumnNames = RECOGNIZED) -> Queries:
         """Read all of a file."""
-        q: Queries = _load(self.reader)(path, missing=missing, **self.naming(path, columns))
-        return q
+        return self._call(self.reader, path, columns, missing=missing)  # type: ignore[no-any-return]
+
+    def open(self, path: Path, columns: ColumnNames = RECOGNIZED) -> Queries:
+        """Open a table whose features stay in its file."""
+        return self._call(self.opener, path, columns)  # type: ignore[no-any-return]
 
     def read_parts(self, path: Path, missing: str, columns: ColumnNames = RECOGNIZED) -> Iterable[Queries]:
         """Read a file from front to back, without holding all of it where the format allows that."""
         if not self.parts:
             return [self.read(path, missing, columns)]
-        parts: Iterable[Queries] = _load(self.parts)(path, missing, **self.naming(path, columns))
-        return parts
+        return self._call(self.parts, path, columns, missing=missing)  # type: ignore[no-any-return]
 
-    def naming(self, path: Path, columns: ColumnNames) -> dict[str, ColumnNames]:
-        """Return the argument that names columns; `InputError` if there are names, and columns without."""
+    def check_names(self, path: Path, columns: ColumnNames) -> None:
+        """Raise `InputError` if columns are named, and those of this format have no names."""
         if columns and not self.has_names:
             raise InputError(
                 f"{path} is {self.name} text, whose columns have no names; leave out {columns.given()}, or "
                 "give CSV, TSV, JSON lines or Parquet."
             )
-        return {"columns": columns} if self.has_names else {}
+
+    def _call(self, function: str, path: Path, columns: ColumnNames, **options: str) -> Any:
+        self.check_names(path, columns)
+        names = {"columns": columns} if self.has_names else {}
+        return _load(function)(path, **options, **names)
 
     @contextlib.contextmanager
     def writing(self, path: Path) -> Iterator[Callable[[Queries], None]]:
@@ -111,37 +118,114 @@ def _load(reference: str) -> Any:
 ARROW = Format(
     "Parquet or Arrow",
     (".parquet", ".arrow", ".feather"),
-    reader="arrow.read:read_table",
-    recognizer="arrow.files:is_arrow",
-    opener="arrow.read:open_table",
-    parts="arrow.read:table_parts",
-    writer="arrow.write:writing",
-    compressed=False,
+    ("parquet", "arrow", "folder"),
+    reader="tables.read:read_table",
+    opener="tables.read:open_table",
+    parts="tables.read:table_parts",
+    writer="tables.write:writing",
     has_names=True,
 )
 COLUMNS = Format(
     "CSV, TSV, JSON lines",
-    (".csv", ".tsv", ".jsonl", ".ndjson"),
-    reader="arrow.read:read_table",
-    recognizer="arrow.text:is_columns",
+    tuple(_TEXT_TABLES),
+    ("csv", "tsv", "jsonl"),
+    reader="tables.read:read_table",
     has_names=True,
 )
-QRELS = Format("TREC qrels", (".qrels",), lines="trec.qrels:qrels_lines", recognizer="trec.qrels:is_qrels")
+QRELS = Format("TREC qrels", (".qrels",), ("qrels",), lines="trec.runs:qrels_lines")
 LETOR = Format(
     "LETOR / svmlight",
     (".txt", ".letor", ".dat", ".svm", ".svmlight", ".libsvm", ""),
+    ("letor",),
     reader="letor.read:read_letor",
     lines="letor.write:letor_lines",
-    parts="letor.parts:LetorParts",
+    parts="letor.read:letor_parts",
 )
 
 FORMATS = (ARROW, COLUMNS, QRELS, LETOR)
 """Every format, in the order in which a file is compared with them; LETOR text comes last."""
 
 
+def content_of(path: Path) -> str:
+    """Return what a file or folder holds by its beginning, whatever its name.
+
+    One of "parquet", "arrow", "folder" (of those two); "csv", "tsv" (a first line of names), "jsonl" (a JSON
+    object in the first line), "json" (other JSON, such as a model); "letor", "run", "qrels", "scores" by the
+    first line of data; "" for all others, also for a file that cannot be read: its reader says why.
+    """
+    try:
+        if path.is_dir():
+            return "folder" if table_files(path) else ""
+        with readable(path):
+            with path.open("rb") as raw:
+                if form := _MAGIC.get(raw.read(4)):
+                    return form
+            with open_data(path) as file:
+                first = line = file.readline(_LINE).decode("utf-8", "backslashreplace")
+                while line and not line.partition("#")[0].strip():
+                    line = file.readline(_LINE).decode("utf-8", "backslashreplace")
+    except InputError:
+        return ""
+    return _content_of_header(first.strip()) or _content_of_line(line)
+
+
+def _content_of_header(line: str) -> str:
+    if line.startswith(("{", "[")):
+        is_object = line.startswith("{") and line.endswith("}") and not line.startswith(_MODEL)
+        return "jsonl" if is_object else "json"
+    for form, separator in _SEPARATORS.items():
+        words = line.split(separator)
+        if len(words) > 1 and not line.startswith("#") and all(map(_is_name, words)):
+            return form
+    return ""
+
+
+def _is_name(word: str) -> bool:
+    """Whether a word can name a column: it is no number and has no colon, which features of LETOR have."""
+    return bool(word) and word == word.strip() and ":" not in word and math.isnan(number(word))
+
+
+def _content_of_line(line: str) -> str:
+    if line.lstrip().startswith(("{", "[")):
+        return "json"
+    # bytes, since blanks of Unicode belong to identifiers
+    words = [word.decode() for word in line.encode().split()]
+    data = list(itertools.takewhile(lambda word: not word.startswith("#"), words))
+    if data[1:2] and data[1].startswith("qid:"):
+        return "letor"
+    if len(words) == 1 and math.isfinite(number(words[0])):
+        return "scores"
+    if len(data) not in (3, 4, 6) or not math.isfinite(number(data[4 if len(data) == 6 else -1])):
+        return ""
+    return "run" if len(data) == 6 else "qrels"
+
+
+def table_files(folder: Path) -> list[Path]:
+    """Return the Parquet and Arrow files of a folder, in the order of their names."""
+    with readable(folder):
+        return [p for p in sorted(folder.iterdir()) if ARROW.is_named(p) and p.name[0] not in "._"]
+
+
+def text_table(path: Path) -> str:
+    """Return "csv", "tsv" or "jsonl" by the name of a file, or else by its content; "" for any other."""
+    content = content_of(path)
+    if content not in ARROW.contents:
+        content = _TEXT_TABLES.get(without_compression(path).suffix, content)
+    return content if content in COLUMNS.contents else ""
+
+
+def is_documents_table(path: Path) -> bool:
+    """Return whether runs or judgments in this file are a table, and no text of TREC.
+
+    Files of other tools are called ``qrels.tsv`` and have no names of columns.
+    """
+    return format_of(path) in (ARROW, COLUMNS) and content_of(path) not in ("run", "qrels")
+
+
 def format_of(path: Path) -> Format:
     """Return the format that a data file has by its name or content; LETOR text if neither says one."""
-    return next((f for f in FORMATS if f.reader and (f.is_named(path) or f.recognizes(path))), LETOR)
+    content = content_of(path)
+    return next((f for f in FORMATS if f.reader and (f.is_named(path) or content in f.contents)), LETOR)
 
 
 def named(path: Path) -> Format | None:
@@ -160,13 +244,12 @@ def open_file(path: Path, *, columns: ColumnNames = RECOGNIZED) -> Queries:
     Raises `InputError` for text, whose rows have no fixed places in the file.
     """
     form = format_of(path)
-    if not form.opener:
+    if not form.is_table:
         raise InputError(
             f"{path} is text, which must be read into memory; to leave features in a file rewrite it first: "
             f"`directrix convert {path} {path.with_suffix('.arrow')}`, and give the new file."
         )
-    q: Queries = _load(form.opener)(path, **form.naming(path, columns))
-    return q
+    return form.open(path, columns)
 
 
 def inputs() -> str:
@@ -177,6 +260,42 @@ def inputs() -> str:
 def outputs() -> str:
     """Names and endings of the formats that are written, for ``--help`` and messages."""
     shown = {f: f"{f.name} ({' '.join(filter(None, f.suffixes))})" for f in reversed(FORMATS) if f.is_written}
-    text = ", ".join(shown[f] for f in shown if f.compressed)
-    tables = ", ".join(shown[f] for f in shown if not f.compressed)
+    text = ", ".join(shown[f] for f in shown if not f.is_table)
+    tables = ", ".join(shown[f] for f in shown if f.is_table)
     return f"{text}, compressed if {' '.join(COMPRESSED)} follows; {tables}"
+
+
+class Counts(NamedTuple):
+    """Numbers of what was converted."""
+
+    rows: int
+    queries: int
+    features: int
+
+
+def convert_file(
+    source: Path, target: Path, missing: str = "error", columns: ColumnNames = RECOGNIZED
+) -> Counts:
+    """Rewrite a data file, or a folder of Parquet and Arrow files, in the format that the target's name says.
+
+    See `FORMATS` for the endings; any other is LETOR text. ``.gz``, ``.bz2`` and ``.xz`` compress text. The
+    file appears only when all of it is written. ``missing`` and ``columns`` mean the same, and errors are
+    raised, as by `read_letor` and `open_parquet`.
+
+    From and to Parquet and Arrow no more than a few blocks are in memory, and text is read twice: once to
+    check it and to find its width. Text that becomes other text is read whole, so that sparse features stay
+    sparse; so are labels that become judgments. Values keep their bits: features become float32, or stay
+    float64 where an Arrow file holds them.
+    """
+    origin, form = format_of(source), named(target) or LETOR
+    in_parts = form.is_table or (origin.is_table and form.reader)
+    arguments = source, missing, columns
+    parts = origin.read_parts(*arguments) if in_parts else [origin.read(*arguments)]
+    rows = queries = features = 0
+    last: tuple[object, ...] = ()
+    with form.writing(target) as add:
+        for part in filter(lambda part: part.n_docs, parts):
+            add(part)
+            queries += part.n_queries - (part.query_ids[:1] == last)
+            rows, features, last = rows + part.n_docs, part.n_features, part.query_ids[-1:]
+    return Counts(rows, queries, features)

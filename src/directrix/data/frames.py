@@ -1,17 +1,88 @@
-"""Frames of any kind (pandas, polars, pyarrow, by way of narwhals) and dicts, as columns and as features."""
+"""Features of any kind: arrays, sparse matrices, frames (narwhals) and dicts, also with categories."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from numbers import Number
 from typing import Any
 
 import numpy as np
 
-from directrix.data.categories import by_column, places
+from directrix.data.checks import (
+    IF_MISSING,
+    as_array,
+    as_python,
+    check_indices,
+    check_missing,
+    floats_of,
+    has_finite_sum,
+    unmasked,
+)
 from directrix.data.columns import ColumnNames, column_list, roles_of
-from directrix.data.form import as_array, floats_of
 from directrix.errors import NO_ITEMS, InputError
-from directrix.types import Array, is_sparse
+from directrix.types import Array, Float64Array, is_sparse
+
+Categories = tuple[tuple[str, ...] | None, ...]
+"""For each feature the names of its categories; None: it is a number."""
+
+
+def name_of(value: Any) -> str:
+    """Return the name of a category; equal numbers, such as 1, 1.0 and True, have one."""
+    if isinstance(value, Number | np.bool_):
+        with suppress(TypeError, ValueError, OverflowError):  # complex numbers, infinities
+            whole = int(value)  # type: ignore[arg-type]
+            return str(whole) if whole == value else str(value)
+    return str(value)
+
+
+def spelled_name(text: str) -> str:
+    """Return the name of the number that a text spells, such as 1 for "1.0" or "True"; else the text.
+
+    CSV has no types: pandas writes 1.0 there once a column of whole numbers has a gap.
+    """
+    if text in ("True", "False"):
+        return name_of(text == "True")
+    with suppress(ValueError):
+        if text == str(number := float(text)):
+            return name_of(number)
+    return text
+
+
+def places(values: Sequence[Any]) -> tuple[Float64Array, tuple[str, ...]]:
+    """Return for each value its place among the names, in alphabetical order; NaN for None and NaN."""
+    texts = [None if is_missing(value) else name_of(value) for value in values]
+    names = tuple(sorted({text for text in texts if text is not None}))
+    place: Mapping[str | None, float] = {None: np.nan} | {name: float(i) for i, name in enumerate(names)}
+    return np.array([place[text] for text in texts], dtype=np.float64), names
+
+
+def categories_from(listed: Any, n_features: int) -> Categories:
+    """Return categories that a file holds as lists; `ValueError` if they are not for these features."""
+    rows = listed if isinstance(listed, list) else []
+    if len(rows) != n_features or not all(row is None or _are_names(row) for row in rows):
+        raise ValueError(f"a list of {n_features} entries, each null or a list of different texts, is needed")
+    return tuple(None if row is None else tuple(row) for row in rows)
+
+
+def _are_names(row: Any) -> bool:
+    is_list = isinstance(row, list) and all(isinstance(name, str) for name in row)
+    return is_list and len(set(row)) == len(row)
+
+
+def by_column(names: Mapping[Any, tuple[str, ...]], columns: Sequence[Any]) -> Categories | None:
+    """Return the names of categories for columns in their order; None if no column has any."""
+    return tuple(names.get(column) for column in columns) if names else None
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a cell of a table is empty: None, NaN, or the missing value of pandas."""
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except TypeError:  # pandas.NA, which equals nothing and is neither true nor false
+        return True
 
 
 def is_dict(values: Any) -> bool:
@@ -187,3 +258,122 @@ def _narwhals(values: Any, what: str = "the frame") -> Any:
             f"{what}: {names.count(twice)} columns have the name {twice!r}; one is needed. Rename or leave "
             "out the others."
         ) from None
+
+
+def check_features(X: Any, missing: str = "error") -> Any:
+    """Return features as C-contiguous float32 or float64 (n_docs, n_features), or as canonical CSR.
+
+    float32 and float64 are kept, other numbers become float64. The input is never changed. NaN is an error,
+    or stays ("zero", "nan"); infinite values are an error.
+    """
+    check_missing(missing)
+    features: Any = _csr(X) if is_sparse(X) else _dense(X)
+    values: Any = features.data if is_sparse(X) else features
+    if not has_finite_sum(values):
+        bad = ~np.isfinite(values) if missing == "error" else np.isinf(values)
+        if bad.any():
+            _raise_not_finite(X, features, bad)
+    return features
+
+
+def zeros_for_missing(features: Any, categories: Categories | None) -> Any:
+    """Return features with 0 for NaN, the same object where there is none; a missing category stays NaN."""
+    values: Any = features.data if is_sparse(features) else features
+    if has_finite_sum(values):
+        return features
+    gaps = np.isnan(values)
+    if categories is not None:
+        gaps[:, [names is not None for names in categories]] = False
+    values = np.where(gaps, values.dtype.type(0.0), values)
+    if not is_sparse(features):
+        return values
+    return type(features)((values, features.indices, features.indptr), shape=features.shape)
+
+
+def _raise_not_finite(X: Any, features: Any, bad: Array) -> None:
+    if is_sparse(features):
+        entry = int(np.argmax(bad))
+        row, column = int(np.searchsorted(features.indptr, entry, side="right")) - 1, features.indices[entry]
+        value = features.data[entry].item()
+    else:
+        row, column = (int(i) for i in np.unravel_index(np.argmax(bad), bad.shape))
+        value = features[row, column].item()
+    clip = f"Clip the column, e.g. numpy.clip(X[:, {column}], -1e30, 1e30), or drop these rows."
+    remedy = (
+        IF_MISSING if np.isnan(value) else {"python": clip, "shell": "Clip the column, or drop these rows."}
+    )
+    raise InputError(
+        f"features: {value} at row {row}, column {column}{_name(X, column)}; finite numbers are needed "
+        f"(values that are NaN or infinite: {int(bad.sum()):,}).",
+        **remedy,
+    )
+
+
+def _csr(X: Any) -> Any:
+    if X.dtype.kind not in "fiub":
+        raise InputError(
+            f"features have dtype {X.dtype}; real numbers are needed. Type X.astype(numpy.float32)."
+        )
+    import scipy.sparse as sp
+
+    features = sp.csr_array(X)
+    check_indices(features)
+    if features.dtype not in (np.float32, np.float64):
+        features = features.astype(np.float64)
+    if not features.has_canonical_format:
+        features = features.copy()
+        features.sum_duplicates()
+    return features
+
+
+def _dense(X: Any) -> Array:
+    shape = "X needs two dimensions, (n_docs, n_features)"
+    given = X
+    if is_frame(X):
+        given = X.to_numpy() if hasattr(X, "to_numpy") else matrix_of(X)
+    try:
+        array = np.asarray(unmasked(given))
+    except ValueError as error:
+        raise InputError(
+            f"features: the rows have different lengths ({error}); {shape}. Pad or fix them."
+        ) from error
+    if array.ndim != 2:
+        one = "X.reshape(-1, 1) for one feature, X.reshape(1, -1) for one document"
+        remedy = one if array.ndim == 1 else "X.reshape(...)"
+        raise InputError(f"features have shape {array.shape}; {shape}. Type {remedy}.")
+    if array.dtype == object or array.dtype.kind not in "fiub":
+        array = _from_objects(X, array)
+    if array.dtype not in (np.float32, np.float64):
+        array = array.astype(np.float64)
+    return np.ascontiguousarray(array)
+
+
+def _from_objects(X: Any, array: Array) -> Array:
+    if not array.size:
+        return np.empty(array.shape)
+    if array.dtype.kind == "O":
+        with suppress(TypeError, ValueError, OverflowError):
+            return floats_of(array.ravel()).reshape(array.shape)
+        with suppress(TypeError, ValueError, AttributeError):  # pandas has a missing value of its own
+            return np.asarray(X.to_numpy(dtype=np.float64, na_value=np.nan))
+    row, column = next((i for i in np.ndindex(array.shape) if not _is_number(array[i])), (0, 0))
+    raise InputError(
+        f"features have dtype {array.dtype}; {as_python(array[row, column])!r} at row {row}, column "
+        f"{column}{_name(X, column)} is not a number; real numbers are needed. Drop or encode columns of "
+        "text, dates or objects; numbers as text: numpy.asarray(X, dtype=float)."
+    )
+
+
+def _name(X: Any, column: int) -> str:
+    """Name of a column in brackets, if there are names."""
+    names = names_of(X)
+    return f" ({names[column]!r})" if names else ""
+
+
+def _is_number(cell: object) -> bool:
+    """Whether a cell is a real number, also as text: NumPy turns mixed lists into text."""
+    if isinstance(cell, str | bytes):
+        with suppress(ValueError):
+            return bool(floats_of([cell]).size)
+        return False
+    return isinstance(cell, int | float | np.integer | np.floating | np.bool_)

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.form import refuse_masked
-from directrix.data.validate import check_group, check_length, check_qptr
+from directrix.data.checks import check_group, check_length, check_qptr, refuse_masked
 from directrix.errors import NO_ITEMS, InputError, short_text
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Array, Int64Array

@@ -1,4 +1,4 @@
-"""`Queries`: documents of many queries as flat arrays with query boundaries."""
+"""Queries: features and labels of documents, grouped by query, in read-only arrays."""
 
 from __future__ import annotations
 
@@ -8,16 +8,31 @@ from typing import Any, Literal
 
 import numpy as np
 
-from directrix.data.categories import Categories, by_column
+from directrix.data.checks import (
+    as_array,
+    check_form,
+    check_labels,
+    check_length,
+    check_positions,
+    check_qptr,
+    check_shape,
+    frozen,
+)
 from directrix.data.columns import ColumnNames
 from directrix.data.columns import feature_names as feature_names_of
-from directrix.data.form import as_array, check_form, check_positions, check_shape
-from directrix.data.frames import arrays_of_queries, encoded, names_of
-from directrix.data.frozen import frozen, frozen_features
-from directrix.data.grouping import copied_rows, document_ids, rows_by_query, rows_of
+from directrix.data.frames import (
+    Categories,
+    arrays_of_queries,
+    by_column,
+    check_features,
+    encoded,
+    names_of,
+    zeros_for_missing,
+)
+from directrix.data.grouping import copied_rows, document_ids, rows_by_query, rows_of, run_starts
+from directrix.data.sparse import ScaledCsr
 from directrix.data.stored import StoredFeatures
-from directrix.data.validate import check_features, check_labels, check_length, check_qptr, filled
-from directrix.errors import InputError
+from directrix.errors import InputError, short_text
 from directrix.parameters import whole
 from directrix.types import Array, Float64Array, Int64Array, is_sparse
 
@@ -297,3 +312,47 @@ class Queries:
         out = np.empty_like(per_doc)
         out[self.rows] = per_doc
         return out
+
+
+def need_queries(given: Any, where: str) -> None:
+    """Raise `InputError` unless this is `Queries`; ``where`` is the function that got it."""
+    if not isinstance(given, Queries):
+        raise InputError(
+            f"{where} got {short_text(given)}, a {type(given).__name__}; Queries are needed. Type "
+            "directrix.Queries.from_arrays(X, y, qid=qid), or directrix.read_letor(path)."
+        )
+
+
+def frozen_features(features: Any) -> Any:
+    """Return features that cannot be changed: an array, CSR, or those of a file, as they are."""
+    if isinstance(features, StoredFeatures | ScaledCsr):
+        return features
+    if not is_sparse(features):
+        return frozen(features, "features")
+    out = type(features)(features.shape, dtype=features.dtype)
+    out.data, out.indices, out.indptr = (
+        frozen(part, "features") for part in (features.data, features.indices, features.indptr)
+    )
+    return out
+
+
+def filled(q: Queries) -> Queries:
+    """Return queries that were read with "zero" with 0 for each missing value, and others as they are."""
+    zeros = zeros_for_missing(q.features, q.categories) if q.missing == "zero" else q.features
+    return q if zeros is q.features else replace(q, features=zeros)
+
+
+def rows_as_queries(
+    first: int,
+    features: Array,
+    labels: Float64Array,
+    qids: Array,
+    doc_ids: Array | None,
+    names: tuple[str, ...] | None = None,
+    categories: Categories | None = None,
+) -> Queries:
+    """Return checked rows, of which ``first`` precede in the file; the last query may continue after them."""
+    starts, n_docs = run_starts(qids), len(labels)
+    ids = tuple(qids[starts].tolist())
+    qptr, rows = np.append(starts, n_docs), np.arange(first, first + n_docs)
+    return Queries(features, labels, qptr, ids, doc_ids, names, rows, categories)

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.mapping import map_query, map_rows
 from directrix.data.memory import check_room
-from directrix.data.quantiles import Rows, knot_scores
 from directrix.data.sparse import absent_values
+from directrix.data.statistics import Rows, knot_scores, map_query, map_rows
 from directrix.types import Array, Int64Array
 
 _ENTRIES = 1 << 18

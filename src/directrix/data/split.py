@@ -10,10 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from directrix.data.checks import as_shares, generator
 from directrix.data.files import COMPRESSED
-from directrix.data.need import need_queries
-from directrix.data.options import as_shares, generator
-from directrix.data.queries import Queries
+from directrix.data.queries import Queries, need_queries
 from directrix.errors import InputError
 from directrix.parameters import whole
 from directrix.types import Int64Array

@@ -1,16 +1,20 @@
-"""What scales take from features: range, mean and deviation of the training data; percentiles of a query."""
+"""Statistics of features and the maps that scales make of them."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from directrix.data.sparse import absent_values
+from directrix.data.checks import has_finite_sum
+from directrix.data.sparse import absent_values, column_of_csr
 from directrix.data.stored import StoredFeatures
-from directrix.types import Array, Float64Array, is_sparse
+from directrix.errors import InputError
+from directrix.threads import run_chunks
+from directrix.types import Array, Float64Array, Int64Array, is_sparse
 
 
 def signed_log(values: Array) -> Float64Array:
@@ -143,4 +147,197 @@ def percentiles(part: Array) -> Float64Array:
     out = np.empty(part.shape)
     np.put_along_axis(out, order, below / max(len(part) - 1, 1), axis=0)
     out[np.isnan(part)] = np.nan
+    return out
+
+
+def inverse(width: Array) -> Array:
+    """``1 / width``, 0 where the width is 0."""
+    factor = np.zeros(len(width))
+    with np.errstate(over="ignore"):
+        np.divide(1.0, width, out=factor, where=width > 0)
+    return factor
+
+
+def _divided(values: Array, width: Array) -> Array:
+    """``values / width``, 0 where the width is 0."""
+    factor = inverse(width)
+    tiny = np.isinf(factor)  # widths below 5.6e-309 have no reciprocal
+    out: Array = values * np.where(tiny, 0.0, factor)
+    if tiny.any():
+        out[:, tiny] = values[:, tiny] / width[tiny]
+    return out
+
+
+def check_width(width: Array, where: str, columns: Array | None = None) -> None:
+    """Raise `InputError` at an infinite width; ``columns`` are their numbers for messages."""
+    if np.isinf(width).any():
+        column = int(np.argmax(np.isinf(width)))
+        column = column if columns is None else int(columns[column])
+        raise InputError(
+            f"features: the range or deviation of column {column} in {where} is too large for a float; "
+            f"values below 1e150 can be scaled. Divide the column first, e.g. X[:, {column}] /= 1e200."
+        )
+
+
+def check_scaled(out: Array, given: Array, place: Callable[[tuple[int, ...]], str]) -> None:
+    """Raise `InputError` at a finite value that became infinite."""
+    if has_finite_sum(out):
+        return
+    bad = ~np.isfinite(out) & np.isfinite(given)
+    if bad.any():
+        at = tuple(int(i) for i in np.unravel_index(np.argmax(bad), bad.shape))
+        raise InputError(
+            f"features: {given[at].item():g} at {place(at)} is too large for {out.dtype} once it is scaled; "
+            "values near those of the training data are needed. Clip the column, or use features in float64."
+        )
+
+
+def mapped(features: Array, center: Array, width: Array, fill: Array | None, *, log: bool) -> Array:
+    """``(x - center) / width``, or of logarithms; ``fill`` (n_features,) replaces missing values."""
+    out = np.empty_like(features, order="C")
+    for first in range(0, len(features), 8192):  # blocks, so that the float64 copy stays small
+        rows = slice(first, first + 8192)
+        place = partial(_cell, first, None)
+        map_rows(features[rows], out[rows], center, width, place, log=log, fill=fill)
+    return out
+
+
+def _cell(first: int, columns: Array | None, at: tuple[int, ...]) -> str:
+    return f"row {first + at[0]}, column {at[1] if columns is None else columns[at[1]]}"
+
+
+def map_rows(
+    features: Array,
+    out: Array,
+    center: Array,
+    width: Array,
+    place: Callable[[tuple[int, ...]], str],
+    *,
+    log: bool = False,
+    fill: Any = None,
+) -> None:
+    """Fill ``out``, as `mapped` returns it; ``place`` names a cell in messages."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        out[:] = _divided((signed_log(features) if log else features) - center, width)
+    if fill is not None and not has_finite_sum(out):
+        filled = _divided(np.array([fill]) - center, width)
+        out[:] = np.where(np.isnan(features), filled, out)
+    check_scaled(out, features, place)
+
+
+def mapped_by_query(kind: str, features: Array, qptr: Int64Array) -> Array:
+    """Scale the rows of every query by their own statistics."""
+    out = np.empty_like(features, order="C")
+    for query, (first, last) in enumerate(zip(qptr[:-1].tolist(), qptr[1:].tolist(), strict=True)):
+        if first < last:
+            map_query(kind, features[first:last], out[first:last], query, first)
+    return out
+
+
+def map_query(
+    kind: str, features: Array, out: Array, query: int, first: int, columns: Array | None = None
+) -> None:
+    """Fill ``out`` with the rows of one query, scaled; the last three number them in messages."""
+    if kind == "query-percentile":
+        out[:] = percentiles(features)
+        return
+    part = features.astype(np.float64)
+    low, high = part.min(axis=0), part.max(axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isnan(low).any():  # slower
+            center, width, _ = statistics(kind.removeprefix("query-"), part)
+        elif kind == "query-minmax":
+            center, width = low, high - low
+        else:
+            # thresholds tell apart what differs by one bit: sums depend on no order of rows, no other column
+            ascending = np.sort(np.ascontiguousarray(part.T), axis=1)
+            center, width = ascending.mean(axis=1), np.where(low < high, ascending.std(axis=1), 0.0)
+    check_width(width, f"query {query}", columns)
+    map_rows(features, out, center, width, partial(_cell, first, columns))
+
+
+MAX_KNOTS = 256
+"""Of one feature."""
+_SAMPLE = 1 << 16  # documents
+_BLOCK = 1 << 13  # documents, so that the float64 copy stays small
+Rows = tuple[tuple[float, ...], ...]
+
+
+def fit_knots(features: Any) -> tuple[Rows, Rows]:
+    """Values of each feature, ascending, at most `MAX_KNOTS`, and their normal scores.
+
+    They are from all documents, or from 65,536 drawn with a fixed seed: the same ones in memory and in a
+    file, which is read once. A feature without any value has one knot, 0. O(n log n) per feature.
+    """
+    sample = _sample(features)
+    read = column_of_csr(sample) if is_sparse(sample) else lambda f: sample[:, f]
+    columns = (read(f) for f in range(sample.shape[1]))
+    pairs = [_knots(column[~np.isnan(column)]) for column in columns]
+    return tuple(tuple(x.tolist()) for x, _ in pairs), tuple(tuple(z.tolist()) for _, z in pairs)
+
+
+def _sample(features: Any) -> Any:
+    n, in_memory = int(features.shape[0]), isinstance(features, np.ndarray) or is_sparse(features)
+    if in_memory and n <= _SAMPLE:
+        return features
+    chosen = (
+        np.arange(n) if n <= _SAMPLE else np.sort(np.random.default_rng(0).choice(n, _SAMPLE, replace=False))
+    )
+    if in_memory:
+        return features[chosen]
+    if hasattr(features, "rows"):  # of shards
+        rows: Array = features.rows(chosen)
+        return rows
+    out, bounds = np.empty((len(chosen), features.shape[1]), features.dtype), block_rows(features)
+    cuts = np.searchsorted(chosen, bounds)
+    for number, rows in enumerate(features.spans(itertools.pairwise(bounds))):
+        first, last = cuts[number : number + 2]
+        out[first:last] = rows[chosen[first:last] - bounds[number]]
+    return out
+
+
+def _knots(values: Array) -> tuple[Float64Array, Float64Array]:
+    if not len(values):
+        return np.zeros(1), np.zeros(1)
+    from scipy.special import ndtri
+
+    n = len(values)
+    values, counts = np.unique(values, return_counts=True)
+    scores = ndtri((np.cumsum(counts) - counts / 2) / n)
+    if len(values) > MAX_KNOTS:
+        # first and last value of equal steps of the score: tails keep knots, and no line crosses a jump
+        cells = np.ceil((scores - scores[0]) * (MAX_KNOTS / 2 / (scores[-1] - scores[0])))
+        cuts = np.flatnonzero(np.diff(np.clip(cells, 1, MAX_KNOTS / 2)))
+        chosen = np.unique(np.concatenate([[0], cuts, cuts + 1, [len(values) - 1]]))
+        values, scores = values[chosen], scores[chosen]
+    return values.astype(np.float64), scores
+
+
+def knot_scores(
+    features: Array, knots: Rows, scores: Rows, cell: Callable[[int, int], tuple[int, int]] | None = None
+) -> Array:
+    """Normal scores of features, in their dtype: interpolated, clipped to the ends, 0 for a missing value.
+
+    ``cell`` turns row and column into those of a message.
+    """
+    infinite = np.zeros(0) if has_finite_sum(features) else np.argwhere(np.isinf(features))
+    if infinite.size:
+        row, column = infinite[0].tolist()
+        value = features[row, column]
+        row, column = (row, column) if cell is None else cell(row, column)
+        raise InputError(
+            f"features: {value:g} at row {row}, column {column}; finite numbers are needed. "
+            f"Clip the column, e.g. numpy.clip(X[:, {column}], -1e30, 1e30)."
+        )
+    out = np.empty_like(features, order="C")
+    pairs = [(np.array(x), np.array(z)) for x, z in zip(knots, scores, strict=True)]
+
+    def fill(block: int) -> None:
+        rows = slice(block * _BLOCK, (block + 1) * _BLOCK)
+        columns = np.array(features[rows].T, dtype=np.float64, order="C")
+        for column, (x, z) in zip(columns, pairs, strict=True):
+            column[:] = np.where(np.isnan(column), 0.0, np.interp(column, x, z))
+        out[rows] = columns.T
+
+    run_chunks(fill, -(-len(features) // _BLOCK))
     return out

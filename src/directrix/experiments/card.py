@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from directrix.data.queries import Queries
-from directrix.data.scaling import is_by_query
+from directrix.data.scale import is_by_query
 from directrix.experiments.importance import feature_labels, permutation_importance
 from directrix.experiments.significance.effects import t_interval
 from directrix.measures.names import measure as parse_measure

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any, NamedTuple
 
-from directrix.data.locks import open_locked
+from directrix.data.files import open_locked
 from directrix.errors import InputError
 from directrix.threads import one_blas_thread, serially
 

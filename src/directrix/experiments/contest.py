@@ -14,7 +14,6 @@ from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.experiments.cells import Cell
 from directrix.experiments.crossval_result import FoldResult, Tried
-from directrix.experiments.json_values import json_value
 from directrix.experiments.splits import StoredSplit
 from directrix.experiments.tuning import canonical, subset
 from directrix.fingerprint import fingerprint
@@ -26,6 +25,7 @@ from directrix.rankers.selection.choose import preferred
 from directrix.rankers.selection.clock import Clock
 from directrix.rankers.selection.trial import Candidate, Target, refit, run_trial, selection_folds
 from directrix.rankers.training import mean_over_queries
+from directrix.tables import json_value
 from directrix.types import Float64Array, FloatArray
 
 _UNWEIGHTED = (None, None)

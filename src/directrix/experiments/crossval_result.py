@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.experiments.json_values import json_value
 from directrix.experiments.tuning import canonical
 from directrix.rankers.training import mean_over_queries
+from directrix.tables import json_value
 from directrix.types import Float64Array
 
 

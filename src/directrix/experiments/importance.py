@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from directrix.data.need import need_queries
-from directrix.data.queries import Queries
+from directrix.data.queries import Queries, need_queries
 from directrix.errors import InputError
 from directrix.experiments.significance.effects import t_interval
 from directrix.measures.base import RankingMeasure
@@ -118,7 +117,7 @@ def permutation_importance(  # noqa: PLR0913
     -----
     The shuffle stays within the query, because only differences within a query rank. So a feature with one
     value per query has importance 0, even if a nonlinear ranker uses it together with others. Two features
-    that say the same share their importance: each can be replaced by the other (docs/decisions/0142).
+    that say the same share their importance: each can be replaced by the other (docs/decisions/reports.md).
 
     Cost: one prediction and one evaluation for every feature and repeat. Features are scaled once; a row
     walks again down those boosted trees only in which its way depends on the feature.

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from directrix.data.atomic import replacing
+from directrix.data.files import replacing
 from directrix.data.letor.read import read_letor
 from directrix.data.queries import Queries
 from directrix.data.split import fold_numbers, letor_folds

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.need import need_queries
-from directrix.data.queries import Queries
+from directrix.data.queries import Queries, need_queries
 from directrix.errors import InputError
 from directrix.laws.bounds import bounds_of
 from directrix.models.linear import LinearModel

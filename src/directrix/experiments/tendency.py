@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from directrix.data.form import as_floats
+from directrix.data.checks import as_floats
 from directrix.errors import InputError
 from directrix.experiments.monotone import largest_fall, transformed
 from directrix.types import Float64Array, Int64Array
@@ -91,8 +91,8 @@ def tendency(
     Notes
     -----
     The maximum is a convex function of k made of straight lines, one for each pair of models and query. It is
-    minimized exactly (docs/decisions/0097): about ten steps of O(n_models n_queries). "monotone" is a linear
-    program with an unknown for every value, solved to 1e-6: seconds for 100 models and 60 queries.
+    minimized exactly (docs/decisions/optimality.md): about ten steps of O(n_models n_queries). "monotone" is
+    a linear program with an unknown for every value, solved to 1e-6: seconds for 100 models and 60 queries.
 
     References
     ----------

@@ -7,9 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from directrix.data.form import as_floats
-from directrix.data.need import need_queries
-from directrix.data.queries import Queries
+from directrix.data.checks import as_floats
+from directrix.data.queries import Queries, need_queries
 from directrix.errors import InputError
 from directrix.experiments.cells import Progress
 from directrix.experiments.tendency import Tendency, tendency

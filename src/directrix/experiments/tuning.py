@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from directrix.data.options import generator
+from directrix.data.checks import generator
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.parameters import whole

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from directrix.data.categories import Categories
+from directrix.data.frames import Categories
 from directrix.models.trees import Trees
 from directrix.types import Float64Array
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.scale import Scale
-from directrix.data.scaling import ScaleUnion, scale_from_json
+from directrix.data.scale import Scale, ScaleUnion, scale_from_json
 from directrix.errors import InputError
 from directrix.export.folding import added_up, folded
 from directrix.export.formula import Formula, Input, Linear, Network, Summand

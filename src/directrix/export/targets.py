@@ -9,9 +9,8 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from directrix.data.atomic import check_replaceable, replacing
-from directrix.data.need import need_queries
-from directrix.data.queries import Queries
+from directrix.data.files import check_replaceable, replacing
+from directrix.data.queries import Queries, need_queries
 from directrix.errors import InputError, short_text
 from directrix.export.of_ranker import formula_of
 from directrix.export.target import ExportTarget

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.trec.files import Run
+from directrix.data.trec.runs import Run
 from directrix.errors import InputError, MissingExtra
 
 try:

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from directrix.data.checks import check_group
 from directrix.data.queries import Queries
-from directrix.data.validate import check_group
 from directrix.errors import InputError
 from directrix.measures.names import measure as as_measure
 from directrix.objectives.scores import ScoreObjective, newton_step

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from directrix.data.form import check_form
-from directrix.data.validate import check_ranking
+from directrix.data.checks import check_form, check_ranking
 from directrix.parameters import number, whole
 from directrix.types import Float64Array, Int64Array
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from directrix.data.form import as_floats
-from directrix.data.validate import check_ranking
+from directrix.data.checks import as_floats, check_ranking
 from directrix.parameters import positive
 from directrix.types import Float64Array, FloatArray, Int64Array
 
@@ -128,7 +127,7 @@ def noisy_rank_bounds(scores: FloatArray, sigma: float) -> Float64Array:
     Notes
     -----
     O(n log n). He and Liu bound the same distance by the mean and the variance of the ranks (Lemma 2), which
-    gives a larger bound, see docs/decisions/0154.
+    gives a larger bound, see docs/decisions/optimality.md.
 
     References
     ----------

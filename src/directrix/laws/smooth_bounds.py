@@ -6,8 +6,7 @@ import math
 
 import numpy as np
 
-from directrix.data.form import as_array
-from directrix.data.validate import check_ranking
+from directrix.data.checks import as_array, check_ranking
 from directrix.measures.terms import discounts, gains
 from directrix.parameters import number, positive, whole
 from directrix.types import Float64Array, FloatArray

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from directrix.data.form import as_array
+from directrix.data.checks import as_array, check_length
 from directrix.data.frames import names_of
 from directrix.data.grouping import rows_by_query
 from directrix.data.trec.join import Judged, join_trec
-from directrix.data.validate import check_length
 from directrix.errors import InputError, warn
 from directrix.measures.convention import convention as find_convention
 from directrix.measures.convention import conventions

@@ -8,9 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from directrix.data.form import as_array
-from directrix.data.validate import check_ranking
-from directrix.data.weights import weights_of
+from directrix.data.checks import as_array, check_ranking, weights_of
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure

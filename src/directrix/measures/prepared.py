@@ -7,8 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from directrix.data.form import as_array, as_floats, unmasked
-from directrix.data.validate import check_labels, check_qptr, check_ranking
+from directrix.data.checks import as_array, as_floats, check_labels, check_qptr, check_ranking, unmasked
 from directrix.errors import NO_ITEMS, InputError
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Array, Float64Array, FloatArray, Int64Array

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.form import as_floats
+from directrix.data.checks import as_floats
 from directrix.errors import InputError
 from directrix.models.rows import Runs, SparseRows, as_rows, read_only
 from directrix.types import Float64Array, FloatArray, Int64Array

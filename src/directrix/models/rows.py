@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from directrix.data.form import check_form
+from directrix.data.checks import check_form
 from directrix.data.sparse import absent_values, column_of_csr
 from directrix.types import Array, Float64Array, FloatArray, Int64Array, is_sparse
 

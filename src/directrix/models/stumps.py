@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from directrix.data.form import as_floats, check_form
+from directrix.data.checks import as_floats, check_form
 from directrix.errors import NO_ITEMS, InputError
 from directrix.models.rows import SparseRows, as_rows, column_reader
 from directrix.parameters import whole

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from directrix.data.need import need_queries
-from directrix.data.queries import Queries
+from directrix.data.checks import weights_of
+from directrix.data.queries import Queries, need_queries
 from directrix.data.stored import StoredFeatures
-from directrix.data.weights import weights_of
 from directrix.errors import InputError
 from directrix.models.linear import LinearModel, one_per_feature
 from directrix.objectives.box import Box

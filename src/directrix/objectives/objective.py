@@ -18,7 +18,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from directrix.data.form import as_floats
+from directrix.data.checks import as_floats
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.objectives.box import Box, nearest_in

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from directrix.data.checks import weights_of
 from directrix.data.queries import Queries
-from directrix.data.weights import weights_of
 from directrix.measures.terms import gains, query_sums
 from directrix.objectives.dead import is_dead, warn_of_dead_start
 from directrix.surrogates.base import kernel_surrogate, spread_curvature, writable

@@ -14,10 +14,9 @@ import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils.validation import check_is_fitted
 
-from directrix.data.categories import by_column
+from directrix.data.frames import by_column
 from directrix.data.grouping import require_queries
-from directrix.data.need import need_queries
-from directrix.data.queries import Queries
+from directrix.data.queries import Queries, need_queries
 from directrix.data.stored import StoredFeatures
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure

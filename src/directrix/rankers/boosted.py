@@ -49,8 +49,8 @@ class BoostedRanker(StoredRanker):
     ----------
     surrogate : Surrogate or str, optional
         What is maximized, e.g. ``ApproxNDCG()``, or the text of it. Default `YetiRank`, which ranks best
-        where features interact (docs/decisions/0139). Or "lambdarank": LightGBM's own objective, LambdaMART
-        (Burges 2010), to compare with.
+        where features interact (docs/decisions/boosting.md). Or "lambdarank": LightGBM's own objective,
+        LambdaMART (Burges 2010), to compare with.
     n_trees : int >= 1
         Maximum number of trees.
     learning_rate : float > 0
@@ -64,7 +64,7 @@ class BoostedRanker(StoredRanker):
         With "lambdarank" LightGBM's ``lambda_l2``, in units of its own second derivatives; default 0.
     max_bin : int >= 2, optional
         Maximum number of bins of a feature, between which trees split. Default 127, which costs less time
-        than 255, the default with "lambdarank", and ranks as well (docs/decisions/0145).
+        than 255, the default with "lambdarank", and ranks as well (docs/decisions/boosting.md).
     subsample : float in (0, 1]
         Share of the documents that each tree is grown on.
     feature_fraction : float in (0, 1]
@@ -121,7 +121,7 @@ class BoostedRanker(StoredRanker):
     -----
     Steps are measured in 1/steepness of the surrogate, so that ``alpha`` of
     ApproxRank and ``sigma`` of SoftRank and SmoothRank have no effect but rounding: learning_rate takes
-    their place (docs/decisions/0064).
+    their place (docs/decisions/boosting.md).
     The number of threads is `set_threads`; the model has the same bits for any.
     ``BoostedRanker("SmoothNDCG")`` is the functional gradient boosting of Chapelle & Wu (2010), Section 6.
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from directrix.data.categories import Categories, spelled_name
+from directrix.data.frames import Categories, spelled_name
 from directrix.data.queries import Queries
 from directrix.data.shards.queries import ShardedQueries
 from directrix.errors import InputError, short_text, warn

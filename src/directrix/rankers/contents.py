@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from directrix.data.categories import Categories, categories_from
-from directrix.data.options import MISSING
-from directrix.data.scale import Scale
-from directrix.data.scaling import ScaleUnion, scale_from_json
+from directrix.data.checks import MISSING
+from directrix.data.frames import Categories, categories_from
+from directrix.data.scale import Scale, ScaleUnion, scale_from_json
 from directrix.errors import InputError, short_text
 from directrix.models.linear import LinearModel
 from directrix.models.mlp import MLPModel

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from directrix.data.form import as_floats
+from directrix.data.checks import as_floats
 from directrix.data.frames import is_frame, matrix_of
 from directrix.data.queries import Queries
 from directrix.errors import InputError

@@ -10,12 +10,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from directrix.data.audits import has_order
+from directrix.data.checks import has_finite_sum, weights_of
 from directrix.data.memory import check_room
 from directrix.data.queries import Queries
 from directrix.data.shards.queries import ShardedQueries
 from directrix.data.stored import StoredFeatures
-from directrix.data.validate import has_finite_sum
-from directrix.data.weights import weights_of
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure

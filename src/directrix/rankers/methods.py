@@ -21,7 +21,7 @@ _SUITS = {
     "KendallTau": ("ApproxKendall", "ApproxNDCG", *_ALWAYS),
     "others": ("ApproxNDCG", "SmoothNDCG", *_ALWAYS),
 }
-"""What "auto" tries, by class of measure, in an order of preference; see docs/decisions/0041."""
+"""What "auto" tries, by class of measure, in an order of preference; see docs/decisions/selection.md."""
 
 _AUTO = Auto(
     name="auto",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.validate import filled
+from directrix.data.queries import filled
 from directrix.errors import InputError
 from directrix.rankers.inputs import check_finite
 from directrix.types import is_sparse

@@ -36,7 +36,7 @@ class MLPRanker(GradientRanker):
     ----------
     surrogate : Surrogate or str, optional
         What is maximized, e.g. ``ApproxNDCG(alpha=10)`` or the text of it. Default
-        ``ListNet(target="shares")``, with which networks rank best on most data (docs/decisions/0138).
+        ``ListNet(target="shares")``, with which networks rank best on most data (docs/decisions/networks.md).
     hidden : tuple of int >= 1
         Width of every hidden layer; () is a linear ranker.
     activation : {"relu", "tanh"}

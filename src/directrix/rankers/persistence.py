@@ -26,8 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.atomic import replacing
-from directrix.data.files import open_compressed, path_of, readable
+from directrix.data.files import open_compressed, path_of, readable, replacing
 from directrix.errors import InputError
 from directrix.types import Float64Array
 

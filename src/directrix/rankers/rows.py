@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from directrix.data.form import refuse_masked, unmasked
+from directrix.data.checks import refuse_masked, unmasked
 from directrix.data.frames import collected, encoded, is_dict, matrix_of
 from directrix.errors import InputError
 

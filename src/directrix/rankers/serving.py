@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from directrix.data.form import as_floats
-from directrix.data.mapping import inverse
+from directrix.data.checks import as_floats, has_finite_sum
+from directrix.data.frames import zeros_for_missing
 from directrix.data.scale import Scale
-from directrix.data.validate import has_finite_sum, zeros_for_missing
+from directrix.data.statistics import inverse
 from directrix.errors import InputError
 from directrix.models.linear import LinearModel
 from directrix.models.mlp import MLPModel

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from directrix.data.form import as_floats
+from directrix.data.checks import as_floats
 from directrix.errors import InputError
 from directrix.rankers.base import Ranker
 from directrix.rankers.fitting import Training

@@ -9,10 +9,8 @@ from typing import Any, ClassVar, Self
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from directrix.data.need import need_queries
-from directrix.data.queries import Queries
-from directrix.data.scale import SCALES, Scale
-from directrix.data.scaling import ScaleUnion, fills_missing, fit_scale, is_scale
+from directrix.data.queries import Queries, need_queries
+from directrix.data.scale import SCALES, Scale, ScaleUnion, fills_missing, fit_scale, is_scale
 from directrix.data.shards.queries import ShardedQueries
 from directrix.errors import InputError, NotConverged, warn
 from directrix.measures.base import RankingMeasure

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from directrix.reports.report import Report, Section
-from directrix.reports.tables import Table, Value
+from directrix.tables import Table, Value
 
 _FEATURES = 20
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from directrix import __version__
 from directrix.experiments.significance.comparisons import Comparisons, Pair
 from directrix.reports.report import PerQuery, Report, Section
-from directrix.reports.tables import PValue, Table, Value, escaped_markdown
+from directrix.tables import PValue, Table, Value, escaped_markdown
 from directrix.types import Float64Array
 
 _TESTS = {

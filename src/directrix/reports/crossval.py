@@ -9,7 +9,7 @@ from directrix.errors import InputError
 from directrix.experiments.crossval_result import CrossValidation
 from directrix.experiments.significance import Significance, paired_t
 from directrix.reports.report import PerQuery, Report
-from directrix.reports.tables import PValue, Table, Value, escaped_markdown
+from directrix.tables import PValue, Table, Value, escaped_markdown
 
 
 def against_first(result: CrossValidation) -> dict[tuple[str, str], Significance | None]:

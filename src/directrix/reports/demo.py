@@ -11,7 +11,7 @@ from directrix.reports.compare import stars
 from directrix.reports.html import html
 from directrix.reports.rankings import shown_rankings
 from directrix.reports.report import PerQuery, Report
-from directrix.reports.tables import PValue, Table, Value, escaped_markdown
+from directrix.tables import PValue, Table, Value, escaped_markdown
 from directrix.types import Float64Array, FloatArray
 
 _TOP = 10  # documents that are shown of a ranking

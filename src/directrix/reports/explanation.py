@@ -9,8 +9,8 @@ from directrix.experiments.explanation.dependence import Dependence
 from directrix.experiments.explanation.explain import Explanation
 from directrix.experiments.explanation.of_query import Advantage, RankedQuery, contributing
 from directrix.reports.report import Curve, Figure, Panel, Report, Section
-from directrix.reports.tables import Table, Value, escaped_markdown
 from directrix.reports.training_figures import importance_panel
+from directrix.tables import Table, Value, escaped_markdown
 
 _PARTS = 3  # features that are named for a document
 _PANELS = 3  # side by side in a figure

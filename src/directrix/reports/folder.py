@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from directrix.data.atomic import check_replaceable, replacing
-from directrix.data.files import readable
+from directrix.data.files import check_replaceable, readable, replacing
 from directrix.errors import InputError
 
 _SETTINGS, _CELLS = "settings.json", "cells.jsonl"

@@ -13,13 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from directrix.experiments.json_values import json_value
 from directrix.reports.claims import MARKS, tally
 from directrix.reports.figures import GRID, INK, across
 from directrix.reports.markdown import inline_html, to_html
 from directrix.reports.page import joined, sections_of
 from directrix.reports.report import Claim, Figure, PerQuery, Report, Verdict
-from directrix.reports.tables import Table, Value
+from directrix.tables import Table, Value, json_value
 
 _PANEL = 15  # rem; a narrower panel cannot be read, so its frame scrolls
 # in the order of sorting

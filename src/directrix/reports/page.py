@@ -7,7 +7,7 @@ from itertools import islice
 
 from directrix.reports.claims import MARKS, tally
 from directrix.reports.report import Claim, Figure, Report, Section
-from directrix.reports.tables import Table, escaped_markdown, notes_once
+from directrix.tables import Table, escaped_markdown, notes_once
 
 FILES = (
     "The command writes this page (`page.md`) and its interactive form (`report.html`), the tables as text,\n"

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.reports.tables import Table
+from directrix.tables import Table
 from directrix.types import Float64Array
 
 Verdict = Literal["holds", "does not hold", "not significant", "not tested"]

@@ -11,15 +11,14 @@ import numpy as np
 from directrix.data.queries import Queries
 from directrix.experiments.contest import top_of
 from directrix.experiments.inspection import BASELINE, Inspection, inspect_search
-from directrix.experiments.json_values import json_value
 from directrix.rankers.selection.result import Search
 from directrix.rankers.training import mean_and_error
 from directrix.reports.compare import comparison_tables
 from directrix.reports.rankings import shown_rankings
 from directrix.reports.report import PerQuery, Report, Section
-from directrix.reports.tables import Table, Value, escaped_markdown
 from directrix.reports.training_figures import training_figures
 from directrix.reports.write import write_page
+from directrix.tables import Table, Value, escaped_markdown, json_value
 
 _COMMAND = "directrix.experiments.write_training_report(result, path, queries, valid)"
 _NAMES = ("training queries", "validation queries")

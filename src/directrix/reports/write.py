@@ -10,15 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.atomic import replacing
-from directrix.experiments.json_values import json_value
+from directrix.data.files import replacing
 from directrix.reports.claims import claims_text
 from directrix.reports.figures import draw, need_plot
 from directrix.reports.folder import write_settings
 from directrix.reports.html import html
 from directrix.reports.page import page
 from directrix.reports.report import Report
-from directrix.reports.tables import Table, notes_once
+from directrix.tables import Table, json_value, notes_once
 
 
 def write_report(folder: Path, report: Report) -> None:

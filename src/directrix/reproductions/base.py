@@ -11,10 +11,10 @@ from typing import Any, Generic, Protocol, TypeVar
 from directrix.errors import InputError
 from directrix.experiments.cells import total_seconds
 from directrix.reports.report import Claim, Figure, PerQuery, Report, Section
-from directrix.reports.tables import Table
 from directrix.reproductions.paper import Paper
 from directrix.reproductions.request import Request
 from directrix.reproductions.runner import Runner
+from directrix.tables import Table
 
 _QUICK_RUN = (
     "**This is a quick run**: few settings and folds, and short trainings. It shows that everything works; "

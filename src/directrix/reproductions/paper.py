@@ -12,7 +12,7 @@ from string import Formatter
 from typing import Any
 
 from directrix.reports.report import Claim, Figure, Panel, Verdict
-from directrix.reports.tables import Table
+from directrix.tables import Table
 
 _NOTHING = "\0"
 

@@ -21,8 +21,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from directrix.data.form import as_array
-from directrix.data.validate import check_ranking
+from directrix.data.checks import as_array, check_ranking
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.cascade import ERR, RR

@@ -61,7 +61,7 @@ class Dorm(MeasureSurrogate):
 
     The ranking that attains the maximum is found exactly, in memory O(n). Without a cut-off by sorting:
     O(n log n). With one, an assignment problem is solved by shortest augmenting paths: O(k (n + L^2)) for L
-    labels, or O(min(k, n - k) n^2) where that is less (docs/decisions/0070).
+    labels, or O(min(k, n - k) n^2) where that is less (docs/decisions/cut-offs.md).
 
     With ``ties="score"`` start anywhere but at weights of 0, e.g. at `directrix.trainers.regression_start`:
     at 0 all scores tie, the fixed ranking is the mean over all orders, and rounds may stay there. Where

@@ -100,8 +100,8 @@ class PLRank(Sampling):
     Value and gradient are unbiased estimates; the gradient of one draw is not that of its value, so trainers
     that compare losses refuse them. PL-Rank-3 has no b, and :math:`r_p` in place of
     :math:`A_p D(p) \bar x_p`. This gradient is the same on average, adds up to 0 over the query in every
-    ranking, and has a variance 3 to 20 times lower (docs/decisions/0141). A, with which AP, RR and ERR have
-    such gradients too, is ours.
+    ranking, and has a variance 3 to 20 times lower (docs/decisions/losses.md). A, with which AP, RR and ERR
+    have such gradients too, is ours.
     Boosting divides by :math:`\sum_p (A_p D(p) \bar x_p + \max(F_p, b_p)) P (1 - P)`, at least 5 % of the
     same sum without :math:`1 - P`.
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from directrix.data.frozen import frozen
+from directrix.data.checks import frozen
 from directrix.errors import InputError
 from directrix.text.analysis import STOP_WORDS, Analyzer, Vocabulary, words_of
 from directrix.text.terms import FieldTerms, Tokens, as_terms, one_after_another

@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from directrix.data.arrow.files import column_names, table_of
-from directrix.data.arrow.text import delimiter
 from directrix.data.columns import DOC, QUERY, ColumnNames, column_list
 from directrix.data.files import open_data, path_of, readable, without_compression
-from directrix.data.formats import ARROW, COLUMNS
+from directrix.data.formats import ARROW, COLUMNS, content_of, text_table
 from directrix.data.frames import cells_of, columns_of
 from directrix.data.grouping import check_identifiers
+from directrix.data.tables.files import column_names, table_of
 from directrix.errors import InputError, short_text, warn
 from directrix.text.markup import markup_of, read_markup
 
@@ -117,7 +116,7 @@ def _checked(records: Iterable[Document], what: str) -> Iterator[Document]:
 def _records(given: Any, id_column: str | None, key: str) -> Iterator[Document]:
     if isinstance(given, str | os.PathLike):
         path = path_of(given)
-        if path.is_dir() and not ARROW.recognizes(path):
+        if path.is_dir() and content_of(path) != "folder":
             return _of_folder(path, id_column, key)
         return _of_file(path, id_column, key, _refused)
     if (iterator := getattr(given, {"docno": "docs_iter", "qid": "queries_iter"}[key], None)) is not None:
@@ -173,11 +172,12 @@ def _of_folder(folder: Path, id_column: str | None, key: str) -> Iterator[Docume
 def _of_file(
     path: Path, id_column: str | None, key: str, other: Callable[[Path], Iterator[Document]]
 ) -> Iterator[Document]:
-    if ARROW.is_named(path) or ARROW.recognizes(path) or COLUMNS.is_named(path):
+    content = content_of(path)
+    if ARROW.is_named(path) or content in ARROW.contents or COLUMNS.is_named(path):
         return _of_table(path, id_column, key)
     if kind := markup_of(path):
         return (Document(*parts) for parts in read_markup(path, kind))
-    return _of_table(path, id_column, key) if COLUMNS.recognizes(path) else other(path)
+    return _of_table(path, id_column, key) if content in COLUMNS.contents else other(path)
 
 
 def _refused(path: Path) -> Iterator[Document]:
@@ -189,7 +189,8 @@ def _refused(path: Path) -> Iterator[Document]:
 
 
 def _of_table(path: Path, id_column: str | None, key: str) -> Iterator[Document]:
-    if not ARROW.recognizes(path) and delimiter(path) == "":
+    form = text_table(path)
+    if form == "jsonl":
         yield from _of_json_lines(path, id_column, key)
         return
     known = column_names(path)
@@ -199,7 +200,7 @@ def _of_table(path: Path, id_column: str | None, key: str) -> Iterator[Document]
         return
     name = _id_name(known, id_column, key, str(path))
     table = table_of(path, ColumnNames(doc_id=name))
-    if not ARROW.recognizes(path):
+    if form:
         # a column of CSV that is not UTF-8 is read as bytes, which would count as no text
         wrong = [field.name for field in table.schema if str(field.type) in ("binary", "large_binary")]
         if wrong:

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from directrix.data.queries import Queries
-from directrix.data.trec.files import Qrels, Run
-from directrix.data.trec.join import qrels_of, run_of
-from directrix.data.trec.overlap import check_overlap
+from directrix.data.trec.join import check_overlap, qrels_of, run_of
+from directrix.data.trec.runs import Qrels, Run
 from directrix.errors import InputError
 from directrix.text.build import Progress
 from directrix.text.corpus import Corpus

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from directrix.data.queries import Queries
-from directrix.data.trec.files import Run
+from directrix.data.trec.runs import Run
 from directrix.errors import InputError
 from directrix.text.analysis import STOP_WORDS, Analyzer
 from directrix.text.build import Progress, numbered

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from directrix.data.grouping import object_array
-from directrix.data.trec.files import Run
+from directrix.data.trec.runs import Run
 from directrix.errors import InputError, MissingExtra
 from directrix.parameters import whole
 from directrix.text.build import Progress

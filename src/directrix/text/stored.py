@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.atomic import replacing
-from directrix.data.files import path_of, readable
+from directrix.data.files import path_of, readable, replacing
 from directrix.data.grouping import object_array
 from directrix.errors import InputError
 from directrix.text.corpus import Corpus

@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 import torch
 
-from directrix.data.validate import check_labels, check_length, check_qptr
+from directrix.data.checks import check_labels, check_length, check_qptr
 from directrix.errors import InputError
 from directrix.torch.formulas import values
 from directrix.types import Array, Float64Array, Int64Array

@@ -79,7 +79,7 @@ def binned(
     return rows
 
 
-_L2 = 20.0  # docs/decisions/0139
+_L2 = 20.0  # docs/decisions/boosting.md
 _MAX_BIN, _MAX_BIN_OF_LIGHTGBM = 127, 255
 
 _SAME_BITS = "is fixed, so that a model has the same bits for any number of threads"

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from directrix.data.form import as_floats
+from directrix.data.checks import as_floats
 from directrix.objectives.box import nearest_in
 from directrix.objectives.dead import check_start
 from directrix.trainers.progress import Progress

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from directrix.data.form import as_floats
+from directrix.data.checks import as_floats
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.models.linear import LinearModel

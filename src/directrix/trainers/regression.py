@@ -9,12 +9,11 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from directrix.data.need import need_queries
-from directrix.data.queries import Queries
+from directrix.data.checks import weights_of
+from directrix.data.queries import Queries, need_queries
 from directrix.data.shards.queries import ShardedQueries
 from directrix.data.shards.task import OpenShard, Question
 from directrix.data.sparse import deviations
-from directrix.data.weights import weights_of
 from directrix.errors import InputError
 from directrix.measures.terms import check_squared_gains, gains
 from directrix.parameters import number

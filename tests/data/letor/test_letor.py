@@ -10,8 +10,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import directrix as dx
-from directrix.data.letor import features as letor_features
-from directrix.data.letor.blocks import FileBlocks, stream_blocks
+from directrix.data.files import stream_blocks
+from directrix.data.letor import parse as letor_parse
+from directrix.data.letor.parse import FileBlocks
 
 TEXT = (
     b"2 qid:10 1:0.5 3:-1e-3 # docid = A1 inc = 1\r\n\n# nothing\n"
@@ -92,7 +93,7 @@ def test_blocks_and_threads_do_not_change_the_result(block, tmp_path, monkeypatc
         features = b" ".join(b"%d:%.17g" % (i + 1, rng.standard_normal()) for i in range(width))
         lines.append(b"%d qid:%d %s # docid = d%d\n" % (row % 3, row // 7, features, row) + b"\n" * (row % 2))
     whole = read(tmp_path, b"".join(lines), dtype=np.float64)
-    monkeypatch.setattr(letor_features, "FileBlocks", lambda path: FileBlocks(path, block))
+    monkeypatch.setattr(letor_parse, "FileBlocks", lambda path: FileBlocks(path, block))
     for threads in (1, 2):
         dx.set_threads(threads)
         try:
@@ -106,7 +107,7 @@ def test_blocks_and_threads_do_not_change_the_result(block, tmp_path, monkeypatc
 
 
 def test_lines_without_data_leave_no_gaps(tmp_path, monkeypatch):
-    monkeypatch.setattr(letor_features, "FileBlocks", lambda path: FileBlocks(path, 40))
+    monkeypatch.setattr(letor_parse, "FileBlocks", lambda path: FileBlocks(path, 40))
     lines = [b"1 qid:1 1:%d 2:1\n" % row + b"# note\n" * (row % 3) for row in range(30)]
     assert read(tmp_path, b"".join(lines)).features[:, 0].tolist() == list(range(30))
 

@@ -12,8 +12,8 @@ from malformed import FILES, NEEDS_NO_ROOT, build
 
 import directrix as dx
 from directrix.data import memory
-from directrix.data.letor import features as letor_features
-from directrix.data.letor.blocks import FileBlocks
+from directrix.data.letor import parse as letor_parse
+from directrix.data.letor.parse import FileBlocks
 
 SUPERUSER = hasattr(os, "geteuid") and os.geteuid() == 0
 
@@ -50,7 +50,7 @@ def test_one_bad_line_names_place_need_and_remedy(tmp_path):
 
 @pytest.mark.parametrize("block", [8, 100])
 def test_lines_are_numbered_across_blocks(block, tmp_path, monkeypatch):
-    monkeypatch.setattr(letor_features, "FileBlocks", lambda path: FileBlocks(path, block))
+    monkeypatch.setattr(letor_parse, "FileBlocks", lambda path: FileBlocks(path, block))
     path = tmp_path / "a.txt"
     path.write_text("# comment\n" + "1 qid:1 1:0.5\n" * 20 + "\n1 qid:1 1:x\n" + "1 qid:1 1:0.5\n" * 20)
     with pytest.raises(dx.InputError, match=r"a\.txt:23: the value of '1:x'"):
@@ -148,7 +148,7 @@ def mutated(draw):
 def test_any_bytes_are_read_or_refused(text, block, sparse, missing, tmp_path, monkeypatch):
     path = tmp_path / "any"
     path.write_bytes(text)
-    monkeypatch.setattr(letor_features, "FileBlocks", lambda path: FileBlocks(path, block))
+    monkeypatch.setattr(letor_parse, "FileBlocks", lambda path: FileBlocks(path, block))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         q, message = None, ""

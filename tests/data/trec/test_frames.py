@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 import directrix as dx
-from directrix.data.trec.files import Qrels, Run
 from directrix.data.trec.join import join_trec
+from directrix.data.trec.runs import Qrels, Run
 
 RUN = {"2": {"b": 0.5, "a": 2.0}, "1": {"c": 1.0}}
 QRELS = {"1": {"c": 1, "d": 2}, "2": {"a": 0}}

@@ -8,7 +8,6 @@ import pytest
 
 from directrix.experiments.significance import Paired
 from directrix.reports.page import page
-from directrix.reports.tables import escaped_markdown
 from directrix.reproductions.yue2007 import REPRODUCTION
 from directrix.reproductions.yue2007.claims import claims
 from directrix.reproductions.yue2007.constraints import Constraints, Count
@@ -16,6 +15,7 @@ from directrix.reproductions.yue2007.methods import METHODS, Grid
 from directrix.reproductions.yue2007.protocol import Results, Settings
 from directrix.reproductions.yue2007.results import DataSetResult, SystemResult
 from directrix.reproductions.yue2007.tables import tables
+from directrix.tables import escaped_markdown
 from tests.reproductions.requests import request_of
 
 NOTES = REPRODUCTION.paper.captions["notes"].values()

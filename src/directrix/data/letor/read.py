@@ -5,24 +5,24 @@ from __future__ import annotations
 import itertools
 import os
 from array import array
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from directrix.data.files import open_data, path_of, readable
+from directrix.data.checks import check_missing, sum_of
+from directrix.data.files import Problem, open_data, path_of, raise_problems, readable, stream_blocks
 from directrix.data.grouping import object_array, run_starts
-from directrix.data.letor.blocks import stream_blocks
-from directrix.data.letor.features import assemble, parse_file
-from directrix.data.letor.parser import Block, BlockParser
-from directrix.data.options import check_missing
-from directrix.data.problems import Problem, raise_problems
-from directrix.data.queries import Queries
-from directrix.data.validate import sum_of
+from directrix.data.letor.parse import Block, BlockParser, assemble, each_block, parse_file
+from directrix.data.queries import Queries, rows_as_queries
 from directrix.errors import InputError
 from directrix.parameters import whole
 from directrix.types import Array, Int64Array
+
+_MOST_FEATURES = 1 << 16  # of a table
 
 
 def read_letor(
@@ -235,3 +235,52 @@ def sizes_of(side: Path) -> Int64Array:
                 )
             sizes.extend(map(int, words))
     return np.array(sizes, dtype=np.int64)
+
+
+def letor_parts(path: Path, missing: str) -> Iterator[Queries]:
+    """Give the rows of a file, dense, as `Queries` block by block; the file is read twice.
+
+    The first pass finds the number of features, and raises `InputError` for all that `read_letor` finds wrong
+    with the file. It keeps a few bytes for each run of one query.
+    """
+    check_missing(missing)
+    with readable(path):
+        side = side_file(path)
+        parser = BlockParser(path, np.dtype(np.float32), missing, 1, sparse=None, want_qid=side is None)
+        seen, width, has_docs = [], 0, False
+        for block in each_block(path, parser):
+            width, has_docs = max(width, block.width), has_docs or block.doc_ids is not None
+            if width > _MOST_FEATURES:
+                raise InputError(
+                    f"{path}: it has a feature {width}; Parquet and Arrow files hold all features of every "
+                    f"row, and at most {_MOST_FEATURES:,} are possible. Keep the text, whose zeros take no "
+                    "space."
+                )
+            seen.append(_without_rows(block))
+        check_blocks(path, seen, side)
+        ends, first = None if side is None else np.cumsum(sizes_of(side)), 0
+        for block in each_block(path, parser):
+            if block.width > width or block.n_problems:
+                raise InputError(f"{path} changed while it was converted. Convert it again.")
+            n, qids = len(block.labels), block.qids
+            features = np.zeros((n, width), dtype=np.float32)
+            block.copy_into(features)
+            if ends is not None:
+                qids = np.searchsorted(ends, np.arange(first, first + n), side="right")
+            docs = doc_ids_of([block]) if has_docs else None
+            yield rows_as_queries(first, features, block.labels, qids, docs)
+            first += n
+
+
+def _without_rows(block: Block) -> Block:
+    """What `check_blocks` needs of a block: a few bytes for each run of one query."""
+    starts = run_starts(block.qids)
+    return replace(
+        block,
+        labels=np.broadcast_to(0.0, len(block.labels)),
+        qids=block.qids[starts],
+        lines=block.lines[starts],
+        doc_ids=None,
+        dense=None,
+        csr=None,
+    )

@@ -11,7 +11,7 @@ from typing import Any, TypeGuard
 import numpy as np
 import scipy.sparse as sp
 
-from directrix.data.atomic import replacing
+from directrix.data.files import replacing
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.types import Array

@@ -14,8 +14,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from directrix import __version__
-from directrix.data.files import path_of, readable
-from directrix.data.locks import open_locked
+from directrix.data.files import open_locked, path_of, readable
 from directrix.data.shards.context import using_driver
 from directrix.data.shards.driver import Driver, current_driver
 from directrix.data.shards.task import Task

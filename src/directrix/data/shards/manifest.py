@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.atomic import replacing
-from directrix.data.files import readable
+from directrix.data.files import readable, replacing
 from directrix.data.shards.context import MANIFEST, is_sharded
 from directrix.data.statistics import Moments
 from directrix.errors import InputError, short_text

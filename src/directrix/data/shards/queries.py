@@ -11,15 +11,15 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from directrix.data.arrow.files import table_files
-from directrix.data.arrow.read import open_parquet
 from directrix.data.files import path_of
+from directrix.data.formats import table_files
 from directrix.data.queries import Queries
 from directrix.data.shards.driver import current_driver
 from directrix.data.shards.manifest import Manifest, read_manifest
 from directrix.data.shards.task import OpenShard, Question, Task
 from directrix.data.statistics import Moments, moments_of
 from directrix.data.stored import StoredFeatures
+from directrix.data.tables.read import open_parquet
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, Int64Array
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.arrow.read import open_parquet, read_parquet
-from directrix.data.arrow.write import write_parquet, writing
+from directrix.data.frames import check_features
 from directrix.data.queries import Queries
 from directrix.data.shards.manifest import Manifest, Shard
 from directrix.data.statistics import moments_of
 from directrix.data.stored import StoredFeatures
-from directrix.data.validate import check_features
+from directrix.data.tables.read import open_parquet, read_parquet
+from directrix.data.tables.write import write_parquet, writing
 from directrix.errors import InputError, short_text
 from directrix.threads import run_chunks
 

@@ -13,11 +13,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from directrix.data.arrow.read import open_parquet
 from directrix.data.files import readable
 from directrix.data.queries import Queries
 from directrix.data.shards.manifest import Shard, form_of
 from directrix.data.shards.tree import Span, merged, spans_of
+from directrix.data.tables.read import open_parquet
 from directrix.errors import InputError
 from directrix.fingerprint import fingerprint
 from directrix.threads import set_threads

@@ -10,12 +10,11 @@ from collections.abc import Hashable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from directrix.data.checks import check_missing
 from directrix.data.columns import ColumnNames
 from directrix.data.files import path_of
 from directrix.data.formats import format_of
 from directrix.data.frames import is_dict, is_frame
-from directrix.data.options import check_missing
-from directrix.data.parts import StartAgain
 from directrix.data.queries import Queries
 from directrix.data.shards.frames import is_partitioned, partitions, sizes_of_queries
 from directrix.data.shards.router import Router, blocks_of
@@ -96,21 +95,17 @@ def write_shards_of(data: Any, target: Path, n_shards: int, names: ColumnNames, 
         raise InputError(f"n_shards={n_shards}: at most {_MOST_SHARDS}, whose files are open at once.")
     if not n_shards:
         raise InputError("write_shards got an empty list; one entry of Queries for each shard is needed.")
-    while True:
-        try:
-            with _folder(target) as folder:
-                router = Router(folder, n_shards)
-                with contextlib.ExitStack() as stack:
-                    if is_list:
-                        router.route_each(stack, data)
-                    else:
-                        sizes = sizes_of_queries(data, names) if is_partitioned(data) else None
-                        router.route(stack, _parts(data, names, missing), sizes)
-                router.gather()
-                router.manifest(target).write(folder)
-            return target
-        except StartAgain:
-            continue
+    with _folder(target) as folder:
+        router = Router(folder, n_shards)
+        with contextlib.ExitStack() as stack:
+            if is_list:
+                router.route_each(stack, data)
+            else:
+                sizes = sizes_of_queries(data, names) if is_partitioned(data) else None
+                router.route(stack, _parts(data, names, missing), sizes)
+        router.gather()
+        router.manifest(target).write(folder)
+    return target
 
 
 @contextlib.contextmanager

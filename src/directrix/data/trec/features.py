@@ -1,20 +1,252 @@
-"""Runs as features: what several systems retrieved for the same topics, joined with judgments."""
+"""Scores of several runs as features."""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, Literal, get_args
 
 import numpy as np
 
-from directrix.data.files import short_name
-from directrix.data.trec.files import Qrels, Run, read_trec_qrels, read_trec_run
-from directrix.data.trec.overlap import check_magnitude, check_overlap
-from directrix.data.trec.scores import RunScores
+from directrix.data.checks import check_ranking, frozen
+from directrix.data.files import open_data, path_of, readable, replacing, short_name
+from directrix.data.letor.write import letor_comment, shortest, write_letor
+from directrix.data.queries import Queries
+from directrix.data.trec.join import check_magnitude, check_overlap
+from directrix.data.trec.runs import Qrels, Run, read_trec_qrels, read_trec_run
 from directrix.errors import InputError
 from directrix.parameters import whole
-from directrix.types import Array, Int64Array
+from directrix.types import Array, Float64Array, Int64Array
+
+Form = Literal["score", "percentile", "minmax"]
+FORMS: tuple[Form, ...] = get_args(Form)
+
+
+@dataclass(frozen=True, eq=False)
+class RunScores:
+    r"""Scores of several runs for the same topics: one column per run, one row per retrieved document.
+
+    Result of `runs_as_features`. A `StumpModel` of `thresholds` on `queries` is the
+    feature map of Yue et al. (2007), Section 4.2, without its columns ever being stored:
+
+    .. math:: \phi(x, d) = \bigl( [f(d \mid x) > k] : f \in F,\; k \in K_f \bigr)
+
+    Parameters
+    ----------
+    tags : tuple of str (n_runs,)
+        Name of each run.
+    labels : float64 (n_docs,)
+        Judgments; unjudged documents and negative judgments are 0.
+    qptr : int64 (n_queries + 1,)
+        Query ``q`` owns rows ``qptr[q] <= i < qptr[q + 1]``.
+    query_ids : tuple of str (n_queries,)
+        Topics, in the order of the judgments.
+    doc_ids : object array (n_docs,)
+        Identifiers, ascending within a query, so that the order of the runs does not matter.
+    scores : float32 (n_docs, n_runs)
+        NaN where the run did not retrieve the document within the depth.
+    n_relevant : int64 (n_queries,)
+        Documents judged relevant (label > 0), retrieved or not: what AP divides by.
+    floor : float32 (n_runs,)
+        The value that means "not retrieved" in the form "score". It is below all scores of the run, also
+        those of topics that `take` left out, so that it means the same in training and test.
+    unjudged, unretrieved : tuple of str
+        Topics that were left out: those in a run without judgments, and those judged but in no run.
+
+    Raises
+    ------
+    InputError
+        If the parts do not fit together.
+    """
+
+    tags: tuple[str, ...]
+    labels: Float64Array
+    qptr: Int64Array
+    query_ids: tuple[str, ...]
+    doc_ids: Array
+    scores: Array
+    n_relevant: Int64Array
+    floor: Array
+    unjudged: tuple[str, ...] = ()
+    unretrieved: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_ranking(np.zeros(len(self.labels)), self.labels, self.qptr)
+        n_docs, n_queries, n_runs = len(self.labels), len(self.qptr) - 1, len(self.tags)
+        shapes = (array.shape for array in (self.scores, self.floor, self.n_relevant))
+        given = (len(self.doc_ids), len(self.query_ids), *shapes)
+        needed = (n_docs, n_queries, (n_docs, n_runs), (n_runs,), (n_queries,))
+        if given != needed or self.scores.dtype != np.float32:
+            raise InputError(
+                f"RunScores: doc_ids, query_ids, scores, floor and n_relevant have {given}, scores are "
+                f"{self.scores.dtype}; for {n_docs} labels, {n_queries} queries and {n_runs} tags {needed} "
+                "and float32 are needed. Make it with directrix.data.runs_as_features."
+            )
+        if len(set(self.tags)) < n_runs:
+            raise InputError(f"RunScores: tags {self.tags}; each run needs a different name. Rename one.")
+        if not (np.isnan(self.scores) | (self.scores > self.floor)).all():
+            raise InputError(
+                f"RunScores: floor {self.floor.tolist()} is not below all scores, so it cannot mark "
+                "documents that were not retrieved. Make it with directrix.data.runs_as_features."
+            )
+        for name in ("labels", "qptr", "doc_ids", "scores", "n_relevant", "floor"):
+            object.__setattr__(self, name, frozen(getattr(self, name), name))
+
+    def __repr__(self) -> str:
+        retrieved, relevant = int((self.labels > 0.0).sum()), int(self.n_relevant.sum())
+        return (
+            f"RunScores({len(self.tags)} runs, {self.n_queries} topics, {self.n_docs:,} documents, "
+            f"{retrieved:,} of {relevant:,} relevant ones retrieved)"
+        )
+
+    @property
+    def n_docs(self) -> int:
+        """Number of documents, over all queries."""
+        return len(self.labels)
+
+    @property
+    def n_queries(self) -> int:
+        """Number of topics."""
+        return len(self.qptr) - 1
+
+    def take(self, queries: Any) -> RunScores:
+        """Return the given topics (positions, in the order given), with the same floor.
+
+        Raises
+        ------
+        InputError
+            If a position is no integer or out of range.
+        """
+        part = self._as_queries(self.scores).take(queries)
+        return replace(
+            self,
+            labels=part.labels,
+            qptr=part.qptr,
+            query_ids=tuple(map(str, part.query_ids)),
+            doc_ids=np.asarray(part.doc_ids),
+            scores=part.features,
+            n_relevant=self.n_relevant[np.asarray(queries, dtype=np.int64)],
+        )
+
+    def queries(self, form: Form = "score") -> Queries:
+        r"""Give the runs as features, one column per run.
+
+        ================  ==========================================================  ============
+        form              value of a document that the run retrieved for the query    not retrieved
+        ================  ==========================================================  ============
+        ``"score"``       s, float32                                                  ``floor``
+        ``"percentile"``  :math:`|\{j : s_j \le s\}| / m`, float64, in (0, 1]          0
+        ``"minmax"``      :math:`(s - \min_j s_j) / (\max_j s_j - \min_j s_j)`,       -1
+                          float64, in [0, 1]; 1 if all are equal
+        ================  ==========================================================  ============
+
+        over the m documents j that the run retrieved for the query.
+
+        Parameters
+        ----------
+        form : {"score", "percentile", "minmax"}
+            The last two are the transforms of SVMacc3 and SVMacc4 of Yue et al. (2007), Section
+            5.2.1; they are float64, so that k/m meets a threshold k/m exactly. The scale "query-percentile"
+            counts documents with lower scores instead, so it begins at 0, which here means "not retrieved".
+
+        Raises
+        ------
+        InputError
+            If the form is unknown.
+
+        Notes
+        -----
+        O(n_docs n_runs), times a logarithm for "percentile".
+        """
+        if form not in FORMS:
+            raise InputError(f"form={form!r}; choose one of {', '.join(map(repr, FORMS))}.")
+        if form == "score":
+            return self._as_queries(np.where(np.isnan(self.scores), self.floor, self.scores))
+        features = np.full(self.scores.shape, 0.0 if form == "percentile" else -1.0)
+        for first, last in zip(self.qptr[:-1].tolist(), self.qptr[1:].tolist(), strict=True):
+            for f in range(len(self.tags)):
+                s = self.scores[first:last, f].astype(np.float64)
+                retrieved = np.flatnonzero(~np.isnan(s))
+                if len(retrieved):
+                    features[first + retrieved, f] = _FORM_OF[form](s[retrieved])
+        return self._as_queries(features)
+
+    def thresholds(self, bins: int = 50) -> list[Float64Array]:
+        r"""Thresholds of every run, more of them where its relevant documents are.
+
+        With the distribution :math:`F = \frac12 F_+ + \frac12 F_-` of the scores of the relevant and the
+        irrelevant documents that the run retrieved for these topics, thresholds lie between the values
+        nearest to the quantiles of F at 1/bins, 2/bins, ..., and one below all of them: [f > k]
+        then says whether the document was retrieved at all.
+
+        Parameters
+        ----------
+        bins : int >= 1
+            Maximum number of thresholds per run; fewer where scores repeat.
+
+        Returns
+        -------
+        list of float64 (n <= bins,)
+            One ascending array per run, below its largest score: no document exceeds a higher threshold.
+            Documents that were not retrieved exceed none. Empty for a run that retrieved nothing here.
+
+        Raises
+        ------
+        InputError
+            If ``bins`` is no integer >= 1.
+
+        Notes
+        -----
+        Relevant documents make up half of F however few they are. Quantiles of all scores would lie among the
+        thousands of irrelevant documents, and evenly spaced values where hardly any document is. Yue et al.
+        (2007), Section 4.2, only say "reasonably spaced and capture the sensitive region". No score equals a
+        threshold: scores are float32, and thresholds lie halfway between two of them.
+
+        Judgments are used: call it on the training topics alone, ``scores.take(training).thresholds()``.
+        O(n log n) per run.
+        """
+        bins = whole(bins, "bins")
+        return [_sensitive(self.scores[:, f], self.labels > 0.0, bins) for f in range(len(self.tags))]
+
+    def _as_queries(self, features: Array) -> Queries:
+        rows = np.arange(self.n_docs)
+        return Queries(features, self.labels, self.qptr, self.query_ids, self.doc_ids, self.tags, rows)
+
+
+def _percentile(s: Float64Array) -> Float64Array:
+    return np.searchsorted(np.sort(s), s, side="right") / len(s)
+
+
+def _minmax(s: Float64Array) -> Float64Array:
+    low, width = s.min(), np.ptp(s)
+    return (s - low) / width if width > 0.0 else np.ones(len(s))
+
+
+_FORM_OF = {"percentile": _percentile, "minmax": _minmax}
+
+
+def _sensitive(scores: Array, relevant: Array, bins: int) -> Float64Array:
+    """Thresholds of one run: below the smallest score, and in the gaps nearest to the quantiles of F."""
+    retrieved = ~np.isnan(scores)
+    values, place = np.unique(scores[retrieved].astype(np.float64), return_inverse=True)
+    relevant = relevant[retrieved]
+    if not len(values):
+        return np.empty(0)
+    counts = [np.bincount(place[relevant == kind], minlength=len(values)) for kind in (True, False)]
+    mass = np.cumsum(sum(count / count.sum() for count in counts if count.any()))
+    mass /= mass[-1]
+    middle = values[:-1] + 0.5 * (values[1:] - values[:-1])
+    gaps = np.append(np.nextafter(values[0], -np.inf), middle)
+    below = np.append(0.0, mass[:-1])  # share of F below each gap
+    if len(gaps) > bins:
+        wanted = np.arange(bins) / bins
+        after = np.clip(np.searchsorted(below, wanted), 1, len(gaps) - 1)
+        nearer = np.where(wanted - below[after - 1] <= below[after] - wanted, after - 1, after)
+        gaps = gaps[np.unique(nearer)]
+    return gaps
 
 
 def runs_as_features(
@@ -141,3 +373,158 @@ def _names(tags: list[str], files: list[str]) -> tuple[str, ...]:
         f"two runs are called {twice!r}; columns need different names. Give each run once, and files with "
         "different names; for runs in memory type dataclasses.replace(run, tag='other')."
     )
+
+
+_FORMAT = "directrix-thresholds/1"
+
+
+@dataclass(frozen=True, eq=False)
+class RunThresholds:
+    """Thresholds of several runs. The same value gives the same columns for other topics.
+
+    Raises `InputError` if the form is unknown, or the thresholds of a run are missing, not finite or not
+    ascending.
+    """
+
+    form: Form
+    """The values that the thresholds divide, see `RunScores.queries`."""
+    tags: tuple[str, ...]
+    """Names of the runs, in the order of the columns."""
+    values: Sequence[Float64Array]
+    """Ascending thresholds of each run."""
+
+    def __post_init__(self) -> None:
+        rows = [np.array(row, dtype=np.float64) for row in self.values]
+        good = [row.ndim == 1 and np.isfinite(row).all() and (np.diff(row) > 0.0).all() for row in rows]
+        if self.form not in FORMS or len(rows) != len(self.tags) or not all(good):
+            raise InputError(
+                f"RunThresholds: form {self.form!r}, {len(rows)} rows for {len(self.tags)} runs, rows "
+                f"{[row for row, is_good in enumerate(good) if not is_good]} are not finite and ascending; "
+                f"one of {', '.join(FORMS)} and one ascending row per run are needed. Type "
+                "RunThresholds.of(scores)."
+            )
+        object.__setattr__(self, "values", rows)
+
+    @classmethod
+    def of(cls, scores: RunScores, bins: int = 50, form: Form = "score") -> RunThresholds:
+        """Return `RunScores.thresholds` of the training topics, at most ``bins`` >= 1 of them per run.
+
+        For the forms with values in [0, 1] they are k / (bins + 1), as in Yue et al. (2007), Section 5.2.1.
+        """
+        if form == "score":
+            return cls(form, scores.tags, scores.thresholds(bins))
+        bins = whole(bins, "bins")
+        return cls(form, scores.tags, [np.arange(1, bins + 1) / (bins + 1)] * len(scores.tags))
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns: of thresholds over all runs."""
+        return sum(map(len, self.values))
+
+    def steps(self, scores: RunScores) -> Array:
+        """Number of thresholds below each value, int64 (n_docs, n_runs); 0 where not retrieved.
+
+        Raises `InputError` if the runs are others, or in another order.
+        """
+        if scores.tags != self.tags:
+            pairs = enumerate(zip(scores.tags, self.tags, strict=False))
+            shorter = min(len(scores.tags), len(self.tags))
+            place = next((i for i, (given, expected) in pairs if given != expected), shorter)
+            raise InputError(
+                f"the thresholds are those of {len(self.tags)} runs, number {place + 1} of them "
+                f"{', '.join(self.tags[place : place + 1]) or 'missing'}; of the {len(scores.tags)} given "
+                f"runs it is {', '.join(scores.tags[place : place + 1]) or 'missing'}. The same runs in "
+                f"the same order are needed: {' '.join(self.tags)}."
+            )
+        x = scores.queries(self.form).features
+        steps = [np.searchsorted(row, x[:, f].astype(np.float64)) for f, row in enumerate(self.values)]
+        return np.where(np.isnan(scores.scores), 0, np.stack(steps, axis=1))
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the value as JSON; numbers read back to the same bits."""
+        pairs = zip(self.tags, self.values, strict=True)
+        runs = [{"run": tag, "thresholds": row.tolist()} for tag, row in pairs]
+        text = json.dumps({"format": _FORMAT, "form": self.form, "runs": runs}, indent=1)
+        with replacing(path) as file:
+            file.write(f"{text}\n".encode())
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> RunThresholds:
+        """Read what `write` wrote; raises `InputError` if the file cannot be read or holds something else."""
+        with readable(path_of(path)), open_data(path_of(path)) as file:
+            text = file.read()
+        try:
+            content = json.loads(text)
+            if content["format"] != _FORMAT:
+                raise ValueError(f"its format is {content['format']!r}, not {_FORMAT!r}")
+            runs = content["runs"]
+            return cls(content["form"], tuple(str(r["run"]) for r in runs), [_numbers(r) for r in runs])
+        except (ValueError, LookupError, TypeError, OverflowError, RecursionError) as error:
+            raise InputError(
+                f"{path} is not a file of thresholds ({type(error).__name__}: {error}); give one that "
+                "`directrix features` wrote."
+            ) from error
+
+
+def _numbers(run: dict[str, Any]) -> Float64Array:
+    for value in run["thresholds"]:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ValueError(f"{value!r} is no threshold")
+    return np.array(run["thresholds"], dtype=np.float64)
+
+
+def write_runs(
+    scores: RunScores,
+    path: str | os.PathLike[str],
+    thresholds: RunThresholds | None = None,
+    form: Form = "score",
+) -> None:
+    """Write runs as LETOR text: their values in ``form``, or 1 for each threshold that they exceed.
+
+    Topics become query identifiers, documents become comments. With thresholds, whose form is used, feature
+    ``p`` is 1 where the value exceeds the p-th of them, counted over all runs. Zeros are left out, but the
+    first row always holds the last feature, as ``p:0`` if it is 0. Raises `InputError` if a topic is no
+    integer, which the format needs, or as `write_letor`.
+
+    Only the number of exceeded thresholds is held, O(n_docs n_runs); rows are joined from texts made once.
+    """
+    topics = integer_topics(scores.query_ids)
+    if thresholds is None:
+        write_letor(replace(scores.queries(form), query_ids=tuple(topics)), path)
+        return
+    starts = np.cumsum([0, *map(len, thresholds.values)]).tolist()
+    texts = [_prefixes(start + 1, len(row)) for start, row in zip(starts, thresholds.values, strict=False)]
+    steps, labels, width = thresholds.steps(scores), shortest(scores.labels), starts[-1]
+    last_run = max((f for f, row in enumerate(thresholds.values) if len(row)), default=0)
+    with replacing(path) as file:
+        for q, topic in enumerate(topics):
+            first, last = int(scores.qptr[q]), int(scores.qptr[q + 1])
+            lines = []
+            for i, row in enumerate(steps[first:last].tolist(), start=first):
+                cells = "".join([texts[f][count] for f, count in enumerate(row)])
+                is_short = i == 0 and width and row[last_run] < len(thresholds.values[last_run])
+                tail = f" {width}:0" if is_short else ""
+                lines.append(f"{labels[i]} qid:{topic}{cells}{tail}{letor_comment(scores.doc_ids[i], i)}\n")
+            file.write("".join(lines).encode())
+
+
+def _prefixes(first: int, count: int) -> list[str]:
+    """Texts of the first 0, 1, ..., count features of a run, all 1."""
+    texts = [""]
+    for feature in range(first, first + count):
+        texts.append(f"{texts[-1]} {feature}:1")
+    return texts
+
+
+def integer_topics(topics: Sequence[Hashable]) -> list[int]:
+    """Return topics as the integers that LETOR text needs; `InputError` if they are none."""
+    try:
+        numbers = [int(str(topic)) for topic in topics]
+    except ValueError:
+        numbers = []
+    if len(set(numbers)) < len(topics) or not all(-(2**63) <= number < 2**63 for number in numbers):
+        raise InputError(
+            f"the topics ({', '.join(map(str, topics[:3]))}, ...) are not all different integers of 64 bits, "
+            "which files of this format need; rename the topics in runs and judgments to numbers."
+        )
+    return numbers

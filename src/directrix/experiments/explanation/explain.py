@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from directrix.data.need import need_queries
-from directrix.data.queries import Queries
+from directrix.data.queries import Queries, need_queries
 from directrix.errors import InputError
 from directrix.experiments.explanation.dependence import Dependence, dependence
 from directrix.experiments.explanation.left_out import LeftOut, left_out
@@ -173,9 +172,9 @@ def explain(  # noqa: PLR0913
     Notes
     -----
     Of two features that say the same each is important to this ranker, and either can be left out of the next
-    one: see `permutation_importance`, and docs/decisions/0184. Of more than 1,000 features those are examined
-    that move the scores most. Cost: one prediction per feature and repeat, 30 predictions of 4,000 documents
-    per feature of ``top``, and one training for each of them.
+    one: see `permutation_importance`, and docs/decisions/reports.md. Of more than 1,000 features those are
+    examined that move the scores most. Cost: one prediction per feature and repeat, 30 predictions of 4,000
+    documents per feature of ``top``, and one training for each of them.
 
     Examples
     --------

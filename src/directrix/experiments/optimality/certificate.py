@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from directrix.experiments.json_values import json_value
 from directrix.experiments.optimality.directions import OneWeight, RandomDirections
+from directrix.tables import json_value
 from directrix.types import Float64Array, Int64Array
 
 LEVEL = 1e-12

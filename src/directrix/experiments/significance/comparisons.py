@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.experiments.json_values import json_value
+from directrix.tables import json_value
 from directrix.types import Array
 
 

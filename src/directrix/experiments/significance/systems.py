@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.form import as_floats
+from directrix.data.checks import as_floats
 from directrix.errors import InputError
 from directrix.experiments.significance.comparisons import Comparisons, Pair, letters
 from directrix.experiments.significance.effects import bootstrap_interval, detectable, effect_size, t_interval

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from directrix.data.scaling import is_by_query
+from directrix.data.scale import is_by_query
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.method import Trial
 from directrix.rankers.selection.blend import Blend, blend
@@ -44,7 +44,7 @@ def choice(
     """Return what is best on the validation queries.
 
     What needs all documents of a query to score one is chosen only if its lead over the best choice without
-    such candidates, query by query, exceeds twice its standard error; see docs/decisions/0144.
+    such candidates, query by query, exceeds twice its standard error; see docs/decisions/selection.md.
     """
     able = contenders([trained.candidate for trained in tried])
     tried = [trained for trained in tried if any(trained.candidate is one for one in able)]

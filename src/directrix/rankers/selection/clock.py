@@ -83,7 +83,7 @@ class Pace:
 
     Trees of a low rate are the best in the end, but far behind if the time ends before. If at the pace of
     the first three fewer than 40 / rate trees fit into the time, ``trial`` becomes one with the rate at which
-    they suffice, at most .15; see docs/decisions/0146. A rate that was set remains.
+    they suffice, at most .15; see docs/decisions/selection.md. A rate that was set remains.
     """
 
     def __init__(self, trial: Trial, ranker: Any, clock: Clock) -> None:

@@ -236,7 +236,7 @@ def survivors(candidates: Sequence[Candidate], names: Iterable[str]) -> list[str
     """Return the methods whose other settings are tried, the best first: a third of ``names``, two at least.
 
     These are the best one, and of those within one standard error of it the earliest in ``names``, which is
-    the order of preference; see docs/decisions/0137. ``candidates`` are those that represent the methods.
+    the order of preference; see docs/decisions/selection.md. ``candidates`` represent the methods.
     """
     ranked = sorted(contenders(candidates), key=lambda c: -c.or_worst)  # stable
     order = list(names)

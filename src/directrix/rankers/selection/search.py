@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
+from directrix.data.checks import weights_of
 from directrix.data.queries import Queries
-from directrix.data.weights import weights_of
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.digests import same_rows
@@ -112,7 +112,7 @@ def search(  # noqa: PLR0913
     -----
     Deterministic without a time budget: the same data and seed give the same bits. Cost: at most the number
     of candidates times folds times one ``fit``, and without ``valid`` one ``fit`` of each member.
-    docs/decisions/0137 says which candidates are dropped, 0136 when an ensemble is kept.
+    docs/decisions/selection.md says which candidates are dropped, and when an ensemble is kept.
 
     Examples
     --------

@@ -11,11 +11,11 @@ from directrix.experiments.crossval_result import CrossValidation
 from directrix.experiments.significance import compare
 from directrix.reports.crossval import settings_text
 from directrix.reports.report import Section
-from directrix.reports.tables import Table, Value
 from directrix.reproductions.chapelle2010.methods import FROM_SVM, LINEAR, rivals, truncations
 from directrix.reproductions.chapelle2010.protocol import LETOR3, Results, whole_path
 from directrix.reproductions.collection import has_all_folds
 from directrix.reproductions.paper import beside, paper
+from directrix.tables import Table, Value
 
 _PAPER = paper("chapelle2010")
 _SHOWN = ("nDCG@1", "nDCG@3", "nDCG@5", "nDCG@10", "AP")

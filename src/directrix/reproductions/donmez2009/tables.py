@@ -8,13 +8,13 @@ import numpy as np
 
 from directrix.experiments.significance import paired_t
 from directrix.reports.report import Section
-from directrix.reports.tables import PValue, Table, Value
 from directrix.reproductions.donmez2009.certificates import GAIN_EPOCHS
 from directrix.reproductions.donmez2009.methods import entry_name
 from directrix.reproductions.donmez2009.pairs import MATCHED, equal_pairs
 from directrix.reproductions.donmez2009.protocol import CollectionResults, Key, Results
 from directrix.reproductions.donmez2009.settings import CONSTRUCTIONS, MEASURES, NETS
 from directrix.reproductions.paper import paper
+from directrix.tables import PValue, Table, Value
 
 _PAPER = paper("donmez2009")
 _TRAINED = {"chosen": "chosen by validation", "converged": "best on training", "polished": "polished"}

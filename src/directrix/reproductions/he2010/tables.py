@@ -11,7 +11,6 @@ from directrix.experiments.crossval_result import CrossValidation
 from directrix.experiments.significance import paired_t
 from directrix.reports.crossval import settings_text
 from directrix.reports.report import Section
-from directrix.reports.tables import PValue, Table, Value
 from directrix.reproductions.he2010.agreement import Agreement, TradeOff
 from directrix.reproductions.he2010.coefficients import BOUNDS, SHOWN, STRUCTURAL, parameter
 from directrix.reproductions.he2010.methods import LISTNET, MAP, NDCG, ONE_START
@@ -19,6 +18,7 @@ from directrix.reproductions.he2010.protocol import MEASURES, CollectionResults,
 from directrix.reproductions.he2010.theorem_claims import two_digits
 from directrix.reproductions.he2010.theorems import SIZES, SMOOTH, example_bounds
 from directrix.reproductions.paper import beside, paper
+from directrix.tables import PValue, Table, Value
 
 _PAPER = paper("he2010")
 _Collections = Mapping[str, CollectionResults]

@@ -26,7 +26,7 @@ _BETA = 10.0  # of truncations, where it is not searched: that of Figure 1
 
 
 def ndcg_at(k: int | None) -> NDCG:
-    """NDCG@k with the discount of LETOR's script, as in the published values; decision 0106."""
+    """NDCG@k with the discount of LETOR's script, as in the published values."""
     return NDCG(k=k, discount="letor3")
 
 

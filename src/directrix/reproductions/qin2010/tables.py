@@ -12,7 +12,6 @@ from directrix.laws.bounds import BOUNDS
 from directrix.laws.ranks import rank_bounds
 from directrix.reports.crossval import shown
 from directrix.reports.report import Section
-from directrix.reports.tables import PValue, Table, Value
 from directrix.reproductions.paper import beside, paper
 from directrix.reproductions.qin2010.claims import ORDERINGS, POSITIONS, SCORES, stated_on
 from directrix.reproductions.qin2010.curves import FIGURES, FUTURE_FIGURES, Bounded, ErrorCurve
@@ -28,6 +27,7 @@ from directrix.reproductions.qin2010.methods import (
 )
 from directrix.reproductions.qin2010.protocol import CollectionResults, Results
 from directrix.surrogates.approx import soft_ranks
+from directrix.tables import PValue, Table, Value
 from directrix.types import Float64Array
 
 _PAPER = paper("qin2010")

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from directrix.data.trec.scores import RunScores
+from directrix.data.trec.features import RunScores
 from directrix.laws.cutting_planes import constraints_bound, ranking_radius
 from directrix.measures.precision import AP
 from directrix.objectives.build import make_objective

@@ -9,8 +9,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from directrix.data.queries import Queries
-from directrix.data.trec.scores import Form, RunScores
-from directrix.data.trec.thresholds import RunThresholds
+from directrix.data.trec.features import Form, RunScores, RunThresholds
 from directrix.models.linear import LinearModel
 from directrix.models.stumps import StumpModel
 from directrix.objectives.build import make_objective

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.trec.scores import RunScores
+from directrix.data.trec.features import RunScores
 from directrix.experiments.cells import Cell
 from directrix.reproductions.base import SeededSettings
 from directrix.reproductions.runner import Runner

@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.trec.features import runs_as_features
-from directrix.data.trec.files import Qrels, Run, read_trec_qrels, read_trec_run
+from directrix.data.trec.features import RunScores, runs_as_features
 from directrix.data.trec.join import join_trec
-from directrix.data.trec.scores import RunScores
+from directrix.data.trec.runs import Qrels, Run, read_trec_qrels, read_trec_run
 from directrix.errors import InputError
 from directrix.measures.precision import AP
 from directrix.types import Float64Array

@@ -8,11 +8,11 @@ from typing import Any
 
 from directrix.experiments.significance import Paired
 from directrix.reports.report import Section
-from directrix.reports.tables import Table
 from directrix.reproductions.paper import paper
 from directrix.reproductions.yue2007.examples import hypotheses
 from directrix.reproductions.yue2007.protocol import Results
 from directrix.reproductions.yue2007.results import DataSetResult
+from directrix.tables import Table
 
 _PAPER = paper("yue2007")
 _LAST_OF_RUNS = 8  # tables from 9 on compare with other SVMs

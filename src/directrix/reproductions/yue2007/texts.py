@@ -11,7 +11,7 @@ import numpy as np
 
 from directrix.data.files import open_data, readable
 from directrix.data.grouping import object_array
-from directrix.data.trec.files import Qrels, Run, read_trec_qrels
+from directrix.data.trec.runs import Qrels, Run, read_trec_qrels
 from directrix.reproductions.yue2007.runs import DEPTH, Runs, compared, digest_of
 from directrix.text.documents import query_texts
 from directrix.text.index import Index

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.trec.overlap import some_of
+from directrix.data.trec.join import some_of
 from directrix.errors import InputError
 from directrix.experiments.significance import compare
 from directrix.experiments.significance.comparisons import Pair

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from directrix.data.grouping import object_array, rows_of
-from directrix.data.trec.files import Run
-from directrix.data.trec.join import qrels_of, run_of
-from directrix.data.trec.overlap import check_magnitude, check_overlap
+from directrix.data.trec.join import check_magnitude, check_overlap, qrels_of, run_of
+from directrix.data.trec.runs import Run
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, Int64Array
 

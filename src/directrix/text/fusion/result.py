@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from directrix.data.grouping import object_array
-from directrix.data.trec.files import Run
+from directrix.data.trec.runs import Run
 from directrix.errors import InputError
-from directrix.experiments.json_values import json_value
 from directrix.experiments.significance.comparisons import Pair
-from directrix.reports.tables import PValue, Table, Value
+from directrix.tables import PValue, Table, Value, json_value
 from directrix.text.fusion.combination import Combination
 from directrix.text.fusion.pool import Pool, pool_of, runs_of
 from directrix.types import Float64Array

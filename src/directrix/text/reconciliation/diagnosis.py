@@ -9,7 +9,7 @@ import numpy as np
 
 from directrix.measures.base import RankingMeasure
 from directrix.measures.pairs import KendallTau
-from directrix.reports.tables import Table
+from directrix.tables import Table
 from directrix.text.reconciliation.material import Material
 from directrix.text.reconciliation.unjudged import Unjudged, unjudged_range
 from directrix.types import Array

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.form import as_array
+from directrix.data.checks import as_array, check_length, check_ranking
 from directrix.data.grouping import object_array, rows_by_query
-from directrix.data.trec.files import Qrels, Run, read_trec_qrels, read_trec_run
 from directrix.data.trec.join import join_trec
-from directrix.data.validate import check_length, check_ranking
+from directrix.data.trec.runs import Qrels, Run, read_trec_qrels, read_trec_run
 from directrix.errors import InputError
 from directrix.measures.prepared import check_judgments, grades
 from directrix.types import Array, Float64Array, Int64Array

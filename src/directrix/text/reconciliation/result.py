@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from directrix.reports.tables import Table, Value
+from directrix.tables import Table, Value
 from directrix.text.reconciliation.diagnosis import Diagnosis
 from directrix.text.reconciliation.matches import Between, SettingMatch
 from directrix.text.reconciliation.tools import OWN

@@ -13,7 +13,7 @@ from directrix.measures.base import RankingMeasure
 from directrix.measures.judged import JudgedRate
 from directrix.measures.prepared import trec_order
 from directrix.measures.terms import query_sums
-from directrix.reports.tables import Table
+from directrix.tables import Table
 from directrix.text.reconciliation.material import Material
 from directrix.types import Array, Float64Array, Int64Array
 

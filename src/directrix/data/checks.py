@@ -1,0 +1,356 @@
+"""Checks of what users bring: arrays, queries, weights, seeds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from directrix.data.files import is_plain
+from directrix.errors import InputError
+from directrix.types import Array, Float64Array, FloatArray, Int64Array, is_sparse
+
+
+def as_shares(name: str, values: Any, fewest: int = 1) -> Float64Array:
+    """Return shares as an array; they must be positive, with sum 1, and at least ``fewest`` of them."""
+    try:
+        shares = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        shares = np.empty(0)
+    is_row = shares.ndim == 1 and len(shares) >= fewest
+    if not is_row or not (shares > 0).all() or abs(shares.sum() - 1) > 1e-9:
+        least = "at least two positive" if fewest == 2 else "positive"
+        raise InputError(f"{name}={values!r}; {least} shares with sum 1 are needed, e.g. (0.7, 0.3).")
+    return shares
+
+
+def generator(seed: Any) -> np.random.Generator:
+    """Return the random generator of a seed that NumPy accepts: not negative, and an integer."""
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"seed={seed!r}; an integer >= 0 is needed. Type e.g. seed=0.") from error
+
+
+IF_MISSING = {
+    "python": "Type missing='nan', for trees and for models with a scale such as 'log', which fills it, or "
+    "missing='zero'.",
+    "shell": "Add --missing nan, for trees and with --scale standard, log, quantile or minmax, which fill "
+    "it, or --missing zero.",
+}
+"""What to type where a feature is missing."""
+
+
+MISSING = ("error", "zero", "nan")
+"""What missing values may be: an error, 0, or NaN."""
+
+
+def check_missing(missing: Any) -> None:
+    """Raise `InputError` unless it is "error", "zero" or "nan"."""
+    if missing not in MISSING:
+        raise InputError(f"missing={missing!r}; choose 'error', 'zero' or 'nan'.")
+
+
+def check_shape(values: Any, n: int, name: str) -> None:
+    """Refuse an array, or tuple, of another shape than ``(n,)``; None passes."""
+    shape: Any = (len(values),) if isinstance(values, tuple) else getattr(values, "shape", None)
+    if shape not in (None, (n,)):
+        raise InputError(
+            f"{name} has shape {shape}, where {(n,)} is needed: one value per query, document or column. "
+            "Build data with Queries.from_arrays(X, y, qid=qid)."
+        )
+    dtype = getattr(values, "dtype", None)
+    if name == "labels" and (dtype is None or dtype.kind not in "fiub"):
+        raise InputError(
+            f"labels have dtype {dtype}; numbers >= 0 are needed. Build data with "
+            "Queries.from_arrays(X, y, qid=qid)."
+        )
+
+
+def check_form(features: Any) -> tuple[int, int]:
+    """Return the shape of features; refuse another form than those of `Queries`. Values are not read."""
+    shape: Any = getattr(features, "shape", ())
+    dtype = getattr(features, "dtype", None)
+    if isinstance(features, np.matrix | np.ma.MaskedArray):  # whose operators mean something else
+        raise InputError(f"features are a {type(features).__name__}; an array is needed: numpy.asarray(X).")
+    if len(shape) != 2 or dtype not in (np.float32, np.float64):
+        raise InputError(
+            f"features have shape {shape} and dtype {dtype}; two dimensions and float32 or float64 are "
+            "needed. Build data with Queries.from_arrays(X, y, qid=qid)."
+        )
+    if is_sparse(features):
+        if features.format != "csr":
+            raise InputError(f"features are a {features.format} matrix; CSR is needed. Type X.tocsr().")
+        check_indices(features)
+    return int(shape[0]), int(shape[1])
+
+
+def check_indices(features: Any) -> None:
+    """Refuse CSR whose indices or pointers lead outside."""
+    try:
+        features.check_format(full_check=True)
+    except ValueError as error:
+        # the kernels do not check indices: one out of range would read or write foreign memory
+        raise InputError(
+            f"features are a damaged CSR matrix: {error}. Build it again from rows and columns, "
+            "scipy.sparse.coo_array((values, (rows, columns)), shape=X.shape).tocsr()."
+        ) from None
+
+
+def check_positions(queries: Any, n_queries: int) -> Int64Array:
+    """Return positions of queries as int64; `InputError` unless each is one from 0 to ``n_queries - 1``."""
+    given = as_array(queries, "take")
+    if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
+        raise InputError(
+            f"take: shape {given.shape}, dtype {given.dtype}; positions of queries are a list of "
+            "integers, e.g. q.take([0, 5]); for a mask type q.take(numpy.flatnonzero(mask))."
+        )
+    chosen = given.astype(np.int64)
+    if chosen.size and (chosen.min() < 0 or chosen.max() >= n_queries):
+        worst = chosen[(chosen < 0) | (chosen >= n_queries)][0]
+        raise InputError(
+            f"take: there is no query {worst}; positions are 0 to {n_queries - 1}. "
+            "For an identifier type q.query_ids.index(identifier)."
+        )
+    return chosen
+
+
+def as_array(values: Any, what: str) -> Array:
+    """Return whatever is like an array as one; `InputError` if it is sparse, ragged, or masked anywhere."""
+    refuse_masked(values, what)
+    if is_sparse(values):
+        raise InputError(
+            f"{what}: a sparse matrix of shape {values.shape}; an array is needed. Type X.toarray().ravel()."
+        )
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"{what}: not an array ({error}); one number per row is needed.") from error
+
+
+def floats_of(cells: Any) -> Float64Array:
+    """Return cells as float64; text by the rule of files, see `is_plain`."""
+    for cell in cells:
+        if isinstance(cell, str | bytes) and not is_plain(str(cell)):
+            raise ValueError(f"could not convert string to float: {cell!r}")
+    return np.asarray(cells, dtype=np.float64)
+
+
+def as_floats(values: Any, what: str, needed: str = "one number per row") -> Float64Array:
+    """Return real numbers as float64, of any shape; objects if all are numbers that a float can hold."""
+    array = as_array(values, what)
+    try:
+        if array.dtype.kind == "O" and any(isinstance(x, str | bytes) for x in array.flat):
+            raise TypeError("there is text")
+        if array.dtype.kind not in "fiubO":
+            raise TypeError(f"dtype {array.dtype}")
+        return array.astype(np.float64, copy=False)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(
+            f"{what}: not an array of numbers ({error}); {needed} is needed. Type e.g. {what}=[1.0, 2.0]."
+        ) from error
+
+
+def refuse_masked(values: Any, what: str) -> None:
+    """Raise `InputError` if entries of a NumPy masked array are masked."""
+    if is_masked(values):
+        raise InputError(
+            f"{what}: {np.count_nonzero(values.mask):,} entries are masked; every row needs one. Leave "
+            "the masked rows out, or type numpy.ma.filled(...) with a value of your choice."
+        )
+
+
+def unmasked(given: Any) -> Any:
+    """Return a masked array with NaN, which means missing, where it is masked."""
+    if not is_masked(given):
+        return given
+    return given.astype(np.float64 if given.dtype.kind in "fiub" else object).filled(np.nan)
+
+
+def is_masked(values: Any) -> bool:
+    """Whether entries of a NumPy masked array are masked; arrays of pandas have masks of another kind."""
+    if not isinstance(values, np.ma.MaskedArray):
+        return False
+    return values.dtype.names is not None or bool(np.ma.is_masked(values))  # of records each field has a mask
+
+
+def frozen(array: Any, name: str) -> Any:
+    """Return a read-only view of an array, or None; ``name`` is for messages."""
+    if array is None:
+        return None
+    view = as_array(array, name).view()
+    view.flags.writeable = False
+    return view
+
+
+def check_ranking(
+    scores: Any, labels: Any, qptr: Any, *, allow_infinite: bool = False
+) -> tuple[FloatArray, Float64Array, Int64Array]:
+    """Check what measures and surrogates take, in one pass; arrays of the right form are not copied.
+
+    Return contiguous arrays: scores (n_docs,) as float32 if they are, else as float64; labels (n_docs,) as
+    float64, finite and >= 0; query boundaries (n_queries + 1,) as int64, see `check_qptr`. With
+    ``allow_infinite`` a score may be infinite: -inf marks a document that was not retrieved. The
+    `InputError` names the row and the query of the first value that cannot be used.
+    """
+    scores = _numbers(scores, "scores")
+    scores = np.ascontiguousarray(scores, dtype=None if scores.dtype == np.float32 else np.float64)
+    qptr = check_qptr(qptr, len(scores), "scores")
+    labels = check_labels(labels, qptr=qptr)
+    check_length(len(labels), len(scores), "labels", "scores")
+    bad = np.isnan(scores) if allow_infinite else ~np.isfinite(scores)
+    if bad.any():
+        row = int(np.argmax(bad))
+        needed = "a number, or -inf for 'not retrieved'," if allow_infinite else "a finite number"
+        raise InputError(
+            f"scores: {int(bad.sum()):,} of {len(scores):,} cannot be used; the first is "
+            f"{float(scores[row])} at {_place(row, qptr)}; {needed} is needed. "
+            "Find them with `numpy.flatnonzero(~numpy.isfinite(scores))`."
+        )
+    return scores, labels, qptr
+
+
+def check_qptr(qptr: Any, n_docs: int, of: str = "rows") -> Int64Array:
+    """Return query boundaries as int64; they must start at 0, not decrease, and end at ``n_docs``."""
+    given = _numbers(qptr, "qptr")
+    pointers = _whole_numbers(given)
+    remedy = "Type qptr = numpy.concatenate([[0], numpy.cumsum(sizes)]) for queries of these sizes."
+    falls = pointers[1:] < pointers[:-1]  # a difference could wrap around
+    if not np.array_equal(pointers, given):
+        problem = f"has dtype {given.dtype} and values that are no integers;"
+    elif len(pointers) == 0 or pointers[0] != 0:
+        first = "is empty" if len(pointers) == 0 else f"starts at {pointers[0]}"
+        problem = f"{first}; query boundaries start at 0."
+    elif falls.any():
+        q = int(np.argmax(falls))
+        problem = (
+            f"decreases from {pointers[q]} to {pointers[q + 1]} at query {q}; boundaries never decrease."
+        )
+    elif pointers[-1] != n_docs:
+        problem = f"ends at {pointers[-1]}, but there are {n_docs} {of}; the last boundary is their number."
+    else:
+        return pointers
+    raise InputError(f"qptr {problem} {remedy}")
+
+
+def check_labels(labels: Any, *, qptr: Int64Array | None = None) -> Float64Array:
+    """Return labels as contiguous float64 (n_docs,); they must be finite and >= 0."""
+    out = np.ascontiguousarray(_numbers(labels, "labels"), dtype=np.float64)
+    bad = ~((out >= 0.0) & (out < np.inf))
+    if bad.any():
+        row = int(np.argmax(bad))
+        remedy = "Shift the labels so that the lowest is 0, e.g. y - y.min()."
+        if np.isnan(out[row]):
+            remedy = "Drop unlabeled rows or give them 0: keep = ~numpy.isnan(y)."
+        elif out[row] > 0:
+            remedy = "Give the highest grade of the scale instead, e.g. numpy.minimum(y, 4)."
+        raise InputError(
+            f"labels: {int(bad.sum()):,} of {len(out):,} cannot be used; the first is {out[row].item()!r} at "
+            f"{_place(row, qptr)}; labels are finite and >= 0. {remedy}"
+        )
+    return out
+
+
+def check_length(n: int, n_docs: int, what: str, of: str = "rows of X") -> None:
+    """Refuse an array whose length is not the number of documents."""
+    if n != n_docs:
+        other = {"rows of X": "X.shape[0]", "documents": "q.n_docs"}.get(of, f"len({of})")
+        raise InputError(
+            f"{what} has {n:,} values for {n_docs:,} {of}; one value per row is needed. "
+            f"Compare len({what.split()[0]}) with {other}."
+        )
+
+
+def check_group(group: Any, n_docs: int) -> Int64Array:
+    """Return the boundaries of queries whose numbers of rows are given, in order."""
+    given = _numbers(group, "group")
+    sizes = _whole_numbers(given)
+    remedy = (
+        "Give the number of rows of each query in order, e.g. group=[3, 5], or the qid of each row: qid=."
+    )
+    bad = (sizes < 1) | (sizes != given)
+    if bad.any():
+        q = int(np.argmax(bad))
+        raise InputError(
+            f"group: the size of query {q} is {given[q].item()!r}; sizes are integers >= 1. {remedy}"
+        )
+    if (total := sum_of(sizes)) != n_docs:
+        raise InputError(
+            f"group: the {len(sizes):,} sizes add up to {total:,}, but X has {n_docs:,} rows; "
+            f"both must agree. {remedy}"
+        )
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def _whole_numbers(given: Any) -> Int64Array:
+    """Return numbers as int64; what does not fit becomes some other number."""
+    with np.errstate(invalid="ignore"):
+        return np.ascontiguousarray(given, dtype=np.int64)
+
+
+def sum_of(sizes: Int64Array) -> int:
+    """Return the sum of sizes; that of int64 could wrap around, and fit by chance."""
+    roughly = float(sizes.sum(dtype=np.float64))
+    return int(roughly) if roughly > 2.0**62 else int(sizes.sum())
+
+
+def has_finite_sum(values: Array) -> bool:
+    """Return whether the sum is finite: then every value is. It needs no memory."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(np.sum(values, dtype=np.float64)))
+
+
+def as_python(value: Any) -> Any:
+    """The value as Python shows it: 'a' for numpy.str_('a')."""
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return str(value)
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _numbers(values: Any, what: str) -> Array:
+    """Return an array of real numbers with one dimension."""
+    array = as_array(values, what)
+    if array.dtype.kind == "O":
+        array = as_floats(array, what)
+    if array.ndim != 1:
+        raise InputError(
+            f"{what} has shape {array.shape}; one dimension is needed. Type numpy.ravel({what.split()[0]})."
+        )
+    if array.size == 0 and array.dtype.names is None:
+        return array.astype(np.float64)
+    if array.dtype.kind not in "fiub":
+        first = f" (first value {as_python(array[0])!r})" if array.size else ""
+        raise InputError(
+            f"{what} has dtype {array.dtype}{first}; numbers are needed. "
+            f"Type {what.split()[0]}.astype(float) if it holds numbers as text."
+        )
+    return array
+
+
+def _place(row: int, qptr: Int64Array | None) -> str:
+    if qptr is None:
+        return f"row {row}"
+    return f"row {row} (query {int(np.searchsorted(qptr, row, side='right')) - 1})"
+
+
+def weights_of(weights: Any, n: int, name: str, what: str, advice: str = "") -> Float64Array:
+    """Return weights of n queries or documents, finite, >= 0 and not all 0, float64 (n,); None = all 1."""
+    if weights is None:
+        return np.ones(n)
+    array = as_floats(weights, name, f"one number >= 0 per {what}")
+    if array.shape != (n,):
+        raise InputError(
+            f"{name} has shape {array.shape}; the data need one number per {what}, shape ({n},).",
+            python=advice,
+        )
+    bad = np.flatnonzero(~((array >= 0.0) & (array < np.inf)))
+    if len(bad):
+        raise InputError(
+            f"{name}[{bad[0]}] is {array[bad[0]]:g}; weights are finite numbers >= 0. "
+            f"Type e.g. numpy.clip({name}, 0, None)."
+        )
+    if len(array) and not array.any():
+        raise InputError(
+            f"{name} is zero everywhere; at least one weight must be positive. Leave {name} out."
+        )
+    return array

@@ -1,0 +1,468 @@
+"""Parse LETOR / svmlight text, block by block, into arrays."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import mmap
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from directrix.data._kernels import letor as codes
+from directrix.data._kernels import letor as kernel
+from directrix.data.checks import IF_MISSING
+from directrix.data.files import (
+    BLOCK_BYTES,
+    BYTE_ORDER_MARK,
+    LONGEST_LINE,
+    Problem,
+    fault_of,
+    open_compressed,
+    open_data,
+    raise_problems,
+    stream_blocks,
+    too_long,
+)
+from directrix.data.memory import check_left, check_room
+from directrix.errors import InputError
+from directrix.threads import run_chunks
+from directrix.types import Array, Float64Array, Int64Array
+
+
+class FileBlocks:
+    """Blocks of a plain file, readable in any order and from any thread.
+
+    Block ``b`` holds the lines that start at bytes ``[b * size, (b + 1) * size)``; so the
+    blocks depend on the file, which must be a regular one, alone.
+    """
+
+    def __init__(self, path: Path, size: int = BLOCK_BYTES) -> None:
+        self._path, self._size = path, size
+        self._file = path.open("rb", buffering=0)
+        self._bytes = os.fstat(self._file.fileno()).st_size
+
+    def __len__(self) -> int:
+        return -(-self._bytes // self._size)
+
+    def __enter__(self) -> FileBlocks:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def read(self, block: int) -> bytes:
+        """Return the lines of a block; empty if a line runs across the whole of it."""
+        begin, end = block * self._size, (block + 1) * self._size
+        before = min(block, 1)  # one byte more: a line starts here only after a newline
+        text = self._read(begin - before, self._size + before)
+        start = text.find(b"\n") + 1 if before else 0
+        if before and (start == 0 or start > self._size):
+            return b""
+        if not text.endswith(b"\n"):
+            text += self._rest_of_line(end)
+        return text[start:] if start else text
+
+    def _rest_of_line(self, offset: int) -> bytes:
+        length = 1 << 14
+        while True:
+            text = self._read(offset, length)
+            end = text.find(b"\n") + 1
+            if end or len(text) < length:
+                return text[:end] if end else text
+            if length > LONGEST_LINE:
+                raise_problems(self._path, [too_long().on(self._line_of(offset))])
+            length *= 2
+
+    def _line_of(self, offset: int) -> int:
+        parts = (self._read(begin, min(self._size, offset - begin)) for begin in range(0, offset, self._size))
+        return 1 + sum(part.count(b"\n") for part in parts)
+
+    def _read(self, offset: int, length: int) -> bytes:
+        parts: list[bytes] = []
+        while length > 0 and (part := os.pread(self._file.fileno(), length, offset)):
+            parts.append(part)
+            offset += len(part)
+            length -= len(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+_SHAPE = "Each line reads `label qid:ID index:value ... # comment`."
+_NUMBER = "Correct the line or remove it. " + _SHAPE
+_ORDER = "Write the indices of each line in increasing order, once each. " + _SHAPE
+
+_TEXTS: dict[int, tuple[str, ...]] = {  # what is wrong, the remedy, and the remedy in a shell if it differs
+    codes.LABEL: ("the label is {token}, not a number", _NUMBER),
+    codes.LABEL_RANGE: (
+        "the label is {token}; labels are finite and >= 0",
+        "Shift the labels so that the lowest is 0, e.g. -1/1 to 0/1.",
+    ),
+    codes.LABEL_LARGE: (
+        "the label is {token}; labels are finite and >= 0",
+        "Write the highest grade of the scale instead, e.g. 4.",
+    ),
+    codes.NO_QID: (
+        "no qid: {token} follows the label, where `qid:ID` is needed",
+        "Add qid:ID to every line, or give the number of lines of each query: groups='FILE.query'.",
+        "Add qid:ID to every line, or write the number of lines of each query to a file of the same "
+        "name with .query appended.",
+    ),
+    codes.QID: (
+        "the query is {token}; files need an integer of 64 bits, e.g. qid:7",
+        "Number the queries, or build Queries.from_arrays(X, y, qid=...), which takes any identifiers.",
+        "Number the queries in the file first.",
+    ),
+    codes.QID_AND_GROUPS: (
+        "{token} names a query, though the queries come from group sizes",
+        "Leave out groups= (or move the .query file away), or remove the qid from every line.",
+        "Move the .query file away, or remove the qid from every line.",
+    ),
+    codes.FEATURE: ("{token} is no feature; `index:value` is needed", _NUMBER),
+    codes.INDEX_ZERO: (
+        "the feature index of {token} is below the first one, 1",
+        "If the file counts features from 0: index_base=0.",
+        "If the file counts features from 0, add 1 to each.",
+    ),
+    codes.INDEX_ORDER: ("the feature index of {token} is lower than the one before it", _ORDER),
+    codes.INDEX_DOUBLE: ("the feature index of {token} occurs twice", _ORDER),
+    codes.INDEX_RANGE: ("the feature index of {token} is too large; at most 2147483647 is possible", _NUMBER),
+    codes.VALUE: ("the value of {token} is not a number", _NUMBER),
+    codes.VALUE_MISSING: (
+        "the value of {token} is missing; a finite number is needed",
+        IF_MISSING["python"],
+        IF_MISSING["shell"],
+    ),
+    codes.VALUE_INFINITE: ("the value of {token} is infinite; a finite number is needed", _NUMBER),
+    codes.VALUE_RANGE: (
+        "the value of {token} is too large for {dtype}",
+        "Rescale the feature; dtype=numpy.float64 holds values up to 1.8e308.",
+        "Rescale the feature.",
+    ),
+}
+
+
+def problem_of(line: int, code: int, token: bytes, dtype: str) -> Problem:
+    """Return a problem from the code that the kernel gave it and the text that it points at."""
+    text = token[:60].decode("utf-8", "replace")
+    shown = repr(text[:40] + "..." if len(text) > 40 else text) if text else "the end of the line"
+    what, *remedies = _TEXTS[code]
+    return Problem(line, what.format(token=shown, dtype=dtype), *remedies)
+
+
+CELLS_PER_ENTRY = 8  # above it sparse=None chooses CSR
+
+_HARD_NUMBERS = 4096  # room at first; more is made where it does not suffice
+_FLOAT32_LIMIT = 3.4028235677973362e38  # doubles above it round to infinity
+_FLOAT64_LIMIT = 1.7976931348623157e308
+
+
+def zeros(path: Path, shape: tuple[int, int], dtype: np.dtype[Any]) -> Array:
+    """Return zeros, which take memory only where they are written to, for features of a file.
+
+    Raises `InputError` if they would not fit into memory.
+    """
+    _check_dense(path, shape, dtype)
+    return np.zeros(shape, dtype)
+
+
+def _check_dense(path: Path, shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
+    n_lines, width = shape
+    check_room(
+        n_lines * width * dtype.itemsize,
+        f"{path}: {n_lines:,} lines with {width:,} features as dense rows",
+        python="Type sparse=True, or use fewer features.",
+        shell="Use fewer features, or a machine with more memory.",
+    )
+
+
+def _first(array: Array, n: int) -> Array:
+    """Return the first values, without keeping all of an array of which few are used."""
+    return array[:n] if 2 * n >= len(array) else array[:n].copy()
+
+
+@dataclass
+class Block:
+    """Rows of consecutive lines. ``dense`` or ``csr`` holds the features, until they are released.
+
+    ``place`` is the first row of ``dense`` in the array of the whole file, if it is a part of that.
+
+    ``lines`` are counted from 0 within the block. The highest column + 1 is at most ``width`` in all rows,
+    at least ``narrow`` in all rows but the last, and ``last`` in the last one.
+    """
+
+    labels: Float64Array
+    qids: Int64Array
+    lines: Int64Array
+    doc_ids: list[str | None] | None
+    dense: Array | None
+    csr: tuple[Array, Array, Array] | None
+    n_lines: int
+    n_entries: int
+    width: int
+    narrow: int
+    last: int
+    is_terminated: bool
+    problems: list[Problem]
+    n_problems: int
+    place: int | None = None
+
+    def as_csr(self, width: int) -> Any:
+        """Features as CSR with ``width`` columns; releases them here."""
+        dense, csr, n = self.dense, self.csr, len(self.labels)
+        self.dense = self.csr = None
+        if csr is not None:
+            return sp.csr_array(csr, shape=(n, width))
+        part = sp.csr_array(dense)
+        part.resize(n, width)
+        return part
+
+    def copy_into(self, out: Array) -> None:
+        """Copy the features into ``out``, which holds zeros; releases them here."""
+        dense, csr = self.dense, self.csr
+        self.dense = self.csr = None
+        if dense is not None:
+            out[:, : dense.shape[1]] = dense[:, : out.shape[1]]
+        elif csr is not None:
+            values, columns, indptr = csr
+            out[np.repeat(np.arange(len(out)), np.diff(indptr)), columns] = values
+
+
+@dataclass
+class BlockParser:
+    """Parses blocks of one file, from any number of threads; for the options see `directrix.read_letor`.
+
+    ``sparse=None`` lets each block choose; the file decides when all is known. Either every line must have a
+    qid, or none.
+    """
+
+    path: Path  # for messages about memory
+    dtype: np.dtype[Any]
+    missing: str
+    index_base: int
+    sparse: bool | None
+    want_qid: bool
+    _width: int = 0  # widest row so far: a guess for the next block, never a result
+
+    @property
+    def _limit(self) -> float:
+        return _FLOAT32_LIMIT if self.dtype == np.float32 else _FLOAT64_LIMIT
+
+    def count_lines(self, text: bytes) -> int:
+        """Return the number of lines, an upper bound of the number of rows."""
+        lines, _ = kernel.count(np.frombuffer(text, dtype=np.uint8))
+        return int(lines) + (len(text) > 0 and not text.endswith(b"\n"))
+
+    def parse(self, text: bytes, *, is_first: bool, out: Array | None = None, place: int = 0) -> Block:
+        """Parse whole lines; only the last line of a file may lack its newline.
+
+        ``out`` (number of lines, width) takes the features if they are dense and not wider.
+        """
+        if is_first:
+            text = text.removeprefix(BYTE_ORDER_MARK)
+        is_terminated = text.endswith(b"\n") or not text
+        text = text if is_terminated else text + b"\n"
+        n_lines, n_colons = kernel.count(np.frombuffer(text, dtype=np.uint8))
+        room = min(_HARD_NUMBERS, int(n_lines + n_colons))
+        width = self._width if out is None else out.shape[1]
+        while True:
+            as_csr = self._wants_csr(n_lines * width, n_colons)
+            in_place = out is not None and width == out.shape[1] and not as_csr
+            dense = out if in_place and out is not None else self._rows(n_lines, 0 if as_csr else width)
+            block, hard, totals = self._run(text, dense, n_colons, room, as_csr=as_csr)
+            if totals[kernel.HARDS] > room:
+                room = int(totals[kernel.HARDS])
+            elif not as_csr and block.width > width:
+                width = block.width
+                self._width = max(self._width, width)
+            else:
+                break
+        block.is_terminated = is_terminated
+        block.place = place if in_place else None
+        self._finish(block, hard[: totals[kernel.HARDS]], text)
+        if (fault := fault_of(text)) is not None:  # instead of what it makes of the lines
+            block.problems, block.n_problems = [fault.on(text.count(b"\n", 0, fault.place) + 1)], 1
+        return block
+
+    def _wants_csr(self, n_cells: int, n_entries: int) -> bool:
+        return self.sparse is True or (self.sparse is None and n_cells > CELLS_PER_ENTRY * n_entries)
+
+    def _rows(self, n_lines: int, width: int) -> Array:
+        """Zeros in memory that goes back to the system as soon as they are released."""
+        _check_dense(self.path, (n_lines, width), self.dtype)
+        memory = mmap.mmap(-1, max(n_lines * width * self.dtype.itemsize, 1))
+        return np.frombuffer(memory, self.dtype, n_lines * width).reshape(n_lines, width)
+
+    def _run(
+        self, text: bytes, dense: Array, n_colons: int, room: int, *, as_csr: bool
+    ) -> tuple[Block, Int64Array, Int64Array]:
+        n_lines, width = dense.shape
+        labels, qids = np.zeros(n_lines), np.zeros(n_lines, dtype=np.int64)
+        lines, spans = np.zeros(n_lines, dtype=np.int64), np.zeros((n_lines, 2), dtype=np.int64)
+        n_values = n_colons if as_csr else 0
+        columns, values = np.zeros(n_values, dtype=np.int32), np.zeros(n_values, dtype=self.dtype)
+        indptr = np.zeros(n_lines + 1 if as_csr else 0, dtype=np.int64)
+        hard = np.zeros((room, 4), dtype=np.int64)
+        errors = np.zeros((kernel.MAX_ERRORS, 4), dtype=np.int64)
+        totals = np.zeros(kernel.N_TOTALS, dtype=np.int64)
+        keep_missing = self.missing != "error"
+        kernel.parse_block(
+            np.frombuffer(text, dtype=np.uint8), self.index_base, self._limit, self.want_qid, keep_missing,
+            width, labels, qids, lines, spans, dense, as_csr, columns, values, indptr, hard, errors, totals,
+        )  # fmt: skip
+        n, n_entries = int(totals[kernel.ROWS]), int(totals[kernel.ENTRIES])
+        doc_ids = None
+        if totals[kernel.COMMENTS]:
+            doc_ids = [text[a:b].decode("utf-8", "replace") if b > a else None for a, b in spans[:n].tolist()]
+        n_errors = int(totals[kernel.ERRORS])
+        shown = errors[: min(n_errors, kernel.MAX_ERRORS)].tolist()
+        block = Block(
+            labels=_first(labels, n),
+            qids=_first(qids, n),
+            lines=_first(lines, n),
+            doc_ids=doc_ids,
+            dense=None if as_csr else dense[:n],
+            csr=(_first(values, n_entries), _first(columns, n_entries), _first(indptr, n + 1))
+            if as_csr
+            else None,
+            n_lines=int(totals[kernel.LINES]),
+            n_entries=n_entries,
+            width=int(totals[kernel.WIDTH]),
+            narrow=int(totals[kernel.NARROW]),
+            last=int(totals[kernel.LAST]),
+            is_terminated=True,
+            problems=[problem_of(line + 1, code, text[a:b], self.dtype.name) for line, code, a, b in shown],
+            n_problems=n_errors,
+        )
+        return block, hard, totals
+
+    def _finish(self, block: Block, hard: Int64Array, text: bytes) -> None:
+        """Round the numbers that need big integers, and replace missing values."""
+        stored: Any = block.dense if block.csr is None else block.csr[0]
+        for row, place, a, b in hard.tolist():
+            value = float(text[a:b])
+            if row < 0 and not 0.0 <= value <= _FLOAT64_LIMIT:
+                code = kernel.LABEL_RANGE if value < 0.0 else kernel.LABEL_LARGE
+                self._add(block, code, text, (a, b))
+            elif row >= 0 and abs(value) > self._limit:
+                begin = len(text[: a - 1].rstrip(b"0123456789"))  # of the index before the colon
+                self._add(block, kernel.VALUE_RANGE, text, (begin, b))
+            elif block.n_problems:
+                continue  # the rows of bad lines were reused for later lines
+            elif row < 0:
+                block.labels[-1 - row] = value
+            else:
+                stored[place if block.csr is not None else (row, place)] = value
+        if self.missing == "zero":
+            stored[np.isnan(stored)] = 0.0
+
+    def _add(self, block: Block, code: int, text: bytes, span: tuple[int, int]) -> None:
+        line = text.count(b"\n", 0, span[0]) + 1
+        if all(line != problem.line for problem in block.problems):
+            block.n_problems += 1
+            block.problems.append(problem_of(line, code, text[slice(*span)], self.dtype.name))
+
+
+_T = TypeVar("_T")
+_BATCH = 16  # blocks of a compressed file that are held as text at the same time
+_LOOKS = 64  # blocks of a plain file, after which available memory is looked at
+
+
+def parse_file(path: Path, parser: BlockParser, n_features: int | None) -> tuple[list[Block], Array | None]:
+    """Parse all blocks of a file, in their order.
+
+    The array, if there is one, holds the features of the blocks with a `place`, from that row on.
+    """
+    compressed = open_compressed(path)
+    if compressed is not None:
+        compressed.close()
+        return list(each_block(path, parser)), None
+    with FileBlocks(path) as text:
+        return _parse_plain(text, parser, n_features)
+
+
+def each_block(path: Path, parser: BlockParser) -> Iterator[Block]:
+    """Parse a file from front to back, holding a few blocks at a time."""
+    compressed = open_compressed(path)
+    with contextlib.ExitStack() as stack:
+        if compressed is None:
+            text = stack.enter_context(FileBlocks(path))
+            source: Iterator[bytes] = (text.read(b) for b in range(len(text)))
+        else:
+            compressed.close()
+            source = stream_blocks(stack.enter_context(open_data(path)))
+        numbered = enumerate(source)
+        while batch := list(itertools.islice(numbered, _BATCH)):
+            yield from _each(lambda block: parser.parse(block[1], is_first=block[0] == 0), batch)
+
+
+def _each(function: Callable[[Any], _T], items: Sequence[Any]) -> list[_T]:
+    """Call a function with every item, on threads."""
+    done: dict[int, _T] = {}
+
+    def work(i: int) -> None:
+        done[i] = function(items[i])
+
+    run_chunks(work, len(items))
+    return [done[i] for i in range(len(items))]
+
+
+def _parse_plain(
+    text: FileBlocks, parser: BlockParser, n_features: int | None
+) -> tuple[list[Block], Array | None]:
+    if len(text) == 0:
+        return [], None
+    first = parser.parse(text.read(0), is_first=True)
+    dense, starts = None, np.zeros(len(text) + 1, dtype=np.int64)
+    if first.dense is not None:
+        np.cumsum(_each(lambda b: parser.count_lines(text.read(b)), range(len(text))), out=starts[1:])
+        shape = int(starts[-1]), max(first.width, n_features or 0)
+        # if it does not fit, CSR may, block by block
+        with contextlib.suppress(InputError):
+            dense = zeros(parser.path, shape, parser.dtype)
+
+    def parse(b: int) -> Block:
+        if b % _LOOKS == 0:
+            check_left(parser.path, b * BLOCK_BYTES)
+        out = None if dense is None else dense[starts[b] : starts[b + 1]]
+        return parser.parse(text.read(b), is_first=b == 0, out=out, place=int(starts[b]))
+
+    return _each(parse, range(len(text))), dense
+
+
+def assemble(
+    path: Path,
+    blocks: list[Block],
+    dense: Array | None,
+    form: tuple[np.dtype[Any], int],
+    *,
+    sparse: bool | None,
+) -> Any:
+    """Return the features of all blocks as one array with the dtype and the width of ``form``."""
+    dtype, width = form
+    sizes = np.array([len(block.labels) for block in blocks])
+    n_docs, n_entries = int(sizes.sum()), sum(block.n_entries for block in blocks)
+    if sparse or (sparse is None and n_docs * width > CELLS_PER_ENTRY * n_entries > 0):
+        csr = sp.csr_array(sp.vstack([block.as_csr(width) for block in blocks], format="csr"))
+        csr.eliminate_zeros()
+        return csr
+    starts = np.cumsum(sizes) - sizes
+    in_place = all(block.place is not None or not len(block.labels) for block in blocks)
+    if dense is not None and dense.shape[1] == width and in_place:
+        return _close_gaps(dense, blocks, starts)[:n_docs]
+    out = zeros(path, (n_docs, width), dtype)
+    run_chunks(lambda b: blocks[b].copy_into(out[starts[b] : starts[b] + sizes[b]]), len(blocks))
+    return out
+
+
+def _close_gaps(dense: Array, blocks: list[Block], starts: Int64Array) -> Array:
+    """Move blocks up to close the gaps that lines without data left."""
+    for block, start in zip(blocks, starts.tolist(), strict=True):
+        n = len(block.labels)
+        if block.place is not None and block.place != start:
+            dense[start : start + n] = dense[block.place : block.place + n]
+    return dense

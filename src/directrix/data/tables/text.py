@@ -1,0 +1,151 @@
+"""CSV, TSV and JSON lines as Arrow tables."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from directrix.data.columns import KNOWN, ColumnNames
+from directrix.data.files import number, open_data, readable
+from directrix.data.formats import text_table
+from directrix.errors import InputError
+
+_SIGNS = {"csv": ",", "tsv": "\t"}
+_BLOCK = 16 << 20  # bytes read together; a line must fit into it
+_DEEPEST = 64  # brackets within brackets; pyarrow's process ends at some ten thousand
+# a text without end is one as well: it would be searched again from each of its quotes
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
+_BRACKET = re.compile(rb"[][{}]")
+
+
+def _first_line(path: Path) -> str:
+    with readable(path), open_data(path) as file:
+        return file.readline(_BLOCK).decode("utf-8", "backslashreplace")
+
+
+def header_of(path: Path) -> list[str]:
+    """Return the names in the first line, or in the first object of JSON lines."""
+    line = _first_line(path)
+    if sign := _SIGNS.get(text_table(path)):
+        return next(csv.reader(io.StringIO(line), delimiter=sign), [])
+    with suppress(ValueError):
+        return list(json.loads(line))
+    return []  # what reads the file says what is wrong
+
+
+def read_columns(pa: Any, path: Path, names: ColumnNames) -> Any:
+    """Return a file as a table; identifiers are text, so that 007 stays, or integers where all are."""
+    import pyarrow.compute
+    import pyarrow.json
+
+    sign = _SIGNS.get(text_table(path))
+    with open_data(path) as file:
+        if not sign:
+            text = pa.BufferReader(_objects(path, file.read()))
+            return _fixed(pa, pyarrow.json.read_json(text, pyarrow.json.ReadOptions(block_size=_BLOCK)))
+        header = header_of(path)
+        given = (names.qid, names.doc_id)
+        ids = [name for name in header if name in given or name in KNOWN["qid"] or name in KNOWN["doc_id"]]
+        table, has_hex = _of_csv(pa, file, sign, [*ids, *(names.categorical or ())])
+    if has_hex:  # integers for pyarrow, and for no other reader here
+        with open_data(path) as file:
+            texts, _ = _of_csv(pa, file, sign, header)
+        for place, field in enumerate(table.schema):
+            cells = texts.column(place)
+            is_hex = pa.compute.match_substring(cells, "0x", ignore_case=True)
+            if pa.types.is_integer(field.type) and pa.compute.any(is_hex).as_py():
+                table = table.set_column(place, field.name, cells)
+    for name in ids:
+        place = table.schema.get_field_index(name)
+        table = table.set_column(place, name, _integers(pa, table.column(place)))
+    return table
+
+
+class _Searched(io.RawIOBase):
+    """A file that notes whether ``0x`` was read from it."""
+
+    def __init__(self, file: Any) -> None:
+        self._file, self._last, self.has_hex = file, b"", False
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        text: bytes = self._file.read(size)
+        self.has_hex |= b"0x" in (searched := self._last + text) or b"0X" in searched
+        self._last = text[-1:]
+        return text
+
+
+def _of_csv(pa: Any, file: Any, sign: str, texts: list[Any]) -> tuple[Any, bool]:
+    """Return the columns of a file, those of these names as text, and whether ``0x`` is in it."""
+    import pyarrow.csv
+
+    searched = _Searched(file)
+    table = pyarrow.csv.read_csv(
+        searched,
+        pyarrow.csv.ReadOptions(block_size=_BLOCK),
+        pyarrow.csv.ParseOptions(delimiter=sign, newlines_in_values=True),
+        pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(texts, pa.string())),
+    )
+    return table, searched.has_hex
+
+
+def _objects(path: Path, text: bytes) -> bytes:
+    """Return JSON lines; `InputError` for what ends pyarrow's process: a `null`, lists many levels deep."""
+    for place, line in enumerate(text.split(b"\n"), start=1):
+        if line.lstrip()[:1] not in (b"", b"{"):
+            raise InputError(
+                f"{path}:{place}: {line[:40].decode(errors='replace')!r} is no JSON object; each line reads "
+                '{"qid": 1, "label": 0, "bm25": 2.5}.'
+            )
+        if line.count(b"[") + line.count(b"{") > _DEEPEST and _is_deep(line):
+            raise InputError(
+                f"{path}:{place}: lists or objects are nested more than {_DEEPEST} levels deep; numbers, "
+                "texts, and lists of numbers are needed. Leave that column out."
+            )
+    return text
+
+
+def _is_deep(line: bytes) -> bool:
+    depth = 0
+    for bracket in _BRACKET.finditer(_STRING.sub(b"", line)):
+        depth += 1 if bracket[0] in b"[{" else -1
+        if depth > _DEEPEST:
+            return True
+    return False
+
+
+def _fixed(pa: Any, table: Any) -> Any:
+    """Return a table whose lists have a fixed length where all are equally long."""
+    for place, field in enumerate(table.schema):
+        if pa.types.is_list(field.type):
+            lengths = pa.compute.list_value_length(table.column(place)).unique().to_pylist()
+            if len(lengths) == 1 and lengths[0]:
+                kind = pa.list_(field.type.value_type, lengths[0])
+                table = table.set_column(place, field.name, table.column(place).cast(kind))
+    return table
+
+
+def _integers(pa: Any, column: Any) -> Any:
+    """Return text as integers, if each is written as one; empty text is missing."""
+    column = pa.compute.if_else(pa.compute.equal(column, ""), None, column)
+    try:
+        numbers = column.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return column
+    return numbers if numbers.cast(pa.string()).equals(column) else column
+
+
+def not_a_number(column: Any) -> str:
+    """Name the first cell of a column of text that is no number, for messages; "" if there is none."""
+    cells = enumerate(column.to_pylist())
+    bad = next(
+        ((row, cell) for row, cell in cells if isinstance(cell, str) and number(cell) != number(cell)), None
+    )
+    return "" if bad is None else f" ({bad[1][:40]!r} in row {bad[0]})"

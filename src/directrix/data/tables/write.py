@@ -1,0 +1,167 @@
+"""Write Parquet and Arrow IPC files part by part."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from directrix.data.files import replacing
+from directrix.data.formats import ARROW
+from directrix.data.grouping import object_array
+from directrix.data.letor.write import is_integer
+from directrix.data.queries import Queries
+from directrix.data.tables.files import CATEGORIES, FEATURE_NAMES, import_arrow
+from directrix.errors import InputError
+from directrix.types import Array, Float64Array
+
+_GROUP_BYTES = 16 << 20  # of features that are written as one batch, or group of rows
+
+
+def write_parquet(q: Queries, path: str | os.PathLike[str]) -> None:
+    """Write queries as Parquet, or as Arrow IPC if the name ends in ``.arrow`` or ``.feather``.
+
+    Columns are ``qid``, ``label``, ``docid`` if there are identifiers, and ``features``, a list of fixed
+    size; names of features go into the metadata. Values keep their bits; CSR features are written dense.
+    Arrow files are not compressed, so that `open_parquet` can read their features as they are.
+
+    Parameters
+    ----------
+    q : Queries
+        What to write; query identifiers must be all integers (64 bits) or all text.
+    path : path
+        The file appears, or is replaced, only when all of it is written.
+
+    Raises
+    ------
+    InputError
+        If the identifiers are of another type, or the file cannot be written.
+    MissingExtra
+        Without pyarrow.
+
+    Examples
+    --------
+    >>> import directrix as dx, pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "train.parquet")
+    >>> q, _ = dx.data.make_linear(n_queries=20, docs_per_query=10, n_features=4, seed=0)
+    >>> dx.data.write_parquet(q, path)
+    >>> dx.data.read_parquet(path).features.shape
+    (200, 4)
+    """
+    with writing(Path(path)) as add:
+        add(q)
+
+
+@contextlib.contextmanager
+def writing(path: Path, *, group_bytes: int = _GROUP_BYTES) -> Iterator[Callable[[Queries], None]]:
+    """Open a Parquet or Arrow file that takes `Queries`, part by part; the first part decides its columns.
+
+    It holds about ``group_bytes`` of features in memory, which become one batch, or group of rows.
+    """
+    if not ARROW.is_named(path):
+        raise InputError(
+            f"{path}: its ending says neither Parquet nor Arrow; name it *.parquet, *.arrow or *.feather, "
+            f"e.g. {path.with_suffix('.parquet').name}. For text type write_letor(q, path)."
+        )
+    pa = import_arrow()
+    with replacing(path) as file, contextlib.ExitStack() as stack:
+        sink = _Sink(pa, file, stack, path, group_bytes)
+        yield sink.add
+        sink.finish()
+
+
+class _Sink:
+    def __init__(self, pa: Any, file: Any, stack: contextlib.ExitStack, path: Path, group_bytes: int) -> None:
+        self._pa, self._file, self._stack, self._path = pa, file, stack, path
+        self._most = group_bytes
+        self._is_parquet = path.suffix == ".parquet"
+        self._writer: Any = None
+        self._schema: Any = None
+        self._kept: list[tuple[Array, Float64Array, Array, Array | None]] = []
+        self._bytes = 0
+
+    def add(self, q: Queries) -> None:
+        qids = _qids_by_row(q)
+        n_rows = max(1, self._most // max(q.n_features * q.features.dtype.itemsize, 64))
+        for first in range(0, q.n_docs, n_rows):
+            cut = slice(first, first + n_rows)
+            rows = q.features[cut].toarray() if sp.issparse(q.features) else q.features[cut]
+            self._kept.append((rows, q.labels[cut], qids[cut], None if q.doc_ids is None else q.doc_ids[cut]))
+            self._bytes += rows.nbytes + 64 * len(rows)
+            if self._schema is None:
+                self._open(rows, qids, q)
+            if self._bytes >= self._most:
+                self._flush()
+
+    def finish(self) -> None:
+        if self._schema is None:
+            raise InputError(f"{self._path} was not written: there are no rows. Give at least one document.")
+        self._flush()
+
+    def _flush(self) -> None:
+        if not self._kept:
+            return
+        pa, (features, labels, qids, docs) = self._pa, zip(*self._kept, strict=True)
+        self._kept, self._bytes = [], 0
+        rows = np.concatenate(features)
+        columns = [self._qids(np.concatenate(qids)), pa.array(np.concatenate(labels))]
+        if "docid" in self._schema.names:
+            texts = [None if d is None else str(d) for d in np.concatenate(docs)]
+            columns.append(pa.array(texts, pa.string()))
+        columns.append(pa.FixedSizeListArray.from_arrays(pa.array(rows.reshape(-1)), rows.shape[1]))
+        batch = pa.record_batch(columns, schema=self._schema)
+        options = {"row_group_size": batch.num_rows} if self._is_parquet else {}
+        self._writer.write_batch(batch, **options)
+
+    def _qids(self, qids: Array) -> Any:
+        wanted = self._schema.field("qid").type
+        fits = is_integer if wanted == self._pa.int64() else _is_text
+        # checked here, since pyarrow cuts 1.5 to 1
+        bad = [] if qids.dtype == np.int64 else [q for q in qids.tolist() if not fits(q)]
+        if bad:
+            raise InputError(
+                f"query {bad[0]!r} is no {wanted}; files need identifiers that are all integers of 64 bits "
+                "or all text. Type qid=[str(q) for q in qid]."
+            )
+        return self._pa.array(qids, wanted)
+
+    def _open(self, rows: Array, qids: Array, q: Queries) -> None:
+        pa = self._pa
+        if not rows.shape[1]:
+            raise InputError(
+                f"{self._path} was not written: there are no features. Give at least one column."
+            )
+        value = pa.field("item", pa.from_numpy_dtype(rows.dtype), nullable=False)
+        fields = [
+            ("qid", pa.string() if isinstance(qids.tolist()[0], str) else pa.int64()),
+            ("label", pa.float64()),
+            *[("docid", pa.string())] * (q.doc_ids is not None),
+            ("features", pa.list_(value, rows.shape[1])),
+        ]
+        lists = {FEATURE_NAMES: q.feature_names, CATEGORIES: q.categories}
+        metadata = {key: json.dumps(values) for key, values in lists.items() if values is not None}
+        self._schema = pa.schema(fields, metadata=metadata)
+        if self._is_parquet:
+            writer = pa.parquet.ParquetWriter(
+                self._file, self._schema, use_dictionary=["qid", "label"], compression="snappy"
+            )
+        else:
+            writer = pa.ipc.new_file(self._file, self._schema)
+        self._writer = self._stack.enter_context(writer)
+
+
+def _qids_by_row(q: Queries) -> Array:
+    ids = object_array(q.query_ids)
+    if all(type(i) is int and -(2**63) <= i < 2**63 for i in q.query_ids):
+        ids = ids.astype(np.int64)
+    return np.repeat(ids, np.diff(q.qptr))
+
+
+def _is_text(qid: Any) -> bool:
+    return isinstance(qid, str)
