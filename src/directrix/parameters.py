@@ -113,7 +113,7 @@ CONSTRAINTS = {
     **_constraints("num_leaves max_bin", whole, least=2, example=15),
     **_constraints("draw seed", whole, least=0, example=0),
     **_constraints(
-        "k l_max permutations samples max_iter epochs batch rounds memory steps n restart restart_after "
+        "k l_max permutations samples max_iter epochs batch rounds memory steps n restart_after "
         "candidates patience repeats n_trees min_data_in_leaf",
         whole,
     ),

@@ -16,8 +16,8 @@ sigmoid's band for large alpha; memory O(n) a query.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 
@@ -29,13 +29,13 @@ from directrix.measures.dcg import NDCG
 from directrix.measures.pairs import KendallTau
 from directrix.measures.precision import AP, Precision
 from directrix.measures.terms import Between, query_sums
-from directrix.parameters import positive, whole
+from directrix.parameters import positive
 from directrix.surrogates.base import (
     PULLS,
     SMOOTH,
     MeasureSurrogate,
+    Smoothed,
     SumSurrogate,
-    check_below,
     cut_traits,
     in_chunks,
     share_below,
@@ -58,8 +58,7 @@ _SIGMOIDS: dict[str, tuple[int, float]] = {
 def sigmoid_code(sigmoid: str) -> tuple[int, float]:
     """Kind of the sigmoid in the kernels, and the factor on its steepness; `InputError` if there is none."""
     if sigmoid not in _SIGMOIDS:
-        known = ", ".join(map(repr, _SIGMOIDS))
-        raise InputError(f"sigmoid={sigmoid!r}: there is no such sigmoid; type one of {known}.")
+        raise InputError(f"sigmoid must be one of {', '.join(map(repr, _SIGMOIDS))}, got {sigmoid!r}.")
     return _SIGMOIDS[sigmoid]
 
 
@@ -116,22 +115,18 @@ def soft_ranks(
     return ranks
 
 
-class ApproxRank(MeasureSurrogate):
-    """Base of the surrogates in `approx`; they tend to their measure as alpha and beta grow."""
+class SoftRanks(Smoothed):
+    """Base of the surrogates in `approx`: soft ranks of a steepness ``alpha``, in place of ranks."""
 
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {"sigmoid": tuple(_SIGMOIDS)}
     alpha: float
-    beta: float = 1.0
     sigmoid: Sigmoid
     below: float = 0.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        sigmoid_code(self.sigmoid)
 
     @property
     def traits(self) -> frozenset[str]:
         """smooth, shift_invariant, tends_to_measure; pulls_at_ties, unless a cut-off leaves too little."""
-        return SMOOTH | PULLS if self._shape()[0] < _FIRST_CUT else cut_traits(self.share)
+        return cut_traits(self.share)
 
     @property
     def share(self) -> float:
@@ -144,14 +139,25 @@ class ApproxRank(MeasureSurrogate):
         return self.alpha
 
     def at(self, smoothing: float) -> Self:
-        """Return a copy with alpha = 1/smoothing; beta keeps its ratio to alpha.
+        """Return a copy with alpha = 1/smoothing; beta, if there is one, keeps its ratio to alpha.
 
         As smoothing -> 0 the value tends to the exact measure wherever no scores tie.
         """
-        smoothing = positive(smoothing, "smoothing", f"{type(self).__name__}.at")
-        return replace(  # type: ignore[type-var]
-            self, alpha=1.0 / smoothing, beta=self.beta / self.alpha / smoothing
-        )
+        smoothing, copy = positive(smoothing, "smoothing", f"{type(self).__name__}.at"), cast("Any", self)
+        has_beta = any(field.name == "beta" for field in fields(copy))
+        beta = {"beta": copy.beta / self.alpha / smoothing} if has_beta else {}
+        return cast("Self", replace(copy, alpha=1.0 / smoothing, **beta))
+
+
+class ApproxRank(SoftRanks, MeasureSurrogate):
+    """Base of the surrogates of one measure in `approx`, which tend to it as alpha and beta grow."""
+
+    beta: float = 1.0
+
+    @property
+    def traits(self) -> frozenset[str]:
+        """See `SoftRanks.traits`."""
+        return SMOOTH | PULLS if self._shape()[0] < _FIRST_CUT else super().traits
 
     def _shape(self) -> tuple[int, float]:
         return 0, 0.0
@@ -266,10 +272,6 @@ class ApproxPrecision(ApproxRank):
     rel: float = 1
     sigmoid: Sigmoid = "logistic"
     below: float = 0.9
-
-    def __post_init__(self) -> None:
-        whole(self.k, "k", "ApproxPrecision")
-        super().__post_init__()
 
     def _shape(self) -> tuple[int, float]:
         return 3, float(self.k)
@@ -427,17 +429,13 @@ class ApproxKendall(ApproxRank):
     alpha: float = 10.0
     sigmoid: Sigmoid = "logistic"
 
-    def at(self, smoothing: float) -> Self:
-        """Return a copy with alpha = 1/smoothing."""
-        return replace(self, alpha=1.0 / positive(smoothing, "smoothing", "ApproxKendall.at"))
-
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> tuple[Float64Array]:
         """Return the labels."""
         return (np.array(labels, dtype=np.float64),)
 
 
 @dataclass(frozen=True, repr=False)
-class ApproxMeasure(SumSurrogate):
+class ApproxMeasure(SoftRanks, SumSurrogate):
     r"""Smooth form of any measure that is a sum of worths w times discounts D of ranks.
 
     .. math:: \frac{1}{Z} \sum_i w_i \big[(1 - b)\, D(\hat\pi_i) + b\, D(1) / \log_2(1 + \hat\pi_i)\big],
@@ -473,34 +471,15 @@ class ApproxMeasure(SumSurrogate):
     """
 
     entries: ClassVar[tuple[str, ...]] = ("document",)
+    for_ap: ClassVar[str] = "ApproxAP"
     measure: Any = "nDCG"
     alpha: float = 10.0
     sigmoid: Sigmoid = "logistic"
     below: float = 0.9
 
-    def __post_init__(self) -> None:
-        self._check_measure("ApproxAP")
-        object.__setattr__(self, "alpha", positive(self.alpha, "alpha", "ApproxMeasure"))
-        object.__setattr__(self, "below", check_below(self.below, "ApproxMeasure"))
-        sigmoid_code(self.sigmoid)
-
     def __repr__(self) -> str:
         fields = f"alpha={self.alpha!r}, sigmoid={self.sigmoid!r}, below={self.below!r}"
         return f"ApproxMeasure({self.measure.name!r}, {fields})"
-
-    @property
-    def traits(self) -> frozenset[str]:
-        """See `cut_traits`."""
-        return cut_traits(self.share)
-
-    @property
-    def steepness(self) -> float:
-        """Alpha: scores closer than 1/alpha share their ranks."""
-        return self.alpha
-
-    def at(self, smoothing: float) -> Self:
-        """Return a copy with alpha = 1/smoothing."""
-        return replace(self, alpha=1.0 / positive(smoothing, "smoothing", "ApproxMeasure.at"))
 
     @property
     def share(self) -> float:

@@ -17,7 +17,7 @@ from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import NDCG
 from directrix.measures.names import measure as parse_measure
 from directrix.measures.terms import Terms, gains, over_queries, query_sums
-from directrix.parameters import SMALLEST, number, positive, whole
+from directrix.parameters import check_fields, positive
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Float64Array, FloatArray, Int64Array, Surrogate
 
@@ -194,6 +194,26 @@ class KernelSurrogate(ABC):
         out = np.zeros(len(qptr) - 1), np.zeros_like(scores)
         in_chunks(lambda first, last: self.fill(scores, prepared, qptr, (first, last), out), qptr)
         return out
+
+
+class Smoothed(KernelSurrogate):
+    """Base of surrogates that tend to their measure as a smoothing, in units of score, tends to 0."""
+
+    smoothed_by: ClassVar[str] = "sigma"
+    """Field that holds the smoothing."""
+
+    def at(self, smoothing: float) -> Self:
+        """Return a copy with this smoothing, in the unit of the field (of 1/alpha for soft ranks).
+
+        As smoothing -> 0 the value tends to the exact measure wherever no scores tie.
+        """
+        checked = positive(smoothing, "smoothing", f"{type(self).__name__}.at")
+        return replace(self, **{self.smoothed_by: checked})  # type: ignore[type-var]
+
+    @property
+    def steepness(self) -> float:
+        """1/smoothing: scores closer than the smoothing share their ranks."""
+        return 1.0 / float(getattr(self, self.smoothed_by))
 
 
 class MeasureSurrogate(KernelSurrogate):
@@ -398,14 +418,16 @@ class SumSurrogate(KernelSurrogate):
     r"""Base of the smooth forms of a measure :math:`\frac1Z \sum_i w_i D(\pi(i))`, given as ``measure``."""
 
     measure: Any
+    for_ap: ClassVar[str]
+    """Surrogate of the family for AP, which is no such sum."""
 
-    def _check_measure(self, for_ap: str) -> None:
-        """Parse the measure, and refuse one that is no such sum; ``for_ap`` names a surrogate for AP."""
+    def __post_init__(self) -> None:
+        super().__post_init__()
         owner, chosen = type(self).__name__, parse_measure(self.measure)
         if chosen.form != "sum" or not hasattr(chosen, "k"):
             raise InputError(
                 f"{owner}({chosen.name!r}): this measure is not a sum of each document's worth times the "
-                f"discount of its rank; use the surrogate made for it, such as {for_ap}, or "
+                f"discount of its rank; use the surrogate made for it, such as {self.for_ap}, or "
                 f"Lambda({chosen.name!r})."
             )
         object.__setattr__(self, "measure", chosen)
@@ -448,18 +470,6 @@ def by_label(labels: Float64Array, qptr: Int64Array) -> tuple[Int64Array, Int64A
     return order, np.cumsum(is_first) - 1
 
 
-def targets(labels: Float64Array, target: str, owner: str, also: str = "") -> Float64Array:
-    """Gains 2^l - 1 or the labels themselves; `InputError` if ``target`` is neither "gains" nor "labels".
-
-    ``also`` is what else the owner takes.
-    """
-    if target not in ("gains", "labels"):
-        options = f"'gains' for 2**label - 1, {also + ', ' if also else ''}or 'labels'"
-        raise InputError(f"{owner}(target={target!r}): type {options}.")
-    return gains(labels, "exp" if target == "gains" else "linear")
-
-
-def check_flag(value: bool, name: str, owner: str) -> None:  # noqa: FBT001
-    """Raise `InputError` unless the value is True or False."""
-    if not isinstance(value, bool):
-        raise InputError(f"{owner}({name}={value!r}): {name} must be True or False; type e.g. {name}=True.")
+def targets(labels: Float64Array, target: str) -> Float64Array:
+    """Gains 2^l - 1, or with "labels" the labels themselves."""
+    return gains(labels, "linear" if target == "labels" else "exp")

@@ -11,8 +11,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from directrix.measures.terms import query_sums
-from directrix.parameters import positive, whole
-from directrix.surrogates.base import Loss, RandomSurrogate, Target, by_label, check_flag, targets, uniforms
+from directrix.surrogates.base import Loss, RandomSurrogate, Target, by_label, targets, uniforms
 from directrix.types import Float64Array, FloatArray, Int64Array
 
 
@@ -69,20 +68,16 @@ class ListNet(_TopOne):
 
     target: Target | Literal["shares"] = "labels"
     temperature: float = 1.0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "temperature", positive(self.temperature, "temperature", "ListNet"))
-        if self.target != "shares":
-            targets(np.zeros(0), self.target, "ListNet", also="'shares' for shares of the gains")
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {"target": ("labels", "gains", "shares")}
 
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> tuple[Float64Array]:
         """P of every document."""
         sizes = np.diff(qptr)
         if self.target == "shares":
-            y = targets(labels, "gains", "ListNet")
+            y = targets(labels, "gains")
             total = np.repeat(query_sums(y, qptr), sizes)
             return (np.where(total > 0.0, y, 1.0) / np.where(total > 0.0, total, np.repeat(sizes, sizes)),)
-        y = targets(labels, self.target, "ListNet")
+        y = targets(labels, self.target)
         top = _tops(y, qptr)
         with np.errstate(over="ignore"):
             p: Float64Array = np.exp((y - np.repeat(top, sizes)) / self.temperature)
@@ -126,9 +121,6 @@ class XENDCG(RandomSurrogate, _TopOne):
     """
 
     draw: int = 0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "draw", whole(self.draw, "draw", "XENDCG", least=0, example=0))
 
     @property
     def traits(self) -> frozenset[str]:
@@ -205,10 +197,6 @@ class ListMLE(Loss):
     entries: ClassVar[tuple[str, ...]] = ("document", "document", "document")
     k: int | None = None
 
-    def __post_init__(self) -> None:
-        if self.k is not None:
-            object.__setattr__(self, "k", whole(self.k, "k", "ListMLE"))
-
     def from_labels(
         self, labels: Float64Array, qptr: Int64Array
     ) -> tuple[Int64Array, Int64Array, Float64Array]:
@@ -262,10 +250,7 @@ class RankCosine(Loss):
     entries: ClassVar[tuple[str, ...]] = ("document",)
     target: Target = "gains"
     centered: bool = False
-
-    def __post_init__(self) -> None:
-        targets(np.zeros(0), self.target, "RankCosine")
-        check_flag(self.centered, "centered", "RankCosine")
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {"target": ("gains", "labels")}
 
     @property
     def traits(self) -> frozenset[str]:
@@ -274,7 +259,7 @@ class RankCosine(Loss):
 
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> tuple[Float64Array]:
         """Compute y over its norm, centered if ``centered``; 0 where the norm is 0."""
-        y, sizes = targets(labels, self.target, "RankCosine"), np.diff(qptr)
+        y, sizes = targets(labels, self.target), np.diff(qptr)
         top = _tops(y, qptr)
         y = y / np.repeat(np.where(top > 0.0, top, 1.0), sizes)  # squares of large gains would overflow
         if self.centered:

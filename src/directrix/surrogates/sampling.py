@@ -16,41 +16,29 @@ import numpy as np
 
 from directrix.errors import InputError
 from directrix.measures.terms import query_sums
-from directrix.parameters import SMALLEST, number, positive, whole
-from directrix.surrogates.base import KernelSurrogate, RandomSurrogate, kernel_surrogate, uniforms, writable
+from directrix.surrogates.base import (
+    KernelSurrogate,
+    RandomSurrogate,
+    Smoothed,
+    kernel_surrogate,
+    uniforms,
+    writable,
+)
 from directrix.surrogates.lambdas import NoisySurrogate
 from directrix.surrogates.names import surrogate as parse_surrogate
 from directrix.types import Float64Array, FloatArray, Int64Array
 
 
-class Sampling(NoisySurrogate):
+class Sampling(Smoothed, NoisySurrogate):
     """Base of `PLRank` and `StochasticRank`, which share a kernel."""
 
     entries: ClassVar[tuple[str, ...]] = ("document", "data", "document", "query")
     compiled: ClassVar[str] = "sampling.sampling_chunk"
-    smoothed_by: ClassVar[str]
-    """Field that is the unit of the noise."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        name = self.smoothed_by
-        checked = positive(getattr(self, name), name, type(self).__name__, SMALLEST)
-        object.__setattr__(self, name, float(checked))
 
     @property
     def traits(self) -> frozenset[str]:
         """tends_to_measure, shift_invariant, random, estimated; unit_interval if the measure lies in it."""
         return super().traits | {"tends_to_measure", "estimated"}
-
-    @property
-    def steepness(self) -> float:
-        """1/smoothing: scores closer than the smoothing often trade their ranks."""
-        return 1.0 / float(getattr(self, self.smoothed_by))
-
-    def at(self, smoothing: float) -> Self:
-        """Return a copy with noise in this unit of score."""
-        copy: Any = self
-        return replace(copy, **{self.smoothed_by: smoothing})  # type: ignore[no-any-return]
 
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> tuple[Any, ...]:
         """Return what `sampling_chunk` needs to know of the labels."""
@@ -62,7 +50,8 @@ class Sampling(NoisySurrogate):
     def settings(self) -> tuple[Any, ...]:
         """See `KernelSurrogate.settings`."""
         setting = self.form, self.measure.depth, self.permutations, self.smoothed_by == "temperature"
-        return ((setting, 1.0 / self.steepness, float(getattr(self, "mu", 0.0)), self.draw),)
+        shift = 0.0  # of documents by their labels, in units of the noise: ties count as their mean
+        return ((setting, 1.0 / self.steepness, shift, self.draw),)
 
 
 @dataclass(frozen=True, repr=False)
@@ -130,15 +119,14 @@ class PLRank(Sampling):
 class StochasticRank(Sampling):
     r"""StochasticRank: a measure's expectation over scores with normal noise.
 
-    .. math:: \mathbb{E}\, M(z), \qquad z_i = s_i - \sigma \mu l_i + \sigma \varepsilon_i, \qquad
-              \varepsilon_i \sim N(0, 1)
+    .. math:: \mathbb{E}\, M(z), \qquad z_i = s_i + \sigma \varepsilon_i, \qquad \varepsilon_i \sim N(0, 1)
 
     Given the noise of all documents but i, the measure is a step function of :math:`z_i`. The mean of its
     slope over the noise of i is exact: with the others in the order :math:`o_1, o_2, \dots` of z and
     :math:`\Delta_p` what i gains if it trades the ranks p + 1 and p with :math:`o_p`,
 
     .. math:: \frac{\partial}{\partial s_i} = \frac1R \sum_z \sum_p \Delta_p \,
-              \frac1\sigma \varphi\Big(\frac{z_{o_p} - s_i + \sigma \mu l_i}{\sigma}\Big)
+              \frac1\sigma \varphi\Big(\frac{z_{o_p} - s_i}{\sigma}\Big)
 
     with the density :math:`\varphi`, over R samples of the noise. The value is the mean of the measure over
     them.
@@ -151,9 +139,6 @@ class StochasticRank(Sampling):
         R, the number of samples.
     sigma : float, 1e-30 to 1e30
         Standard deviation of the noise, in units of score.
-    mu : float >= 0
-        Lowers documents by their labels, so that a tie counts as its worst order, as for a measure with
-        ``ties="worst"``. 0: as the mean of its orders.
     draw : int >= 0
         Number of the noise, as in `YetiRank`.
 
@@ -187,12 +172,7 @@ class StochasticRank(Sampling):
     measure: Any = "nDCG"
     permutations: int = 3
     sigma: float = 1.0
-    mu: float = 0.0
     draw: int = 0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "mu", float(number(self.mu, "mu", "StochasticRank", least=0.0, example=0.1)))
 
 
 _KEPT = frozenset({"smooth", "convex", "shift_invariant", "unit_interval", "value_free", "estimated"})
@@ -251,20 +231,14 @@ class Gumbel(RandomSurrogate):
     draw: int = 0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         inner = parse_surrogate(self.surrogate)
         if isinstance(inner, type) or not hasattr(inner, "value_and_grad"):
             raise InputError(
                 f"Gumbel(surrogate={inner!r}): a surrogate or its text is needed; type e.g. "
                 "Gumbel('ApproxNDCG')."
             )
-        checked = {
-            "surrogate": inner,
-            "samples": whole(self.samples, "samples", "Gumbel"),
-            "scale": float(positive(self.scale, "scale", "Gumbel", SMALLEST)),
-            "draw": whole(self.draw, "draw", "Gumbel", least=0, example=0),
-        }
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
+        object.__setattr__(self, "surrogate", inner)
 
     def __repr__(self) -> str:
         settings = ", ".join(f"{name}={getattr(self, name)!r}" for name in ("samples", "scale", "draw"))

@@ -10,7 +10,7 @@ import numpy as np
 
 from directrix.errors import InputError
 from directrix.objectives.box import Box
-from directrix.parameters import number, whole
+from directrix.parameters import check_fields
 from directrix.threads import one_blas_thread
 from directrix.trainers.descent import Descent, along_lines
 from directrix.trainers.progress import check_values
@@ -36,10 +36,7 @@ class FullGradients:
     ftol: float = 1e-9
 
     def __post_init__(self) -> None:
-        owner = type(self).__name__
-        whole(self.max_iter, "max_iter", owner)
-        for name in ("tol", "ftol"):
-            number(getattr(self, name), name, owner, least=0.0, example=1e-6)
+        check_fields(self)
 
     @one_blas_thread()  # once for all: threads of BLAS that come back after every gradient slow the next one
     def _descend(
@@ -100,11 +97,6 @@ class LBFGS(FullGradients):
 
     memory: int = 10
     steps: int = 1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        whole(self.memory, "memory", "LBFGS")
-        whole(self.steps, "steps", "LBFGS")
 
     def minimize(
         self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
@@ -177,7 +169,8 @@ class CG(FullGradients):
 
     .. math:: d_t = -g_t + \max\Big(0, \frac{g_t \cdot (g_t - g_{t-1})}{g_{t-1} \cdot g_{t-1}}\Big)\, d_{t-1}
 
-    It is what SmoothRank trains with. `LBFGS` usually needs fewer evaluations.
+    It restarts along the gradient after as many iterations as there are parameters.
+    SmoothRank trains with it. `LBFGS` usually needs fewer evaluations.
 
     Parameters
     ----------
@@ -187,9 +180,6 @@ class CG(FullGradients):
         Converged when no component of the gradient exceeds it.
     ftol : float >= 0
         Converged when an iteration lowers the loss by less than this, relative to max(abs(loss), 1).
-    restart : int >= 1, or None
-        Restart along the gradient after this number of iterations; None = the number of parameters.
-        1 is steepest descent.
 
     References
     ----------
@@ -206,13 +196,6 @@ class CG(FullGradients):
     """
 
     short_name: ClassVar[str] = "cg"
-
-    restart: int | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.restart is not None:
-            whole(self.restart, "restart", "CG")
 
     def minimize(
         self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
@@ -244,7 +227,7 @@ class CG(FullGradients):
             code = 1
             while code == 1 and descent.iterations < self.max_iter:
                 trials, begin = 0, descent.iterations
-                cycle = min(self.restart or max(len(descent.params), 1), self.max_iter - begin)
+                cycle = min(max(len(descent.params), 1), self.max_iter - begin)
                 # An accurate search (c2 = 0.1) is what conjugate gradients need: N&W, Section 5.2.
                 options = {"maxiter": cycle, "gtol": self.tol, "norm": np.inf, "c1": 1e-4, "c2": 0.1}
                 try:
