@@ -296,12 +296,6 @@ def test_section_5_4_scores_and_root_of_sigma_scale_together():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: dx.SmoothNDCG(sigma=0.0), r"SmoothNDCG\(sigma=0\.0\).*>= 1e-30"),
-        (lambda: dx.SmoothNDCG(sigma=1e-31), r"SmoothNDCG\(sigma=1e-31\).*>= 1e-30"),
-        (lambda: dx.SmoothAP(sigma=float("inf")), r"SmoothAP\(sigma=inf\)"),
-        (lambda: dx.SmoothNDCG(k=0), r"SmoothNDCG\(k=0\)"),
-        (lambda: dx.SmoothAP(rel=0), r"SmoothAP\(rel=0\)"),
-        (lambda: dx.SmoothAP(variant="sum"), r"variant='sum'.*'product'.*'direct'"),
         (lambda: dx.SmoothNDCG().at(-1.0), r"SmoothNDCG\.at\(smoothing=-1\.0\)"),
         (lambda: dx.laws.smooth_rescaled(1.0, 1.0, 0.0), r"scale=0\.0"),
         (lambda: dx.laws.smooth_ndcg_lipschitz(0, 1.0), r"smooth_ndcg_lipschitz\(n_docs=0\)"),

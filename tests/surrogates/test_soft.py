@@ -170,10 +170,7 @@ def test_smoothing_is_sigma():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: dx.SoftNDCG(sigma=0), r"SoftNDCG\(sigma=0\).*must be a number >= 1e-30"),
         # slopes at ties would be no float32
-        (lambda: dx.SoftNDCG(sigma=1e-40), r"SoftNDCG\(sigma=1e-40\).*>= 1e-30"),
-        (lambda: dx.SoftNDCG(k=0), r"SoftNDCG\(k=0\).*integer >= 1"),
         (lambda: dx.SoftNDCG().at(-1.0), r"SoftNDCG.at\(smoothing=-1\.0\)"),
         (lambda: dx.SoftNDCG().prepare(np.array([1100.0]), np.array([0, 1])), r"highest label is 1100"),
     ],

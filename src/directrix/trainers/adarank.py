@@ -95,9 +95,10 @@ class AdaRank:
     def minimize(
         self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
     ) -> Result:
-        """Boost an objective of `linear_objective`, without penalty and document weights; see `LBFGS.minimize`.
+        """Boost; see `LBFGS.minimize`.
 
-        Only the length of ``start`` matters. Steps for the callback are the start (all weights 0) and the rounds.
+        The objective is one of `linear_objective`, without penalty and document weights. Only the length of
+        ``start`` matters. Steps for the callback are the start (all weights 0) and the rounds.
         """
         linear = linear_measure_objective(objective, "AdaRank")
         q = linear.queries

@@ -138,7 +138,8 @@ class CuttingPlane:
     def minimize(self, objective: Any, start: Float64Array, *, callback: Callback | None = None) -> Result:
         """Minimize from ``start``, on which the minimum does not depend; see `LBFGS.minimize`.
 
-        The objective has a convex surrogate, a `LinearModel` or `StumpModel`, and l2 > 0 unless there is a ``C``.
+        The objective has a convex surrogate, a `LinearModel` or `StumpModel`, and l2 > 0 unless there is a
+        ``C``.
 
         Returns
         -------

@@ -98,8 +98,8 @@ class IRSVM:
     ) -> Result:
         """Train; see `CuttingPlane.minimize`.
 
-        The objective has a `LinearModel` or `StumpModel`, no penalty, for which there is C, and no weights of
-        documents.
+        The objective has a `LinearModel` or `StumpModel`, no penalty, for which there is C, and no weights
+        of documents.
         """
         refuse_second_penalty(objective, "IRSVM")
         data = unpenalized_objective(objective, "IRSVM", self.models, 'linear_objective(queries, "RankSVM")')

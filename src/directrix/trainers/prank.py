@@ -84,8 +84,8 @@ class PRank:
     ) -> Result:
         """Train from weights of 0; see `LBFGS.minimize`. Steps for the callback are passes.
 
-        The objective is one of `linear_objective`, without penalty and weights of queries and documents. Only
-        the length of ``start`` matters.
+        The objective is one of `linear_objective`, without penalty and weights of queries and documents.
+        Only the length of ``start`` matters.
         """
         linear = _unweighted(
             unpenalized_objective(objective, "PRank", self.models, 'linear_objective(queries, "Regression")')

@@ -108,8 +108,8 @@ class SGD:
     ) -> Result:
         """Minimize from ``start``; see `LBFGS.minimize`. Steps for the callback are epochs.
 
-        An objective with a method ``sgd_epoch(params, order, learning_rate, batch)`` does its epochs itself. With
-        ``restart_after`` the trace has a column ``restarts``, their number up to that epoch.
+        An objective with a method ``sgd_epoch(params, order, learning_rate, batch)`` does its epochs
+        itself. With ``restart_after`` the trace has a column ``restarts``, their number up to that epoch.
         """
         rng = generator(self.random_state)
         watched: Callable[[Float64Array], float] | None = self._watched
@@ -233,7 +233,7 @@ class Adam:
         def step(grad: Float64Array) -> None:
             nonlocal t
             t += 1
-            rate = float(self.learning_rate) * _cosine(t, n_steps)
+            rate = float(self.learning_rate) * cosine_factor(t, n_steps)
             adam_step(grad, _BETAS, _EPS, rate, average, t, current, mean, square, total)
             inside = nearest(current)
             if inside is not current:  # `total` holds steps that end within the limits
@@ -250,7 +250,7 @@ class Adam:
         return over_epochs(objective, start, one_epoch, epochs=self.epochs, rng=rng, callback=callback)
 
 
-def _cosine(t: int, n_steps: int) -> float:
+def cosine_factor(t: int, n_steps: int) -> float:
     """Return the factor on Adam's learning rate at step t of ``n_steps``."""
     return min(1.0, t / min(50.0, n_steps / 10)) * 0.5 * (1.0 + math.cos(math.pi * t / n_steps))
 

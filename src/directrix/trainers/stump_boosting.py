@@ -143,8 +143,8 @@ class StumpBooster(ABC):
     ) -> Result:
         """Boost from ``start``, usually zeros; see `LBFGS.minimize`. Steps for the callback are rounds.
 
-        The objective has a `StumpModel` and no penalty; its surrogate is not used. A document weight counts for
-        the pairs in which the document is the better one.
+        The objective has a `StumpModel` and no penalty; its surrogate is not used. A document weight counts
+        for the pairs in which the document is the better one.
         """
         data = unpenalized_objective(objective, type(self).__name__, self.models, self.example)
         model = cast(StumpModel, data.model)

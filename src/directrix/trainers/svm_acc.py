@@ -98,10 +98,10 @@ class SVMAcc:
     def minimize(
         self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
     ) -> Result:
-        """Fit the classifier; see `LBFGS.minimize`. The callback is called before, with weights of 0, and after.
+        """Fit the classifier; see `LBFGS.minimize`.
 
-        The objective has a `LinearModel` or `StumpModel` and no penalty: C takes its place. Only the length of
-        ``start`` matters.
+        The callback is called before, with weights of 0, and after. The objective has a `LinearModel` or
+        `StumpModel` and no penalty: C takes its place. Only the length of ``start`` matters.
         """
         refuse_second_penalty(objective, "SVMAcc")
         data = unpenalized_objective(objective, "SVMAcc", self.models, _EXAMPLE)

@@ -305,8 +305,9 @@ class Restarts:
     ) -> Result:
         """Minimize from ``start`` and from random starts; see `LBFGS.minimize`.
 
-        Steps for the callback are finished runs, in the order of the starts: number from 0, loss, parameters;
-        True leaves out the rest. If ``n_jobs`` is not 1 it must be possible to pickle the objective.
+        Steps for the callback are finished runs, in the order of the starts: number from 0, loss,
+        parameters; True leaves out the rest. If ``n_jobs`` is not 1 it must be possible to pickle the
+        objective.
 
         Returns
         -------
