@@ -127,11 +127,17 @@ COMMANDS = (
 """Commands in the order of ``directrix --help``; each is a function of the same name in
 ``directrix.cli``, or NAME_command where the library has a function NAME."""
 
+BY_TEXT = (
+    *("Success", "RPrecision", "IPrec", "Bpref", "InfAP", "JudgedRate", "GMAP", "SetF", "SetAP"),
+    *("NumRet", "NumRel", "NumQ", "AlphaNDCG", "ERRIA"),
+    *("SmoothMeasure", "LambdaLoss", "PLRank", "StochasticRank", "Gumbel", "XENDCG", "SVMMrr"),
+)
+"""Measures and surrogates that users write as text: ``measure("SetF")``, ``surrogate("PLRank('AP')")``."""
+
 _TOP_TRAINERS = ("Adam", "Anneal", "CG", "CoordinateAscent", "CuttingPlane", "LBFGS", "Restarts", "SGD")
 
 PUBLIC = {
-    **MEASURES,
-    **SURROGATES,
+    **{name: home for name, home in {**MEASURES, **SURROGATES}.items() if name not in BY_TEXT},
     **{name: TRAINERS[name] for name in _TOP_TRAINERS},
     **RANKERS,
     "InputError": "errors",
@@ -250,7 +256,7 @@ NAMESPACES = {
     },
     "text": {"Index": "text.index"},
     "trainers": {
-        **{name: home for name, home in TRAINERS.items() if name not in _TOP_TRAINERS},
+        **{name: home for name, home in TRAINERS.items() if name not in (*_TOP_TRAINERS, "Boosting")},
         "regression_start": "trainers.regression",
     },
 }

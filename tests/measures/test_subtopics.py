@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import directrix as dx
+from directrix.measures.diversity import ERRIA, AlphaNDCG
 
 NDEVAL = [
     # alpha, then pyndeval 0.0.8's ERR-IA@5, ERR-IA@20, alpha-nDCG@5, alpha-nDCG@20 of RUN and QRELS
@@ -111,9 +112,7 @@ def test_a_constant_second_column_is_no_subtopic(tmp_path):
     assert qrels.labels.tolist() == [1.0, -1.0]
 
 
-@pytest.mark.parametrize(
-    "m", [dx.AlphaNDCG(ties="order"), dx.AlphaNDCG(k=2, ties="order"), dx.ERRIA(ties="order")]
-)
+@pytest.mark.parametrize("m", [AlphaNDCG(ties="order"), AlphaNDCG(k=2, ties="order"), ERRIA(ties="order")])
 def test_queries_alone_have_the_same_bits_and_lie_between_zero_and_one(m):
     rng = np.random.default_rng(5)
     qptr = np.append(0, np.cumsum(rng.integers(0, 9, 40)))

@@ -116,7 +116,7 @@ class XENDCG(RandomSurrogate, _TopOne):
     --------
     >>> import directrix as dx, numpy as np
     >>> query = np.array([0.9, 0.7, 0.2]), np.array([0.0, 2.0, 1.0]), np.array([0, 3])  # scores, labels, qptr
-    >>> dx.XENDCG().value_and_grad(*query)[1].round(4)
+    >>> dx.surrogate("XENDCG").value_and_grad(*query)[1].round(4)
     array([-0.3593,  0.211 ,  0.1482])
     """
 
