@@ -109,7 +109,7 @@ def test_names_are_short():
         ("nDGC@10", "there is no measure 'nDGC'; did you mean nDCG"),
         (
             "quality",
-            "Known measures: " + ", ".join(kind.symbol for kind in classes(MEASURES).values()),
+            "Known: " + ", ".join(kind.symbol for kind in classes(MEASURES).values()),
         ),
         ("nDCG@", "needed is NAME, NAME@k or NAME(field=value)@k"),
         ("", "needed is NAME, NAME@k"),
@@ -146,7 +146,7 @@ def test_names_are_short():
         ("AP(rel=" + "9" * 400 + ")", "AP(rel=9999"),
         ("nDCG(k=10)@5", "the cut-off is given twice, as k=10 and as @5; one is needed"),
         ("IPrec(recall=0.1)@0.2", "the cut-off is given twice, as recall=0.1 and as @0.2"),
-        ("Quux", "there is no measure 'Quux'. Known measures:"),
+        ("Quux", "there is no measure 'Quux'. Known:"),
     ],
 )
 def test_what_is_wrong_is_said(text, message):
