@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import directrix as dx
-from directrix.laws.check import _LAWS, LawBroken, check_surrogate
-from directrix.laws.traits import convexifiable, pulls_at_ties
+from directrix.laws.check import _LAWS, LawBroken, check_surrogate, convexifiable, pulls_at_ties
 from directrix.registry import SURROGATES, classes
 from directrix.surrogates.base import spread_curvature
 from directrix.surrogates.lambdas import LambdaLoss

@@ -168,7 +168,7 @@ def test_a_gradient_that_is_not_finite_is_reported():
     [
         ({"n_trees": 0}, "n_trees=0"),
         ({"patience": 2.5}, "patience=2.5"),
-        ({"learning_rate": 0.0}, r"learning_rate must be a number > 0; .*learning_rate=0\.1"),
+        ({"learning_rate": 0.0}, r"learning_rate must be a number > 0"),
         ({"learning_rate": float("nan")}, "learning_rate=nan"),
         ({"num_leaves": 1}, r"num_leaves=1\): num_leaves must be an integer >= 2"),
         ({"l2": -1.0}, r"l2=-1\.0\): l2 must be a number >= 0"),

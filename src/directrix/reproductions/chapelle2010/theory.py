@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from directrix.data.queries import Queries
-from directrix.laws.smooth_bounds import (
+from directrix.laws.bounds import (
     generalization_bound,
     smooth_ndcg_bound,
     smooth_ndcg_lipschitz,

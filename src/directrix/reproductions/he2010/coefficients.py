@@ -12,8 +12,7 @@ from directrix.experiments.cells import Cell
 from directrix.experiments.splits import Split
 from directrix.experiments.tendency import tendency
 from directrix.experiments.tendency_on_data import model_values, random_models
-from directrix.laws.bounds import ap_bound, ndcg_bound
-from directrix.laws.ranks import noisy_rank_bounds, rank_bound
+from directrix.laws.bounds import ap_bound, ndcg_bound, noisy_rank_bounds, rank_bound
 from directrix.reproductions.paper import paper
 from directrix.surrogates.approx import ApproxAP, ApproxNDCG
 from directrix.surrogates.names import surrogate as parse_surrogate

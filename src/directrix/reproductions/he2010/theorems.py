@@ -11,8 +11,7 @@ from directrix.data.queries import Queries
 from directrix.experiments.cells import Cell
 from directrix.experiments.tendency import tendency
 from directrix.experiments.tendency_on_data import model_values
-from directrix.laws.bounds import ndcg_bound
-from directrix.laws.ranks import noisy_rank_bounds
+from directrix.laws.bounds import ndcg_bound, noisy_rank_bounds
 from directrix.reproductions.he2010.coefficients import DELTA, DOCS, STRUCTURAL
 
 SIZES = (2, 4, 8, 16, 32)

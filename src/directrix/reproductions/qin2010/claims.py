@@ -9,8 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from directrix.experiments.significance import paired_t
-from directrix.laws.bounds import ap_bound, ndcg_bound
-from directrix.laws.ranks import rank_bound
+from directrix.laws.bounds import ap_bound, ndcg_bound, rank_bound
 from directrix.reports.report import Claim
 from directrix.reproductions.claims import (
     Ordering,

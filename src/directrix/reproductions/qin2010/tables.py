@@ -8,8 +8,7 @@ import numpy as np
 
 from directrix.experiments.crossval_result import CrossValidation
 from directrix.experiments.significance import paired, paired_t
-from directrix.laws.bounds import BOUNDS
-from directrix.laws.ranks import rank_bounds
+from directrix.laws.bounds import BOUNDS, rank_bounds
 from directrix.reports.crossval import shown
 from directrix.reports.report import Section
 from directrix.reproductions.paper import beside, paper
