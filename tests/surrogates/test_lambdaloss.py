@@ -105,8 +105,3 @@ def test_a_small_mu_leaves_the_forces_of_lambdarank():
 def test_bad_settings_are_refused(setting, message):
     with pytest.raises(dx.InputError, match=message):
         LambdaLoss(**setting)
-
-
-def test_document_weights_are_refused():
-    with pytest.raises(dx.InputError, match=r"LambdaLoss.* takes no document weights"):
-        LambdaLoss().prepare(LABELS, QPTR, np.ones(12))

@@ -317,29 +317,6 @@ def test_the_value_follows_the_tie_rule_of_the_measure(ties, query):
         np.testing.assert_array_equal(value, measure(scores, labels, np.array([0, len(scores)])))
 
 
-@pytest.mark.parametrize("construction", reference.CONSTRUCTIONS)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("n", [6, 500])
-def test_scores_that_are_not_finite_give_nan_and_touch_no_foreign_memory(construction, dtype, n):
-    """A diverging trainer passes them to the kernels, past the checks of the public functions."""
-    surrogate, qptr = dx.Lambda("AP", construction), np.array([0, 2, n])
-    scores, labels = np.linspace(0, 1, n).astype(dtype), np.resize([0.0, 1.0, 2.0], n)
-    scores[[3, n // 2, n - 1]] = np.nan, np.inf, -np.inf
-    value, grad = np.zeros(2), np.zeros(n, dtype=dtype)
-    surrogate.fill(scores, surrogate.prepare(labels, qptr), qptr, (0, 2), (value, grad))
-    assert np.isnan(value).tolist() == [False, True]
-    assert np.isnan(grad).tolist() == [False] * 2 + [True] * (n - 2)
-
-
-@pytest.mark.parametrize("name", ["nDCG@3", "AP", "RR", "P@2", "ERR"])
-def test_queries_without_documents_are_0_and_harm_nobody(name):
-    scores, labels = np.array([0.3, 0.1, 0.2]), np.array([0.0, 1.0, 2.0])
-    value, grad = dx.Lambda(name).value_and_grad(scores, labels, np.array([0, 0, 3, 3]))
-    alone, forces = lambdas(dx.Lambda(name), scores, labels)
-    assert value.tolist() == [0.0, alone[0], 0.0]
-    assert np.array_equal(grad, forces)
-
-
 def test_a_long_query_needs_no_square_of_memory():
     n = 60_000
     rng = np.random.default_rng(0)

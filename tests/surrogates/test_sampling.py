@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 import directrix as dx
+from directrix.registry import SURROGATES, load_class
 from directrix.surrogates.sampling import PLRank, StochasticRank
 from tests.reference import references
 from tests.reference.sampling import conditional, luce, luce_exactly, normal_exactly
 
 LOOPS = {"PLRank": luce, "StochasticRank": conditional}
-CASES = [getattr(dx, name)(**setting) for name in LOOPS for setting in references()[name].settings]
+CASES = [load_class(SURROGATES, name)(**setting) for name in LOOPS for setting in references()[name].settings]
 
 
 @pytest.mark.parametrize("surrogate", CASES, ids=repr)

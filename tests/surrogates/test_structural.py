@@ -346,13 +346,3 @@ def test_measures_count_the_same_documents_as_relevant():
 def test_labels_too_large_for_a_gain_are_refused():
     with pytest.raises(dx.InputError, match="the highest label is 2000"):
         alone(dx.SVMNdcg(), np.zeros(2), np.array([0.0, 2000.0]))
-
-
-@pytest.mark.parametrize("kind", LOOPS)
-def test_scores_that_are_not_finite_give_nan(kind):
-    labels, qptr = np.array([1.0, 0.0, 1.0, 0.0]), np.array([0, 2, 4])
-    out = np.zeros(2), np.zeros(4)
-    surrogate = kind()
-    surrogate.fill(np.array([1.0, np.inf, 1.0, 0.0]), surrogate.prepare(labels, qptr), qptr, (0, 2), out)
-    assert np.isnan(out[0]).tolist() == [True, False]
-    assert np.isnan(out[1]).tolist() == [True, True, False, False]

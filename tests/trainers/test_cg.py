@@ -103,19 +103,6 @@ def test_a_slope_that_is_not_one_ends_in_the_line_search():
     assert result.counts["iterations"] == 0
 
 
-def test_the_start_is_not_changed_and_repeats_have_the_same_bits():
-    q = dx.data.make_cubic(n_queries=30, docs_per_query=12, n_features=6, seed=3)
-    objective = dx.linear_objective(q, "SmoothNDCG(sigma=0.1)", 1e-4)
-    start = dx.trainers.regression_start(q)
-    kept = start.copy()
-    results = [dx.CG(max_iter=30).minimize(objective, start) for _ in range(2)]
-    np.testing.assert_array_equal(start, kept)
-    np.testing.assert_array_equal(results[0].params, results[1].params)
-    assert results[0].value < results[0].trace[0]["loss"] - 0.002
-    lbfgs = dx.LBFGS(max_iter=30).minimize(objective, start)
-    assert abs(lbfgs.value - results[0].value) < 0.005
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [],

@@ -76,15 +76,6 @@ def test_coordinate_ascent_weighs_queries(cubic):
     assert after[worst] > before[worst]
 
 
-def test_coordinate_ascent_stops_when_told(objective):
-    stop = lambda step: step.iteration == 1  # noqa: E731
-    result = dx.CoordinateAscent(tol=0.0).minimize(objective, np.ones(5), callback=stop)
-    assert (result.status, result.counts["iterations"], len(result.trace)) == ("stopped", 1, 2)
-    short = dx.CoordinateAscent(max_iter=1, tol=0.0).minimize(objective, np.ones(5))
-    assert (short.status, short.counts) == ("max_iter", {"iterations": 1, "searches": 5})
-    assert "max_iter=1" in short.message
-
-
 @pytest.mark.parametrize(
     "trainer", [dx.CoordinateAscent(max_iter=3), dx.trainers.AdaRank("nDCG", rounds=9)], ids=repr
 )

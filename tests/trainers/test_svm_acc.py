@@ -132,16 +132,6 @@ def test_labels_on_one_side_teach_nothing(rel):
     assert (result.status, "on one side of rel=" in result.message) == ("converged", True)
 
 
-def test_callbacks_stop_it():
-    seen = []
-    trainer, objective = dx.trainers.SVMAcc(), dx.linear_objective(Q, "ApproxAP")
-    result = trainer.minimize(objective, np.ones(4), callback=lambda step: seen.append(step) or True)
-    assert (result.status, len(seen), result.params.tolist()) == ("stopped", 1, [0.0] * 4)
-    result = trainer.minimize(objective, np.ones(4), callback=lambda step: step.iteration > 0)
-    assert result.status == "stopped"
-    assert result.params.any()
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

@@ -52,13 +52,6 @@ def test_lbfgs_says_that_its_budget_is_used_up():
     assert "max_iter=2" in result.message
 
 
-def test_a_callback_stops_lbfgs_where_it_says():
-    result = dx.LBFGS().minimize(Quadratic(), np.zeros(5), callback=lambda step: step.iteration == 2)
-    assert result.status == "stopped"
-    assert result.counts["iterations"] == 2
-    np.testing.assert_allclose(Quadratic().value_and_grad(result.params)[0], result.value, rtol=1e-12)
-
-
 def test_a_loss_that_is_not_finite_is_reported_not_returned():
     class Broken(Quadratic):
         def value_and_grad(self, params, queries=None):
@@ -151,11 +144,6 @@ def test_no_parameters_are_no_error(trainer):
     assert (result.value, result.trace[0]) == (0.0, {"iteration": 0, "loss": 0.0})
 
 
-def test_sgd_stops_when_the_callback_says_so():
-    result = dx.SGD(epochs=50).minimize(Quadratic(), np.zeros(5), callback=lambda step: step.iteration == 3)
-    assert (result.status, len(result.trace)) == ("stopped", 1 + 3)
-
-
 def test_adam_reaches_the_minimum_and_says_that_its_epochs_are_done():
     objective = Quadratic()
     result = dx.Adam(learning_rate=0.05, epochs=400, batch=1).minimize(objective, np.zeros(5))
@@ -206,11 +194,6 @@ def test_adam_reports_a_loss_that_is_not_finite_and_leaves_its_start_alone():
     assert not start.any()
 
 
-def test_adam_stops_when_the_callback_says_so():
-    result = dx.Adam(epochs=50).minimize(Quadratic(), np.zeros(5), callback=lambda step: step.iteration == 3)
-    assert (result.status, len(result.trace)) == ("stopped", 1 + 3)
-
-
 def test_adam_has_the_same_bits_for_the_same_seed_and_a_memory_of_one_run_only(linear_data):
     objective = dx.linear_objective(linear_data, "ApproxNDCG")
     start = np.zeros(linear_data.n_features)
@@ -224,14 +207,6 @@ def test_adam_has_the_same_bits_for_the_same_seed_and_a_memory_of_one_run_only(l
 @pytest.fixture(scope="module")
 def linear_data():
     return dx.data.make_cubic(n_queries=40, docs_per_query=12, n_features=6, seed=3)
-
-
-def test_sgd_has_the_same_bits_for_the_same_seed_and_others_for_another(linear_data):
-    objective = dx.linear_objective(linear_data, "ApproxNDCG")
-    start = np.zeros(linear_data.n_features)
-    run = lambda seed: dx.SGD(epochs=3, random_state=seed).minimize(objective, start).params  # noqa: E731
-    assert np.array_equal(run(1), run(1))
-    assert not np.array_equal(run(1), run(2))
 
 
 def test_batches_and_sparse_features_take_the_general_path(linear_data):
@@ -409,14 +384,6 @@ def test_within_best_so_far_restarts_watch_its_score_which_is_computed_once_per_
     assert [row["restarts"] for row in result.trace] == [0] * 5 + [1] * 4 + [2]
     assert len(scored) == 10
     assert trainer.minimize(Quadratic(), np.ones(5)).counts["restarts"] == 0
-
-
-def test_restarts_have_the_same_bits_for_the_same_seed(linear_data):
-    objective = dx.linear_objective(linear_data, "Lambda('RR')")
-    trainer = dx.SGD(learning_rate=1e-9, epochs=12, restart_after=3, shrink=0.8, shrink_chance=0.3)
-    first, second = (trainer.minimize(objective, np.ones(linear_data.n_features)) for _ in range(2))
-    assert first.counts["restarts"] >= 2
-    assert np.array_equal(first.params, second.params)
 
 
 def test_lambdas_raise_their_measure(linear_data):

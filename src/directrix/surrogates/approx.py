@@ -243,17 +243,10 @@ class ApproxPrecision(ApproxRank):
     ----------
     k : int >= 1
         Cut-off.
-    alpha : float > 0
-        Steepness of the soft ranks, in 1 / units of score.
-    beta : float > 0
-        Steepness of the cut-off, in 1 / ranks.
     rel : float > 0
         Smallest label that counts as relevant.
-    sigmoid : {"logistic", "tanh", "arctan", "erf"}
-        The smooth step.
-    below : float, 0 <= below < 1
-        Sets the share of the discount 1/log2(1 + rank), below^((alpha/10)^2), so that a document is pulled up
-        from any rank; 0 = the paper's rule for truncations.
+    alpha, beta, sigmoid, below
+        As for `ApproxNDCG`; ``below`` sets the share of the discount 1/log2(1 + rank).
 
     Examples
     --------
@@ -286,14 +279,10 @@ class ApproxAP(ApproxRank):
 
     Parameters
     ----------
-    alpha : float > 0
-        Steepness of the soft ranks, in 1 / units of score.
-    beta : float > 0
-        Steepness of the truncation, in 1 / ranks.
     rel : float > 0
         Smallest label that counts as relevant.
-    sigmoid : {"logistic", "tanh", "arctan", "erf"}
-        The smooth step.
+    alpha, beta, sigmoid
+        As for `ApproxNDCG`; beta is the steepness of the truncation.
 
     Notes
     -----
@@ -334,14 +323,10 @@ class ApproxRR(ApproxRank):
 
     Parameters
     ----------
-    alpha : float > 0
-        Steepness of the soft ranks, in 1 / units of score.
-    beta : float > 0
-        Steepness of the truncation, in 1 / ranks.
     rel : float > 0
         Smallest label that counts as relevant.
-    sigmoid : {"logistic", "tanh", "arctan", "erf"}
-        The smooth step.
+    alpha, beta, sigmoid
+        As for `ApproxNDCG`; beta is the steepness of the truncation.
 
     Examples
     --------
@@ -368,14 +353,10 @@ class ApproxERR(ApproxRank):
 
     Parameters
     ----------
-    alpha : float > 0
-        Steepness of the soft ranks, in 1 / units of score.
-    beta : float > 0
-        Steepness of the truncation, in 1 / ranks.
     l_max : int >= 1
         The highest label; a document of that label satisfies with probability 1 - 2^-l_max.
-    sigmoid : {"logistic", "tanh", "arctan", "erf"}
-        The smooth step.
+    alpha, beta, sigmoid
+        As for `ApproxAP`.
 
     Examples
     --------
@@ -446,13 +427,8 @@ class ApproxMeasure(SoftRanks, SumSurrogate):
     measure : measure or str
         One whose documents earn their worth times the discount of their rank: of your own
         (`directrix.define_measure`), RBP, DCG, ...
-    alpha : float > 0
-        Steepness of the soft ranks, in 1 / units of score.
-    sigmoid : {"logistic", "tanh", "arctan", "erf"}
-        The smooth step.
-    below : float, 0 <= below < 1
-        If the measure has a cut-off: sets the share of the discount of DCG, below^((alpha/10)^2), so that a
-        document is pulled up from any rank. 0 = D alone, as without a cut-off.
+    alpha, sigmoid, below
+        As for `ApproxNDCG`; ``below`` has no effect without a cut-off.
 
     Notes
     -----
