@@ -33,7 +33,9 @@ from directrix.parameters import positive
 from directrix.surrogates.base import (
     PULLS,
     SMOOTH,
+    Chunk,
     MeasureSurrogate,
+    Out,
     Smoothed,
     SumSurrogate,
     cut_traits,
@@ -480,14 +482,7 @@ class ApproxMeasure(SoftRanks, SumSurrogate):
         """Worth of every document to the measure, over the norm of its query."""
         return self.worths(labels, qptr)[:1]
 
-    def fill(
-        self,
-        scores: FloatArray,
-        prepared: tuple[Float64Array],
-        qptr: Int64Array,
-        chunk: tuple[int, int],
-        out: tuple[FloatArray, ...],
-    ) -> None:
+    def fill(self, scores: FloatArray, prepared: Any, qptr: Int64Array, chunk: Chunk, out: Out) -> None:
         """Fill one chunk; see `KernelSurrogate.fill`."""
         from directrix.surrogates._kernels.approx import pull_chunk
 

@@ -26,6 +26,10 @@ PULLS = frozenset({"pulls_at_ties"})
 _LEAST_SHARE = 0.01
 """A smaller share of the ranks below a cut-off is too little to begin a training with."""
 _KERNELS = "directrix.surrogates._kernels"
+Chunk = tuple[int, int]
+"""First query of a chunk, and the end of its queries."""
+Out = tuple[FloatArray, ...]
+"""What a chunk fills: values, gradient, and for some surrogates the curvature."""
 WHOLE_LIST = 2**31 - 1
 """A cut-off for kernels where k is None."""
 _DOCS_PER_CHUNK = 4096
@@ -99,14 +103,7 @@ class KernelSurrogate(ABC):
             raise NotImplementedError(f"{type(self).__name__} needs kernel() or fill().")
         return partial(getattr(import_module(f"{_KERNELS}.{module}"), name), *self.settings())
 
-    def fill(
-        self,
-        scores: FloatArray,
-        prepared: Any,
-        qptr: Int64Array,
-        chunk: tuple[int, int],
-        out: tuple[FloatArray, ...],
-    ) -> None:
+    def fill(self, scores: FloatArray, prepared: Any, qptr: Int64Array, chunk: Chunk, out: Out) -> None:
         """Fill value and gradient of the queries ``chunk[0] <= q < chunk[1]`` in ``out``."""
         self.kernel()(*prepared, scores, qptr, *chunk, *out)
 
@@ -321,14 +318,7 @@ class FilledCurvature(KernelSurrogate):
     Where only the gradient is wanted, the kernel takes the same array for both.
     """
 
-    def fill(
-        self,
-        scores: FloatArray,
-        prepared: Any,
-        qptr: Int64Array,
-        chunk: tuple[int, int],
-        out: tuple[FloatArray, ...],
-    ) -> None:
+    def fill(self, scores: FloatArray, prepared: Any, qptr: Int64Array, chunk: Chunk, out: Out) -> None:
         """Fill one chunk; see `KernelSurrogate.fill`."""
         super().fill(scores, prepared, qptr, chunk, out if len(out) == 3 else (*out, out[-1]))
 
@@ -399,14 +389,7 @@ class _Plain(KernelSurrogate):
         refuse_doc_weight(self.surrogate, doc_weight)
         return (labels,)
 
-    def fill(
-        self,
-        scores: FloatArray,
-        prepared: tuple[Float64Array],
-        qptr: Int64Array,
-        chunk: tuple[int, int],
-        out: tuple[FloatArray, ...],
-    ) -> None:
+    def fill(self, scores: FloatArray, prepared: Any, qptr: Int64Array, chunk: Chunk, out: Out) -> None:
         first, last = chunk
         docs = slice(int(qptr[first]), int(qptr[last]))
         bounds = qptr[first : last + 1] - qptr[first]

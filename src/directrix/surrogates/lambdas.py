@@ -21,9 +21,11 @@ from directrix.measures.prepared import Ranking
 from directrix.measures.terms import Form
 from directrix.surrogates.base import (
     WHOLE_LIST,
+    Chunk,
     FilledCurvature,
     KernelSurrogate,
     MeasureSurrogate,
+    Out,
     RandomSurrogate,
     in_chunks,
     terms_of,
@@ -122,14 +124,7 @@ class SwapForces(RankwiseSurrogate):
         """value_free, shift_invariant; unit_interval if the measure lies in it."""
         return super().traits | {"value_free"}
 
-    def fill(
-        self,
-        scores: FloatArray,
-        prepared: tuple[Any, ...],
-        qptr: Int64Array,
-        chunk: tuple[int, int],
-        out: tuple[FloatArray, ...],
-    ) -> None:
+    def fill(self, scores: FloatArray, prepared: Any, qptr: Int64Array, chunk: Chunk, out: Out) -> None:
         """Fill one chunk; see `KernelSurrogate.fill`."""
         first, last = chunk
         local = qptr[first : last + 1] - qptr[first]

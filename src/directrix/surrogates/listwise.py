@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from directrix.measures.terms import query_sums
-from directrix.surrogates.base import Loss, RandomSurrogate, Target, by_label, targets, uniforms
+from directrix.surrogates.base import Chunk, Loss, Out, RandomSurrogate, Target, by_label, targets, uniforms
 from directrix.types import Float64Array, FloatArray, Int64Array
 
 
@@ -137,14 +137,7 @@ class XENDCG(RandomSurrogate, _TopOne):
         shares: Float64Array = y / np.repeat(query_sums(y, qptr), np.diff(qptr))
         return shares
 
-    def fill(
-        self,
-        scores: FloatArray,
-        prepared: tuple[Float64Array],
-        qptr: Int64Array,
-        chunk: tuple[int, int],
-        out: tuple[FloatArray, ...],
-    ) -> None:
+    def fill(self, scores: FloatArray, prepared: Any, qptr: Int64Array, chunk: Chunk, out: Out) -> None:
         """Fill one chunk; see `KernelSurrogate.fill`."""
         first, last = chunk
         docs, local = slice(qptr[first], qptr[last]), qptr[first : last + 1] - qptr[first]

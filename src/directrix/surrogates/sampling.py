@@ -17,7 +17,9 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.measures.terms import query_sums
 from directrix.surrogates.base import (
+    Chunk,
     KernelSurrogate,
+    Out,
     RandomSurrogate,
     Smoothed,
     kernel_surrogate,
@@ -288,14 +290,7 @@ class Gumbel(RandomSurrogate):
     def _noisy(self, scores: FloatArray, labels: Float64Array, qptr: Int64Array) -> Iterator[FloatArray]:
         return (scores + noise.astype(scores.dtype) for noise in self.noises(labels, qptr))
 
-    def fill(
-        self,
-        scores: FloatArray,
-        prepared: tuple[Any, ...],
-        qptr: Int64Array,
-        chunk: tuple[int, int],
-        out: tuple[FloatArray, ...],
-    ) -> None:
+    def fill(self, scores: FloatArray, prepared: Any, qptr: Int64Array, chunk: Chunk, out: Out) -> None:
         """Fill one chunk; see `KernelSurrogate.fill`."""
         first, last = chunk
         docs, part = slice(qptr[first], qptr[last]), slice(first, last)
