@@ -46,18 +46,18 @@ SEED ?= 1
 # other seeds stop at other moments
 RUNS ?= 200
 faults: $(VENV)/.dev
-	$(BIN)/python -m tests.faults --runs $(RUNS) --seed $(SEED)
+	$(BIN)/python -m tools.faults --runs $(RUNS) --seed $(SEED)
 
 # other seeds give other inputs; what it finds is in .fuzz/, with the command that repeats it
 SECONDS ?= 3600
 TARGET ?=
 fuzz: $(VENV)/.dev
-	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED) --target "$(TARGET)"
+	$(BIN)/python -m tools.fuzz --seconds $(SECONDS) --seed $(SEED) --target "$(TARGET)"
 
 # ONLY=data/letor,cli: checks of some modules; .removed.json keeps which tests reach them
 ONLY ?=
 removed: $(VENV)/.dev
-	$(BIN)/python -m tests.removed --only "$(ONLY)"
+	$(BIN)/python -m tools.removed --only "$(ONLY)"
 
 docs: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

@@ -24,7 +24,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from bench_letor import Split, absent, add_data, read_folds, versions
+from letor import Split, absent, add_data, read_folds, versions
 
 import directrix as dx
 

@@ -29,8 +29,7 @@ import numpy as np
 from bench_stream import DOCS_PER_QUERY, FEATURES, disk_speed, drop_cache
 
 import directrix as dx
-from directrix.data.shards.driver import ROOM
-from directrix.data.shards.task import OpenShard, Question
+from directrix.data.shards.task import ROOM, OpenShard, Question
 
 GOAL_DISK, GOAL_OVERHEAD, GOAL_EFFICIENCY = 0.7, 0.020, 0.85
 N_SHARDS = 64  # of a step whose overhead is measured, or modeled
@@ -92,9 +91,9 @@ def generate(folder: Path, gigabytes: float, n_shards: int) -> Path:
 def gradient(folder: Path, repeats: int, *, cold: bool = False) -> float:
     """Seconds of a full gradient, the median."""
     from directrix.models import LinearModel
-    from directrix.objectives.sharded import sharded_objective
+    from directrix.objectives.objective import make_objective
 
-    objective = sharded_objective(dx.data.open_shards(folder), dx.ApproxNDCG(), LinearModel())
+    objective = make_objective(dx.data.open_shards(folder), dx.ApproxNDCG(), LinearModel())
     w, seconds = np.full(FEATURES, 0.01), []
     objective.value_and_grad(w)  # compiles, opens
     for _ in range(repeats):
@@ -116,7 +115,7 @@ class Simulated(Question):
 
     def answer(self, shard: OpenShard) -> np.ndarray:
         time.sleep(self.seconds)
-        return np.ones((1, 1 + self.n_params))
+        return np.ones(1 + self.n_params)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ import warnings
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-import bench_letor as letor
+import letor
 import numpy as np
 import postgres
 

@@ -21,7 +21,7 @@ import tempfile
 import warnings
 from pathlib import Path
 
-import bench_letor as letor
+import letor
 import numpy as np
 
 import directrix as dx

@@ -21,7 +21,7 @@ import catboost
 import lightgbm
 import numpy as np
 import xgboost
-from bench_letor import Split, absent, add_data, read_folds, versions
+from letor import Split, absent, add_data, read_folds, versions
 
 import directrix as dx
 from directrix.interop import catboost as for_catboost

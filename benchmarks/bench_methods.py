@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import bench_letor as letor
+import letor
 import numpy as np
 from joblib import Parallel, delayed
 

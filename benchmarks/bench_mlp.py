@@ -133,7 +133,7 @@ def torch_epoch(data: dict[str, np.ndarray]) -> Callable[[], None]:
 def in_directrix(data: dict[str, np.ndarray], threads: int) -> tuple[dict[str, Any], Steps, Steps]:
     import directrix as dx
     from directrix.models.mlp import MLPModel
-    from directrix.objectives.build import make_objective
+    from directrix.objectives.objective import make_objective
     from directrix.objectives.penalty import L2
     from directrix.trainers.stochastic import Adam
 

@@ -32,9 +32,9 @@ from typing import Any
 
 import numpy as np
 from bench_boosted import artificial
-from bench_letor import Split, absent, add_data, read_folds, versions
 from full_pass import installed, run_apart
 from joblib import Parallel, delayed
+from letor import Split, absent, add_data, read_folds, versions
 from one_ranker import PARTS, Job, save_job
 from tree_peers import SETTINGS
 

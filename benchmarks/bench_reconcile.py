@@ -27,7 +27,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-import bench_letor as letor
+import letor
 import numpy as np
 from numbers_of_peers import TOOLS
 

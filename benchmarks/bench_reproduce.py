@@ -4,7 +4,7 @@
 
 Seconds from the start of the process to the written report, compiled kernels read from the cache, on all
 cores; and how many claims hold, which is no result with settings this few. The goal is 600 s for all
-five. DATA as in bench_letor.py.
+five. DATA as in letor.py.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 
-import bench_letor as letor
+import letor
 
 PAPERS = ("qin2010", "chapelle2010", "yue2007", "donmez2009", "he2010")
 GOAL = 600.0

@@ -32,10 +32,10 @@ import numpy as np
 X = np.random.default_rng(0).random((100, 136))
 begin = time.perf_counter()
 import directrix as dx
-ranker = dx.load(sys.argv[1])
+scorer = dx.load_scorer(sys.argv[1])
 loaded = time.perf_counter()
 imported = {"numba", "scipy", "sklearn"} & sys.modules.keys()
-ranker.rank(X)
+scorer.rank(X)
 print(loaded - begin, time.perf_counter() - loaded, "NumPy" if not imported else ",".join(sorted(imported)))
 """
 
@@ -69,7 +69,7 @@ def main() -> None:
             path = Path(folder, "model.json")
             ranker.fit_queries(q).save(path)
             load, first, imports = cold(path, runs)
-            loaded = dx.load(path)
+            loaded = dx.load_scorer(path)
             rank = microseconds(timeit.Timer(lambda loaded=loaded: loaded.rank(X)))
             predict = microseconds(timeit.Timer(lambda ranker=ranker: ranker.predict(X)))
             times = f"{load:8.3f}{first:9.3f}{rank:9.1f}{predict:12.1f}{predict / rank:7.1f}"

@@ -20,8 +20,7 @@ from bench_gradient import best_of, problem
 
 import directrix as dx
 from directrix.models.mlp import MLPModel
-from directrix.objectives.build import make_objective
-from directrix.objectives.objective import Objective
+from directrix.objectives.objective import Objective, make_objective
 
 BATCHES, GOAL = (1, 8, 64, 512), 1.2
 SURROGATES = ("ApproxNDCG", "ApproxAP", "RankNet", "Lambda('nDCG@10')", "ListNet", "SmoothNDCG")

@@ -27,8 +27,7 @@ from typing import Any
 import numpy as np
 
 import directrix as dx
-from directrix.objectives.build import make_objective
-from directrix.objectives.objective import Objective
+from directrix.objectives.objective import Objective, make_objective
 from directrix.trainers import bundle
 
 CS = (3.0, 10.0, 30.0, 100.0, 300.0, 1e3, 3e3, 1e4)

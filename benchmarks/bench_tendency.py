@@ -8,7 +8,7 @@
    OHSUMED, and with documents whose features are equal to those of another one left out. No linear model
    parts these, so that they tie however steep a sigmoid is.
 
-DATA as in bench_letor.py. Weights are uniform on the sphere of radius 1: alpha and sigma are in that unit.
+DATA as in letor.py. Weights are uniform on the sphere of radius 1: alpha and sigma are in that unit.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import sys
 import time
 from pathlib import Path
 
-import bench_letor as letor
+import letor
 import numpy as np
 
 import directrix as dx

@@ -187,7 +187,7 @@ def _measured(library: Any, terms: Any, queries: list[list[int]]) -> tuple[float
 
 
 def _bm25s(terms: Any) -> Callable[[list[int]], Any]:
-    from directrix.text.retrieval import scorer
+    from directrix.text.index import scorer
 
     score = scorer(terms, 1.2, 0.75)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import lightgbm
 import numpy as np
-from bench_letor import versions
+from letor import versions
 
 import directrix as dx
 from directrix.models.trees import Trees

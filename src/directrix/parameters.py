@@ -78,12 +78,12 @@ def check_fields(owner: Any) -> None:
     """Check the fields of a frozen dataclass by their names; numbers become Python's own.
 
     `CONSTRAINTS` has the numbers, ``owner.choices`` the values that other fields allow; a field whose default
-    is a bool holds a bool. None passes where it is the default. Raises `InputError`.
+    is a bool holds a bool. None passes where the type has it. Raises `InputError`.
     """
     kind, choices = type(owner).__name__, getattr(owner, "choices", {})
     for field in fields(owner):
         name, value = field.name, getattr(owner, field.name)
-        if value is None and field.default is None:
+        if value is None and "None" in str(field.type):
             continue
         is_flag = isinstance(field.default, bool)
         allowed = (True, False) if is_flag else choices.get(name, (value,))

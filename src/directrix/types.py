@@ -23,6 +23,7 @@ __all__ = [
     "Measure",
     "Model",
     "Objective",
+    "Progress",
     "Result",
     "Status",
     "Step",
@@ -36,6 +37,8 @@ FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
 """float32 or float64; results follow the dtype of the scores."""
 Float64Array: TypeAlias = npt.NDArray[np.float64]
 Int64Array: TypeAlias = npt.NDArray[np.int64]
+Progress: TypeAlias = Callable[[int, int, str], None]
+"""Takes the number of finished items, that of all items (0 if unknown), and the name of the present one."""
 
 
 @runtime_checkable
@@ -75,6 +78,61 @@ class Model(Protocol):
 
     def backward(self, cache: Any, dscores: FloatArray) -> Float64Array:
         """Gradient with respect to the parameters."""
+
+
+class Data(Protocol):
+    """Documents of many queries, wherever their features are: `Queries`, or `ShardedQueries`."""
+
+    @property
+    def features(self) -> Any:
+        """With a shape and a dtype; kernels read them where they are."""
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """Names of the columns, or None."""
+
+    @property
+    def categories(self) -> Any:
+        """For each feature the names of its categories, or None."""
+
+    @property
+    def missing(self) -> str:
+        """How missing values were read: "error", "zero" or "nan"."""
+
+    @property
+    def held(self) -> Literal["memory", "file", "shards"]:
+        """Where the features are."""
+
+    @property
+    def n_docs(self) -> int:
+        """Number of documents."""
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries."""
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+
+    @property
+    def label_counts(self) -> dict[float, int]:
+        """Number of documents with each label."""
+
+    @property
+    def n_ordered(self) -> int:
+        """Number of queries with documents of different labels."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256: the same data give the same text; of shards, that of their files."""
+
+    @property
+    def flaws(self) -> tuple[Any, ...]:
+        """Features that are not finite: a `directrix.data.stored.Flaw` for NaN, and for infinite ones."""
+
+    def scaled(self, scale: Any) -> Any:
+        """Return the same queries with scaled features."""
 
 
 class Objective(Protocol):

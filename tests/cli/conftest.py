@@ -1,7 +1,5 @@
 """Small files, a trained model, and a way to run commands."""
 
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,8 +9,6 @@ from typer.testing import CliRunner
 import directrix as dx
 from directrix.cli.main import app
 from directrix.data.synthetic import make_linear
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "data"))  # for the table of malformed files
 
 
 @pytest.fixture(scope="session")

@@ -4,8 +4,8 @@ import json
 import os
 import re
 
-import malformed
 import pytest
+from tests.data import malformed
 
 PYTHON = re.compile(r"(?<!-)\b(missing|groups|index_base|n_features|dtype|sparse|qid)=")
 WITHOUT_ROOT = [name for name in malformed.FILES if name not in malformed.NEEDS_NO_ROOT or os.geteuid() != 0]

@@ -154,7 +154,7 @@ def test_subtopics_of_tables(run, tmp_path):
             assert dx.evaluate(["AlphaNDCG@5", "ERRIA", "AP"], run=tmp_path / "run", qrels=qrels) == expected
     named = dx.data.Qrels.from_frame(frame.rename(columns={"iteration": "aspect"}), subtopic="aspect")
     np.testing.assert_array_equal(named.subtopics, dx.read_trec_qrels(tmp_path / "qrels").subtopics)
-    with pytest.raises(dx.InputError, match=r"query 1 has the document 'a' of subtopic '1' twice"):
+    with pytest.raises(dx.InputError, match=r"query 1 has the document 'a' of subtopic '1' already"):
         dx.data.Qrels.from_frame(pd.concat([frame, frame.head(1)]))
 
 

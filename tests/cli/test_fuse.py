@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from tests.text.fusion.test_fuse import made
+from tests.fusion.test_fuse import made
 
 import directrix as dx
 from directrix.data import Run, write_trec_run

@@ -19,8 +19,7 @@ import directrix as dx
 from directrix import InputError, MissingExtra
 from directrix.cluster.dask import _answered, _dask_errors
 from directrix.data.shards.context import using_driver
-from directrix.data.shards.driver import ThisProcess
-from directrix.data.shards.task import Question
+from directrix.data.shards.task import Question, ThisProcess
 
 distributed = pytest.importorskip("distributed", reason="needs the extra dask")
 

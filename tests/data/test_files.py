@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import directrix as dx
-from directrix.data.files import check_replaceable, open_data, readable, replacing
+from directrix.data.files import check_replaceable, lock, open_data, open_locked, readable, replacing
 
 LINES = "2 qid:1 1:0.5\n0 qid:1 1:1\n"
 
@@ -242,3 +242,33 @@ def test_standard_output_that_is_a_file_keeps_what_others_wrote(capfd, name):
 def test_a_pipe_without_a_reader_is_checked_without_waiting(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     check_replaceable(tmp_path / "pipe")
+
+
+def test_a_second_process_is_refused(tmp_path):
+    with (tmp_path / "file").open("ab") as first, (tmp_path / "file").open("ab") as second:
+        lock(first, "name another")
+        with pytest.raises(dx.InputError, match=r"another process is writing.* or name another\."):
+            lock(second, "name another")
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("precious")])
+def test_results_are_added_to_regular_files_only(tmp_path, make):
+    """Opening a pipe would wait for ever, and a link leads to a file of others."""
+    make(tmp_path / "file")
+    (tmp_path / "precious").write_text("my thesis")
+    with pytest.raises(dx.InputError, match="is a symbolic link, a pipe or a device"):
+        open_locked(tmp_path / "file", "name another")
+    assert (tmp_path / "precious").read_text() == "my thesis"
+
+
+def test_a_file_system_without_locks_is_used_without(tmp_path, monkeypatch):
+    fcntl, asked = pytest.importorskip("fcntl"), []
+
+    def without_locks(file, _):
+        asked.append(file)
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", without_locks)
+    with (tmp_path / "file").open("ab") as file:
+        lock(file, "name another")
+        assert asked == [file]

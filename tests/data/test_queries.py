@@ -179,12 +179,6 @@ def test_copies_are_read_only_too(again, form):
         q.labels[0] = 2.0
 
 
-def test_a_name_stands_for_one_feature():
-    message = "'a' names columns 0 and 2; each name may occur once"
-    with pytest.raises(dx.InputError, match=message):
-        dx.Queries.from_arrays(np.ones((1, 3)), [1], feature_names=["a", "b", "a"], group=[1])
-
-
 @pytest.mark.parametrize("column", [10**7, 4, -1])
 def test_a_column_that_is_not_there_never_reaches_a_kernel(column):
     damaged = sp.csr_array((np.ones(3), [0, 1, column], [0, 1, 2, 3]), shape=(3, 4))
@@ -217,31 +211,23 @@ GOOD = {
     "feature_names": None,
     "rows": np.arange(3),
 }
-WRONG = {
-    "wraps-around": ({"qptr": np.array([0, 3 * 2**61, -(2**62), 3])}, "qptr decreases"),
-    "beyond-the-end": (
-        {"qptr": np.array([0, 1, 2**62])},
-        "qptr ends at 4611686018427387904, but there are 3 rows",
-    ),
-    "before-the-start": ({"qptr": np.array([-1, 1, 3])}, "qptr starts at -1"),
-    "no-boundaries": ({"qptr": np.zeros(0, dtype=np.int64)}, "qptr is empty"),
-    "fewer-labels": ({"labels": np.zeros(2)}, r"labels has shape \(2,\), where \(3,\)"),
-    "matrix-of-labels": ({"labels": np.zeros((3, 1))}, r"labels has shape \(3, 1\)"),
-    "one-label": ({"labels": np.float64(1.0)}, r"labels has shape \(\)"),
-    "more-rows": ({"rows": np.arange(4)}, "rows has shape"),
-    "fewer-identifiers": ({"query_ids": (1,)}, "query_ids has shape"),
-    "fewer-documents": ({"doc_ids": np.array(["a"], dtype=object)}, "doc_ids has shape"),
-    "more-names": ({"feature_names": ("a", "b", "c")}, "feature_names has shape"),
-    "flat-features": ({"features": np.ones(3)}, r"features have shape \(3,\)"),
-    "integers": (
-        {"features": np.ones((3, 2), dtype=int)},
-        "dtype int64; two dimensions and float32 or float64",
-    ),
-    "no-csr": ({"features": sp.csc_array(np.ones((3, 2)))}, "a csc matrix; CSR is needed"),
-}
+WRONG = [
+    ({"qptr": np.array([0, 3 * 2**61, -(2**62), 3])}, "qptr decreases"),
+    ({"qptr": np.array([0, 1, 2**62])}, "qptr ends at 4611686018427387904, but there are 3 rows"),
+    ({"labels": np.zeros(2)}, r"labels has shape \(2,\), where \(3,\)"),
+    ({"labels": np.zeros((3, 1))}, r"labels has shape \(3, 1\)"),
+    ({"labels": np.float64(1.0)}, r"labels has shape \(\)"),
+    ({"rows": np.arange(4)}, "rows has shape"),
+    ({"query_ids": (1,)}, "query_ids has shape"),
+    ({"doc_ids": np.array(["a"], dtype=object)}, "doc_ids has shape"),
+    ({"feature_names": ("a", "b", "c")}, "feature_names has shape"),
+    ({"features": np.ones(3)}, r"features have shape \(3,\)"),
+    ({"features": np.ones((3, 2), dtype=int)}, "dtype int64; two dimensions and float32 or float64"),
+    ({"features": sp.csc_array(np.ones((3, 2)))}, "a csc matrix; CSR is needed"),
+]
 
 
-@pytest.mark.parametrize("case", WRONG)
+@pytest.mark.parametrize("case", range(len(WRONG)))
 def test_the_constructor_refuses_boundaries_and_shapes_that_do_not_agree(case):
     changed, message = WRONG[case]
     assert dx.Queries(**GOOD).n_docs == 3
@@ -259,8 +245,3 @@ def test_the_constructor_refuses_csr_with_columns_that_do_not_exist():
 def test_columns_are_only_added():
     with pytest.raises(dx.InputError, match="n_features=1, but there are 2 already"):
         dx.Queries(**GOOD).widened(1)
-
-
-def test_identifiers_of_documents_are_many():
-    with pytest.raises(dx.InputError, match="identifiers: 'int' object is not iterable"):
-        dx.Queries.from_arrays([[1.0]], [1], doc_ids=5, group=[1])

@@ -182,20 +182,14 @@ def test_broken_model_files(data):
     ("arguments", "message"),
     [
         (("bogus",), "scale='bogus'; choose one of 'query-minmax'"),
-        (("standard",), "Scale('standard') with center = None; a list with one finite number"),
-        (("minmax", (0.0,)), "Scale('minmax') with width = None"),
-        (("minmax", 0.0, 1.0), "Scale('minmax') with center = 0.0"),
-        (
-            ("minmax", (0.0,), (-1.0,)),
-            "(widths >= 0). Take them with directrix.data.fit_scale('minmax'",
-        ),
-        (("minmax", (np.inf,), (1.0,)), "with center = (inf,)"),
-        (("minmax", ("a",), (1.0,)), "with center = ('a',)"),
-        (("minmax", (0.0, 1.0), (1.0,)), "2 centers and 1 widths; all have one value per feature"),
-        (
-            ("query-standard", (0.0,), (1.0,)),
-            "width, which each query determines. Leave them out",
-        ),
+        (("standard",), "center=None; one finite number per feature"),
+        (("minmax", (0.0,)), "width=None"),
+        (("minmax", 0.0, 1.0), "center=0.0"),
+        (("minmax", (0.0,), (-1.0,)), "(widths >= 0). Type directrix.data.fit_scale('minmax'"),
+        (("minmax", (np.inf,), (1.0,)), "center=(inf,)"),
+        (("minmax", ("a",), (1.0,)), "center=('a',)"),
+        (("minmax", (0.0, 1.0), (1.0,)), "2 centers and 1 widths"),
+        (("query-standard", (0.0,), (1.0,)), "kinds by query have no statistics"),
     ],
 )
 def test_a_scale_that_cannot_be_is_refused(arguments, message):

@@ -53,10 +53,10 @@ def test_a_union_in_a_model_file_is_read_back_and_checked():
     one = fit_scale("standard", X[:, :1]).to_json()
     two = fit_scale("log", X).to_json()
     for bad, message in [
-        ("raw", "a union of 'raw'; a list of scales is needed"),
+        ("raw", "two or more different kinds"),
         ([None], "two or more different kinds"),
         ([None] * 10_000, "two or more different kinds"),
-        ([None, 3], "the scale in the model file is 3"),
+        ([None, 3], "the scale in the model file: scale=3"),
         ([one, two], "has parts for 1 and 2 features"),
     ]:
         with pytest.raises(dx.InputError, match=message) as caught:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
-FOLDERS = ("how-to", "explanation", "reproductions")
+FOLDERS = ("how-to", "explanation", "research", "reproductions")
 PAGES = [str(path.relative_to(DOCS)) for folder in FOLDERS for path in sorted((DOCS / folder).glob("*.md"))]
 
 

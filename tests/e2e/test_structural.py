@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import directrix as dx
-from directrix.objectives.build import make_objective
+from directrix.objectives.objective import make_objective
 from directrix.objectives.penalty import L2
 
 

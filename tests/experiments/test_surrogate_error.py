@@ -8,7 +8,7 @@ from directrix.errors import InputError
 from directrix.experiments.surrogate_error import Approximation, approximation
 from directrix.laws.bounds import BOUNDS, ap_bound, bounds_of, ndcg_bound, rank_bound
 from directrix.models.mlp import MLPModel
-from directrix.objectives.build import linear_objective, make_objective
+from directrix.objectives.objective import linear_objective, make_objective
 from directrix.surrogates.approx import ApproxAP, ApproxNDCG, ApproxPrecision
 from directrix.surrogates.pairwise import RankNet
 from directrix.trainers.full_gradients import LBFGS

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from benchmarks.postgres import programs, server
 
-from directrix.export.of_ranker import formula_of
+from directrix.export.formula import formula_of
 from directrix.export.sql import TARGET, quoted, sql_table
 
 from .conftest import MODELS
@@ -39,7 +39,7 @@ def test_postgresql_scores_as_the_model(name, fitted, postgres):
     _, rows = sql_table(formula, X)
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([n, *row] for n, row in enumerate(rows))
-    select = TARGET.write(formula).decode().rstrip()
+    select = TARGET.content(formula).decode().rstrip()
     found = postgres(
         f"CREATE TEMP TABLE features (row_ int, {columns(formula, 'double precision', 'text')});\n"
         f"COPY features FROM STDIN WITH (FORMAT csv);\n{text.getvalue()}\\.\n"
@@ -62,7 +62,7 @@ def test_duckdb_scores_as_the_model(name, fitted):
         database.executemany(
             f"INSERT INTO features VALUES ({marks})", [[n, *row] for n, row in enumerate(rows)]
         )
-        select = TARGET.write(formula).decode().rstrip()
+        select = TARGET.content(formula).decode().rstrip()
         found = database.execute(f"SELECT score FROM ({select}) AS scored ORDER BY row_").fetchall()
     ours = scores_of(ranker, q, X)
     np.testing.assert_allclose([row[0] for row in found], ours, rtol=0, atol=1e-12 * np.abs(ours).max())

@@ -16,11 +16,19 @@ import scipy.sparse
 
 import directrix as dx
 from directrix.errors import InputError
-from directrix.export import portable, targets
-from directrix.export.folding import folded
-from directrix.export.formula import Formula, Input, Linear, Network, Summand
-from directrix.export.nodes import splits_of
-from directrix.export.of_ranker import formula_of, inputs_of
+from directrix.export import portable
+from directrix.export.formula import (
+    Formula,
+    Input,
+    Linear,
+    Network,
+    Summand,
+    folded,
+    formula_of,
+    inputs_of,
+)
+from directrix.export.target import target as find_target
+from directrix.export.trees import splits_of
 from directrix.export.verification import _changes_order, _compare, verify
 from directrix.models.trees import Trees
 from directrix.registry import TARGETS
@@ -44,11 +52,11 @@ TAKEN = {
     "python": {*MODELS},
 }
 TAKEN["opensearch"] = TAKEN["elasticsearch"]
-SINGLE = {name for name in TARGETS if targets.target(name).is_single}
+SINGLE = {name for name in TARGETS if find_target(name).is_single}
 
 
 def installed(name):
-    if targets.target(name).reader() is None:
+    if find_target(name).reader() is None:
         pytest.skip(f"nothing is installed that reads {name}")
 
 
@@ -104,7 +112,7 @@ def one_feature_more(trees):
 @pytest.mark.parametrize("name", sorted(name for name in TAKEN if "trees" in TAKEN[name]))
 def test_planted_errors_of_trees_are_found(error, name, fitted):
     installed(name)
-    target, model = targets.target(name), "trees, missing" if error is other_missing else "trees"
+    target, model = find_target(name), "trees, missing" if error is other_missing else "trees"
     if model not in TAKEN[name]:
         return  # it has no missing values
     ranker, _ = fitted(model)
@@ -115,16 +123,16 @@ def test_planted_errors_of_trees_are_found(error, name, fitted):
         single = np.nextafter(part.model.threshold.astype(np.float32), np.float32(-np.inf))
         wrong = replace(part.model, threshold=single.astype(np.float64))
         planted = formula._replace(parts=(Summand(wrong, part.inputs),))
-    verify(target.write(formula), target, formula, ranker)
+    verify(target.content(formula), target, formula, ranker)
     with pytest.raises(InputError, match=r"rows score otherwise; the first is row \d+ with .* for .*"):
-        verify(target.write(planted), target, formula, ranker)
+        verify(target.content(planted), target, formula, ranker)
 
 
 @pytest.mark.parametrize("name", sorted(name for name in TAKEN if "linear, named" in TAKEN[name]))
 def test_a_planted_constant_or_weight_is_found(name, fitted):
     installed(name)
     ranker, _ = fitted("linear, named")
-    target, formula = targets.target(name), formula_of(ranker)
+    target, formula = find_target(name), formula_of(ranker)
     (part,) = formula.parts
     weights = part.model.weights * np.array([1.0, 1.001, 1.0, 1.0, 1.0])
     wrong = [Linear(weights, part.model.constant)]
@@ -133,7 +141,7 @@ def test_a_planted_constant_or_weight_is_found(name, fitted):
     for model in wrong:
         planted = formula._replace(parts=(Summand(model, part.inputs),))
         with pytest.raises(InputError, match="rows score otherwise"):
-            verify(target.write(planted), target, formula, ranker)
+            verify(target.content(planted), target, formula, ranker)
 
 
 @pytest.mark.parametrize(
@@ -151,10 +159,10 @@ def test_a_planted_constant_or_weight_is_found(name, fitted):
 def test_a_changed_file_is_found(name, text, other, fitted):
     """The readers read: they do not know what the writers meant."""
     installed(name)
-    target = targets.target(name)
+    target = find_target(name)
     ranker, _ = fitted("trees, missing" if name == "xgboost" else "trees")
     formula = formula_of(ranker)
-    content = target.write(formula)
+    content = target.content(formula)
     assert text in content
     with pytest.raises(InputError, match="rows score otherwise"):
         verify(content.replace(text, other), target, formula, ranker)
@@ -162,9 +170,9 @@ def test_a_changed_file_is_found(name, text, other, fitted):
 
 def test_nothing_is_written_where_scores_differ(fitted, tmp_path, monkeypatch):
     ranker, q = fitted("trees")
-    target = targets.target("sql")
+    target = find_target("sql")
     wrong = replace(target, read=lambda content, formula, X: target.read(content, formula, X) + 1e-3)
-    monkeypatch.setattr(targets, "target", lambda name: wrong)
+    monkeypatch.setattr("directrix.export.verification.target", lambda name: wrong)
     path = tmp_path / "m.sql"
     path.write_text("old")
     with pytest.raises(InputError, match=r"2,000 of 2,000 rows score otherwise.*Nothing is written"):
@@ -174,8 +182,8 @@ def test_nothing_is_written_where_scores_differ(fitted, tmp_path, monkeypatch):
 
 def test_without_a_reader_the_file_is_written_and_called_not_verified(fitted, tmp_path, monkeypatch):
     ranker, _ = fitted("trees")
-    without = replace(targets.target("xgboost"), reader=lambda: None)
-    monkeypatch.setattr(targets, "target", lambda name: without)
+    without = replace(find_target("xgboost"), reader=lambda: None)
+    monkeypatch.setattr("directrix.export.verification.target", lambda name: without)
     found = dx.export(ranker, tmp_path / "m.json", to="xgboost")
     assert str(found) == (
         "not verified: nothing is installed that reads it; type pip install 'directrix[export]'"
@@ -277,8 +285,8 @@ def test_lightgbm_gives_contributions(model, fitted, tmp_path):
 
 def test_contributions_without_counts_are_found(fitted):
     ranker, _ = fitted("trees")
-    target, formula = targets.target("lightgbm"), formula_of(ranker)
-    content = re.sub(rb"_count=.*", lambda line: re.sub(rb"[0-9]", b"0", line[0]), target.write(formula))
+    target, formula = find_target("lightgbm"), formula_of(ranker)
+    content = re.sub(rb"_count=.*", lambda line: re.sub(rb"[0-9]", b"0", line[0]), target.content(formula))
     with pytest.raises(InputError, match=r"contributions \(pred_contrib\) miss the scores"):
         verify(content, target, formula, ranker)
 
@@ -322,14 +330,14 @@ def chain(depth, *, to_the_left):
 @pytest.mark.parametrize("name", sorted(name for name in TAKEN if "trees, missing" in TAKEN[name]))
 def test_deep_trees_score_the_same(name, to_the_left, fitted):
     installed(name)
-    trees, target = chain(60, to_the_left=to_the_left), targets.target(name)
+    trees, target = chain(60, to_the_left=to_the_left), find_target(name)
     trees = replace(trees, threshold=trees.threshold.astype(np.float32).astype(float))
     formula = formula_of(fitted("trees")[0])._replace(parts=(Summand(trees, tuple(map(Input, range(5)))),))
     rng = np.random.default_rng(0)
     X = rng.uniform(-1.0, 1.0, (500, 5)).astype(np.float32).astype(float)
     X[:250] = rng.choice(trees.threshold, (250, 5))
     X[rng.random(X.shape) < 0.1] = np.nan
-    assert (target.read(target.write(formula), formula, X) == trees.predict(X)).all()
+    assert (target.read(target.content(formula), formula, X) == trees.predict(X)).all()
 
 
 def test_a_tree_too_deep_for_nested_text_is_refused(fitted):
@@ -338,8 +346,8 @@ def test_a_tree_too_deep_for_nested_text_is_refused(fitted):
         parts=(Summand(chain(300, to_the_left=False), tuple(map(Input, range(5)))),)
     )
     with pytest.raises(InputError, match=r"tree 1 has more than 200 levels.*--to onnx, xgboost or lightgbm"):
-        targets.target("sql").write(formula)
-    assert len(targets.target("elastic").write(formula)) > 1000
+        find_target("sql").content(formula)
+    assert len(find_target("elastic").content(formula)) > 1000
 
 
 @pytest.mark.parametrize("name", sorted(name for name in TAKEN if "trees, categories" in TAKEN[name]))
@@ -416,7 +424,7 @@ def test_a_select_of_too_many_columns_is_refused_before_any_row_is_drawn():
         with pytest.raises(
             InputError, match=f"this SELECT has {n_columns:,} columns with the score, and SQLite"
         ):
-            targets.target("sql").write(Formula((part,), len(part.inputs), None, None))
+            find_target("sql").content(Formula((part,), len(part.inputs), None, None))
 
 
 def test_onnx_keeps_names_with_line_ends(tmp_path):
@@ -451,7 +459,7 @@ def test_the_file_of_python_needs_all_features(fitted, tmp_path):
 def test_a_table_without_a_feature_is_an_error_in_sqlite(fitted):
     """SQLite takes a name in quotes for text where there is no such column."""
     ranker, _ = fitted("trees")
-    select = targets.target("sql").write(formula_of(ranker)).decode()
+    select = find_target("sql").content(formula_of(ranker)).decode()
     with closing(sqlite3.connect(":memory:")) as database:
         database.execute("CREATE TABLE features (feature_1, feature_2, feature_3, feature_4)")
         database.execute("INSERT INTO features VALUES (1, 2, 3, 4)")
@@ -461,13 +469,13 @@ def test_a_table_without_a_feature_is_an_error_in_sqlite(fitted):
 
 def test_one_large_row_does_not_loosen_the_others(fitted):
     ranker, _ = fitted("linear")
-    target, formula = targets.target("sql"), formula_of(ranker)
+    target, formula = find_target("sql"), formula_of(ranker)
     (part,) = formula.parts
     planted = Linear(part.model.weights, part.model.constant + 1e-4)
     X = np.vstack([np.full((1, 5), 1e12), np.ones((3, 5))])
     check = dx.Queries.from_arrays(X, np.zeros(4), group=[4])
-    assert _compare(target.write(formula), target, formula, ranker, check, 0.0)[1:] == (0, 0)
-    wrong = target.write(formula._replace(parts=(Summand(planted, part.inputs),)))
+    assert _compare(target.content(formula), target, formula, ranker, check, 0.0)[1:] == (0, 0)
+    wrong = target.content(formula._replace(parts=(Summand(planted, part.inputs),)))
     with pytest.raises(InputError, match="3 of 4 rows score otherwise; the first is row 1"):
         _compare(wrong, target, formula, ranker, check, 0.0)
 
@@ -486,8 +494,8 @@ def test_one_large_row_does_not_loosen_the_others(fitted):
 )
 def test_a_reader_refuses_what_the_program_would(name, text, other, words, fitted):
     ranker, _ = fitted("trees")
-    formula, target = formula_of(ranker), targets.target(name)
-    content = target.write(formula)
+    formula, target = formula_of(ranker), find_target(name)
+    content = target.content(formula)
     assert text in content
     with pytest.raises(InputError, match=re.escape(words)):
         target.read(content.replace(text, other), formula, np.zeros((2, 5)))
@@ -499,13 +507,13 @@ def test_what_no_format_can_hold(fitted, monkeypatch, tmp_path):
     (part,) = formula.parts
     large = replace(part.model, leaf=1e300 * part.model.leaf)
     with pytest.raises(InputError, match="too large for float32; choose --to lightgbm or sql"):
-        targets.target("xgboost").write(formula._replace(parts=(Summand(large, part.inputs),)))
+        find_target("xgboost").content(formula._replace(parts=(Summand(large, part.inputs),)))
     names = ("a\0b", *"bcde")
     with pytest.raises(InputError, match="has a NUL, which SQL cannot hold"):
-        targets.target("sql").write(formula._replace(names=names))
+        find_target("sql").content(formula._replace(names=names))
     for names in (("Score", *"bcde"), ("b", "B", *"cde")):
         with pytest.raises(InputError, match=r"the feature '(Score|B)' and the column '(score|b)' are one"):
-            targets.target("sql").write(formula._replace(names=names))
+            find_target("sql").content(formula._replace(names=names))
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(
         dx.MissingExtra,

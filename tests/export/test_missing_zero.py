@@ -7,8 +7,8 @@ import pytest
 
 import directrix as dx
 from directrix.errors import InputError
-from directrix.export import targets
-from directrix.export.of_ranker import formula_of
+from directrix.export.formula import formula_of
+from directrix.export.target import target as find_target
 from directrix.export.verification import verify
 from directrix.registry import TARGETS
 
@@ -55,10 +55,10 @@ def test_a_missing_feature_counts_zero(to, fitted, tmp_path):
 @pytest.mark.parametrize("to", ["onnx", "vespa", "sql", "python"])
 def test_the_mean_in_place_of_zero_is_found(to, fitted):
     installed(to)
-    ranker, target = fitted[0]["linear"], targets.target(to)
+    ranker, target = fitted[0]["linear"], find_target(to)
     formula = formula_of(ranker)
     (part,) = formula.parts
     mean = tuple(replace(one, missing=0.3) for one in part.inputs)
     planted = formula._replace(parts=(part._replace(inputs=mean),))
     with pytest.raises(InputError, match="rows score otherwise"):
-        verify(target.write(planted), target, formula, ranker)
+        verify(target.content(planted), target, formula, ranker)

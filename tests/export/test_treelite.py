@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from directrix.export import targets
-from directrix.export.of_ranker import formula_of
+from directrix.export.formula import formula_of
+from directrix.export.target import target as find_target
 
 from .conftest import MODELS
 from .rows import hard_rows, scores_of
@@ -22,7 +22,7 @@ def test_lightgbms_text_has_the_scores_in_double(name, fitted, tmp_path):
     ranker, q = fitted(name)
     formula = formula_of(ranker)
     path = tmp_path / "model.txt"
-    path.write_bytes(targets.target("lightgbm").write(formula))
+    path.write_bytes(find_target("lightgbm").content(formula))
     X = hard_rows(formula, q)
     found = predicted(treelite.frontend.load_lightgbm_model(path), X)
     np.testing.assert_allclose(found, scores_of(ranker, q, X), rtol=0, atol=1e-12)
@@ -32,7 +32,7 @@ def test_lightgbms_text_has_the_scores_in_double(name, fitted, tmp_path):
 def test_xgboosts_json_has_the_scores_in_single_precision(name, fitted):
     ranker, q = fitted(name)
     formula = formula_of(ranker)
-    model = treelite.frontend.from_xgboost_json(targets.target("xgboost").write(formula))
+    model = treelite.frontend.from_xgboost_json(find_target("xgboost").content(formula))
     X = hard_rows(formula, q).astype(np.float32)
     ours = scores_of(ranker, q, X.astype(np.float64))
     np.testing.assert_allclose(predicted(model, X), ours, rtol=0, atol=1e-6)

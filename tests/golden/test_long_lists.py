@@ -110,7 +110,7 @@ def test_copies_of_eval_score_4_weigh_ranks_1_and_2_alike():
 
 
 def test_every_convention_is_here():
-    assert tuple(case[0] for case in CASES) == dx.conventions()
+    assert tuple(case[0] for case in CASES) == dx.measures.conventions()
 
 
 def test_ranx_orders_what_was_retrieved_alone():

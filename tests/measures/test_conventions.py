@@ -23,7 +23,7 @@ def test_under_sets_every_field_that_the_measure_has():
     assert dx.KendallTau().under("ranx") == dx.KendallTau()
 
 
-@pytest.mark.parametrize("name", dx.conventions())
+@pytest.mark.parametrize("name", dx.measures.conventions())
 def test_every_convention_applies_to_every_measure_and_settles(name):
     for text in (
         "nDCG@10",
@@ -72,7 +72,7 @@ def test_all_conventions_at_once():
     found = dx.experiments.evaluate_conventions(
         ["nDCG@3", "AP"], scores, labels, doc_ids=["a", "b", "c", "d"], group=[len(labels)]
     )
-    assert tuple(found) == ("default", *dx.conventions())
+    assert tuple(found) == ("default", *dx.measures.conventions())
     assert tuple(found["letor4"]) == ("nDCG@3", "AP")
     assert [tool for tool in found if "AP" not in found[tool]] == ["gdeval", "sklearn"]
     ideal = 3 + 1 / np.log2(3)
@@ -89,7 +89,7 @@ def test_all_conventions_at_once():
 
 def test_tools_that_need_ids_are_left_out_without_them():
     found = dx.experiments.evaluate_conventions(["AP", "nDCG@1"], [2.0, 2.0], [0, 1], group=[2])
-    assert set(dx.conventions()) - set(found) == {"trec_eval", "gdeval"}
+    assert set(dx.measures.conventions()) - set(found) == {"trec_eval", "gdeval"}
     need = "ties are broken by document id, some documents tie, and they have no ids"
     assert found.left_out["trec_eval"] == {"AP": need, "nDCG@1": need}
     assert found.left_out["gdeval"] == {"AP": "not in gdeval: prints nDCG@k and ERR@k only", "nDCG@1": need}
@@ -97,7 +97,7 @@ def test_tools_that_need_ids_are_left_out_without_them():
 
 def test_tools_that_need_no_ids_are_kept_without_them():
     result = dx.experiments.evaluate_conventions(["AP", "nDCG@1"], [2.0, 1.0], [0, 1], group=[2])
-    assert set(dx.conventions()) <= set(result)
+    assert set(dx.measures.conventions()) <= set(result)
     assert "trec_eval" not in result.left_out
 
 
@@ -144,7 +144,7 @@ def test_what_a_tool_has(tool, text, has):
 
 def test_every_name_in_a_convention_is_the_name_of_a_measure():
     """A slip there would take a measure away from a tool."""
-    for tool in map(dx.convention, dx.conventions()):
+    for tool in map(dx.convention, dx.measures.conventions()):
         assert set(tool.measures) <= {name + at for name in measures() for at in ("", "@")}
 
 

@@ -13,7 +13,7 @@ import directrix as dx
 from directrix.models.linear import LinearModel
 from directrix.models.mlp import MLPModel
 from directrix.models.rows import row_slice
-from directrix.objectives.build import make_objective
+from directrix.objectives.objective import make_objective
 from directrix.objectives.penalty import L2
 from directrix.threads import one_blas_thread
 

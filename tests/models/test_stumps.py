@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import directrix as dx
 from directrix.models.rows import row_slice
-from directrix.objectives.build import make_objective
+from directrix.objectives.objective import make_objective
 
 THRESHOLDS = [[-0.5, 0.0, 1.5], [], [0.25], [-2.0, 2.0]]
 

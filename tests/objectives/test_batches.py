@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import directrix as dx
 from directrix.models.linear import LinearModel
 from directrix.models.mlp import MLPModel
-from directrix.objectives.build import make_objective
+from directrix.objectives.objective import make_objective
 from directrix.registry import SURROGATES, classes
 from directrix.surrogates.base import KernelSurrogate
 from tests.objectives.test_objective import problem

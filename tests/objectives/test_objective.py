@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import directrix as dx
 from directrix.models.linear import LinearModel
 from directrix.models.mlp import MLPModel
-from directrix.objectives.build import make_objective
+from directrix.objectives.objective import make_objective
 from directrix.objectives.penalty import L2
 from directrix.objectives.source import Memory
 
@@ -109,7 +109,7 @@ def test_same_bits_however_many_gradients_are_kept_at_once(monkeypatch):
     w, objective = rng.standard_normal(q.n_features), dx.linear_objective(q, "ApproxNDCG")
     loss, grad = objective.value_and_grad(w)
     waves, each = [], Memory.gradients
-    monkeypatch.setattr("directrix.objectives.objective._FLOATS_AT_ONCE", 1)
+    monkeypatch.setattr("directrix.objectives.source._FLOATS_AT_ONCE", 1)
     monkeypatch.setattr(Memory, "gradients", lambda *args: waves.append(len(args[2])) or each(*args))
     before = dx.set_threads(2)
     try:
@@ -389,8 +389,8 @@ def test_a_surrogate_whose_held_data_would_not_be_used_is_refused():
         dx.linear_objective(q, Own()).convexified(np.zeros(q.n_features))
 
 
-@pytest.mark.parametrize("params", [[], [np.zeros((2, 2))], [np.zeros(4), np.zeros(3)]])
-def test_several_vectors_are_as_many_rows_of_numbers(params):
+@pytest.mark.parametrize("params", [np.zeros((2, 2)), 1.0, "text"])
+def test_parameters_are_one_row_of_numbers(params):
     q = dx.data.make_cubic(n_queries=4, docs_per_query=5, n_features=4, seed=0)
-    with pytest.raises(dx.InputError, match=r"^params(: not an array| has shape)"):
-        dx.linear_objective(q, "RankNet").values_and_grads(params)
+    with pytest.raises(dx.InputError, match=r"^params"):
+        dx.linear_objective(q, "RankNet").value_and_grad(params)

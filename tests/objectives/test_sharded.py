@@ -7,12 +7,11 @@ import directrix as dx
 from directrix import InputError
 from directrix.data.shards import task
 from directrix.data.shards.context import using_driver
-from directrix.data.shards.driver import ThisProcess
+from directrix.data.shards.task import ThisProcess
 from directrix.models import LinearModel
 from directrix.models.mlp import MLPModel
-from directrix.objectives.build import make_objective
+from directrix.objectives.objective import make_objective
 from directrix.objectives.penalty import L2
-from directrix.objectives.sharded import sharded_objective
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +51,7 @@ def test_loss_and_gradient(q, shards, surrogate, model, room):
     params = np.random.default_rng(0).normal(size=n_params)
     s, penalty = dx.surrogate(surrogate), L2(0.1)
     ours, theirs = (
-        sharded_objective(shards, s, model, penalty=penalty),
+        make_objective(shards, s, model, penalty=penalty),
         make_objective(q, s, model, penalty=penalty),
     )
     for queries in (None, np.array([3, 50, 51, 89, 20])):
@@ -62,22 +61,12 @@ def test_loss_and_gradient(q, shards, surrogate, model, room):
         np.testing.assert_allclose(grad, wanted_grad, rtol=1e-4, atol=1e-6)
 
 
-def test_several_vectors_by_one_question(shards):
-    params = np.random.default_rng(1).normal(size=(3, 6))
-    objective = sharded_objective(shards, dx.ApproxNDCG(), LinearModel(), penalty=L2(0.1))
-    values, grads = objective.values_and_grads(params)
-    for vector, value, grad in zip(params, values, grads, strict=True):
-        one, gradient = objective.value_and_grad(vector)
-        assert one == value
-        assert np.array_equal(gradient, grad)
-
-
 def test_streamed_and_held_shards_have_the_same_bits(shards):
     params, results = np.random.default_rng(2).normal(size=6), []
     for room in (0, 1 << 40):
         task._OPEN_SHARDS.clear()
         with using_driver(ThisProcess(room)):
-            results.append(sharded_objective(shards, dx.ApproxNDCG(), LinearModel()).value_and_grad(params))
+            results.append(make_objective(shards, dx.ApproxNDCG(), LinearModel()).value_and_grad(params))
         assert all(shard.is_held == bool(room) for shard in task._OPEN_SHARDS.values())
     assert results[0][0] == results[1][0]
     assert np.array_equal(results[0][1], results[1][1])
@@ -86,13 +75,13 @@ def test_streamed_and_held_shards_have_the_same_bits(shards):
 def test_smoothing_and_convexified_loss(q, shards):
     params = np.random.default_rng(3).normal(size=6)
     s = dx.SmoothNDCG()
-    ours, theirs = sharded_objective(shards, s, LinearModel()), make_objective(q, s, LinearModel())
+    ours, theirs = make_objective(shards, s, LinearModel()), make_objective(q, s, LinearModel())
     np.testing.assert_allclose(
         ours.at(0.3).value_and_grad(params)[0], theirs.at(0.3).value_and_grad(params)[0], rtol=1e-6
     )
     d = dx.surrogate("Dorm(k=3)")
     ours, theirs = (
-        sharded_objective(shards, d, LinearModel()).convexified(params),
+        make_objective(shards, d, LinearModel()).convexified(params),
         make_objective(q, d, LinearModel()).convexified(params),
     )
     moved = params + 0.1
@@ -102,14 +91,14 @@ def test_smoothing_and_convexified_loss(q, shards):
 def test_steps_over_batches(q, shards):
     start, order = np.zeros(6), np.random.default_rng(4).permutation(90)
     ours, theirs = start.copy(), start.copy()
-    loss = sharded_objective(shards, dx.ApproxNDCG(), LinearModel()).sgd_epoch(ours, order, 0.1, batch=7)
+    loss = make_objective(shards, dx.ApproxNDCG(), LinearModel()).sgd_epoch(ours, order, 0.1, batch=7)
     wanted = make_objective(q, dx.ApproxNDCG(), LinearModel()).sgd_epoch(theirs, order, 0.1, batch=7)
     np.testing.assert_allclose(ours, theirs, rtol=1e-5)
     np.testing.assert_allclose(loss, wanted, rtol=1e-6)
 
 
 def test_refused(shards):
-    objective = sharded_objective(shards, dx.ApproxNDCG(), LinearModel())
+    objective = make_objective(shards, dx.ApproxNDCG(), LinearModel())
     with pytest.raises(InputError, match="shape"):
         objective.value_and_grad(np.zeros(5))
     with pytest.raises(InputError, match="positions of at least one of the 90"):

@@ -32,7 +32,7 @@ def small_blocks(monkeypatch):
     """Many blocks, and parts, of little data."""
     monkeypatch.setattr("directrix.data.stored.BLOCK_BYTES", 20_000)
     monkeypatch.setattr("directrix.objectives.stream.BLOCK_BYTES", 20_000)
-    monkeypatch.setattr("directrix.objectives.parts._BYTES_PER_PART", 1)
+    monkeypatch.setattr("directrix.objectives.source._BYTES_PER_PART", 1)
 
 
 def params_of(q, seed=0):
@@ -176,19 +176,3 @@ def test_readers_that_fail_are_heard(both, monkeypatch):
     monkeypatch.setattr(type(s.features.source), "read", fail)
     with pytest.raises(InputError, match="the disk is gone"):
         streamed.value_and_grad(np.zeros(7))
-
-
-def test_several_vectors_take_one_read(both, monkeypatch):
-    q, stored = both
-    objective = dx.linear_objective(stored, "ApproxNDCG", l2=0.1)
-    vectors, reads = np.array([params_of(q, seed) for seed in range(3)]), []
-    read = type(stored.features).spans
-    monkeypatch.setattr(
-        type(stored.features), "spans", lambda self, spans: reads.append(len(spans)) or read(self, spans)
-    )
-    values, grads = objective.values_and_grads(vectors)
-    assert len(reads) == 1
-    for vector, value, grad in zip(vectors, values, grads, strict=True):
-        one, gradient = objective.value_and_grad(vector)
-        assert one == value
-        assert np.array_equal(gradient, grad)

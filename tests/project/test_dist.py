@@ -69,5 +69,5 @@ def test_the_sdist_has_what_builds_and_tests_the_project(dist):
         names = [name.split("/", 1)[1] for name in archive.getnames()]
     assert {"pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "PKG-INFO", "conftest.py"} <= set(names)
     folders = {name.split("/")[0] for name in names if "/" in name}
-    assert folders == {"src", "tests", "docs"}
+    assert folders == {"src", "tests", "tools", "docs"}
     assert [name for name in names if "__pycache__" in name or name.endswith((".nbi", ".nbc"))] == []

@@ -67,7 +67,7 @@ def test_calls_of_the_image_run_as_the_user_who_calls(path):
         assert '--user "$(id -u):$(id -g)" -v "$PWD:/data"' in call
 
 
-@pytest.mark.parametrize("path", ["Dockerfile", "docs/how-to/compile-once.md"])
+@pytest.mark.parametrize("path", ["Dockerfile", "docs/how-to/reproducible.md"])
 def test_slim_images_have_the_library_that_lightgbm_loads(path):
     text = (ROOT / path).read_text("utf-8")
     assert "-slim" in text

@@ -190,19 +190,13 @@ def test_a_damaged_file_is_refused(tmp_path, fitted):
     path = tmp_path / "m.json"
     fitted.save(path)
     content = json.loads(path.read_text())
-    text, model = fitted.trees_.to_lightgbm(), content["model"]
-    damaged = '"model": the t.*damaged'
+    model = content["model"]
     for changed, message in [
-        ({"text": text.replace("left_child=", "left_child=7 ", 1)}, damaged),
-        ({"text": text[:-200]}, damaged),
-        ({"text": text.replace("Tree=1\n", "Tree=7\n")}, damaged),
-        ({"text": "tree"}, damaged),
-        ({"text": 3}, '"text" is number'),
-        (model | {"leaf": model["leaf"][1:]}, damaged),
+        (model | {"leaf": model["leaf"][1:]}, "trees are damaged"),
         (model | {"feature": [4, *model["feature"][1:]]}, "not among the 4"),
-        (model | {"left": 3}, '"left" is number, must be list'),
-        (model | {"count": [-1, *model["count"][1:]]}, "count holds -1"),
-        ({name: values for name, values in model.items() if name != "gain"}, '"gain" is missing'),
+        (model | {"left": 3}, "left is 3, must be a list"),
+        (model | {"count": [-1, *model["count"][1:]]}, r"count\[0\] is -1"),
+        ({name: values for name, values in model.items() if name != "gain"}, "gain is missing"),
     ]:
         path.write_text(json.dumps({**content, "model": {"type": "trees", **changed}}))
         with pytest.raises(dx.InputError, match=message):

@@ -234,9 +234,8 @@ def test_constraints_of_a_damaged_file_are_refused(stored, tmp_path):
     content = json.loads((tmp_path / "m.json").read_text())
     content["training"]["parameters"]["bounds"] = stored
     (tmp_path / "m.json").write_text(json.dumps(content))
-    ranker = dx.load(tmp_path / "m.json")
     with pytest.raises(dx.InputError, match="bounds"):
-        ranker.fit_queries(NAMED)
+        dx.load(tmp_path / "m.json").fit_queries(NAMED)
 
 
 @pytest.mark.parametrize("activation", ["relu", "tanh"])

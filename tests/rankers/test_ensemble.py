@@ -61,19 +61,19 @@ def test_one_file_holds_all_and_predicts_the_same_bits(fitted, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda m: m["model"].pop("members"), '"members" is missing'),
-        (lambda m: m["model"]["members"].clear(), '"members" is empty'),
-        (lambda m: m["model"]["members"].append(3), '"4" is number, must be object'),
-        (lambda m: m["model"]["members"][1].pop("spread"), 'member 2: the member .*"spread" is missing'),
-        (lambda m: m["model"]["members"][1].update(weight=-1.0), 'member 2: "weight" is -1.0'),
-        (lambda m: m["model"]["members"][0]["features"].update(count=4), "member 1: "),
-        (lambda m: m["model"]["members"].append(copy.deepcopy(m)), "member 4: .*missing"),
+        (lambda m: m["model"].pop("members"), "members is missing"),
+        (lambda m: m["model"]["members"].clear(), "members is empty"),
+        (lambda m: m["model"]["members"].append(3), r"members\[3\] is 3, must be an object"),
+        (lambda m: m["model"]["members"][1].pop("spread"), r"members\[1\]\.spread is missing"),
+        (lambda m: m["model"]["members"][1].update(weight=-1.0), r"members\[1\] .*above 0, got .*-1\.0"),
+        (lambda m: m["model"]["members"][0]["features"].update(count=4), r"members\[0\]: "),
+        (lambda m: m["model"]["members"].append(copy.deepcopy(m)), r"members\[3\]\.weight is missing"),
         (
             lambda m: m["model"]["members"].append({**copy.deepcopy(m), "weight": 1, "spread": 1}),
-            "member 4: .*'ensemble'",
+            r"members\[3\]\.model\.type is 'ensemble'",
         ),
-        (lambda m: m["features"].update(count=6), "member 1: .* is 5, that of the ensemble is 6"),
-        (lambda m: m["training"].pop("measure"), '"measure" is missing'),
+        (lambda m: m["features"].update(count=6), r"members\[0\] must have 6 features"),
+        (lambda m: m["training"].pop("measure"), "measure is missing"),
     ],
 )
 def test_a_wrong_entry_is_named(fitted, tmp_path, change, message):
@@ -83,7 +83,7 @@ def test_a_wrong_entry_is_named(fitted, tmp_path, change, message):
     change(content)
     path.write_text(json.dumps(content))
     with pytest.raises(dx.InputError, match=message):
-        dx.load(path).trained()
+        dx.load(path)
 
 
 def test_a_scale_by_query_needs_queries():

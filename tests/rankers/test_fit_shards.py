@@ -11,10 +11,10 @@ import directrix as dx
 from directrix import InputError
 from directrix.data.shards import checkpoint
 from directrix.data.shards.context import using_driver
-from directrix.data.shards.driver import Driver, ThisProcess
+from directrix.data.shards.task import Driver, ThisProcess
 from directrix.measures import names
 from directrix.models.linear import LinearModel
-from directrix.objectives.sharded import sharded_objective
+from directrix.objectives.objective import make_objective
 
 
 @pytest.fixture(scope="module")
@@ -197,14 +197,13 @@ Own = dx.define_measure("OwnOnShards", gain=lambda labels: +1 * (labels - 2) + 2
 
 def test_a_worker_with_other_code_is_refused(folder):
     """It imported a module before that was edited."""
-    preparation = sharded_objective(
-        dx.data.open_shards(folder), dx.ListNet(), LinearModel()
-    ).source.preparation
+    shards = dx.data.open_shards(folder)
+    preparation = make_objective(shards, dx.ListNet(), LinearModel()).source.preparation
     sent = pickle.loads(pickle.dumps(preparation).replace(preparation.key.encode(), b"0" * 12))
     with pytest.raises(
         InputError, match=r"other code for the measure or the surrogate .* Restart the workers"
     ):
-        sent.objective(None)
+        sent.source(None)
 
 
 def test_an_empty_checkpoint_is_a_new_one(folder, tmp_path):

@@ -68,7 +68,7 @@ def test_zeros_of_the_training_are_zeros_ever_after(name, scale, sparse, tmp_pat
         assert one.predict(rows, qid=QID).tobytes() == expected.tobytes()
         assert one.predict_queries(gaps).tobytes() == one.predict_queries(q).tobytes() == expected.tobytes()
     lists = np.asarray(HOLES[:12]), np.where(GAPS, 0.0, HOLES)[:12]
-    assert len({tuple(dx.load(tmp_path / "m.json").rank(one)) for one in lists}) == 1
+    assert len({tuple(dx.load_scorer(tmp_path / "m.json").rank(one)) for one in lists}) == 1
 
 
 def test_how_missing_values_were_read_is_kept():

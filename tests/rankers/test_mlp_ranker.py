@@ -172,20 +172,9 @@ def test_a_network_with_a_linear_term_is_read_back(tmp_path):
     ranker = fitted(hidden=(4, 4), residual=True, dropout=0.2, trainer="adam", max_iter=2)
     ranker.save(tmp_path / "m.json")
     loaded = dx.load(tmp_path / "m.json")
-    layers = json.loads((tmp_path / "m.json").read_text())["model"]["layers"]
-    assert [layer["inputs"] for layer in layers] == [3, 4, 4 + 3]
     assert (loaded.hidden, loaded.residual, loaded.dropout) == ((4, 4), True, 0.2)
     assert loaded.predict(X).tobytes() == ranker.predict(X).tobytes()
     assert clone(loaded).fit(X, Y, qid=QID).params_.tobytes() == ranker.params_.tobytes()
-
-
-def test_a_file_of_a_version_without_dropout_is_a_perceptron(ranker, saved):
-    content = json.loads(saved.read_text())
-    del content["model"]["dropout"]
-    saved.write_text(json.dumps(content))
-    loaded = dx.load(saved)
-    assert (loaded.residual, loaded.dropout) == (False, 0.0)
-    assert loaded.predict(X).tobytes() == ranker.predict(X).tobytes()
 
 
 @pytest.fixture
@@ -206,9 +195,9 @@ def test_a_model_read_back_predicts_the_same_bits_and_trains_the_same_way(ranker
 
 def test_the_file_has_the_documented_form(ranker, saved):
     model = json.loads(saved.read_text())["model"]
-    assert list(model) == ["type", "activation", "dropout", "layers"]
-    shapes = [(layer["inputs"], layer["outputs"], layer["bias"] is None) for layer in model["layers"]]
-    assert shapes == [(3, 4, False), (4, 3, False), (3, 1, True)]
+    assert list(model) == ["type", "hidden", "activation", "residual", "dropout", "layers"]
+    shapes = [(len(layer["weights"]), len(layer["bias"])) for layer in model["layers"]]
+    assert shapes == [(12, 4), (12, 3), (3, 0)]
     W = np.reshape(model["layers"][0]["weights"], (3, 4))
     assert np.array_equal(W.ravel(), ranker.params_[:12])
 
@@ -221,22 +210,21 @@ def test_a_model_that_is_not_finite_is_not_written(ranker, tmp_path):
 
 
 EDITS = {
-    "no layers": (lambda m: m.pop("layers"), '"layers" is missing'),
-    "no activation": (lambda m: m.pop("activation"), '"activation" is missing'),
-    "unknown activation": (lambda m: m.update(activation="sine"), "activation='sine'"),
-    "empty layers": (lambda m: m.update(layers=[]), '"layers" is empty'),
-    "a layer is a list": (lambda m: m["layers"].__setitem__(1, []), r'"layers"\[1\].*"inputs" is missing'),
-    "inputs of another number": (lambda m: m["layers"][1].update(inputs=5), r"\[1\] has inputs 5.*4 inputs"),
-    "outputs are no integer": (lambda m: m["layers"][0].update(outputs=4.0), r"\[0\] has.*outputs 4\.0"),
-    "outputs are 0": (lambda m: m["layers"][0].update(outputs=0), r"\[0\] has inputs 3, outputs 0"),
-    "outputs are true": (lambda m: m["layers"][2].update(outputs=True), r'"outputs" is boolean'),
-    "two scores": (lambda m: m["layers"][2].update(outputs=2), r"\[2\].*1 output without bias"),
-    "a bias of the output": (lambda m: m["layers"][2].update(bias=[1.0]), r"\[2\].*a bias; 3 inputs are"),
-    "no bias of a hidden layer": (lambda m: m["layers"][0].update(bias=None), r"\[0\].*with a bias"),
-    "a weight less": (lambda m: m["layers"][0]["weights"].pop(), "11 numbers for 12 connections"),
-    "a bias less": (lambda m: m["layers"][1]["bias"].pop(), "2 numbers for 3 outputs"),
-    "dropout is text": (lambda m: m.update(dropout="0.1"), '"dropout" is text'),
-    "dropout is 1": (lambda m: m.update(dropout=1.0), r"MLPModel\(dropout=1\.0\)"),
+    "no layers": (lambda m: m.pop("layers"), "layers is missing"),
+    "unknown activation": (lambda m: m.update(activation="sine"), "activation is 'sine'"),
+    "empty layers": (lambda m: m.update(layers=[]), "layers holds 0 numbers"),
+    "a layer is a list": (lambda m: m["layers"].__setitem__(1, []), r"layers\[1\] is .*object"),
+    "a width of another number": (lambda m: m["hidden"].__setitem__(0, 5), "layers holds"),
+    "a width that no memory holds": (lambda m: m["hidden"].__setitem__(0, 1 << 30), "layers holds"),
+    "a width is no integer": (lambda m: m["hidden"].__setitem__(0, 4.0), r"hidden\[0\] is 4\.0"),
+    "a width is 0": (lambda m: m["hidden"].__setitem__(0, 0), r"hidden\[0\] is 0"),
+    "a bias among the weights": (
+        lambda m: m["layers"][0]["weights"].append(m["layers"][0]["bias"].pop()),
+        r"must have \[\(12, 4\)",
+    ),
+    "a weight less": (lambda m: m["layers"][0]["weights"].pop(), "holds 33 numbers, must hold 34"),
+    "dropout is text": (lambda m: m.update(dropout="0.1"), "dropout is '0.1'"),
+    "dropout is 1": (lambda m: m.update(dropout=1.0), "dropout"),
     "a weight is text": (lambda m: m["layers"][0]["weights"].__setitem__(2, "1"), r"\[2\] is '1'"),
 }
 

@@ -1,80 +1,155 @@
-"""`make_scorer`: a measure in scikit-learn's model selection, with the queries of the rows."""
+"""Scores and order of one list: those of ``predict``, without scikit-learn."""
+
+import subprocess
+import sys
 
 import numpy as np
+import pandas as pd
 import pytest
-import sklearn
-from sklearn.linear_model import LinearRegression
-from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score, cross_validate
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
 
 import directrix as dx
-from directrix.data import make_linear
+from directrix.errors import InputError
+
+Q, _ = dx.data.make_linear(n_queries=30, docs_per_query=12, n_features=5, seed=3)
+LIST = np.random.default_rng(1).normal(size=(40, 5))
+GAPS = np.where(np.random.default_rng(2).random(LIST.shape) < 0.2, np.nan, LIST)
+SCALES = (
+    None,
+    "standard",
+    "minmax",
+    "log",
+    "quantile",
+    "query-standard",
+    "query-percentile",
+    "raw+query-minmax",
+)
+MODELS = {
+    "linear": lambda **more: dx.LinearRanker(max_iter=20, **more),
+    "network": lambda **more: dx.MLPRanker(hidden=(6, 6), max_iter=5, **more),
+    "residual": lambda **more: dx.MLPRanker(
+        hidden=(6, 6), activation="tanh", residual=True, max_iter=5, **more
+    ),
+    "stumps": lambda **more: dx.StumpRanker(trainer="rankboost", max_iter=30, **more),
+    "trees": lambda **more: dx.BoostedRanker(n_trees=10, num_leaves=5, min_data_in_leaf=3, **more),
+}
 
 
 @pytest.fixture
-def routing():
-    with sklearn.config_context(enable_metadata_routing=True):
-        yield
+def path(tmp_path):
+    return tmp_path / "model.json"
 
 
-@pytest.fixture(scope="module")
-def data():
-    q, _ = make_linear(18, 8, 4, seed=0)
-    return q.features, q.labels, np.repeat(np.arange(q.n_queries), np.diff(q.qptr))
+@pytest.fixture
+def reload(path):
+    """A function from a ranker to the scorer of its file."""
+
+    def scorer(ranker):
+        ranker.save(path)
+        return dx.load_scorer(path)
+
+    return scorer
 
 
-@pytest.mark.usefixtures("routing")
-def test_scores_are_those_of_evaluate_on_the_rows_of_the_fold(data):
-    X, y, qid = data
-    folds = GroupKFold(3)
-    ranker = dx.LinearRanker(max_iter=5, scale="query-minmax").set_fit_request(qid=True)
-    scoring = {"ap": dx.make_scorer("AP"), "ndcg": dx.make_scorer(dx.NDCG(k=3), convention="letor3")}
-    params = {"qid": qid, "groups": qid}
-    result = cross_validate(ranker, X, y, cv=folds, scoring=scoring, params=params)
-    for number, (train, test) in enumerate(folds.split(X, y, qid)):
-        scores = dx.LinearRanker(max_iter=5, scale="query-minmax").fit(X[train], y[train], qid=qid[train])
-        scores = scores.predict(X[test], qid=qid[test])
-        wanted = dx.evaluate(["AP"], scores, y[test], qid=qid[test])["AP"]
-        assert result["test_ap"][number] == wanted
-        wanted = dx.evaluate("nDCG@3", scores, y[test], qid=qid[test], convention="letor3")["nDCG@3"]
-        assert result["test_ndcg"][number] == wanted
+def expected(ranker, X):
+    """Positions by the scores of ``predict``, and these scores."""
+    scores = ranker.predict(X, group=[len(X)])
+    return np.argsort(-scores, kind="stable"), scores
 
 
-@pytest.mark.usefixtures("routing")
-def test_a_grid_over_a_pipeline_reaches_the_surrogate(data):
-    X, y, qid = data
-    steps = [("scale", StandardScaler()), ("ranker", dx.LinearRanker(max_iter=5).set_fit_request(qid=True))]
-    grid = {"ranker__surrogate__alpha": [1.0, 30.0], "ranker__trainer__max_iter": [2]}
-    search = GridSearchCV(Pipeline(steps), grid, cv=GroupKFold(2), scoring=dx.make_scorer("nDCG@5"))
-    search.fit(X, y, qid=qid, groups=qid)
-    best = search.best_estimator_["ranker"]
-    assert best.surrogate.alpha == search.best_params_["ranker__surrogate__alpha"]
-    assert best.trainer.max_iter == 2
-    assert best.result_.counts["iterations"] == 2
-    assert len(set(search.cv_results_["mean_test_score"])) == 2
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("kind", MODELS)
+def test_the_order_is_that_of_predict(reload, kind, scale):
+    ranker = MODELS[kind](scale=scale).fit_queries(Q)
+    scorer = reload(ranker)
+    assert scorer.rank(LIST[:0]).size == 0  # a search may find nothing
+    for X in (LIST, LIST.astype(np.float32), np.asfortranarray(LIST), LIST[::2], LIST.tolist()):
+        order, scores = expected(ranker, np.asarray(X))
+        found = scorer.rank(X)
+        # an order may differ only where scores are equal but for rounding of float32
+        np.testing.assert_allclose(scores[found], scores[order], rtol=2e-5, atol=2e-5)
+        np.testing.assert_allclose(scorer.predict(X), scores, rtol=2e-5, atol=2e-5)
+        assert sorted(found) == list(range(len(scores)))
+        if X is LIST:
+            np.testing.assert_array_equal(found, order)
 
 
-@pytest.mark.usefixtures("routing")
-def test_estimators_of_others_are_scored_too(data):
-    X, y, qid = data
-    scores = cross_val_score(
-        LinearRegression(),
-        X,
-        y,
-        cv=GroupKFold(2),
-        scoring=dx.make_scorer("RR"),
-        params={"qid": qid, "groups": qid},
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("kind", MODELS)
+def test_missing_values_are_taken_or_refused_as_by_predict(reload, kind, scale):
+    ranker = MODELS[kind](scale=scale).fit_queries(Q)
+    scorer = reload(ranker)
+    try:
+        order, _ = expected(ranker, GAPS)
+    except InputError:
+        with pytest.raises(InputError, match="missing values"):
+            scorer.rank(GAPS)
+        return
+    np.testing.assert_array_equal(scorer.rank(GAPS), order)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_an_infinite_value_is_refused(reload, kind):
+    scorer = reload(MODELS[kind](scale="standard").fit_queries(Q))
+    for bad in (np.inf, -np.inf):
+        X = LIST.copy()
+        X[7, 2] = bad
+        with pytest.raises(InputError, match=r"-?inf at row 7, column 2"):
+            scorer.rank(X)
+
+
+def test_ensembles_and_searches(reload):
+    members = [MODELS[kind](scale=scale) for kind, scale in (("linear", "standard"), ("trees", None))]
+    ensemble = dx.EnsembleRanker(members, weights=[1, 2]).fit_queries(Q)
+    auto = dx.AutoRanker("nDCG@5", method="Regression", random_state=0).fit_queries(Q)
+    for ranker in (ensemble, auto):
+        order, scores = expected(ranker, LIST)
+        scorer = reload(ranker)
+        np.testing.assert_array_equal(scorer.rank(LIST), order)
+        np.testing.assert_allclose(scorer.predict(LIST), scores, rtol=1e-9, atol=1e-12)
+
+
+def test_equal_scores_keep_their_order(reload):
+    assert reload(MODELS["trees"]().fit_queries(Q)).rank(np.zeros((50, 5))).tolist() == list(range(50))
+
+
+def test_categories_need_the_estimator(reload):
+    frame = pd.DataFrame({"shop": pd.Categorical(list("abc") * 40), "price": np.arange(120) % 7})
+    y = (frame["shop"] == "b").to_numpy() * 1.0
+    ranker = dx.BoostedRanker(n_trees=5, num_leaves=3, min_data_in_leaf=2)
+    with pytest.raises(InputError, match=r"categories.*directrix\.load"):
+        reload(ranker.fit(frame, y, qid=np.arange(120) // 6))
+
+
+@pytest.mark.parametrize(
+    ("features", "message"),
+    [
+        (LIST[:, :4], r"shape \(40, 4\); the model was trained on 5 features"),
+        ([1.0, 2.0, 3.0, 4.0, 5.0], r"shape \(5,\)"),
+        ([["a"] * 5], "not an array of numbers"),
+        ([[1.0] * 5, [2.0]], "not an array"),
+        (LIST.astype(complex), "dtype complex"),
+        (None, "^features "),
+        ([{"a": 1.0}, {"a": 2.0}], "not an array of numbers"),
+        (np.array([(1, 2.0)], dtype=[("a", int), ("b", float)]), "not an array of numbers"),
+        (np.full((2, 5), 1e308) * [[1.0], [-1.0]], "not finite"),
+    ],
+)
+def test_what_is_no_list_is_refused(reload, features, message):
+    with pytest.raises(InputError, match=message):
+        reload(MODELS["linear"]().fit_queries(Q)).rank(features)
+
+
+@pytest.mark.parametrize(
+    ("kind", "absent"), [("linear", "numba"), ("network", "numba"), ("stumps", "numba"), ("trees", "sklearn")]
+)
+def test_a_server_imports_numpy_alone(path, kind, absent):
+    MODELS[kind](scale="standard").fit_queries(Q).save(path)
+    code = (
+        "import sys, directrix as dx; r = dx.load_scorer(sys.argv[1]); "
+        "loaded = {'numba', 'scipy', 'sklearn'} & sys.modules.keys(); "
+        "print(sorted(loaded), r.rank([[1.0] * 5, [2.0] * 5]).size, sys.argv[2] in sys.modules)"
     )
-    assert ((scores > 0.3) & (scores <= 1.0)).all()
-
-
-def test_without_routing_it_says_what_to_type(data):
-    X, y, qid = data
-    ranker = dx.LinearRanker(max_iter=1).fit(X, y, qid=qid)
-    with pytest.raises(dx.InputError, match=r"make_scorer\('AP'\) got no qid.*enable_metadata_routing=True"):
-        dx.make_scorer("AP")(ranker, X, y)
-    with pytest.raises(dx.InputError, match="AQ"):
-        dx.make_scorer("AQ")
-    with pytest.raises(dx.InputError, match="nothing"):
-        dx.make_scorer("AP", convention="nothing")
+    printed = subprocess.run(
+        [sys.executable, "-c", code, path, absent], check=True, capture_output=True, text=True
+    ).stdout
+    assert printed == "[] 2 False\n"

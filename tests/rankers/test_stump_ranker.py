@@ -58,14 +58,20 @@ def test_the_file_drops_steps_of_zero(data, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"stairs": None}, '"stairs" is null, must be list'),
-        ({"stairs": [3]}, r"stairs\[0\].* is number, must be object"),
-        ({"stairs": [{"feature": 1, "steps": []}]}, '"thresholds" is missing'),
-        ({"stairs": [{"feature": 9, "thresholds": [0.5], "steps": [1.0]}]}, '"feature".* is 9; .*1 to 5'),
-        ({"stairs": [{"feature": 1.0, "thresholds": [0.5], "steps": [1.0]}]}, r'"feature".* is 1\.0;'),
-        ({"stairs": [{"feature": 1, "thresholds": [0.5], "steps": [1.0]}] * 2}, '"feature".* is 1; .*once'),
-        ({"stairs": [{"feature": 1, "thresholds": [0.5], "steps": []}]}, '"steps" holds 0 numbers'),
-        ({"stairs": [{"feature": 1, "thresholds": ["a"], "steps": [1.0]}]}, '"thresholds".0. is .a.'),
+        ({"stairs": None}, "stairs is None, must be a list"),
+        ({"stairs": [3]}, r"stairs\[0\] is 3, must be an object"),
+        ({"stairs": [{"feature": 1, "steps": []}]}, "thresholds is missing"),
+        (
+            {"stairs": [{"feature": 9, "thresholds": [0.5], "steps": [1.0]}]},
+            "feature 9 .*from 1 to 5",
+        ),
+        ({"stairs": [{"feature": 1.0, "thresholds": [0.5], "steps": [1.0]}]}, r"feature is 1\.0"),
+        ({"stairs": [{"feature": 1, "thresholds": [0.5], "steps": [1.0]}] * 2}, "feature 1 appears twice"),
+        (
+            {"stairs": [{"feature": 1, "thresholds": [0.5], "steps": []}]},
+            "holds 0 numbers",
+        ),
+        ({"stairs": [{"feature": 1, "thresholds": ["a"], "steps": [1.0]}]}, r"thresholds\[0\] is 'a'"),
         ({"stairs": [{"feature": 2, "thresholds": [2.0, 1.0], "steps": [1.0, 1.0]}]}, "ascending"),
     ],
 )
@@ -85,7 +91,7 @@ def test_a_number_of_features_beyond_any_array_is_refused(data, tmp_path):
     content = json.loads(path.read_text())
     content["features"]["count"] = 10**30
     path.write_text(json.dumps(content))
-    with pytest.raises(dx.InputError, match='"count" of "features" is 10'):
+    with pytest.raises(dx.InputError, match=r"features\.count is 10"):
         dx.load(path)
 
 

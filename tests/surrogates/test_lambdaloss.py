@@ -89,19 +89,3 @@ def test_a_small_mu_leaves_the_forces_of_lambdarank():
     _, forces = dx.Lambda("nDCG@4").value_and_grad(SCORES + 0.01 * np.arange(12), LABELS, QPTR)
     _, grad = LambdaLoss(k=4, mu=1e-12).value_and_grad(SCORES + 0.01 * np.arange(12), LABELS, QPTR)
     np.testing.assert_allclose(grad * math.log(2), forces, rtol=1e-6, atol=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("setting", "message"),
-    [
-        (
-            {"version": "NDCG-Loss1"},
-            r"LambdaLoss\(version='NDCG-Loss1'\): type 'NDCG-Loss2\+\+' or 'NDCG-Loss2'",
-        ),
-        ({"mu": 0.0}, r"LambdaLoss\(mu=0.0\): mu must be a number >= 1e-30"),
-        ({"k": 0}, r"LambdaLoss\(k=0\): k must be an integer >= 1"),
-    ],
-)
-def test_bad_settings_are_refused(setting, message):
-    with pytest.raises(dx.InputError, match=message):
-        LambdaLoss(**setting)

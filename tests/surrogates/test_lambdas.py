@@ -356,7 +356,6 @@ def test_measures_are_texts_or_measures_and_print_as_text():
         (lambda: dx.Lambda(dx.AP(ties="trec")), r"ties='trec'.*ties='expected' or 'order'"),
         (lambda: dx.Lambda(dx.NDCG(ties="worst")), r"ties='worst'"),
         (lambda: dx.Lambda(dx.NDCG(empty="skip")), r"empty='skip'.*take empty='zero'"),
-        (lambda: dx.Lambda("AP", "ranknet"), r"construction='ranknet'.*'ranknet-weight-pairs', 'spring"),
         (lambda: dx.Lambda("AP").prepare(np.ones(2), np.array([0, 2]), np.ones(2)), r"no document weights"),
         (lambda: dx.Lambda("ERR").prepare(np.array([5.0]), np.array([0, 1])), r"highest label is 5.*l_max"),
         (lambda: dx.Lambda("AP").effective_pairs([np.nan], [1.0], [0, 1]), r"scores.*finite"),

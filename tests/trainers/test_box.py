@@ -8,9 +8,8 @@ from scipy.optimize import Bounds, minimize
 
 import directrix as dx
 from directrix import registry
-from directrix.objectives.box import Box
-from directrix.objectives.build import make_objective
-from directrix.objectives.penalty import L2
+from directrix.objectives.objective import make_objective
+from directrix.objectives.penalty import L2, Box
 from directrix.rankers.named_trainers import takes_box
 
 Q = dx.data.make_cubic(n_queries=20, docs_per_query=10, n_features=4, seed=3)

@@ -9,7 +9,7 @@ import directrix as dx
 from directrix import registry
 from directrix.models.linear import LinearModel
 from directrix.models.stumps import StumpModel, quantile_thresholds
-from directrix.objectives.build import make_objective
+from directrix.objectives.objective import make_objective
 from directrix.objectives.penalty import L2
 from directrix.rankers.named_trainers import trainer_from, trainer_of
 

@@ -9,7 +9,7 @@ import pytest
 
 import directrix as dx
 from directrix.models.mlp import MLPModel
-from directrix.objectives.build import make_objective
+from directrix.objectives.objective import make_objective
 from directrix.objectives.penalty import L2
 from directrix.trainers.bundle import _STALLED, Proof
 from tests.trainers.test_trainers import Quadratic

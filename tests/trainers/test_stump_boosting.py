@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import directrix as dx
-from directrix.objectives.build import make_objective
+from directrix.objectives.objective import make_objective
 from directrix.objectives.penalty import L2
 from directrix.trainers.stump_boosting import _SMOOTH, Pairs
 from tests.reference import boosting as reference

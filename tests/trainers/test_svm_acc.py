@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.svm import LinearSVC
 
 import directrix as dx
-from directrix.objectives.build import make_objective
+from directrix.objectives.objective import make_objective
 from directrix.rankers.named_trainers import trainer_from
 from directrix.trainers.svm_acc import step_features
 

@@ -30,7 +30,7 @@ from directrix.measures.dcg import NDCG
 from directrix.measures.line_search import line_search
 from directrix.measures.names import measure, measures
 from directrix.models.trees import Trees
-from directrix.objectives.build import linear_objective
+from directrix.objectives.objective import linear_objective
 from directrix.rankers.methods import methods
 from directrix.rankers.stumps import StumpRanker
 from directrix.registry import SURROGATES, load_class

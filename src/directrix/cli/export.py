@@ -36,7 +36,7 @@ def export(
     The file is read back, by the program itself where it is installed, and its scores are compared with those
     of the model on drawn rows and on DATA. If they differ by more than rounding, nothing is written.
     """
-    from directrix.export.targets import export as write
+    from directrix.export.verification import export as write
     from directrix.rankers.loading import load
 
     check_writable(output, model, check)

@@ -88,9 +88,7 @@ def _columns(q: Queries, which: Any) -> Any:
     """Return some columns of the features, stored as they were: another layout would give other bits."""
     import numpy as np
 
-    from directrix.data.stored import StoredFeatures
-
-    if isinstance(q.features, StoredFeatures):
+    if q.held == "file":
         raise InputError(
             f"{q.features.source.name}: columns of features that stay in a file cannot be moved or left out; "
             "type --no-stream, or rewrite the file with the columns of the training data."

@@ -55,8 +55,8 @@ def fuse_command(
     from directrix.cli.kinds import tables_of
     from directrix.cli.scores import check_system_names, named_columns, system_names
     from directrix.data.trec.runs import read_trec_qrels, read_trec_run
-    from directrix.text.fusion.engines import check_one_set_of_weights, configuration
-    from directrix.text.fusion.fuse import fuse as best_fusion
+    from directrix.fusion.engines import check_one_set_of_weights, configuration
+    from directrix.fusion.fuse import fuse as best_fusion
 
     with options.usage():
         check_system_names(names, runs)

@@ -31,13 +31,13 @@ def read_or_open(path: Path, missing: Missing, columns: ColumnNames, *, stream: 
     of the available memory, with a remark. Raises `InputError` if a text file is to be streamed, or missing
     values are to be replaced in a streamed file.
     """
-    from directrix.data.tables.files import ArrowFiles
+    from directrix.data.tables.files import TableFiles
 
     if stream is False or (stream is None and not format_of(path).is_table):
         return read_file(path, missing=missing.value, columns=columns)
     available = available_memory()
     # the size in the header: a file that will be read may have its rows in any order
-    if stream is None and ArrowFiles(path, columns).n_bytes <= _SHARE * available:
+    if stream is None and TableFiles(path, columns).n_bytes <= _SHARE * available:
         return read_file(path, missing=missing.value, columns=columns)
     q = open_file(path, columns=columns)
     n_bytes = q.n_docs * q.n_features * q.features.itemsize

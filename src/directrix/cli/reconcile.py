@@ -13,7 +13,7 @@ from directrix.cli.output import echo, print_json, print_rows, progress_bar, rem
 from directrix.data.columns import RECOGNIZED, ColumnNames
 
 if TYPE_CHECKING:
-    from directrix.text.reconciliation.result import Reconciliation
+    from directrix.reconciliation.result import Reconciliation
 
 _Scores = Annotated[
     Path,
@@ -54,8 +54,8 @@ def reconcile_command(
     Exit status: 0 fine, 1 the data cannot be used or no setting gives the number, 2 wrong usage.
     """
     from directrix.measures.names import measure as parse_measure
-    from directrix.text.reconciliation.printed import highest_value, printed
-    from directrix.text.reconciliation.search import reconcile as reconcile_number
+    from directrix.reconciliation.printed import highest_value, printed
+    from directrix.reconciliation.search import reconcile as reconcile_number
 
     with options.usage():
         asked = parse_measure(measure)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from directrix.data.shards.context import using_driver
-from directrix.data.shards.driver import Driver
+from directrix.data.shards.task import Driver
 from directrix.errors import InputError, short_text
 from directrix.parameters import whole
 

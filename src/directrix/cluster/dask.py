@@ -11,9 +11,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 from directrix.data.memory import available_memory
-from directrix.data.shards.driver import ROOM, Driver
-from directrix.data.shards.task import Task, contiguous
-from directrix.data.shards.tree import Span
+from directrix.data.shards.task import ROOM, Driver, Span, Task, contiguous
 from directrix.errors import InputError, MissingExtra, short_text
 
 _REFRESH = 1.0  # seconds after which the workers are listed again

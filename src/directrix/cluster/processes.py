@@ -6,9 +6,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 from directrix.data.memory import available_memory
-from directrix.data.shards.driver import ROOM, Driver
-from directrix.data.shards.task import Task, contiguous
-from directrix.data.shards.tree import Span
+from directrix.data.shards.task import ROOM, Driver, Span, Task, contiguous
 from directrix.errors import InputError
 from directrix.threads import get_threads
 

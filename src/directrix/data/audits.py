@@ -9,9 +9,9 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from directrix.data.queries import Queries, need_queries
+from directrix.data.sparse import dense
 from directrix.errors import InputError
 from directrix.types import Array
 
@@ -137,12 +137,6 @@ def audit(files: Mapping[str, Queries]) -> Audit:
     return Audit(tuple(facts), tuple(overlaps))
 
 
-def has_order(q: Queries) -> bool:
-    """Return whether any query has documents of different labels; otherwise nothing can be learnt from it."""
-    first = q.qptr[:-1][np.diff(q.qptr) > 0]
-    return bool(np.any(np.minimum.reduceat(q.labels, first) < np.maximum.reduceat(q.labels, first)))
-
-
 def _look(name: str, q: Queries) -> tuple[FileAudit, Array]:
     sizes = np.diff(q.qptr)
     docs_per_query = (int(sizes.min()), float(sizes.mean()), int(sizes.max())) if len(sizes) else (0, 0.0, 0)
@@ -186,8 +180,7 @@ def _hashes(q: Queries) -> tuple[Array, Array, Array, Array, Array]:
     missing = np.zeros(q.n_features, dtype=np.int64)
     numbers = np.arange(q.n_features)
     for first in range(0, q.n_docs, _ROWS):
-        part = q.features[first : first + _ROWS]
-        part = part.toarray() if sp.issparse(part) else part
+        part = dense(q.features[first : first + _ROWS])
         low = np.fmin(low, np.fmin.reduce(part, axis=0))
         high = np.fmax(high, np.fmax.reduce(part, axis=0))
         missing += np.isnan(part).sum(axis=0)

@@ -250,7 +250,7 @@ def open_data(path: Path) -> IO[bytes]:
     """Open a text file for reading, decompressed if its first bytes say gzip, bzip2 or xz.
 
     A byte-order mark is left out. Raises `InputError` while it is read as
-    `directrix.data.text.CheckedText`; other errors are those of the system, see `readable`.
+    `CheckedText`; other errors are those of the system, see `readable`.
     """
     return CheckedText.buffered(path, open_compressed(path) or path.open("rb"))
 

@@ -20,6 +20,7 @@ from directrix.data.checks import (
     unmasked,
 )
 from directrix.data.columns import ColumnNames, column_list, roles_of
+from directrix.data.sparse import cell_of, entries
 from directrix.errors import NO_ITEMS, InputError
 from directrix.types import Array, Float64Array, is_sparse
 
@@ -268,7 +269,7 @@ def check_features(X: Any, missing: str = "error") -> Any:
     """
     check_missing(missing)
     features: Any = _csr(X) if is_sparse(X) else _dense(X)
-    values: Any = features.data if is_sparse(X) else features
+    values: Any = entries(features)
     if not has_finite_sum(values):
         bad = ~np.isfinite(values) if missing == "error" else np.isinf(values)
         if bad.any():
@@ -278,7 +279,7 @@ def check_features(X: Any, missing: str = "error") -> Any:
 
 def zeros_for_missing(features: Any, categories: Categories | None) -> Any:
     """Return features with 0 for NaN, the same object where there is none; a missing category stays NaN."""
-    values: Any = features.data if is_sparse(features) else features
+    values: Any = entries(features)
     if has_finite_sum(values):
         return features
     gaps = np.isnan(values)
@@ -291,13 +292,8 @@ def zeros_for_missing(features: Any, categories: Categories | None) -> Any:
 
 
 def _raise_not_finite(X: Any, features: Any, bad: Array) -> None:
-    if is_sparse(features):
-        entry = int(np.argmax(bad))
-        row, column = int(np.searchsorted(features.indptr, entry, side="right")) - 1, features.indices[entry]
-        value = features.data[entry].item()
-    else:
-        row, column = (int(i) for i in np.unravel_index(np.argmax(bad), bad.shape))
-        value = features[row, column].item()
+    entry = int(np.argmax(bad))
+    (row, column), value = cell_of(features, entry), entries(features).ravel()[entry].item()
     clip = f"Clip the column, e.g. numpy.clip(X[:, {column}], -1e30, 1e30), or drop these rows."
     remedy = (
         IF_MISSING if np.isnan(value) else {"python": clip, "shell": "Clip the column, or drop these rows."}

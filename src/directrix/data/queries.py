@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -31,7 +33,7 @@ from directrix.data.frames import (
 )
 from directrix.data.grouping import copied_rows, document_ids, rows_by_query, rows_of, run_starts
 from directrix.data.sparse import ScaledCsr
-from directrix.data.stored import StoredFeatures
+from directrix.data.stored import Flaw, StoredFeatures, blocks, flaws_of
 from directrix.errors import InputError, short_text
 from directrix.parameters import whole
 from directrix.types import Array, Float64Array, Int64Array, is_sparse
@@ -94,7 +96,7 @@ class Queries:
         self.__post_init__()
 
     def __repr__(self) -> str:
-        is_stored = isinstance(self.features, StoredFeatures)
+        is_stored = self.held == "file"
         form = f"{self.features.dtype}{' CSR' * is_sparse(self.features)}{' in a file' * is_stored}"
         if self.n_docs == 0:
             return f"Queries(empty, {self.n_features} features {form})"
@@ -117,6 +119,44 @@ class Queries:
     def n_features(self) -> int:
         """Number of features."""
         return int(self.features.shape[1])
+
+    @property
+    def held(self) -> Literal["memory", "file"]:
+        """Where the features are, see `directrix.types.Data`."""
+        return "file" if isinstance(self.features, StoredFeatures) else "memory"
+
+    @cached_property
+    def label_counts(self) -> dict[float, int]:
+        """Number of documents with each label."""
+        values, counts = np.unique(self.labels, return_counts=True)
+        return dict(zip(values.tolist(), counts.tolist(), strict=True))
+
+    @cached_property
+    def n_ordered(self) -> int:
+        """Number of queries with documents of different labels; without any there is nothing to learn."""
+        first = self.qptr[:-1][np.diff(self.qptr) > 0]
+        lowest, highest = (of.reduceat(self.labels, first) for of in (np.minimum, np.maximum))
+        return int((lowest < highest).sum())
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of features, labels and boundaries: the same data give the same text."""
+        X, state = self.features, hashlib.sha256()
+        parts = (X.data, X.indices, X.indptr) if is_sparse(X) else (X,)
+        for part in (*parts, self.labels, self.qptr):
+            state.update(str((part.dtype.str, part.shape)).encode())
+            for _, rows in blocks(part, self.qptr):
+                state.update(np.ascontiguousarray(rows).data)
+        return f"sha256:{state.hexdigest()}"
+
+    @cached_property
+    def flaws(self) -> tuple[Flaw, ...]:
+        """Features that are not finite."""
+        return flaws_of(self.features, self.qptr, self.rows)
+
+    def scaled(self, scale: Any) -> Queries:
+        """Return the same queries with scaled features; a union of scales has more columns than names."""
+        return replace(self, features=scale.apply(self.features, self.qptr), feature_names=None)
 
     @classmethod
     def from_arrays(
@@ -285,7 +325,7 @@ class Queries:
                 python="To take columns by position: dataclasses.replace(q, feature_names=None).widened(n).",
                 shell="Give files with the same columns.",
             )
-        if isinstance(self.features, StoredFeatures):
+        if self.held == "file":
             raise InputError(
                 f"{self.features.source.name} has {self.n_features} features and {n_features} are needed; "
                 "features that stay in a file get no further columns.",
@@ -321,6 +361,12 @@ def need_queries(given: Any, where: str) -> None:
             f"{where} got {short_text(given)}, a {type(given).__name__}; Queries are needed. Type "
             "directrix.Queries.from_arrays(X, y, qid=qid), or directrix.read_letor(path)."
         )
+
+
+def need_data(given: Any, where: str) -> None:
+    """Raise `InputError` unless this fulfills `directrix.types.Data`."""
+    if not hasattr(given, "held"):
+        need_queries(given, where)
 
 
 def frozen_features(features: Any) -> Any:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NoReturn, get_args
 
 import numpy as np
 
@@ -117,43 +119,35 @@ class Scale:
     def __post_init__(self) -> None:
         if not isinstance(self.kind, str) or self.kind not in SCALES:
             raise unknown_kind(self.kind)
-        names = _FIELDS.get(self.kind, ())
+        names, is_quantile = _FIELDS.get(self.kind, ()), self.kind == "quantile"
         for name in (*_NUMBERS, "knots", "scores"):
-            if name not in names and getattr(self, name) is not None:
-                why = "which each query determines" if not names else "which this kind does not have"
-                what = name if names else "center or width"
-                raise InputError(f"Scale({self.kind!r}) with {what}, {why}. Leave them out.")
-        remedy = f"Take them with directrix.data.fit_scale({self.kind!r}, features)."
-        if self.kind == "quantile":
-            self._check_knots(remedy)
-            return
-        for name in names:
             values = getattr(self, name)
-            left_out = values is None and name == "fill"
-            if not left_out and not _is_row(values, 0.0 if name == "width" else -np.inf):
-                raise InputError(
-                    f"Scale({self.kind!r}) with {name} = {short_text(values)}; a list with one finite number "
-                    f"for each feature of the training data is needed (widths >= 0). {remedy}"
-                )
-            object.__setattr__(self, name, None if values is None else tuple(float(v) for v in values))
-        lengths = [len(getattr(self, name)) for name in names if getattr(self, name) is not None]
-        if len(set(lengths)) > 1:
-            counts = " and ".join(f"{n} {name}s" for n, name in zip(lengths, names, strict=False))
-            raise InputError(f"Scale({self.kind!r}) with {counts}; all have one value per feature. {remedy}")
+            if values is None and (name not in names or name == "fill"):
+                continue
+            rows = values if is_quantile else [values]
+            lowest = 0.0 if name == "width" else -np.inf
+            is_good = name in names and isinstance(rows, tuple | list | np.ndarray) and len(rows) > 0
+            if not is_good or not all(_is_row(row, lowest) for row in rows):
+                self._refuse(f"{name}={short_text(values)}")
+            exact = tuple(tuple(float(v) for v in row) for row in rows)
+            object.__setattr__(self, name, exact if is_quantile else exact[0])
+        given = [getattr(self, name) for name in names if getattr(self, name) is not None]
+        if len({len(values) for values in given}) > 1:
+            self._refuse(" and ".join(f"{len(v)} {name}s" for v, name in zip(given, names, strict=False)))
+        for feature, (x, z) in enumerate(zip(self.knots or (), self.scores or (), strict=True), start=1):
+            ascends = all((np.diff(row) > 0).all() and 1 <= len(row) <= MAX_KNOTS for row in (x, z))
+            if len(x) != len(z) or not ascends:
+                self._refuse(f"knots {short_text(x)} and scores {short_text(z)} of feature {feature}")
 
-    def _check_knots(self, remedy: str) -> None:
-        knots, scores = ([] if not isinstance(v, tuple | list) else v for v in (self.knots, self.scores))
-        for feature in range(max(len(knots), len(scores), 1)):
-            pair: list[Any] = [rows[feature] if feature < len(rows) else None for rows in (knots, scores)]
-            good = all(_is_row(row) and 1 <= len(row) <= MAX_KNOTS for row in pair)
-            if not good or len(pair[0]) != len(pair[1]) or any((np.diff(row) <= 0).any() for row in pair):
-                raise InputError(
-                    f"Scale('quantile') with knots {short_text(pair[0])} and scores {short_text(pair[1])} of "
-                    f"feature {feature + 1}; two ascending lists of 1 to {MAX_KNOTS} finite numbers, of the "
-                    f"same length, are needed. {remedy}"
-                )
-        for name, rows in (("knots", knots), ("scores", scores)):
-            object.__setattr__(self, name, tuple(tuple(float(v) for v in row) for row in rows))
+    def _refuse(self, what: str) -> NoReturn:
+        needed = {
+            "quantile": f"two ascending lists of 1 to {MAX_KNOTS} finite numbers per feature are needed",
+            "query": "kinds by query have no statistics",
+        }.get(self.kind.split("-")[0], "one finite number per feature is needed (widths >= 0)")
+        raise InputError(
+            f"Scale({self.kind!r}) with {what}; {needed}. Type directrix.data.fit_scale({self.kind!r}, "
+            "features)."
+        )
 
     @property
     def n_features(self) -> int | None:
@@ -251,16 +245,17 @@ class Scale:
         InputError
             If a part is missing, or has the wrong type or value.
         """
-        kind = data.get("kind") if isinstance(data, dict) else None
-        if not isinstance(kind, str) or kind not in SCALES:
-            raise InputError(
-                f"the scale in the model file is {short_text(data)}; a kind out of {', '.join(SCALES)} is "
-                "needed. Save the model again."
-            )
-        try:
-            return cls(kind, *(data.get(name) for name in (*_NUMBERS, "knots", "scores")))
-        except InputError as error:
-            raise InputError(f"the scale in the model file: {error} Save the model again.") from error
+        with _in_model_file():
+            fields = data if isinstance(data, dict) else {"kind": data}
+            return cls(*(fields.get(name) for name in ("kind", *_NUMBERS, "knots", "scores")))  # type: ignore[arg-type]
+
+
+@contextlib.contextmanager
+def _in_model_file() -> Iterator[None]:
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"the scale in the model file: {error} Save the model again.") from error
 
 
 def unknown_kind(kind: object) -> InputError:
@@ -430,14 +425,7 @@ def scale_from_json(data: Any) -> Scale | ScaleUnion:
     """
     if not isinstance(data, dict) or "union" not in data:
         return Scale.from_json(data)
-    parts = data["union"]
-    if not isinstance(parts, list):
-        raise InputError(
-            f"the scale in the model file is a union of {short_text(parts)}; a list of scales is needed. "
-            "Save the model again."
-        )
+    parts = data["union"] if isinstance(data["union"], list) else []
     scales = tuple(None if part is None else Scale.from_json(part) for part in parts)
-    try:
+    with _in_model_file():
         return ScaleUnion(scales)
-    except InputError as error:
-        raise InputError(f"the scale in the model file: {error} Save the model again.") from error

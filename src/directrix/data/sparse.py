@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from directrix.data.memory import check_room
-from directrix.types import Array, Float64Array
+from directrix.types import Array, Float64Array, is_sparse
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +63,32 @@ class ScaledCsr:
     def toarray(self) -> Array:
         """Return a dense array."""
         return self.__array__()
+
+
+def entries(X: Any) -> Array:
+    """Return the values of features: of sparse ones those that are stored."""
+    values: Array = X.data if is_sparse(X) else X
+    return values
+
+
+def cell_of(X: Any, entry: int) -> tuple[int, int]:
+    """Return row and column of one of the `entries`."""
+    if is_sparse(X):
+        return int(np.searchsorted(X.indptr, entry, side="right")) - 1, int(X.indices[entry])
+    row, column = divmod(int(entry), X.shape[1])
+    return row, column
+
+
+def row_bytes(X: Any, *, as_dense: bool = False) -> float:
+    """Return the mean number of bytes of a row."""
+    is_packed = is_sparse(X) and not as_dense
+    n_bytes = 12.0 * X.nnz / max(X.shape[0], 1) if is_packed else X.shape[1] * X.dtype.itemsize
+    return float(n_bytes)
+
+
+def dense(X: Any) -> Array:
+    """Return features as an array of NumPy, wherever they are."""
+    return np.asarray(X.toarray() if hasattr(X, "toarray") else X)
 
 
 def absent_values(X: Any) -> Float64Array:

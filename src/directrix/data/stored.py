@@ -14,8 +14,10 @@ from typing import Any, NamedTuple, NoReturn, Protocol
 
 import numpy as np
 
+from directrix.data.checks import has_finite_sum
 from directrix.data.files import Stamp, check_stamp, readable
 from directrix.data.memory import check_room
+from directrix.data.sparse import cell_of, entries
 from directrix.errors import InputError
 from directrix.threads import query_chunks
 from directrix.types import Array, Int64Array
@@ -27,6 +29,40 @@ _AHEAD = 2  # blocks that are being read while another one is used
 def block_bounds(qptr: Int64Array, bytes_per_row: int) -> Int64Array:
     """Cut rows into blocks of whole queries, of about 32 MiB each: rows (n_blocks + 1,)."""
     return qptr[query_chunks(qptr, max(1, BLOCK_BYTES // max(bytes_per_row, 1)))]
+
+
+def blocks(X: Any, qptr: Int64Array) -> Iterator[tuple[int, Any]]:
+    """Features in memory, as (first row, block of whole queries); what is in memory is one block."""
+    return X.blocks(qptr) if isinstance(X, StoredFeatures) else iter([(0, X)])
+
+
+class Flaw(NamedTuple):
+    """Features that are NaN, or infinite ones."""
+
+    value: float
+    """Of the first."""
+    n: int
+    where: str
+    """The row of the first, in the arrays that were passed in."""
+    column: int
+
+
+def flaws_of(features: Any, qptr: Int64Array, rows: Int64Array) -> tuple[Flaw, ...]:
+    """Return what is not finite; one pass, without memory where everything is."""
+    found: dict[Any, Flaw] = {}
+    for first, block in blocks(features, qptr):
+        values = entries(block)
+        if has_finite_sum(values):
+            continue
+        for is_bad in (np.isnan, np.isinf):
+            bad = np.flatnonzero(is_bad(values))
+            if is_bad in found:
+                found[is_bad] = found[is_bad]._replace(n=found[is_bad].n + len(bad))
+            elif len(bad):
+                row, column = cell_of(block, bad[0])
+                value = float(values.ravel()[bad[0]])
+                found[is_bad] = Flaw(value, len(bad), f"row {rows[first + row]}", column)
+    return tuple(found.values())
 
 
 class Rows(Protocol):
@@ -145,6 +181,10 @@ class StoredFeatures:
     def astype(self, dtype: Any) -> NoReturn:
         """Refuse, as for every use as a matrix."""
         raise self.refusal("this")
+
+    def toarray(self) -> Array:
+        """Return all rows in memory."""
+        return self.read(0, len(self))
 
     def refusal(self, what: str) -> InputError:
         """Return the error for work that needs all features in memory."""

@@ -22,9 +22,9 @@ from directrix.experiments.tendency_on_data import surrogate_tendencies as surro
 from directrix.experiments.tuning import Entry as Entry
 from directrix.measures.evaluation import evaluate_conventions as evaluate_conventions
 from directrix.measures.line_search import line_search as line_search
+from directrix.reconciliation.result import Reconciliation as Reconciliation
 from directrix.reports.plots import plot_importance as plot_importance
 from directrix.reports.plots import plot_training as plot_training
 from directrix.reports.training import write_training_report as write_training_report
-from directrix.text.reconciliation.result import Reconciliation as Reconciliation
 
 __all__: list[str]

@@ -16,7 +16,6 @@ from directrix.data.scale import is_by_query
 from directrix.experiments.importance import feature_labels, permutation_importance
 from directrix.experiments.significance.effects import t_interval
 from directrix.measures.names import measure as parse_measure
-from directrix.rankers.digests import digest
 from directrix.rankers.kinds import KINDS
 from directrix.rankers.limits import CONSTRAINTS
 from directrix.rankers.loading import load
@@ -79,7 +78,7 @@ def card_of(
     ranker: Any, path: str | os.PathLike[str], q: Queries | None, measures: Sequence[str], *, seed: int
 ) -> dict[str, Any]:
     """Return the card of a ranker that was loaded from a file; see `model_card`."""
-    record, content = ranker.training_, ranker.to_json()
+    record, content = ranker.training_, ranker.saved_model().to_json()
     found = {
         "file": _file(Path(path)),
         "model": _model(content),
@@ -154,7 +153,7 @@ def _figures(ranker: Any, q: Queries, measures: Sequence[str]) -> dict[str, Any]
         values = values_of(goal, scores, q)
         low, high = t_interval(values, np.zeros_like(values)) if not np.isnan(values).all() else (None, None)
         figures.append({"measure": goal.name, "value": mean_over_queries(values), "interval": [low, high]})
-    is_training = digest(q) == ranker.training_["data"].get("digest")
+    is_training = q.digest == ranker.training_["data"].get("digest")
     return {
         "queries": q.n_queries,
         "documents": q.n_docs,

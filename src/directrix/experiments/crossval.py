@@ -33,9 +33,8 @@ from directrix.measures.evaluation import warn_lacking
 from directrix.measures.names import listed
 from directrix.measures.names import measure as parse_measure
 from directrix.parameters import whole
-from directrix.rankers.inputs import check_finite, check_measurable, check_training
+from directrix.rankers.inputs import check_finite, check_measurable, check_training, goal_of
 from directrix.rankers.method import Trial
-from directrix.rankers.training import goal_of
 
 _PARTS = ("name", "model", "surrogate", "trainer", "fixed", "keeps")  # of a method, without its grid
 

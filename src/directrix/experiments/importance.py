@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from directrix.data.queries import Queries, need_queries
+from directrix.data.sparse import dense
 from directrix.errors import InputError
 from directrix.experiments.significance.effects import t_interval
 from directrix.measures.base import RankingMeasure
@@ -206,8 +206,7 @@ def sampled_queries(q: Queries, n_docs: int | None, seed: int) -> Queries:
         order = np.random.default_rng(seed).permutation(q.n_queries)
         count = int(np.searchsorted(np.cumsum(np.diff(q.qptr)[order]), n_docs)) + 1
         q = q.take(np.sort(order[:count]))
-    features = q.features.toarray() if sp.issparse(q.features) else q.features[:]
-    return replace(q, features=np.ascontiguousarray(features))
+    return replace(q, features=np.ascontiguousarray(dense(q.features)))
 
 
 def _moving(ranker: Any, q: Queries, n_features: int, measure: RankingMeasure, seed: int) -> list[int]:

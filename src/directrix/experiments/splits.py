@@ -20,7 +20,6 @@ from directrix.data.queries import Queries
 from directrix.data.split import fold_numbers, letor_folds
 from directrix.errors import InputError
 from directrix.parameters import whole
-from directrix.rankers.digests import digest
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +64,7 @@ class Split:
         state = hashlib.sha256()
         for part in self.parts:
             names = None if part.doc_ids is None else part.doc_ids.tolist()
-            state.update(digest(part).encode() + repr((part.query_ids, names)).encode())
+            state.update(part.digest.encode() + repr((part.query_ids, names)).encode())
         return f"sha256:{state.hexdigest()}"
 
 

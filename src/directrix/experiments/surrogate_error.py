@@ -12,8 +12,7 @@ from directrix.data.queries import Queries, need_queries
 from directrix.errors import InputError
 from directrix.laws.bounds import bounds_of
 from directrix.models.linear import LinearModel
-from directrix.objectives.build import linear_objective
-from directrix.objectives.objective import Objective
+from directrix.objectives.objective import Objective, linear_objective
 from directrix.surrogates.names import surrogate as as_surrogate
 from directrix.trainers.stochastic import SGD
 from directrix.types import Float64Array, Int64Array, Step, Surrogate, Trainer

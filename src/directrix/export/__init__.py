@@ -1,6 +1,6 @@
 """Fitted rankers in the formats of other programs.
 
-The package can be called: ``directrix.export(ranker, path, to="onnx")``, see `targets.export`.
+The package can be called: ``directrix.export(ranker, path, to="onnx")``, see `verification.export`.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from directrix.export.formula import Formula, Input, Linear, Network, Summand
-from directrix.export.nodes import TreeSplit, nested
+from directrix.export.trees import Split, nested
 from directrix.models.trees import Trees
 from directrix.types import Array
 
@@ -46,7 +46,7 @@ class Language(ABC):
         """A condition."""
 
     @abstractmethod
-    def goes_left(self, split: TreeSplit) -> str:
+    def goes_left(self, split: Split) -> str:
         """A condition."""
 
     @abstractmethod

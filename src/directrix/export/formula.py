@@ -1,15 +1,24 @@
-"""What a fitted ranker computes, as a sum of simple models of features: the one thing that targets write."""
+"""A formula: what a fitted ranker computes, as a sum of simple models of features. Targets write formulas."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from directrix.data.frames import Categories
+from directrix.data.scale import Scale, ScaleUnion
+from directrix.errors import InputError
+from directrix.models.lightgbm_text import CATEGORICAL, LEFT, NAN
+from directrix.models.mlp import MLPModel
+from directrix.models.stumps import StumpModel
 from directrix.models.trees import Trees
-from directrix.types import Float64Array
+from directrix.rankers.saved import SavedModel
+from directrix.types import Array, Float64Array
+
+_LARGEST = float(np.finfo(np.float64).max)
 
 
 @dataclass(frozen=True)
@@ -93,6 +102,11 @@ class Formula(NamedTuple):
     categories: Categories | None
 
     @property
+    def model(self) -> Any:
+        """The model of a formula of one part."""
+        return self.parts[0].model
+
+    @property
     def used(self) -> list[int]:
         """Features on which the score depends, ascending."""
         found: set[int] = set()
@@ -112,3 +126,208 @@ class Formula(NamedTuple):
     def all_names(self) -> list[str]:
         """Names of all features, in their order."""
         return [self.name(feature) for feature in range(self.n_features)]
+
+
+def formula_of(ranker: Any) -> Formula:
+    """Return what a fitted ranker computes, folded as far as its scores stay the same.
+
+    Linear scales go into the weights of a linear model and of the first layer of a network, every scale into
+    the thresholds of trees, since it keeps the order of values; stumps become trees of one split.
+
+    Raises
+    ------
+    InputError
+        If features are scaled by query: the score of a document then depends on the others.
+    """
+    saved = ranker.saved_model()
+    parts = [folded(_part(part), saved.n_features) for part in saved.parts]
+    return Formula(tuple(added_up(parts)), saved.n_features, saved.names, saved.categories)
+
+
+def _part(saved: SavedModel) -> Summand:
+    model, params, factor = saved.model, saved.params, saved.share
+    inputs = _inputs(saved.scale, saved.n_features)
+    if saved.missing == "zero":
+        named = saved.categories or [None] * saved.n_features
+        inputs = tuple(one if named[one.feature] else _with_zero(one) for one in inputs)
+    if isinstance(model, Trees):
+        return Summand(replace(model, leaf=factor * model.leaf), inputs)
+    if isinstance(model, StumpModel):
+        return Summand(_of_stairs(factor, model, params), inputs)
+    if isinstance(model, MLPModel):
+        return Summand(_network(factor, model, params, len(inputs)), inputs)
+    return Summand(Linear(factor * params), inputs)
+
+
+def _inputs(scale: Scale | ScaleUnion | None, n_features: int) -> tuple[Input, ...]:
+    if scale is not None and scale.by_query:
+        raise InputError(
+            f"the features of this model are scaled by query ({scale.kind}): the score of a document depends "
+            "on the other documents, which no target can say.",
+            python="Train it with another scale, e.g. scale='standard', or with no scale.",
+            shell="Train it with another scale, e.g. --scale standard, or with --no-by-query.",
+        )
+    parts = scale.parts if isinstance(scale, ScaleUnion) else (scale,)
+    return tuple(one for part in parts for one in inputs_of(part, n_features))
+
+
+def inputs_of(scale: Scale | None, n_features: int) -> list[Input]:
+    """Return the column of every feature under one scale."""
+    if scale is None:
+        return [Input(f) for f in range(n_features)]
+    if scale.knots is not None and scale.scores is not None:
+        pairs = zip(scale.knots, scale.scores, strict=True)
+        return [Input(f, "knots", missing=0.0, knots=x, scores=z) for f, (x, z) in enumerate(pairs)]
+    found = []
+    for f, (center, width) in enumerate(zip(scale.center or (), scale.width or (), strict=True)):
+        factor = 1.0 / width if width else 0.0
+        kind = "log" if scale.kind == "log" else "linear"
+        fill = center if scale.kind != "minmax" else None if scale.fill is None else scale.fill[f]
+        found.append(Input(f, kind, center, factor, None if fill is None else (fill - center) * factor))
+    return found
+
+
+def _with_zero(one: Input) -> Input:
+    """Return a column whose feature is 0 where it is missing."""
+    return replace(one, missing=float(one.of(np.zeros(1))[0]))
+
+
+def _network(factor: float, model: MLPModel, params: Float64Array, n_inputs: int) -> Network:
+    every: list[Any] = list(model.layers(params, n_inputs))
+    *hidden, output = every
+    layers = tuple((layer.weights, np.asarray(layer.bias)) for layer in hidden)
+    last = factor * output.weights[:, 0]
+    n_units = model.hidden[-1] if hidden else 0
+    linear = Linear(last[n_units:]) if len(last) > n_units else None
+    return Network(layers, last[:n_units], linear, model.activation)
+
+
+def _of_stairs(factor: float, model: StumpModel, params: Float64Array) -> Trees:
+    """Return a tree of one split for every step: 0 up to the threshold, the step above it."""
+    feature = np.repeat(np.arange(model.n_features), np.diff(model.ptr))[params != 0.0]
+    threshold, step = model.values[params != 0.0], params[params != 0.0]
+    count = len(step)
+    return Trees(
+        model.n_features,
+        n_leaves=np.full(count, 2),
+        feature=feature.astype(np.int32),
+        threshold=threshold,
+        decision=np.full(count, 0, np.uint8),
+        left=np.full(count, -1, np.int32),
+        right=np.full(count, -2, np.int32),
+        gain=np.zeros(count),
+        leaf=np.column_stack([np.zeros(count), factor * step]).ravel(),
+        count=np.zeros(2 * count, np.uint32),  # not kept
+    )
+
+
+def folded(part: Summand, n_features: int) -> Summand:
+    """Return the same model of the features themselves, as far as their scales can be folded into it."""
+    model, inputs = part
+    if isinstance(model, Trees):
+        return _folded_trees(model, inputs, n_features)
+    if isinstance(model, Network) and not model.layers:
+        model = model.linear or Linear(model.last)
+    if any(one.kind != "linear" for one in inputs) or len(inputs) > n_features:
+        return Summand(model, inputs)
+    centers, factors = np.array([one.center for one in inputs]), np.array([one.factor for one in inputs])
+    plain = _unscaled(inputs)
+    if isinstance(model, Linear):
+        return Summand(_unscaled_linear(model, centers, factors), plain)
+    weights = model.layers[0][0] * factors[:, None]
+    first = weights, model.layers[0][1] - centers @ weights
+    linear = None if model.linear is None else _unscaled_linear(model.linear, centers, factors)
+    return Summand(model._replace(layers=(first, *model.layers[1:]), linear=linear), plain)
+
+
+def _unscaled_linear(model: Linear, centers: Float64Array, factors: Float64Array) -> Linear:
+    weights = model.weights * factors
+    return Linear(weights, model.constant - float(weights @ centers))
+
+
+def _unscaled(inputs: Sequence[Input]) -> tuple[Input, ...]:
+    """Return the features as they are, where a missing one is what its column would have become."""
+    return tuple(Input(one.feature, missing=_fill(one)) for one in inputs)
+
+
+def _fill(one: Input) -> float | None:
+    if one.missing is None:
+        return None
+    if one.missing == one.of(np.zeros(1))[0]:  # rounding would leave a rest below
+        return 0.0
+    return one.center + (one.missing / one.factor if one.factor else 0.0)
+
+
+def _folded_trees(trees: Trees, inputs: Sequence[Input], n_features: int) -> Summand:
+    """Move the scales, which keep the order of values, into thresholds and decisions."""
+    feature, threshold, decision = trees.feature.copy(), trees.threshold.copy(), trees.decision.copy()
+    for number, one in enumerate(inputs):
+        own = np.flatnonzero(trees.feature == number)
+        feature[own] = one.feature
+        # without a bit for NaN the splits of trees take it for 0
+        is_zero = one == Input(one.feature, missing=0.0) and not (decision[own] & (NAN | CATEGORICAL)).any()
+        if not len(own) or one == Input(one.feature) or is_zero:
+            continue
+        if (decision[own] & CATEGORICAL).any():
+            raise InputError(
+                "a feature of categories is scaled, or 0 if it is missing; train the trees without that."
+            )
+        threshold[own] = _last_at_most(one, trees.threshold[own])
+        if one.missing is not None:
+            decision[own] = np.where(one.missing <= trees.threshold[own], NAN | LEFT, NAN)
+    moved = replace(trees, n_features=n_features, feature=feature, threshold=threshold, decision=decision)
+    return Summand(moved, tuple(Input(f) for f in range(n_features)))
+
+
+def _last_at_most(one: Input, limits: Float64Array) -> Float64Array:
+    """The largest number whose column is at most each limit; the lowest of all where there is none.
+
+    Found by halving the range of all floats: then not one of them falls on another side than before.
+    """
+    low = np.full(len(limits), _order(np.array([-_LARGEST]))[0])
+    high = np.full(len(limits), _order(np.array([_LARGEST]))[0])
+    all_in = one.of(np.full(len(limits), _LARGEST)) <= limits
+    for _ in range(64):  # bits of a float
+        middle = low // 2 + high // 2 + (low % 2 + high % 2) // 2  # their sum could overflow
+        inside = one.of(_float(middle)) <= limits
+        low, high = np.where(inside, middle, low), np.where(inside, high, middle)
+    return np.where(all_in, _LARGEST, _float(low))
+
+
+def _order(values: Float64Array) -> Array:
+    """Integers in the order of the floats."""
+    bits = values.view(np.int64)
+    numbers: Array = np.where(bits < 0, np.iinfo(np.int64).min - bits, bits)
+    return numbers
+
+
+def _float(numbers: Array) -> Float64Array:
+    """The floats that `_order` numbers."""
+    floats: Float64Array = np.where(numbers < 0, np.iinfo(np.int64).min - numbers, numbers).view(np.float64)
+    return floats
+
+
+def added_up(parts: Sequence[Summand]) -> list[Summand]:
+    """Add up parts that are alike: trees, and linear models that fill missing features alike."""
+    found: list[Summand] = []
+    for part in parts:
+        place = next((i for i, other in enumerate(found) if _are_alike(part, other)), None)
+        if place is None:
+            found.append(part)
+        else:
+            found[place] = _sum(found[place], part)
+    return found
+
+
+def _are_alike(part: Summand, other: Summand) -> bool:
+    kinds = type(part.model), type(other.model)
+    return kinds in ((Trees, Trees), (Linear, Linear)) and part.inputs == other.inputs
+
+
+def _sum(first: Summand, second: Summand) -> Summand:
+    one, two = first.model, second.model
+    if isinstance(one, Linear) and isinstance(two, Linear):
+        return Summand(Linear(one.weights + two.weights, one.constant + two.constant), first.inputs)
+    assert isinstance(one, Trees), "`_are_alike` lets no others through"
+    assert isinstance(two, Trees)
+    return Summand(one.followed_by(two), first.inputs)

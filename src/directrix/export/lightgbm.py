@@ -6,8 +6,8 @@ import numpy as np
 
 from directrix.errors import InputError
 from directrix.export.formula import Formula
-from directrix.export.target import ExportTarget, only_trees, version_of
-from directrix.models.trees import lightgbm
+from directrix.export.target import ExportTarget, version_of
+from directrix.models.trees import Trees, lightgbm
 from directrix.types import Array, Float64Array
 
 _EXPLAINED = 200
@@ -17,7 +17,8 @@ _TOLERANCE = 1e-9
 
 def _write(formula: Formula) -> bytes:
     """Return the text that ``lightgbm.Booster(model_file=...)`` reads."""
-    return only_trees(formula, "LightGBM").to_lightgbm().encode()
+    text: str = formula.model.to_lightgbm()
+    return text.encode()
 
 
 def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
@@ -40,4 +41,12 @@ def _reader() -> str | None:
     return version and f"{version} (scores and contributions)"
 
 
-TARGET = ExportTarget("LightGBM's text", _write, _read, _reader, has_contributions=True)
+TARGET = ExportTarget(
+    "LightGBM's text",
+    _write,
+    _read,
+    _reader,
+    models=(Trees,),
+    takes_categories=True,
+    has_contributions=True,
+)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from directrix.errors import MissingExtra
 from directrix.export.formula import Formula, Input, Linear, Network, Summand
-from directrix.export.nodes import in_float32, splits_of, without_categories
 from directrix.export.target import ExportTarget, version_of
+from directrix.export.trees import nodes_of
 from directrix.models.trees import Trees
 from directrix.types import Array, Float64Array
 
 _OPSET, _ML_OPSET, _IR = 17, 3, 8
 """Operators and file version that onnxruntime 1.15 and later read."""
+_COLUMNS = ("modes", "featureids", "values", "truenodeids", "falsenodeids", "missing_value_tracks_true")
 
 
 class _Graph:
@@ -134,46 +134,29 @@ def _network(graph: _Graph, model: Network, columns: str) -> str:
 
 
 def _trees(graph: _Graph, trees: Trees) -> str:
-    """Return the sum of the trees; each has its splits in their order, then its leaves."""
-    without_categories(trees, "ONNX")
-    trees = in_float32(trees)
-    splits = splits_of(trees)
-    columns: dict[str, list[Any]] = {
-        key: []
-        for key in (
-            "modes",
-            "featureids",
-            "values",
-            "truenodeids",
-            "falsenodeids",
-            "missing_value_tracks_true",
-        )
-    }
+    """Return the sum of the trees."""
+    columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
     tree_ids, node_ids, leaf_trees, leaf_nodes = list[int](), list[int](), list[int](), list[int]()
-    for number, (first, last) in enumerate(pairwise(trees.split_ptr.tolist())):
-        count = last - first
-
-        def place(child: int, count: int = count) -> int:
-            return child if child >= 0 else count - 1 - child
-
+    for number, nodes in enumerate(nodes_of(trees)):
         rows = [
-            (
+            ("LEAF", 0, 0.0, 0, 0, 0)
+            if (split := node.split) is None
+            else (
                 "BRANCH_LEQ",
-                splits[s].feature,
-                splits[s].threshold,
-                place(int(trees.left[s])),
-                place(int(trees.right[s])),
-                int(splits[s].missing_left),
+                split.feature,
+                split.threshold,
+                node.left,
+                node.right,
+                int(split.missing_left),
             )
-            for s in range(first, last)
+            for node in nodes
         ]
-        rows += [("LEAF", 0, 0.0, 0, 0, 0)] * (count + 1)
         for values, column in zip(columns.values(), zip(*rows, strict=True), strict=True):
             values.extend(column)
         tree_ids += [number] * len(rows)
         node_ids += range(len(rows))
-        leaf_trees += [number] * (count + 1)
-        leaf_nodes += range(count, len(rows))
+        leaf_trees += [number] * (len(rows) // 2 + 1)
+        leaf_nodes += range(len(rows) // 2, len(rows))
     if not tree_ids:
         of_rows = graph("Mul", graph.double(graph("IsNaN", "features")), np.array(0.0))  # never NaN itself
         return graph("ReduceSum", of_rows, np.array([1]), keepdims=1)

@@ -9,35 +9,22 @@ import numpy as np
 
 from directrix.errors import InputError
 from directrix.export.formula import Formula, Linear
-from directrix.export.nodes import (
-    TreeSplit,
-    float32_above,
-    in_float32,
-    missing_as_zero,
-    nested,
-    without_categories,
-)
-from directrix.export.target import ExportTarget, only
-from directrix.export.walk import leaves, sum_in_float32
+from directrix.export.target import ExportTarget
+from directrix.export.trees import Split, float32_above, nested, sum_in_float32, walk
 from directrix.models.trees import Trees
 from directrix.types import Array, Float64Array
-
-_TITLE = "the plugin"
 
 
 def _write(formula: Formula) -> bytes:
     """Return the body of ``POST _ltr/_featureset/NAME/_createmodel``."""
-    model = only(formula, _TITLE, Linear, Trees).model
+    model = formula.model
     if isinstance(model, Linear):
         kind = "model/linear"
         definition: Any = {formula.name(f): model.weights[f].item() for f in formula.used}
     else:
-        assert isinstance(model, Trees)
-        without_categories(model, _TITLE)
-        missing_as_zero(model, _TITLE)
         kind = "model/xgboost+json"
 
-        def split(one: TreeSplit, left: Any, right: Any) -> Any:
+        def split(one: Split, left: Any, right: Any) -> Any:
             return {
                 "split": formula.name(one.feature),
                 "split_condition": float32_above(one.threshold),
@@ -45,7 +32,7 @@ def _write(formula: Formula) -> bytes:
                 "children": [left, right],
             }
 
-        definition = [_numbered(root) for root in nested(in_float32(model), lambda v: {"leaf": v}, split)]
+        definition = [_numbered(root) for root in nested(model, lambda v: {"leaf": v}, split)]
     body = {"model": {"name": "directrix", "model": {"type": kind, "definition": json.dumps(definition)}}}
     return json.dumps(body).encode()
 
@@ -76,9 +63,9 @@ def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
         places = [names.index(name) for name in definition]
         return sum_in_float32(rows[:, places] * np.array([*definition.values()], np.float32))
 
-    def ask(node: Any, own: Array) -> Any:
+    def step(node: Any, own: Array) -> Any:
         if "leaf" in node:
-            return None
+            return node["leaf"]
         left, right = node["children"]
         if (left["nodeid"], right["nodeid"]) != (node["yes"], node["no"]):
             raise InputError(f"the plugin refuses node {node['nodeid']}: yes and no are not its children.")
@@ -88,9 +75,7 @@ def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
 
     scores = np.zeros(len(X), np.float32)
     for tree in definition:
-        values = np.zeros(len(X), np.float32)
-        leaves(tree, np.arange(len(X)), ask, values, "leaf")
-        scores += values
+        scores += walk(tree, len(X), step, np.float32)
     return scores.astype(np.float64)
 
 
@@ -99,6 +84,7 @@ TARGET = ExportTarget(
     _write,
     _read,
     lambda: "a reader of the plugin's JSON",
+    models=(Linear, Trees),
     is_single=True,
     takes_missing=False,
     keeps_constant=False,

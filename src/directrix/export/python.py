@@ -15,8 +15,8 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.export import portable
 from directrix.export.formula import Formula, Input, Linear, Network, Summand
-from directrix.export.nodes import nested
 from directrix.export.target import ExportTarget
+from directrix.export.trees import nested
 from directrix.types import Array, Float64Array
 
 
@@ -49,12 +49,8 @@ def _part(part: Summand) -> tuple[Any, ...]:
         linear = [] if model.linear is None else [model.linear.weights.tolist(), model.linear.constant]
         inputs = None if _are_plain(part) else [_input(one) for one in part.inputs]
         return "network", inputs, layers, model.last.tolist(), linear, model.activation
-    roots: list[Any] = nested(model, _leaf, lambda split, left, right: (*split, left, right))
+    roots: list[Any] = nested(model, float, lambda split, left, right: (*split, left, right))
     return "trees", None, roots
-
-
-def _leaf(value: float) -> Any:
-    return value
 
 
 def _are_plain(part: Summand) -> bool:
@@ -81,4 +77,6 @@ def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
     return np.array([float(line) for line in done.stdout.splitlines()])
 
 
-TARGET = ExportTarget("Python", _write, _read, lambda: f"Python {platform.python_version()}")
+TARGET = ExportTarget(
+    "Python", _write, _read, lambda: f"Python {platform.python_version()}", takes_categories=True
+)

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 
 from directrix.errors import InputError
 from directrix.export.formula import Formula, Linear
-from directrix.export.nodes import TreeSplit, in_float32, missing_as_zero, nested, without_categories
-from directrix.export.target import ExportTarget, only
+from directrix.export.target import ExportTarget
+from directrix.export.trees import Split, nested, walk
 from directrix.models.trees import Trees
 from directrix.types import Array, Float64Array
-
-_TITLE = "RankLib"
 
 
 def _write(formula: Formula) -> bytes:
     """Return the text that RankLib's ``-load`` reads."""
-    model = only(formula, _TITLE, Linear, Trees).model
+    model = formula.model
     if isinstance(model, Linear):
         pairs = " ".join(f"{f + 1}:{model.weights[f].item()!r}" for f in range(formula.n_features))
         return f"## Coordinate Ascent\n## Restart = 1\n\n{pairs}\n".encode()
-    assert isinstance(model, Trees)
-    without_categories(model, _TITLE)
-    missing_as_zero(model, _TITLE)
-    roots = nested(in_float32(model), lambda value: f"<output> {value!r} </output>\n", _split)
+    roots = nested(model, lambda value: f"<output> {value!r} </output>\n", _split)
     trees = "".join(
         f'<tree id="{n}" weight="1.0">\n<split>\n{root}</split>\n</tree>\n'
         for n, root in enumerate(roots, start=1)
@@ -35,7 +31,7 @@ def _write(formula: Formula) -> bytes:
     return f"{head}<ensemble>\n{trees}</ensemble>\n".encode()
 
 
-def _split(split: TreeSplit, left: str, right: str) -> str:
+def _split(split: Split, left: str, right: str) -> str:
     return (
         f"<feature> {split.feature + 1} </feature>\n<threshold> {split.threshold!r} </threshold>\n"
         f'<split pos="left">\n{left}</split>\n<split pos="right">\n{right}</split>\n'
@@ -56,21 +52,16 @@ def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
         return total
     if kind != "## LambdaMART":
         raise InputError(f"RankLib has no {kind!r}; write the model again.")
+
+    def step(node: ElementTree.Element, own: Array) -> Any:
+        if node[0].tag == "output":
+            return np.float32(node[0].text or "")
+        feature, threshold = int(node[0].text or "") - 1, np.float32(node[1].text or "")
+        return rows[own, feature] <= threshold, node[2], node[3]
+
     for tree in ElementTree.fromstring(body):
-        values = _values(tree[0], rows, np.arange(len(X)), np.zeros(len(X), np.float32))
-        scores += values * np.float32(tree.attrib["weight"])
+        scores += walk(tree[0], len(X), step, np.float32) * np.float32(tree.attrib["weight"])
     return scores.astype(np.float64)
-
-
-def _values(node: ElementTree.Element, rows: Array, own: Array, values: Array) -> Array:
-    if node[0].tag == "output":
-        values[own] = np.float32(node[0].text or "")
-        return values
-    feature, threshold = int(node[0].text or "") - 1, np.float32(node[1].text or "")
-    is_left = rows[own, feature] <= threshold
-    for child, chosen in ((node[2], is_left), (node[3], ~is_left)):
-        _values(child, rows, own[chosen], values)
-    return values
 
 
 TARGET = ExportTarget(
@@ -78,6 +69,7 @@ TARGET = ExportTarget(
     _write,
     _read,
     lambda: "a reader of RankLib's text",
+    models=(Linear, Trees),
     is_single=True,
     takes_missing=False,
     keeps_constant=False,

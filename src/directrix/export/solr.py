@@ -9,9 +9,8 @@ import numpy as np
 
 from directrix.errors import InputError
 from directrix.export.formula import Formula, Linear, Network
-from directrix.export.nodes import TreeSplit, in_float32, missing_as_zero, nested, without_categories
-from directrix.export.target import ANY_MODEL, ExportTarget, only
-from directrix.export.walk import leaves, sum_in_float32
+from directrix.export.target import ANY_MODEL, ExportTarget
+from directrix.export.trees import Split, nested, sum_in_float32, walk
 from directrix.models.trees import Trees
 from directrix.types import Array, Float64Array
 
@@ -22,7 +21,7 @@ _SLACK = np.float32(1e-6)
 
 def _write(formula: Formula) -> bytes:
     """Return the model that is uploaded to ``/solr/COLLECTION/schema/model-store``."""
-    model = only(formula, "Solr", Linear, Network, Trees).model
+    model = formula.model
     features = formula.used or [0]
     if isinstance(model, Linear):
         name = "LinearModel"
@@ -30,10 +29,8 @@ def _write(formula: Formula) -> bytes:
     elif isinstance(model, Network):
         name, params = "NeuralNetworkModel", {"layers": _layers(model, features)}
     else:
-        without_categories(model, "Solr")
-        missing_as_zero(model, "Solr")
 
-        def split(one: TreeSplit, left: Any, right: Any) -> Any:
+        def split(one: Split, left: Any, right: Any) -> Any:
             threshold = str(_before_slack(np.float32(one.threshold)))
             return {
                 "feature": formula.name(one.feature),
@@ -42,7 +39,7 @@ def _write(formula: Formula) -> bytes:
                 "right": right,
             }
 
-        roots = nested(in_float32(model), lambda value: {"value": repr(value)}, split)
+        roots = nested(model, lambda value: {"value": repr(value)}, split)
         name, params = (
             "MultipleAdditiveTreesModel",
             {"trees": [{"weight": "1", "root": one} for one in roots]},
@@ -96,17 +93,15 @@ def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
             units = _activated(units, layer["activation"])
         return units[:, 0].astype(np.float64)
 
-    def ask(node: Any, own: Array) -> Any:
+    def step(node: Any, own: Array) -> Any:
         if "feature" not in node:
-            return None
+            return float(node["value"])
         threshold = np.float32(node["threshold"]) + _SLACK
         return rows[own, names.index(node["feature"])] <= threshold, node["left"], node["right"]
 
     scores = np.zeros(len(X), np.float32)
     for tree in params["trees"]:
-        values = np.zeros(len(X), np.float32)
-        leaves(tree["root"], np.arange(len(X)), ask, values, "value")
-        scores += np.float32(tree["weight"]) * values
+        scores += np.float32(tree["weight"]) * walk(tree["root"], len(X), step, np.float32)
     return scores.astype(np.float64)
 
 
@@ -121,6 +116,7 @@ TARGET = ExportTarget(
     _write,
     _read,
     lambda: "a reader of Solr's JSON",
+    models=(Linear, Network, Trees),
     is_single=True,
     takes_missing=False,
     keeps_constant=False,

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
-from directrix.errors import InputError
-from directrix.export.formula import Formula, Linear, Network, Summand
+from directrix.errors import InputError, short_text
+from directrix.export.formula import Formula, Linear, Network
+from directrix.export.trees import in_float32, splits_of
 from directrix.models.trees import Trees
+from directrix.registry import TARGETS
 from directrix.types import Array, Float64Array
 
 ANY_MODEL = "onnx, vespa, sql or python"
@@ -26,16 +29,20 @@ class ExportTarget:
     title : str
         What it is, for users.
     write : callable
-        From a `Formula` to the content of the file; `InputError` if the format cannot carry it.
+        From a formula that the target can carry, see `content`, to the content of the file.
     read : callable
         From the content, the formula and features (n_rows, n_features) to scores float64 (n_rows,), by a
         reader that knows the formula only by the names of its features.
     reader : callable
         Name and version of that reader, or None if it is not installed.
+    models : tuple of types
+        The models that it takes, one of them and of plain features; () if it takes any formula.
     is_single : bool
         Whether features and scores are float32 there.
     takes_missing : bool
         Whether a feature can be missing there; else the file reads it as 0.
+    takes_categories : bool
+        Whether splits by categories can be written.
     has_contributions : bool
         Whether the program also gives contributions of features, for which it needs the counts of leaves.
     keeps_constant : bool
@@ -48,36 +55,58 @@ class ExportTarget:
     write: Callable[[Formula], bytes]
     read: Callable[[bytes, Formula, Array], Float64Array]
     reader: Callable[[], str | None]
+    models: tuple[type, ...] = ()
     is_single: bool = False
     takes_missing: bool = True
+    takes_categories: bool = False
     has_contributions: bool = False
     keeps_constant: bool = True
     held: Callable[[Array], Array] = lambda thresholds: thresholds
 
+    def content(self, formula: Formula) -> bytes:
+        """Return the content of the file; `InputError` if the format cannot carry the formula."""
+        if self.models:
+            self._check_model(formula)
+        parts = [
+            part._replace(model=self._prepared(part.model)) if isinstance(part.model, Trees) else part
+            for part in formula.parts
+        ]
+        return self.write(formula._replace(parts=tuple(parts)))
 
-def only(formula: Formula, title: str, *kinds: type) -> Summand:
-    """Return the one part of a formula, if it is of these kinds and sees features as they are.
+    def _check_model(self, formula: Formula) -> None:
+        """Raise `InputError` unless the formula is one model that the target takes, of plain features."""
+        first = formula.parts[0]
+        if len(formula.parts) > 1:
+            what = "adds up " + " and ".join(_KINDS[type(part.model)] for part in formula.parts)
+        elif not isinstance(first.model, self.models):
+            what = f"is {_KINDS[type(first.model)]}"
+        elif len(first.inputs) > formula.n_features or not all(one.is_feature for one in first.inputs):
+            what = "scales its features by logarithms or quantiles, or twice"
+        else:
+            return
+        taken = " or ".join(_KINDS[kind] for kind in self.models)
+        raise InputError(
+            f"{self.title} takes {taken} of plain features, and this model {what}; choose {ANY_MODEL}."
+        )
 
-    Raises `InputError` otherwise, with the targets that can say it.
-    """
-    taken = " or ".join(_KINDS[kind] for kind in kinds)
-    if len(formula.parts) > 1:
-        what = "adds up " + " and ".join(_KINDS[type(part.model)] for part in formula.parts)
-    elif not isinstance(formula.parts[0].model, kinds):
-        what = f"is {_KINDS[type(formula.parts[0].model)]}"
-    elif len(formula.parts[0].inputs) > formula.n_features or not all(
-        one.is_feature for one in formula.parts[0].inputs
-    ):
-        what = "scales its features by logarithms or quantiles, or twice"
-    else:
-        return formula.parts[0]
-    raise InputError(f"{title} takes {taken} of plain features, and this model {what}; choose {ANY_MODEL}.")
+    def _prepared(self, trees: Trees) -> Trees:
+        """Return trees that the target can carry, with its precision."""
+        if trees.categories and not self.takes_categories:
+            raise InputError(f"{self.title} has no categories here; choose --to lightgbm, python or sql.")
+        if not self.takes_missing and any(one.missing_left != one.zero_left for one in splits_of(trees)):
+            raise InputError(
+                f"{self.title} reads missing features as 0, and these trees send them another way; choose "
+                "--to lightgbm, xgboost, onnx, elastic, vespa, sql or python."
+            )
+        return in_float32(trees) if self.is_single else trees
 
 
-def only_trees(formula: Formula, title: str) -> Trees:
-    """Return the trees that a formula is; `InputError` if it is anything else."""
-    trees = only(formula, title, Trees).model
-    return trees if isinstance(trees, Trees) else Trees.none(formula.n_features)
+def target(name: str) -> ExportTarget:
+    """Return a target by name; `InputError` if there is none of this name."""
+    if name not in TARGETS:
+        raise InputError(f"to={short_text(name)}: there is no such target; type one of {', '.join(TARGETS)}.")
+    found: ExportTarget = import_module(f"directrix.{TARGETS[name]}").TARGET
+    return found
 
 
 def version_of(package: str) -> Callable[[], str | None]:

@@ -1,21 +1,25 @@
-"""Whether an export scores what the ranker scores, on drawn rows and on data."""
+"""`export`: a fitted ranker in the format of another program, verified before it is written."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
-from directrix.data.queries import Queries
-from directrix.data.stored import StoredFeatures
+from directrix.data.files import check_replaceable, replacing
+from directrix.data.queries import Queries, need_queries
+from directrix.data.sparse import dense
 from directrix.errors import InputError
-from directrix.export.formula import Formula, Linear
-from directrix.export.nodes import float32_below
-from directrix.export.target import ANY_MODEL, ExportTarget
+from directrix.export.formula import Formula, Linear, formula_of
+from directrix.export.target import ANY_MODEL, ExportTarget, target
+from directrix.export.trees import float32_below
 from directrix.models.trees import Trees
-from directrix.rankers.categories import matched
-from directrix.types import Array, Float64Array, is_sparse
+from directrix.rankers.inputs import matched
+from directrix.types import Array, Float64Array
 
 _ROWS, _PER_QUERY = 2000, 50
 _CELLS = 20_000_000
@@ -68,8 +72,62 @@ class Verification:
         )
 
 
+def export(
+    ranker: Any, path: str | os.PathLike[str], *, to: str, check: Queries | None = None
+) -> Verification:
+    """Write a fitted ranker in the format of another program, once its scores there are verified.
+
+    Scales that use the training data are folded into the model where the format has none.
+
+    Parameters
+    ----------
+    ranker : fitted ranker
+    path : path
+        The file to write; an existing one is replaced.
+    to : str
+        "onnx", "xgboost" (JSON), "lightgbm" (text), "ranklib", "solr", "elasticsearch" or "opensearch" (the
+        learning-to-rank plugin), "elastic" (Elastic's own inference), "vespa" (a rank profile), "sql" (a
+        SELECT for PostgreSQL, SQLite, DuckDB), "python" (one file without dependencies).
+    check : Queries, optional
+        Data whose scores are compared, in addition to 2,000 drawn rows.
+
+    Returns
+    -------
+    Verification
+        What read the file back, the largest difference, and whether any order changed.
+
+    Raises
+    ------
+    InputError
+        If the format cannot carry the model (the message names one that can), features are scaled by query,
+        or scores there differ by more than rounding; nothing is then written.
+    MissingExtra
+        For "onnx" without the package onnx.
+
+    Examples
+    --------
+    >>> import directrix as dx, pathlib, tempfile
+    >>> q, _ = dx.data.make_linear(n_queries=20, docs_per_query=10, n_features=4, seed=0)
+    >>> ranker = dx.LinearRanker(scale="standard").fit_queries(q)
+    >>> found = dx.export(ranker, pathlib.Path(tempfile.mkdtemp(), "model.sql"), to="sql", check=q)
+    >>> found.n_rows, found.n_queries, found.n_other_order
+    (2200, 20, 0)
+    """
+    chosen, place = target(to), Path(path)
+    check_is_fitted(ranker)
+    if check is not None:
+        need_queries(check, "export")
+    check_replaceable(place)
+    formula = formula_of(ranker)
+    content = chosen.content(formula)
+    verified = verify(content, chosen, formula, ranker, check)
+    with replacing(place) as file:
+        file.write(content)
+    return verified
+
+
 def verify(
-    content: bytes, target: ExportTarget, formula: Formula, ranker: Any, check: Queries | None = None
+    content: bytes, chosen: ExportTarget, formula: Formula, ranker: Any, check: Queries | None = None
 ) -> Verification:
     """Read an export back and compare its scores with those of the ranker.
 
@@ -81,21 +139,21 @@ def verify(
     InputError
         If a score differs by more than rounding explains.
     """
-    note = _note(target, formula)
-    reader = target.reader()
+    note = _note(chosen, formula)
+    reader = chosen.reader()
     if reader is None:
         return Verification(None, 0, 0, 0.0, 0, 0, note)
     trained = ranker.trained()
     takes_missing = trained.takes_missing or trained.missing_ == "zero"
-    drawn = _drawn(formula, target, missing=takes_missing and (target.takes_missing or not _fills(formula)))
+    drawn = _drawn(formula, chosen, missing=takes_missing and (chosen.takes_missing or not _fills(formula)))
     parts = [drawn] if check is None else [drawn, _doubled(check, formula)]
-    if _fills(formula) and not target.takes_missing and np.isnan(parts[-1].features).any():
+    if _fills(formula) and not chosen.takes_missing and np.isnan(parts[-1].features).any():
         raise InputError(
-            f"the data have missing features, which {target.title} reads as 0, and the model as the mean of "
+            f"the data have missing features, which {chosen.title} reads as 0, and the model as the mean of "
             f"the training data; choose {ANY_MODEL}."
         )
-    constant = 0.0 if target.keeps_constant else _constant(formula)
-    compared = [_compare(content, target, formula, ranker, q, constant) for q in parts]
+    constant = 0.0 if chosen.keeps_constant else _constant(formula)
+    compared = [_compare(content, chosen, formula, ranker, q, constant) for q in parts]
     differences, rounded, other_order = zip(*compared, strict=True)
     return Verification(
         reader,
@@ -109,15 +167,15 @@ def verify(
 
 
 def _compare(
-    content: bytes, target: ExportTarget, formula: Formula, ranker: Any, q: Queries, constant: float
+    content: bytes, chosen: ExportTarget, formula: Formula, ranker: Any, q: Queries, constant: float
 ) -> tuple[float, int, int]:
     """Return the largest difference, rows that rounded features explain, and queries in another order."""
     ours = ranker.predict_queries(q)
-    theirs = target.read(content, formula, q.features) + constant
-    limit = _TOLERANCE[target.is_single] * _sizes(formula, q.features, ours)
+    theirs = chosen.read(content, formula, q.features) + constant
+    limit = _TOLERANCE[chosen.is_single] * _sizes(formula, q.features, ours)
     bad = ~(np.abs(theirs - ours) <= limit)
     n_rounded = 0
-    if bad.any() and target.is_single:
+    if bad.any() and chosen.is_single:
         single = replace(q, features=q.features.astype(np.float32).astype(np.float64))
         rounded = ranker.predict_queries(single)
         explained = bad & (np.abs(theirs - rounded) <= limit)
@@ -125,7 +183,7 @@ def _compare(
     if bad.any():
         row = int(np.argmax(bad))
         raise InputError(
-            f"{target.title}: read back by {target.reader()}, {int(bad.sum()):,} of {len(ours):,} rows score "
+            f"{chosen.title}: read back by {chosen.reader()}, {int(bad.sum()):,} of {len(ours):,} rows score "
             f"otherwise; the first is row {row} with {theirs[row].item()} for {ours[row].item()}. Nothing is "
             "written; choose another target, e.g. --to python, and report this model."
         )
@@ -170,20 +228,20 @@ def _fills(formula: Formula) -> bool:
     return any(one.missing not in (None, 0.0) for part in formula.parts for one in part.inputs)
 
 
-def _note(target: ExportTarget, formula: Formula) -> str:
+def _note(chosen: ExportTarget, formula: Formula) -> str:
     """What the user must know of the file."""
     notes = []
-    if not target.keeps_constant and (constant := _constant(formula)):
+    if not chosen.keeps_constant and (constant := _constant(formula)):
         notes.append(
             f"scores there are {'lower' if constant > 0 else 'higher'} by {abs(constant):.6g}: no order "
             "depends on it"
         )
-    if not target.takes_missing and _fills(formula):
+    if not chosen.takes_missing and _fills(formula):
         notes.append(
             "a missing feature counts 0 there, and the model takes the mean of the training data for it"
         )
     trees = [part.model for part in formula.parts if isinstance(part.model, Trees)]
-    if target.has_contributions and not all(one.count.all() for one in trees):
+    if chosen.has_contributions and not all(one.count.all() for one in trees):
         notes.append(
             "contributions (pred_contrib) take both sides of a step for equally frequent: stumps keep no "
             "counts"
@@ -194,27 +252,22 @@ def _note(target: ExportTarget, formula: Formula) -> str:
 def _doubled(q: Queries, formula: Formula) -> Queries:
     """Return the queries with features in memory and in float64, and categories as the model numbers them."""
     q = matched(q, formula.categories)
-    features = q.features
-    if isinstance(features, StoredFeatures):
-        features = features.read(0, q.n_docs)
-    elif is_sparse(features):
-        features = features.toarray()
-    return replace(q, features=np.ascontiguousarray(features, dtype=np.float64))
+    return replace(q, features=np.ascontiguousarray(dense(q.features), dtype=np.float64))
 
 
-def _drawn(formula: Formula, target: ExportTarget, *, missing: bool) -> Queries:
+def _drawn(formula: Formula, chosen: ExportTarget, *, missing: bool) -> Queries:
     """Return rows whose features are thresholds, their neighbors, zeros, others, and missing."""
     rng = np.random.default_rng(0)
     n_rows = max(_PER_QUERY, min(_ROWS, _CELLS // formula.n_features))
     X = np.zeros((n_rows, formula.n_features))
-    kind = np.float32 if target.is_single else np.float64
+    kind = np.float32 if chosen.is_single else np.float64
     for feature, values in _values(formula).items():
         known = None if formula.categories is None else formula.categories[feature]
         if known is not None:
             X[:, feature] = rng.integers(0, len(known) + 1, n_rows)
             continue
-        numbers = (float32_below(values) if target.is_single else values).astype(kind)
-        held = target.held(numbers)
+        numbers = (float32_below(values) if chosen.is_single else values).astype(kind)
+        held = chosen.held(numbers)
         with np.errstate(over="ignore"):
             below = np.nextafter(np.minimum(numbers, held), kind(-np.inf))
             above = np.nextafter(np.maximum(numbers, held), kind(np.inf))

@@ -11,9 +11,8 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.export.expressions import Language
 from directrix.export.formula import Formula
-from directrix.export.nodes import TreeSplit, without_categories
 from directrix.export.target import ExportTarget
-from directrix.models.trees import Trees
+from directrix.export.trees import Split
 from directrix.types import Array, Float64Array
 
 _NAME = re.compile(r"[A-Za-z_]\w*(\([\w., ]*\))?(\.\w+)*", re.ASCII)
@@ -46,7 +45,7 @@ class Vespa(Language):
         """The function ``isNan``."""
         return f"isNan({value}) == 1"
 
-    def goes_left(self, split: TreeSplit) -> str:
+    def goes_left(self, split: Split) -> str:
         """A comparison, which NaN does not pass."""
         feature, threshold = self.feature(split.feature), self.number(split.threshold)
         return f"!({feature} > {threshold})" if split.missing_left else f"{feature} <= {threshold}"
@@ -58,9 +57,6 @@ class Vespa(Language):
 
 def _write(formula: Formula) -> bytes:
     """Return a rank profile, which a schema contains."""
-    for part in formula.parts:
-        if isinstance(part.model, Trees):
-            without_categories(part.model, "Vespa")
     steps, score = Vespa(formula).score()
     functions = [
         f"    function {name}() {{\n        expression: {text}\n    }}\n"

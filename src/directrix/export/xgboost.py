@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from directrix.export.formula import Formula
-from directrix.export.nodes import TreeSplit, float32_above, in_float32, splits_of, without_categories
-from directrix.export.target import ExportTarget, only_trees, version_of
+from directrix.export.target import ExportTarget, version_of
+from directrix.export.trees import Node, float32_above, nodes_of
 from directrix.models.trees import Trees
 from directrix.types import Array, Float64Array
 
@@ -21,10 +20,9 @@ _REFUSED = re.compile("[][<\x00-\x1f\ud800-\udfff]")
 
 def _write(formula: Formula) -> bytes:
     """Return the JSON that ``xgboost.Booster(model_file=...)`` reads; also versions before 3."""
-    trees = only_trees(formula, "XGBoost")
-    without_categories(trees, "XGBoost")
-    trees = in_float32(trees)
-    written = [_tree(trees, splits_of(trees), t) for t in range(trees.n_trees)]
+    written = [
+        _tree(nodes, number, formula.n_features) for number, nodes in enumerate(nodes_of(formula.model))
+    ]
     names = _names(formula)
     content = {
         "version": [2, 0, 0],
@@ -35,9 +33,9 @@ def _write(formula: Formula) -> bytes:
             "gradient_booster": {
                 "name": "gbtree",
                 "model": {
-                    "gbtree_model_param": {"num_trees": str(trees.n_trees), "num_parallel_tree": "1"},
-                    "iteration_indptr": list(range(trees.n_trees + 1)),
-                    "tree_info": [0] * trees.n_trees,
+                    "gbtree_model_param": {"num_trees": str(len(written)), "num_parallel_tree": "1"},
+                    "iteration_indptr": list(range(len(written) + 1)),
+                    "tree_info": [0] * len(written),
                     "trees": written,
                 },
             },
@@ -61,20 +59,17 @@ def _names(formula: Formula) -> list[str]:
     return [] if any(map(_REFUSED.search, names)) else list(names)
 
 
-def _tree(trees: Trees, splits: list[TreeSplit], number: int) -> dict[str, Any]:
+def _tree(nodes: list[Node], number: int, n_features: int) -> dict[str, Any]:
     """Return a tree, level by level, so that the right child comes after the left."""
-    first, last = list(pairwise(trees.split_ptr.tolist()))[number]
-    nodes, parents = [0 if last > first else -1], [_NO_PARENT]
+    order, parents = [0], [_NO_PARENT]
     rows = []
-    for place, node in enumerate(nodes):  # which grows
-        if node < 0:
-            rows.append((-1, -1, trees.leaf[first + number - 1 - node].item(), 0, 0))
+    for place, node in enumerate(map(nodes.__getitem__, order)):  # order grows
+        if node.split is None:
+            rows.append((-1, -1, node.value, 0, False))
             continue
-        split = splits[first + node]
-        rows.append(
-            (len(nodes), len(nodes) + 1, float32_above(split.threshold), split.feature, split.missing_left)
-        )
-        nodes += [int(trees.left[first + node]), int(trees.right[first + node])]
+        threshold = float32_above(node.split.threshold)
+        rows.append((len(order), len(order) + 1, threshold, node.split.feature, node.split.missing_left))
+        order += [node.left, node.right]
         parents += [place, place]
     left, right, conditions, features, missing_left = map(list, zip(*rows, strict=True))
     count = len(rows)
@@ -83,7 +78,7 @@ def _tree(trees: Trees, splits: list[TreeSplit], number: int) -> dict[str, Any]:
         "tree_param": {
             "num_nodes": str(count),
             "num_deleted": "0",
-            "num_feature": str(trees.n_features),
+            "num_feature": str(n_features),
             "size_leaf_vector": "1",
         },
         "left_children": left,
@@ -112,4 +107,4 @@ def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
     return scores
 
 
-TARGET = ExportTarget("XGBoost's JSON", _write, _read, version_of("xgboost"), is_single=True)
+TARGET = ExportTarget("XGBoost's JSON", _write, _read, version_of("xgboost"), models=(Trees,), is_single=True)

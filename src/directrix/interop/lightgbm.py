@@ -11,7 +11,6 @@ from directrix.data.queries import Queries
 from directrix.data.shards.manifest import Shard
 from directrix.data.shards.queries import open_shards
 from directrix.data.shards.task import OpenShard
-from directrix.data.stored import StoredFeatures
 from directrix.errors import InputError, MissingExtra
 from directrix.interop.ragged import Gradient, GroupedRows, Value
 from directrix.measures.names import measure as as_measure
@@ -84,8 +83,7 @@ class LightGBMStopping:
         if not isinstance(q, Queries):
             q.verify()  # a worker with other files would stop at another tree
             q = q.judged()
-        is_stored = isinstance(q.features, StoredFeatures)
-        self._features = q.features.read(0, q.n_docs) if is_stored else q.features
+        self._features = q.features[:]
         self._ready = self.measure.prepare(q.labels, q.qptr, doc_ids=q.doc_ids)
         self._scores, self.values = np.zeros(q.n_docs), []
 

@@ -6,9 +6,9 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from directrix.data.checks import check_form, check_ranking
+from directrix.data.sparse import dense
 from directrix.parameters import number, whole
 from directrix.types import Float64Array, Int64Array
 
@@ -114,7 +114,7 @@ def ranking_radius(features: Any, labels: Float64Array, qptr: Int64Array, rel: f
     largest = 0.0
     for lo, hi in pairwise(qptr):
         rows = features[lo:hi]
-        X = np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)
+        X = dense(rows).astype(np.float64)
         relevant = labels[lo:hi] >= rel
         n_pairs = int(relevant.sum()) * int((~relevant).sum())
         if n_pairs:

@@ -88,7 +88,7 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     doc_ids : sequence of str (n_docs,), optional
         For ``ties="trec"`` (convention trec_eval, gdeval); needed where documents of a query tie.
     convention : str or Convention, optional
-        Evaluate all measures as this tool does; see `directrix.conventions`. A measure that the
+        Evaluate all measures as this tool does; see `directrix.measures.conventions`. A measure that the
         tool lacks is evaluated with its fields all the same, and a warning says so.
     per_query : bool
         False: the mean of each measure. True: its value for every query.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -182,6 +183,13 @@ class StumpModel:
         csr_stairs(data, indices, self.values, self.ptr, stairs)
         dense_stairs(X.absent[None], self.values, self.ptr, ground[None])
         return Stairs(stairs, indices, X.indptr - X.indptr[0], ground, X.shape, X.data.dtype)
+
+    def heights(self, params: Float64Array, X: Array) -> Iterator[tuple[int, Float64Array]]:
+        """Yield every feature with steps, and what it adds to the score of each row: NumPy alone."""
+        for f in np.flatnonzero(np.diff(self.ptr)).tolist():
+            own = slice(self.ptr[f], self.ptr[f + 1])
+            steps = np.append(0.0, np.cumsum(params[own]))
+            yield f, steps[np.searchsorted(self.values[own], X[:, f])]
 
     @property
     def _kind(self) -> Any:

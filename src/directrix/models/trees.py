@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from directrix.errors import InputError, MissingExtra, short_text
+from directrix.errors import InputError, MissingExtra
 from directrix.models.lightgbm_text import CATEGORICAL, LEFT, NAN, ZERO, parse_trees, written
 from directrix.models.rows import read_only
 from directrix.models.walks import Used, counts_from, walked
+from directrix.schema import check
 from directrix.threads import get_threads
 from directrix.types import Array, Float64Array
 
 _CELLS_A_THREAD = 1 << 20
-_LARGEST = float(np.finfo(np.float64).max)
 _LISTS: dict[str, Any] = {
     "n_leaves": np.int64,
     "feature": np.int32,
@@ -30,8 +30,19 @@ _LISTS: dict[str, Any] = {
     "leaf": np.float64,
     "count": np.uint32,
 }
-MODEL = {"n_features": "number", **dict.fromkeys((*_LISTS, "categories"), "list")}
-"""What a model file holds, and of which kind."""
+
+
+def _whole(kind: Any) -> range:
+    limits = np.iinfo(kind)
+    return range(int(limits.min), int(limits.max) + 1)
+
+
+TREES = {
+    "n_features": range(1 << 31),
+    **{name: [float if kind is np.float64 else _whole(kind)] for name, kind in _LISTS.items()},
+    "categories": [[range(1 << 31)]],
+}
+"""Form of trees in JSON types, see `directrix.schema`."""
 
 
 def lightgbm() -> Any:
@@ -144,19 +155,15 @@ class Trees:
 
     @classmethod
     def of_json(cls, model: Mapping[str, Any], n_features: int) -> Trees:
-        """Read what `to_json` wrote, or the text of LightGBM that former versions wrote; see `Trees`."""
-        if text := model.get("text"):
-            return cls.of_text(text, n_features)
-        if text == "":
-            return cls.none(n_features)
+        """Read what `to_json` wrote; see `Trees`."""
+        try:
+            check(model, TREES)
+        except InputError as error:
+            raise _damaged(str(error).removesuffix(".")) from None
         if model["n_features"] != n_features:
-            count = short_text(model["n_features"])
-            raise _damaged(f"they are for {count} features, the model has {n_features}")
-        arrays: dict[str, Any] = {name: _array(name, model[name], kind) for name, kind in _LISTS.items()}
-        sets = model["categories"]
-        if not all(isinstance(one, list) and all(map(_is_category, one)) for one in sets):
-            raise _damaged("a set of categories is not a list of integers >= 0")
-        return cls(n_features, **arrays, categories=tuple(map(tuple, sets)))
+            raise _damaged(f"they are for {model['n_features']} features, the model has {n_features}")
+        arrays: dict[str, Any] = {name: np.array(model[name], dtype=kind) for name, kind in _LISTS.items()}
+        return cls(n_features, **arrays, categories=tuple(map(tuple, model["categories"])))
 
     def to_json(self) -> dict[str, Any]:
         """Return the arrays as lists, which `of_json` reads."""
@@ -265,20 +272,5 @@ class Trees:
         return bool((met == wanted).all())
 
 
-def _array(name: str, values: Any, kind: Any) -> Array:
-    """Return a list of a model file as an array; `InputError` unless all are numbers of the kind."""
-    is_whole = np.issubdtype(kind, np.integer)
-    allowed = (int,) if is_whole else (int, float)
-    low, high = (np.iinfo(kind).min, np.iinfo(kind).max) if is_whole else (-_LARGEST, _LARGEST)
-    bad = [value for value in values if type(value) not in allowed or not low <= value <= high]
-    if bad:
-        raise _damaged(f"{name} holds {short_text(bad[0])}")
-    return np.array(values, dtype=kind)
-
-
 def _damaged(problem: str) -> InputError:
     return InputError(f"the trees are damaged: {problem}. Save the model again with ranker.save(path).")
-
-
-def _is_category(value: Any) -> bool:
-    return type(value) is int and 0 <= value < 1 << 31

@@ -12,19 +12,17 @@ import numpy as np
 
 from directrix.models.linear import LinearModel, one_per_feature
 from directrix.models.mlp import ALL_KEPT, MLPModel, padded_width
-from directrix.objectives.batches import runs
-from directrix.objectives.parts import Part
 from directrix.objectives.penalty import L2
-from directrix.objectives.source import Gradient, Memory
+from directrix.objectives.source import Gradient, Memory, Part, runs
 from directrix.surrogates.approx import ApproxRank
 from directrix.surrogates.base import KernelSurrogate, kernel_surrogate, writable
 from directrix.surrogates.lambdas import Lambda
-from directrix.types import Float64Array, Int64Array, Model, Surrogate, is_sparse
+from directrix.types import Float64Array, Int64Array, Model, Surrogate
 
 
-def kernel_for(surrogate: Surrogate, model: Model, features: Any) -> Composed:
-    """Return fused kernels where they exist: for dense features, and some surrogates and models."""
-    if not is_sparse(features):
+def kernel_for(surrogate: Surrogate, model: Model, *, fuses: bool) -> Composed:
+    """Return fused kernels where a source ``fuses`` and they exist: for some surrogates and models."""
+    if fuses:
         if isinstance(surrogate, ApproxRank) and isinstance(model, LinearModel):
             return Fused(surrogate, model)
         if isinstance(surrogate, Lambda) and _is_small(model):

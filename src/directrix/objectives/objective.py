@@ -11,26 +11,27 @@ has the parts, in memory or in a file; `Composed` or `Fused` kernels evaluate a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
 
-from directrix.data.checks import as_floats
-from directrix.data.queries import Queries
+from directrix.data.checks import as_floats, weights_of
+from directrix.data.queries import need_data
 from directrix.errors import InputError
-from directrix.objectives.box import Box, nearest_in
-from directrix.objectives.kernels import Composed
-from directrix.objectives.parts import Part
-from directrix.objectives.penalty import L2
-from directrix.objectives.source import Memory, Source
+from directrix.models.linear import LinearModel, one_per_feature
+from directrix.objectives.kernels import Composed, kernel_for
+from directrix.objectives.penalty import L2, Box, nearest_in
+from directrix.objectives.sharded import Sharded
+from directrix.objectives.source import Source
+from directrix.objectives.stream import LOCAL
 from directrix.parameters import whole
-from directrix.threads import get_threads, one_blas_thread
+from directrix.surrogates.base import kernel_surrogate
+from directrix.surrogates.names import surrogate as as_surrogate
+from directrix.threads import one_blas_thread
 from directrix.types import Float64Array, Int64Array, Model, Surrogate
-
-_FLOATS_AT_ONCE = 1 << 24  # of gradients that wait to be added up
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,53 +71,12 @@ class Objective:
         One read of the features. Sums run in the order of the parts: the same bits for any
         number of threads. Gradients of at most 128 MiB of parts (or four parts per thread) are kept at once.
         """
-        losses, grads = self.values_and_grads([params], queries)
-        return float(losses[0]), grads[0]
-
-    def values_and_grads(
-        self, params: Sequence[Float64Array], queries: Int64Array | None = None
-    ) -> tuple[Float64Array, Float64Array]:
-        """Losses (k,) and gradients (k, n_params) at k vectors of parameters, by one read of the features."""
-        vectors = as_floats(params, "params", "one number per parameter")
-        if vectors.ndim != 2 or not len(vectors):
-            raise InputError(f"params has shape {vectors.shape[1:]}; one number per parameter is needed.")
-        values, grads = self.sums(vectors, queries)
+        params = as_floats(params, "params", "one number per parameter")
+        if params.ndim != 1:
+            raise InputError(f"params has shape {params.shape}; one number per parameter is needed.")
+        value, grad = self.source.sums(self.kernel, params, queries)
         n_queries = self.n_queries if queries is None else len(queries)
-        return _stacked(
-            self._with_penalty(float(value), grad, vector, n_queries)
-            for value, grad, vector in zip(values, grads, vectors, strict=True)
-        )
-
-    def sums(self, params: Float64Array, queries: Int64Array | None = None) -> tuple[Any, Float64Array]:
-        """Sums over queries of the surrogate and of its gradient, without sign, mean and penalty.
-
-        Takes k vectors of parameters (k, n_params), and returns (k,) and (k, n_params).
-        """
-        for vector in params:
-            self.kernel.check(vector, self.queries.n_features)
-        source, parts = self.source, self.source.parts
-        if queries is not None:
-            source, order = self.source.in_memory(self.source.checked(queries))
-            parts = self.kernel.batches(source, order)(0, len(order))
-        with one_blas_thread():  # here and not in the models: once per gradient, not once per part
-            return self._sums(source, parts, params)
-
-    def _sums(self, source: Source, parts: Sequence[Part], params: Float64Array) -> tuple[Any, Float64Array]:
-        """Sums over parts at one vector of parameters, or at several."""
-        at_once = max(4 * get_threads(), _FLOATS_AT_ONCE // max(params.size, 1))
-        at = self.kernel.value_and_grad if params.ndim == 1 else self._at_each
-        work: Any = partial(at, params=params)
-        value: Any = 0.0 if params.ndim == 1 else np.zeros(len(params))
-        grad = np.zeros(params.shape)
-        for first in range(0, len(parts), at_once):
-            some = parts[first : first + at_once]
-            for part_value, part_grad in source.gradients(work, some):
-                value += part_value
-                grad += part_grad
-        return value, grad
-
-    def _at_each(self, part: Part, params: Float64Array) -> tuple[Float64Array, Float64Array]:
-        return _stacked(self.kernel.value_and_grad(part, vector) for vector in params)
+        return self._with_penalty(float(value), grad, params, n_queries)
 
     def _with_penalty(
         self, value: float, grad: Float64Array, params: Float64Array, n_queries: int
@@ -173,7 +133,7 @@ class Objective:
         def step(grad: Float64Array) -> None:
             params[:] = nearest(params - learning_rate * grad)
 
-        def steps(source: Memory, order: Int64Array) -> float:
+        def steps(source: Any, order: Int64Array) -> float:
             loss = None
             if self.box is None:
                 loss = self.kernel.sgd_epoch(source, params, order, batch, learning_rate, self.penalty)
@@ -186,16 +146,14 @@ class Objective:
         params: Float64Array,
         batch: int,
         step: Callable[[Float64Array], None],
-        source: Memory,
+        source: Source,
         order: Int64Array,
     ) -> float:
-        losses, batches = [], self.kernel.batches(source, order)
-        sums = replace(self, kernel=self.kernel.drawing(order))._sums
+        losses, sums = [], source.batches_of(self.kernel, order)
         with one_blas_thread():
             for first in range(0, len(order), batch):
                 last = min(first + batch, len(order))
-                value, gradient = sums(source, batches(first, last), params)
-                loss, grad = self._with_penalty(value, gradient, params, last - first)
+                loss, grad = self._with_penalty(*sums(first, last, params), params, last - first)
                 losses.append(loss)
                 step(grad)
         return float(np.mean(losses))
@@ -242,7 +200,7 @@ class Objective:
         return replace(self, source=self.source.convexified(self._checked(params).copy()))
 
     @property
-    def queries(self) -> Queries:
+    def queries(self) -> Any:
         """Training data."""
         return self.source.queries
 
@@ -259,7 +217,7 @@ class Objective:
     @property
     def n_queries(self) -> int:
         """Number of queries."""
-        return self.queries.n_queries
+        return int(self.queries.n_queries)
 
     @property
     def value_free(self) -> bool:
@@ -292,6 +250,97 @@ class Objective:
         self._checked(params)
 
 
-def _stacked(pairs: Iterable[tuple[float, Float64Array]]) -> tuple[Float64Array, Float64Array]:
-    values, grads = zip(*pairs, strict=True)
-    return np.array(values), np.array(grads) if len(grads) > 1 else grads[0][None]
+_SOURCES: dict[str, Any] = {**LOCAL, "shards": Sharded}
+
+
+def make_objective(
+    queries: Any,
+    surrogate: Surrogate | str,
+    model: Model,
+    *,
+    penalty: L2 | None = None,
+    query_weight: Any = None,
+    doc_weight: Any = None,
+    box: Box | None = None,
+) -> Objective:
+    """Loss of a model's parameters on given data.
+
+    Parameters
+    ----------
+    queries : Data
+        Training data: `Queries`, for a linear model also of `directrix.data.open_parquet`, or the result of
+        `directrix.data.open_shards`, whose sums are merged along a fixed tree over the numbers of the shards.
+    surrogate : Surrogate or str
+        What to maximize; a string is parsed by `directrix.surrogate`.
+    model : Model
+        Scores from features.
+    penalty : L2
+        Added to the loss.
+    query_weight : float (n_queries,), or None
+        Weights >= 0 of the queries in the mean, whatever their sum; None = all equal.
+    doc_weight : float (n_docs,), or None
+        Factors >= 0 on what each document earns, in the order of ``queries`` (e.g. inverse
+        propensities of clicks). ApproxNDCG and ApproxAP divide by the weighted ideal, so that
+        their best value stays 1; surrogates that are not a sum over documents take none.
+    box : Box, or None
+        Limits of the parameters. Only trainers with ``takes_box`` use it: `LBFGS`, `SGD`, `Adam` and
+        `CoordinateAscent`.
+
+    Raises
+    ------
+    InputError
+        If there is no query, or weights do not fit, are negative or add up to 0.
+    """
+    need_data(queries, "an objective")
+    if not queries.n_queries:
+        raise InputError("there is no query to train on; pass Queries with at least one query.")
+    parsed = as_surrogate(surrogate) if isinstance(surrogate, str) else surrogate
+    weight = weights_of(query_weight, queries.n_queries, "query_weight", "query")
+    if query_weight is not None:
+        weight = weight / weight.mean()
+    documents = (
+        None if doc_weight is None else weights_of(doc_weight, queries.n_docs, "doc_weight", "document")
+    )
+    source = _SOURCES[queries.held].cut(queries, kernel_surrogate(parsed), model, weight, documents)
+    kernel = kernel_for(parsed, model, fuses=source.fuses)
+    return Objective(source, kernel, penalty or L2(), box)
+
+
+def linear_objective(
+    queries: Any,
+    surrogate: Surrogate | str,
+    l2: float = 0.0,
+    *,
+    w0: Any = None,
+    query_weight: Any = None,
+    doc_weight: Any = None,
+) -> Objective:
+    r"""Loss of a linear ranker: :math:`-\overline{S}(X w) + \lambda \lVert w - w_0\rVert^2`.
+
+    Parameters
+    ----------
+    queries : Data
+        Training data, see `make_objective`.
+    surrogate : Surrogate or str
+        What to maximize, e.g. ``ApproxNDCG(alpha=10)`` or ``"ApproxNDCG(alpha=10)"``.
+    l2 : float >= 0
+        Strength lambda of the penalty.
+    w0 : float (n_features,), or None
+        Where the penalty pulls to; None = the origin.
+    query_weight, doc_weight
+        As in `make_objective`.
+
+    Examples
+    --------
+    >>> import numpy as np, directrix as dx
+    >>> q = dx.Queries.from_arrays(np.eye(3), np.array([0.0, 1.0, 2.0]), qid=[7, 7, 7])
+    >>> loss, grad = dx.linear_objective(q, "ApproxNDCG").value_and_grad(np.array([0.0, 0.1, 1.0]))
+    >>> round(loss, 3), grad.round(3)
+    (-0.987, array([ 0.082, -0.081, -0.001]))
+    """
+    need_data(queries, "linear_objective")
+    center = None if w0 is None else one_per_feature(w0, queries.n_features, "w0")
+    penalty = L2(l2, center)
+    return make_objective(
+        queries, surrogate, LinearModel(), penalty=penalty, query_weight=query_weight, doc_weight=doc_weight
+    )

@@ -1,8 +1,12 @@
-"""Penalties on the parameters."""
+"""Penalty on the parameters, and their bounds."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from directrix.parameters import number
 from directrix.types import Float64Array
@@ -30,3 +34,36 @@ class L2:
         """Penalty and its gradient."""
         step = params if self.center is None else params - self.center
         return self.strength * float(step @ step), 2.0 * self.strength * step
+
+
+@dataclass(frozen=True, eq=False)
+class Box:
+    r"""Limits of each parameter: :math:`l_p \le \theta_p \le u_p`.
+
+    Parameters
+    ----------
+    low, high : float64 (n_params,)
+        l and u, with l <= u; minus and plus infinity for no limit, equal for a fixed parameter.
+    """
+
+    low: Float64Array
+    high: Float64Array
+
+    def nearest(self, params: Float64Array) -> Float64Array:
+        """Return the point of the box that is nearest to the parameters."""
+        inside: Float64Array = np.clip(params, self.low, self.high) + 0.0  # no -0.0
+        return inside
+
+    def holds(self, params: Float64Array) -> bool:
+        """Whether the parameters lie within all limits."""
+        return bool(((self.low <= params) & (params <= self.high)).all())
+
+
+def nearest_in(objective: Any) -> Callable[[Float64Array], Float64Array]:
+    """Return `Box.nearest` of the box of an objective; without one, what returns parameters as they are."""
+    box: Box | None = getattr(objective, "box", None)
+    return _unchanged if box is None else box.nearest
+
+
+def _unchanged(params: Float64Array) -> Float64Array:
+    return params

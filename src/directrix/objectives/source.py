@@ -1,52 +1,185 @@
-"""Where the parts of an objective come from: `Source`, and `Memory`, whose features are in memory.
+"""Where the parts of an objective come from: sources, and `Memory`, whose features are in memory.
 
-`Stream`, whose features remain in a file, is in `directrix.objectives.stream`.
+`Stream`, whose features remain in a file, is in `directrix.objectives.stream`; `Sharded` in
+`directrix.objectives.sharded`.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
 from directrix.data.grouping import rows_of
-from directrix.data.queries import Queries
+from directrix.data.sparse import row_bytes
 from directrix.errors import InputError
 from directrix.models.rows import row_slice
-from directrix.objectives.batches import Batches, concatenated
-from directrix.objectives.parts import Part, docs_per_part
 from directrix.surrogates.base import KernelSurrogate, writable
-from directrix.threads import one_blas_thread, query_chunks, run_chunks
+from directrix.threads import get_threads, one_blas_thread, query_chunks, run_chunks
 from directrix.types import Float64Array, Int64Array, Model, is_sparse
 
+_BYTES_PER_PART = 4 << 20
+
+
+_FLOATS_AT_ONCE = 1 << 24  # of gradients that wait to be added up
 Gradient = tuple[float, Float64Array]
+"""Sum of the surrogate over queries, and its gradient."""
 
 
-def checked_positions(queries: Any, n: int) -> Int64Array:
-    """Return positions of some of n queries, or raise `InputError` if they are not, or there is none."""
-    wanted = np.asarray(queries)
-    positions = wanted.ndim == 1 and len(wanted) and np.issubdtype(wanted.dtype, np.integer)
-    if not positions or wanted.min() < 0 or wanted.max() >= n:
-        raise InputError(
-            f"queries={queries!r}: positions of at least one of the {n} queries are needed, integers "
-            f"0 to {n - 1}; pass queries=None for all, numpy.flatnonzero(mask) for those of a mask."
-        )
-    return wanted.astype(np.int64)
+class Part(NamedTuple):
+    """A run of whole queries as a separate data set."""
+
+    rows: Any
+    qptr: Int64Array
+    weight: Float64Array
+    prepared: Any
+    """What the surrogate prepared of the labels."""
+    is_weighted: bool
+    """Whether any weight differs from 1."""
+    order: Int64Array | None = None
+    """Which queries count; None = all."""
+    place: int = 0
+    """Position of its first query in the order of an epoch."""
+
+
+@dataclass(frozen=True)
+class LazyParts(Sequence[Part]):
+    """Parts that are made where they are used: ``make(first, last)`` for all bounds."""
+
+    make: Callable[[int, int], Part]
+    bounds: list[tuple[int, int]]
+
+    def __len__(self) -> int:
+        return len(self.bounds)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return LazyParts(self.make, self.bounds[index])
+        return self.make(*self.bounds[index])
+
+
+def docs_per_part(features: Any, model: Model, *, as_dense: bool = False) -> int:
+    """Number of documents whose features, and whatever the model makes of them, fill a part."""
+    per_doc = row_bytes(features, as_dense=as_dense)
+    per_doc += float(getattr(model, "floats_per_row", 0) * features.dtype.itemsize)
+    return max(256, int(_BYTES_PER_PART / max(per_doc, 1.0)))
+
+
+Labels = tuple[str, ...]
+"""What each array that depends on the labels has an entry for; see `KernelSurrogate.entries`."""
+
+
+def concatenated(prepared: Sequence[Any], entries: Labels) -> Any:
+    """Return what ``prepare`` would for all parts together, from its results for each part."""
+
+    def one(what: str, arrays: tuple[Any, ...]) -> Any:
+        if arrays[0] is None:
+            return None
+        return max(arrays, key=np.size) if what == "data" else np.concatenate(arrays)
+
+    columns = zip(*prepared, strict=True)
+    return _like(prepared[0], [one(what, arrays) for what, arrays in zip(entries, columns, strict=True)])
+
+
+def runs(bounds: list[int], first: int, last: int, docs_at_once: int) -> list[tuple[int, int]]:
+    """Cut the queries first <= q < last into the fewest runs of at most ``docs_at_once`` documents each.
+
+    Runs are of about equal size. ``bounds`` has the first document of every query; like `query_chunks`, but
+    faster for small batches.
+    """
+    begin, total = bounds[first], bounds[last] - bounds[first]
+    count = -(-total // docs_at_once)
+    cuts = (bisect_left(bounds, begin + i * total // count, first, last) for i in range(1, count))
+    return list(pairwise(sorted({first, last, *cuts})))
+
+
+class Batches:
+    """The queries at the positions ``order`` of the ``whole``, as parts.
+
+    ``entries`` says what the arrays of ``whole.prepared`` have entries for; ``rows`` turns first and last
+    rows of some queries into their rows as the model takes them. A batch of more than ``docs_at_once``
+    documents is shared among threads.
+    """
+
+    def __init__(
+        self,
+        order: Int64Array,
+        whole: Part,
+        entries: Labels,
+        rows: Callable[[Int64Array, Int64Array], Any],
+        docs_at_once: int,
+    ) -> None:
+        self._rows, self._docs_at_once = rows, docs_at_once
+        self._starts, self._ends = whole.qptr[order], whole.qptr[order + 1]
+        sizes = self._ends - self._starts
+        self._qptr = np.append(0, np.cumsum(sizes))
+        self._bounds = self._qptr.tolist()
+        places = {"document": rows_of(self._starts, sizes), "query": order}
+        self._weight = whole.weight[order]
+        arrays = list(zip(entries, whole.prepared, strict=True))
+        self._entries = [None if what == "data" or array is None else what for what, array in arrays]
+        self._arrays: list[Any] = [
+            array if what is None else array[places[what]]
+            for what, (_, array) in zip(self._entries, arrays, strict=True)
+        ]
+        self._prepared, self._is_weighted = whole.prepared, whole.is_weighted
+
+    def cut(self, first: int, last: int) -> LazyParts:
+        """Parts of the batch ``order[first:last]``."""
+        return LazyParts(self._part, runs(self._bounds, first, last, self._docs_at_once))
+
+    def _part(self, first: int, last: int) -> Part:
+        lo, hi = self._bounds[first], self._bounds[last]
+        places = {"document": slice(lo, hi), "query": slice(first, last)}
+        arrays = [
+            array if what is None else array[places[what]]
+            for what, array in zip(self._entries, self._arrays, strict=True)
+        ]
+        rows = self._rows(self._starts[first:last], self._ends[first:last])
+        qptr, prepared = self._qptr[first : last + 1] - lo, _like(self._prepared, arrays)
+        return Part(rows, qptr, self._weight[first:last], prepared, self._is_weighted, place=first)
+
+
+def _like(prepared: Any, arrays: list[Any]) -> Any:
+    """The arrays as a tuple of the same kind."""
+    return type(prepared)(*arrays) if hasattr(prepared, "_fields") else tuple(arrays)
+
+
+class Kernel(Protocol):
+    """Surrogate and model, and how they evaluate a part."""
+
+    @property
+    def surrogate(self) -> Any:
+        """What is maximized."""
+
+    def check(self, params: Float64Array, n_features: int) -> None:
+        """Raise `InputError` if the parameters do not fit."""
+
+    def drawing(self, order: Int64Array) -> Kernel:
+        """Return the kernel for steps over the queries in this order, which decides what is drawn."""
+
+    def value_and_grad(self, part: Part, params: Float64Array) -> Gradient:
+        """Weighted sum of the surrogate over the queries of a part, and its gradient."""
+
+    def batches(self, source: Any, order: Int64Array) -> Callable[[int, int], Sequence[Part]]:
+        """Return a function from first and last to parts of the queries ``order[first:last]``."""
+
+
+Steps = Callable[[int, int, Float64Array], Gradient]
+"""From first and last to the sums over the queries ``order[first:last]`` at some parameters."""
 
 
 @dataclass(frozen=True, eq=False)
 class Source(ABC):
-    """Queries in parts that fit in a cache, each with what the surrogate prepared of its labels.
+    """Queries, wherever their features are, and what the surrogate prepares of their labels."""
 
-    Made by `cut`.
-    """
-
-    queries: Queries
+    queries: Any
     surrogate: KernelSurrogate
     """Prepares the labels, at whatever smoothing."""
     model: Model
@@ -55,6 +188,51 @@ class Source(ABC):
     doc_weight: Float64Array | None = None
     convexified_at: Float64Array | None = None
     """Parameters at whose scores the surrogate is convexified; see `Objective.convexified`."""
+
+    @property
+    def fuses(self) -> bool:
+        """Whether fused kernels can read the rows: they are dense, and in this process."""
+        return True
+
+    def checked(self, queries: Any) -> Int64Array:
+        """Return positions of queries, or raise `InputError` if they are not, or there is none."""
+        wanted, n = np.asarray(queries), self.queries.n_queries
+        positions = wanted.ndim == 1 and len(wanted) and np.issubdtype(wanted.dtype, np.integer)
+        if not positions or wanted.min() < 0 or wanted.max() >= n:
+            raise InputError(
+                f"queries={queries!r}: positions of at least one of the {n} queries are needed, integers "
+                f"0 to {n - 1}; pass queries=None for all, numpy.flatnonzero(mask) for those of a mask."
+            )
+        return wanted.astype(np.int64)
+
+    @abstractmethod
+    def sums(self, kernel: Kernel, params: Float64Array, queries: Int64Array | None = None) -> Gradient:
+        """Return the sums over all queries, or over those at some positions."""
+
+    @abstractmethod
+    def epoch(self, order: Int64Array, steps: Callable[[Any, Int64Array], float]) -> float:
+        """Return the mean loss of ``steps``, which takes a source of queries and the order of their use."""
+
+    @abstractmethod
+    def batches_of(self, kernel: Kernel, order: Int64Array) -> Steps:
+        """Return the sums over any batch of an epoch."""
+
+    @abstractmethod
+    def convexified(self, params: Float64Array) -> Self:
+        """Return the same data, convexified at the scores of these parameters, without preparing it again."""
+
+    @abstractmethod
+    def scores(self, params: Float64Array) -> Any:
+        """Return the model's scores of all documents, float (n_docs,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class InParts(Source):
+    """Queries in parts that fit in a cache, each with what the surrogate prepared of its labels.
+
+    Made by `cut`.
+    """
+
     parts: Sequence[Part] = ()
     """All queries, in order."""
 
@@ -100,9 +278,31 @@ class Source(ABC):
         surrogate: Any = self.surrogate  # one that `Objective.convexified` has accepted
         return part._replace(prepared=surrogate.convexify(scores, part.prepared, part.qptr))
 
-    def checked(self, queries: Any) -> Int64Array:
-        """Return positions of queries, or raise `InputError` if they are not, or there is none."""
-        return checked_positions(queries, self.queries.n_queries)
+    def sums(self, kernel: Kernel, params: Float64Array, queries: Int64Array | None = None) -> Gradient:
+        """Return the sums over all queries, or over those at some positions."""
+        kernel.check(params, self.queries.n_features)
+        source, parts = self, self.parts
+        if queries is not None:
+            source, order = self.in_memory(self.checked(queries))
+            parts = kernel.batches(source, order)(0, len(order))
+        with one_blas_thread():  # here and not in the models: once per gradient, not once per part
+            return source.added(kernel, parts, params)
+
+    def added(self, kernel: Kernel, parts: Sequence[Part], params: Float64Array) -> Gradient:
+        """Return the sums over parts, added in their order: the same bits for any number of threads."""
+        at_once = max(4 * get_threads(), _FLOATS_AT_ONCE // max(params.size, 1))
+        work, value, grad = partial(kernel.value_and_grad, params=params), 0.0, np.zeros(len(params))
+        for first in range(0, len(parts), at_once):
+            for part_value, part_grad in self.gradients(work, parts[first : first + at_once]):
+                value += part_value
+                grad += part_grad
+        return value, grad
+
+    def batches_of(self, kernel: Kernel, order: Int64Array) -> Steps:
+        """Return the sums over any batch of an epoch; a model with dropout draws by the order."""
+        kernel = kernel.drawing(order)
+        parts = kernel.batches(self, order)
+        return lambda first, last, params: self.added(kernel, parts(first, last), params)
 
     @abstractmethod
     def _rows(self, first: int, last: int) -> Any:
@@ -116,24 +316,17 @@ class Source(ABC):
     def in_memory(self, queries: Int64Array) -> tuple[Memory, Int64Array]:
         """Return a source in memory that has these queries, and their positions in it."""
 
-    @abstractmethod
-    def epoch(self, order: Int64Array, steps: Callable[[Memory, Int64Array], float]) -> float:
-        """Return the mean loss of ``steps``, which takes queries in memory and the order of their use."""
-
-    @abstractmethod
-    def convexified(self, params: Float64Array) -> Self:
-        """Return the same data, convexified at the scores of these parameters, without preparing it again."""
-
-    @abstractmethod
-    def scores(self, params: Float64Array) -> Any:
-        """Return the model's scores of all documents, float (n_docs,)."""
-
 
 @dataclass(frozen=True, eq=False)
-class Memory(Source):
+class Memory(InParts):
     """Queries whose features are in memory."""
 
     _single: dict[int, Part] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def fuses(self) -> bool:
+        """Whether the features are dense."""
+        return not is_sparse(self.queries.features)
 
     def _rows(self, first: int, last: int) -> Any:
         rows = row_slice(self.queries.features, first, last)
@@ -193,7 +386,7 @@ class Memory(Source):
     def _row_runs(self) -> Callable[[Int64Array, Int64Array], Any]:
         """Rows of some queries: where they are, if the model can use that, otherwise copied together."""
         X = self.queries.features
-        if hasattr(self.model, "runs") and not is_sparse(X):
+        if hasattr(self.model, "runs") and self.fuses:
             rows: Callable[[Int64Array, Int64Array], Any] = self.model.runs(X)
             return rows
 

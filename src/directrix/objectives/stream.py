@@ -5,21 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from directrix.data.grouping import rows_of
 from directrix.data.queries import Queries
 from directrix.data.stored import BLOCK_BYTES, block_bounds
-from directrix.objectives.parts import Part, Span
-from directrix.objectives.source import Gradient, Memory, Source
+from directrix.objectives.source import Gradient, InParts, Memory, Part
 from directrix.threads import one_blas_thread, run_chunks
 from directrix.types import Array, Float64Array, Int64Array
 
 
+class Span(NamedTuple):
+    """Rows first <= i < last that are yet to be read."""
+
+    first: int
+    last: int
+
+
 @dataclass(frozen=True, eq=False)
-class Stream(Source):
+class Stream(InParts):
     """Queries whose features are `StoredFeatures`, for linear models.
 
     Features pass through memory in blocks of about 32 MiB: while all threads work on one block, another
@@ -122,3 +128,7 @@ class Stream(Source):
         with one_blas_thread():
             blocks = self.queries.features.blocks(self.queries.qptr)
             return np.concatenate([self.model.forward(params, rows)[0] for _, rows in blocks])
+
+
+LOCAL: dict[str, type[InParts]] = {"memory": Memory, "file": Stream}
+"""Sources in this process, by `Data.held`."""

@@ -14,7 +14,7 @@ from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.base import Ranker
-from directrix.rankers.fitting import Training
+from directrix.rankers.inputs import Training
 from directrix.rankers.named_trainers import seed_of
 from directrix.rankers.selection.search import plan_search, search
 from directrix.types import Float64Array
@@ -100,26 +100,26 @@ class AutoRanker(Ranker):
     random_state: Any = None
 
     def _train(self, training: Training) -> Self:
-        q, valid, measure, weights, callback, _, verbose, *_ = training
-        if callback is not None:
+        q, measure = training.queries, training.measure
+        if training.callback is not None:
             raise InputError(
                 "AutoRanker takes no callback: it trains many rankers. Set time_budget= to end it, or use "
                 "directrix.search(..., progress=)."
             )
         self.search_ = search(
             q,
-            valid,
+            training.valid,
             method=self.method,
             measure=self.measure if measure is None else measure,
             models=self.models,
             by_query=bool(self.by_query),
             folds=self.folds,
             time_budget=self.time_budget,
-            weights=weights,
+            weights=(training.doc_weight, training.query_weight),
             single=bool(self.single),
             n_jobs=1 if self.n_jobs is None else int(self.n_jobs),
             seed=seed_of(self.random_state),
-            progress=_Printer() if verbose else None,
+            progress=_Printer() if training.verbose else None,
         )
         self.ranker_ = self.search_.ranker
         self.measure_, self.result_ = self.ranker_.measure_, self.ranker_.result_
@@ -161,11 +161,6 @@ class AutoRanker(Ranker):
     def predict_queries(self, q: Queries) -> Float64Array:
         """Return the score of every document of `Queries`, in their order."""
         return self.trained().predict_queries(q)
-
-    def save(self, path: Any) -> None:
-        """Write the chosen ranker; `directrix.load` returns it as what it is, e.g. a `LinearRanker`."""
-        check_is_fitted(self)
-        self.ranker_.save(path)
 
 
 class _Printer:

@@ -1,30 +1,30 @@
-"""What every ranker shares: scikit-learn's contract, with queries.
+"""`Ranker`: scikit-learn's contract, with queries.
 
 The only file that may import scikit-learn's private helpers.
 """
 
 from __future__ import annotations
 
+import os
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
-from sklearn.base import _fit_context
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import BaseEstimator, _fit_context
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from directrix.data.frames import by_column
+from directrix.data.checks import refuse_masked, unmasked
+from directrix.data.frames import Categories, by_column, collected, encoded, is_dict, matrix_of
 from directrix.data.grouping import require_queries
 from directrix.data.queries import Queries, need_queries
-from directrix.data.stored import StoredFeatures
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
-from directrix.rankers.fitted import Fitted
-from directrix.rankers.fitting import Training, training_for
-from directrix.rankers.inputs import one_set, per_document, per_query
-from directrix.rankers.nested import NestedParameters
-from directrix.rankers.rows import coded_rows
+from directrix.rankers.inputs import Training, one_set, per_document, per_query, training_for
+from directrix.rankers.saved import SavedModel
 from directrix.rankers.training import mean_of, query_means
 from directrix.types import Callback, Float64Array
 
@@ -33,7 +33,62 @@ fit_context: Callable[..., Callable[[F], F]] = _fit_context
 """Checks the constructor's parameters when ``fit`` begins."""
 
 
-class Ranker(Fitted, NestedParameters, ABC):
+class NestedParameters(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """An estimator with parameters that are frozen values, whose fields are parameters too."""
+
+    nested: ClassVar[tuple[str, ...]] = ()
+    """Names of these parameters."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002 - as in scikit-learn
+        """Return the constructor's parameters, and with ``deep`` those of surrogate and trainer.
+
+        Parameters
+        ----------
+        deep : bool
+            Also ``surrogate__alpha``, ``trainer__max_iter``, ``trainer__trainer__max_iter`` and so on. A
+            surrogate that is None or text has the parameters of the surrogate that it means, a trainer by
+            name those of the trainer that ``fit`` makes of it.
+        """
+        params: dict[str, Any] = super().get_params(deep=deep)
+        for name in self.nested if deep else ():
+            try:
+                value = self._value_of(name)
+            except (ValueError, TypeError, LookupError, OverflowError):  # fit says what is wrong with it
+                continue
+            params |= _nested_parameters(name, value)
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters of the ranker, its surrogate and its trainer: ``set_params(surrogate__alpha=5.0)``.
+
+        Surrogates and trainers are replaced by changed copies; the objects that were given stay as they are.
+
+        Raises
+        ------
+        InputError
+            If surrogate or trainer does not have a parameter of this name, or refuses the value.
+        ValueError
+            If the constructor does not have a parameter of this name.
+        """
+        changes: defaultdict[str, dict[str, Any]] = defaultdict(dict)
+        for key in list(params):
+            name, _, path = key.partition("__")
+            if path and name in self.nested:
+                changes[name][path] = params.pop(key)
+        super().set_params(**params)
+        for name, more in changes.items():
+            value = self._value_of(name)
+            changed = _with_nested(name, value, more)
+            if changed is not value:
+                setattr(self, name, changed)
+        return self
+
+    def _value_of(self, name: str) -> Any:
+        """The object that a parameter of `nested` means, where it may be None or text."""
+        return getattr(self, name)
+
+
+class Ranker(NestedParameters, ABC):
     """Base of the rankers: rows and query identifiers in, `Queries` out, and back.
 
     A subclass trains on `Queries` (`_train`) and scores them (`predict_queries`).
@@ -169,7 +224,7 @@ class Ranker(Fitted, NestedParameters, ABC):
         """
         for given in (q,) if valid is None else (q, valid):
             need_queries(given, "fit_queries")
-        if isinstance(q.features, StoredFeatures) and not self.reads_files:
+        if q.held == "file" and not self.reads_files:
             raise q.features.refusal(f"training {type(self).__name__}")
         weights = doc_weight, query_weight
         stopping = verbose, early_stopping_rounds
@@ -188,7 +243,7 @@ class Ranker(Fitted, NestedParameters, ABC):
 
     def _grouped(self, X: Any, y: Any, qid: Any, group: Any, *, reset: bool, prefix: str = "") -> Queries:
         """Check rows and labels, and group them by query; the message calls them ``prefix`` + "qid"."""
-        (X, y), categories = coded_rows(self, X, y, reset=reset)
+        (X, y), categories = _coded_rows(self, X, y, reset=reset)
         require_queries(qid, group, len(y), prefix)
         return self._queries(X, y, qid, group, categories)
 
@@ -242,7 +297,7 @@ class Ranker(Fitted, NestedParameters, ABC):
 
     def _row_scores(self, X: Any, qid: Any = None, group: Any = None) -> Float64Array:
         """Scores of rows; without their queries they are of one."""
-        X, categories = coded_rows(self, X, reset=False)
+        X, categories = _coded_rows(self, X, reset=False)
         qid = np.zeros(X.shape[0]) if qid is None and group is None else qid
         q = self._queries(X, np.zeros(X.shape[0]), qid, group, categories)
         return q.restore(self.predict_queries(q))
@@ -278,3 +333,171 @@ class Ranker(Fitted, NestedParameters, ABC):
         weights = per_document(sample_weight, q, "sample_weight")
         by_query = None if weights is None else query_means(weights, q)
         return mean_of(self.measure_, self.predict_queries(q), q, by_query)
+
+    def trained(self) -> Any:
+        """The ranker that scores: itself; of an `AutoRanker` the chosen one."""
+        return self
+
+    def saved_model(self) -> SavedModel:
+        """Return the fitted model as a value, which its file holds; see `SavedModel`."""
+        model: SavedModel = self.trained().saved_model()
+        return model
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model into one JSON file, whole or not at all; `directrix.load` reads it back.
+
+        An `AutoRanker` writes the ranker that it chose.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be written, or the model holds a number that is not finite.
+        """
+        self.saved_model().save(path)
+
+    @property
+    def evals_result_(self) -> dict[str, dict[str, list[float]]]:
+        """Learning curve, by step from the start on: ``{"training": {"loss": [...]}, "valid_0": {...}}``.
+
+        ``valid_0`` has the measure on the validation queries, under its name ("nDCG@10"); only with an
+        ``eval_set``. The form is that of LightGBM, whose ``plot_metric`` draws it. Empty after `load`, for a
+        model file does not hold it. See `result_.trace` for further columns.
+        """
+        check_is_fitted(self)
+        ranker: Any = self.trained()
+        columns = (("training", "loss", "loss"), ("valid_0", ranker.measure_.name, "score"))
+        curves = {}
+        for part, name, column in columns:
+            curve = [float(row.get(column, np.nan)) for row in ranker.result_.trace]
+            if not np.isnan(curve).all():
+                curves[part] = {name: curve}
+        return curves
+
+    @property
+    def feature_importances_(self) -> Float64Array:
+        """Share of each feature in the gain of the splits, of trees only: float64 (n_features,), sum 1.
+
+        Raises
+        ------
+        AttributeError
+            If the model is not one of trees, so that ``hasattr`` is False.
+        """
+        check_is_fitted(self)
+        ranker = self.trained()
+        if ranker is not self:
+            shares: Float64Array = ranker.feature_importances_
+            return shares
+        raise AttributeError(
+            f"{type(self).__name__} has no feature_importances_, which are the gains of splits of trees: a "
+            "weight depends on the unit of its feature. directrix.experiments.permutation_importance(ranker, "
+            "queries) measures how much any ranker depends on each feature."
+        )
+
+    def _name_features(self, q: Queries) -> None:
+        """Keep number, names and categories of the features, and forget names of an earlier ``fit``."""
+        self.n_features_in_, self.categories_ = q.n_features, q.categories
+        if q.feature_names is not None:
+            self.feature_names_in_ = np.array(q.feature_names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _features_saved(self) -> tuple[int, tuple[str, ...] | None, Categories | None]:
+        """Number, names and categories of the features, as `SavedModel` has them."""
+        names = getattr(self, "feature_names_in_", None)
+        return self.n_features_in_, None if names is None else tuple(map(str, names)), self.categories_
+
+
+def _nested_parameters(name: str, value: Any) -> dict[str, Any]:
+    """Fields of a dataclass, and of the dataclasses in it: ``{"trainer__trainer__max_iter": 200, ...}``."""
+    parameters: dict[str, Any] = {}
+    for field, inner in _fields(value).items():
+        parameters[f"{name}__{field}"] = inner
+        parameters |= _nested_parameters(f"{name}__{field}", inner)
+    return parameters
+
+
+def _with_nested(name: str, value: Any, changes: Mapping[str, Any]) -> Any:
+    """Return a copy of a dataclass with other fields; ``value`` itself if nothing changes.
+
+    ``changes`` are by field, or by the path to a field of a dataclass in it: ``"trainer__max_iter"``.
+    """
+    known = _fields(value)
+    if not known:
+        raise InputError(
+            f"{name}={value!r} has no parameters that could be set; give an object that has them, e.g. "
+            "surrogate=ApproxNDCG(alpha=5.0) or trainer=LBFGS(max_iter=50)."
+        )
+    new: dict[str, Any] = {}
+    inner: defaultdict[str, dict[str, Any]] = defaultdict(dict)
+    for path, given in changes.items():
+        field, _, rest = path.partition("__")
+        if field not in known:
+            raise InputError(
+                f"{name}__{field}: {value!r} does not have this parameter; it has "
+                f"{', '.join(known)}. Type ranker.get_params() to see all names."
+            )
+        if rest:
+            inner[field][rest] = given
+        else:
+            new[field] = given
+    for field, more in inner.items():
+        new[field] = _with_nested(f"{name}__{field}", new.get(field, known[field]), more)
+    is_same = all(
+        type(new[field]) is type(known[field]) and repr(new[field]) == repr(known[field]) for field in new
+    )
+    return value if is_same else replace(value, **new)
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    """Name and value of what `dataclasses.replace` takes; empty for anything else than a dataclass."""
+    if not is_dataclass(value) or isinstance(value, type):
+        return {}
+    return {field.name: getattr(value, field.name) for field in fields(value) if field.init}
+
+
+_ROWS: dict[str, Any] = {
+    "accept_sparse": "csr",
+    "dtype": [np.float64, np.float32],
+    "ensure_all_finite": False,
+}
+
+
+def _coded_rows(ranker: Any, X: Any, *labels: Any, reset: bool) -> tuple[Any, dict[str, tuple[str, ...]]]:
+    """Return `_checked_rows`, and the names of the categories of the columns that have any."""
+    X, names = encoded(X)
+    return _checked_rows(ranker, X, *labels, reset=reset), names
+
+
+def _checked_rows(ranker: Any, X: Any, *labels: Any, reset: bool) -> Any:
+    """Return features, and labels if they are given, as arrays; ``reset`` keeps number and names of features.
+
+    Columns of a dict are taken by name, in any order. Raises as `sklearn.utils.validation.validate_data`.
+    """
+    settings = {**_ROWS, "y_numeric": True} if labels else _ROWS
+    for given in labels:
+        refuse_masked(given, "y")
+    if getattr(getattr(X, "dtype", None), "names", None):
+        raise InputError(f"X has records of dtype {X.dtype}; one number in each cell is needed.")
+    X = unmasked(X)
+    if not is_dict(X):
+        try:
+            return validate_data(ranker, collected(X), *labels, reset=reset, **settings)
+        except OverflowError as error:
+            raise InputError(
+                f"X or y holds a number that is no float ({error}); numbers up to 1e308 are needed. Type "
+                "numpy.asarray(X, dtype=float) to find it."
+            ) from None
+    known = list(getattr(ranker, "feature_names_in_", X)) if not reset else list(X)
+    if set(known) != set(X):
+        raise InputError(
+            f"X has the columns {', '.join(map(str, X))}; those of the training data, "
+            f"{', '.join(map(str, known))}, are needed. Give {{name: X[name] for name in "
+            "ranker.feature_names_in_}."
+        )
+    with warnings.catch_warnings():  # an array has no names
+        warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
+        rows = matrix_of({name: X[name] for name in known})
+        checked = validate_data(ranker, rows, *labels, reset=reset, **settings)
+    if reset and all(isinstance(name, str) for name in known):
+        ranker.feature_names_in_ = np.array(known, dtype=object)
+    return checked

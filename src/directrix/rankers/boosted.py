@@ -19,13 +19,9 @@ from directrix.measures.dcg import NDCG
 from directrix.models.trees import Trees, lightgbm
 from directrix.objectives.scores import ScoreObjective
 from directrix.rankers.base import Ranker
-from directrix.rankers.categories import check_codes, column_of
-from directrix.rankers.contents import FittedModel
-from directrix.rankers.fitting import Training
-from directrix.rankers.inputs import surrogate_of
+from directrix.rankers.inputs import Training, check_codes, column_of, surrogate_of
 from directrix.rankers.limits import ON_MONOTONE, directions_of
 from directrix.rankers.named_trainers import seed_of
-from directrix.rankers.starts import start_of
 from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker
 from directrix.rankers.training import judge_of
 from directrix.surrogates.lambdas import YetiRank
@@ -138,18 +134,11 @@ class BoostedRanker(StoredRanker):
     model_type: ClassVar[str] = "trees"
     missing_shows: ClassVar[bool] = False
     takes_nan: ClassVar[bool] = True
-    saved_parameters: ClassVar[dict[str, str]] = {
-        **dict.fromkeys(("n_trees", "learning_rate", "num_leaves", "min_data_in_leaf"), "number"),
-        **dict.fromkeys(("subsample", "feature_fraction"), "number"),
-        "l2": "number or null",
-        "max_bin": "number or null or absent",
-        "scale": "text or null",
-        "patience": "number or null",
-        "anneal": "number or absent",
-        "lightgbm_params": "object or null or absent",
-        "monotone": "list or null or absent",
-        "categorical_features": "list or null or absent",
-    }
+    saved_parameters: ClassVar[tuple[str, ...]] = (
+        *("n_trees", "learning_rate", "num_leaves", "min_data_in_leaf", "subsample", "feature_fraction"),
+        *("l2", "max_bin", "scale", "patience", "anneal", "lightgbm_params", "monotone"),
+        "categorical_features",
+    )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SHARED_CONSTRAINTS,
         "n_trees": [Interval(Integral, 1, None, closed="left")],
@@ -193,7 +182,8 @@ class BoostedRanker(StoredRanker):
         return self.scale is None
 
     def _minimize(self, training: Training, surrogate: Any) -> tuple[Boosting, Result]:
-        data, judged, measure, (by_document, by_query), callback, *_ = training
+        data, judged = training.queries, training.valid
+        by_document, by_query = training.doc_weight, training.query_weight
         lightgbm()  # refuse before the work
         objective: ScoreObjective | Float64Array | None
         if surrogate != _LAMBDARANK:
@@ -210,9 +200,14 @@ class BoostedRanker(StoredRanker):
         settings["lightgbm_params"] = further = self._further(training)
         seed, categorical = seed_of(self.random_state), self._categorical(data, further)
         trainer = Boosting(**settings, seed=seed, categorical=categorical)
-        judge = None if judged is None else judge_of(measure, judged)
+        judge = None if judged is None else judge_of(training.measure, judged)
         result, self.trees_ = trainer.grow(
-            data, objective, valid=judged, judge=judge, callback=callback, init=self._first_trees(training)
+            data,
+            objective,
+            valid=judged,
+            judge=judge,
+            callback=training.callback,
+            init=self._first_trees(training),
         )
         return trainer, result
 
@@ -255,12 +250,12 @@ class BoostedRanker(StoredRanker):
         """The trees of ``init_model``."""
         if self.init_model is None:
             return None
-        given = self.init_model
+        given: Any = self.init_model
         if not isinstance(given, Ranker):
             from directrix.rankers.loading import load
 
             given = load(given)
-        first = start_of(given, BoostedRanker, training, "init_model")
+        first = self._start_from(given, training, "init_model")
         if (directions_of(self.monotone, training) != directions_of(first.monotone, training)).any():
             raise InputError(
                 f"init_model has monotone={first.monotone!r}, this ranker monotone={self.monotone!r}; trees "
@@ -292,9 +287,8 @@ class BoostedRanker(StoredRanker):
         # nDCG weighs the pairs of lambdarank
         return NDCG() if surrogate == _LAMBDARANK else super()._measure_of(surrogate)
 
-    def _model_json(self) -> dict[str, Any]:
-        return self.trees_.to_json()
+    def _fitted_model(self) -> tuple[Trees, Float64Array]:
+        return self.trees_, self.trees_.leaf
 
-    def _take(self, fitted: FittedModel) -> None:
-        trees: Any = fitted.model
-        self.trees_ = trees
+    def _take(self, model: Any, params: Float64Array) -> None:
+        self.trees_ = model

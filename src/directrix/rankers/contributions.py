@@ -16,7 +16,6 @@ from directrix.models.mlp import MLPModel
 from directrix.models.stumps import StumpModel
 from directrix.models.trees import Trees, lightgbm
 from directrix.models.walks import row_counts
-from directrix.rankers.contents import contents_of
 from directrix.rankers.ensemble import EnsembleRanker
 from directrix.rankers.stored import StoredRanker
 from directrix.types import Array, Float64Array
@@ -95,9 +94,8 @@ def _members(trained: Any) -> list[tuple[float, Any]]:
 
 
 def _explainer(member: Any, q: Queries) -> _Explainer:
-    fitted = contents_of("the model", member.to_json()).fitted
-    assert fitted is not None, "a member is no ensemble"
-    model, params = fitted
+    saved = member.saved_model()
+    model, params = saved.model, saved.params
     if isinstance(model, Trees):
         return _of_trees(model, member._ready(q).features)
     return partial(_EXPLAINERS[type(model)], model, params)
@@ -111,10 +109,8 @@ def _of_linear(_: LinearModel, params: Float64Array, X: Array, others: Array) ->
 def _of_stairs(model: StumpModel, params: Float64Array, X: Array, others: Array) -> Float64Array:
     def heights(rows: Array) -> Float64Array:
         levels = np.zeros(rows.shape)
-        for f in np.flatnonzero(np.diff(model.ptr)):
-            own = slice(model.ptr[f], model.ptr[f + 1])
-            steps = np.append(0.0, np.cumsum(params[own]))
-            levels[:, f] = steps[np.searchsorted(model.values[own], rows[:, f])]
+        for f, column in model.heights(params, rows):
+            levels[:, f] = column
         return levels
 
     parts: Float64Array = heights(X) - heights(others).mean(axis=0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,16 +15,15 @@ from directrix.data.queries import Queries, need_queries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.base import Ranker
-from directrix.rankers.fitting import Training
-from directrix.rankers.inputs import check_scores
-from directrix.rankers.persistence import Saved
+from directrix.rankers.inputs import Training, check_scores
+from directrix.rankers.saved import SavedModel
 from directrix.rankers.stored import StoredRanker
 from directrix.rankers.training import spread_within_queries
 from directrix.types import Float64Array, Result
 
 
 @dataclass(eq=False, repr=False)
-class EnsembleRanker(Saved, Ranker):
+class EnsembleRanker(Ranker):
     r"""Scores :math:`f(x) = \sum_j w_j \, s_j(x) / \sigma_j`: the weighted mean of several rankers.
 
     Each score is divided by its spread on the training queries, so that the weights compare:
@@ -68,7 +67,7 @@ class EnsembleRanker(Saved, Ranker):
     """
 
     model_type: ClassVar[str] = "ensemble"
-    saved_parameters: ClassVar[dict[str, str]] = {}
+    saved_parameters: ClassVar[tuple[str, ...]] = ()
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "members": [list, tuple],
         "weights": ["array-like", None],
@@ -97,17 +96,17 @@ class EnsembleRanker(Saved, Ranker):
         return ensemble
 
     def _train(self, training: Training) -> Self:
-        q, valid, measure, (by_document, by_query), callback, _, verbose, *_ = training
+        q, measure = training.queries, training.measure
         self._checked_weights()
         members = [
             clone(member).fit_queries(
                 q,
-                valid,
+                training.valid,
                 measure=measure,
-                doc_weight=by_document,
-                query_weight=by_query,
-                callback=callback,
-                verbose=verbose,
+                doc_weight=training.doc_weight,
+                query_weight=training.query_weight,
+                callback=training.callback,
+                verbose=training.verbose,
             )
             for member in self.members
         ]
@@ -198,16 +197,14 @@ class EnsembleRanker(Saved, Ranker):
         check_scores(total, q, allow_missing=True)
         return total
 
-    def to_json(self) -> dict[str, Any]:
-        """Return what the model file holds, in JSON types."""
+    def saved_model(self) -> SavedModel:
+        """Return the fitted members as one value; see `SavedModel`."""
         check_is_fitted(self)
-        members = [
-            {"weight": float(weight), "spread": float(spread), **member.to_json()}
+        members = tuple(
+            replace(member.saved_model(), weight=float(weight), spread=float(spread))
             for member, weight, spread in zip(self.members_, self.weights_, self.spreads_, strict=True)
-        ]
-        return {
-            "model": {"type": self.model_type, "members": members},
-            "features": self._features_json() | {"missing": self.missing_},
-            "scale": None,
-            "training": self.training_,
-        }
+        )
+        named = self._features_saved()
+        return SavedModel(
+            self.model_type, None, np.empty(0), *named, self.missing_, None, self.training_, members
+        )

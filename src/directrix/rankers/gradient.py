@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
+import os
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -12,30 +13,24 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
+from directrix.data.checks import as_floats
 from directrix.data.queries import Queries
-from directrix.data.shards.queries import ShardedQueries
-from directrix.data.stored import StoredFeatures
+from directrix.data.shards.checkpoint import keep_answers
+from directrix.data.shards.queries import open_shards
+from directrix.data.stored import blocks
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.models.rows import row_slice
-from directrix.objectives.box import Box
-from directrix.objectives.build import make_objective
-from directrix.objectives.objective import Objective
-from directrix.objectives.penalty import L2
-from directrix.objectives.sharded import sharded_objective
-from directrix.rankers.base import Ranker
-from directrix.rankers.contents import FittedModel
-from directrix.rankers.fitting import Training
-from directrix.rankers.inputs import row_weights
-from directrix.rankers.judging import judge_of_shards
+from directrix.objectives.objective import make_objective
+from directrix.objectives.penalty import L2, Box
+from directrix.rankers.base import Ranker, fit_context
+from directrix.rankers.inputs import Training, row_weights, training_for
 from directrix.rankers.limits import CONSTRAINTS
 from directrix.rankers.named_trainers import check_box, measure_set, trainer_named, trainer_of
-from directrix.rankers.on_shards import OnShards
-from directrix.rankers.starts import given_weights, start_of
 from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker
-from directrix.rankers.training import judge_of, kept_start
+from directrix.rankers.training import judge_of, judge_of_shards, kept_start
 from directrix.trainers.wrappers import BestSoFar
-from directrix.types import Float64Array, Model, Result, Surrogate, Trainer
+from directrix.types import Callback, Float64Array, Model, Result, Surrogate, Trainer
 
 
 def constraints(trainers: frozenset[str], starts: frozenset[str]) -> dict[str, list[Any]]:
@@ -51,7 +46,7 @@ def constraints(trainers: frozenset[str], starts: frozenset[str]) -> dict[str, l
     }
 
 
-class GradientRanker(StoredRanker, OnShards):  # a loaded model becomes one, so `Saved` comes first
+class GradientRanker(StoredRanker):
     """Base of rankers that a trainer fits.
 
     A subclass has a constructor with ``surrogate``, ``trainer``, ``l2``, ``scale``, ``start``,
@@ -66,14 +61,61 @@ class GradientRanker(StoredRanker, OnShards):  # a loaded model becomes one, so 
     """Whether scores change a little where the parameters do."""
     trainers: ClassVar[frozenset[str]]
     """Names that ``trainer`` takes."""
-    saved_parameters: ClassVar[dict[str, str]] = {
-        "trainer": "text",
-        "l2": "number",
-        "scale": "text or null",
-        "start": "text or list or absent",
-        "max_iter": "number",
-        "patience": "number or null or absent",
-    }
+    saved_parameters: ClassVar[tuple[str, ...]] = ("trainer", "l2", "scale", "start", "max_iter", "patience")
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit_shards(
+        self,
+        shards: Any,
+        valid: Any = None,
+        *,
+        measure: RankingMeasure | str | None = None,
+        callback: Callback | Sequence[Callback] | None = None,
+        verbose: bool | int = False,
+        early_stopping_rounds: int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Train on shards, which stay where they are: in this process, or on a `directrix.cluster`.
+
+        The parameters have the same bits for any number of workers, whichever of them fail, and in one
+        process.
+
+        Parameters
+        ----------
+        shards : path, or the result of `directrix.data.open_shards`
+            A folder that `directrix.write_shards` wrote, at the same path for all workers.
+        valid : path, `directrix.data.open_shards` or Queries, optional
+            Validation data, in shards or in memory.
+        measure, callback, verbose, early_stopping_rounds : optional
+            As in ``fit``.
+        checkpoint : path, optional
+            A file that keeps every answer of the shards. If a training is interrupted, e.g. because the
+            cluster is lost, start it again with the same file: it continues where it was interrupted, and
+            the parameters have the same bits. The file is removed when the training is done.
+
+        Raises
+        ------
+        InputError
+            As ``fit``; if the trainer looks at labels or scores itself; if a shard cannot be read on a
+            worker, or has changed; if the cluster is lost.
+
+        Examples
+        --------
+        >>> import directrix as dx, pathlib, tempfile
+        >>> q, _ = dx.data.make_linear(n_queries=40, docs_per_query=10, n_features=4, seed=0)
+        >>> folder = dx.write_shards(q, pathlib.Path(tempfile.mkdtemp(), "shards"), n_shards=4)
+        >>> ranker = dx.LinearRanker("ListNet").fit_shards(folder)
+        >>> ranker.score(q.features, q.labels, group=[10] * 40) > 0.9
+        True
+        """
+        q = open_shards(shards)
+        judged = valid if valid is None or isinstance(valid, Queries) else open_shards(valid)
+        stopping = verbose, early_stopping_rounds
+        with keep_answers(checkpoint):
+            ranker: Self = self._train(
+                training_for(self, q, judged, measure, (None, None), callback, *stopping)
+            )
+        return ranker
 
     @abstractmethod
     def _model(self) -> Model:
@@ -116,7 +158,7 @@ class GradientRanker(StoredRanker, OnShards):  # a loaded model becomes one, so 
         return L2(float(self.l2))
 
     def _minimize(self, training: Training, surrogate: Surrogate) -> tuple[Trainer, Result]:
-        data, judged, measure, weights, callback, *_ = training
+        data, judged, measure = training.queries, training.valid, training.measure
         if self.is_constrained:
             check_box(self.trainer, self.trainers)
         trainer = trainer_of(self, measure)
@@ -126,18 +168,15 @@ class GradientRanker(StoredRanker, OnShards):  # a loaded model becomes one, so 
         start = start if box is None else box.nearest(start)
         loss = surrogate, self._model()
         settings: dict[str, Any] = {"penalty": self._penalty(start), "box": box}
-        if isinstance(data, ShardedQueries):
-            objective: Objective = sharded_objective(data, *loss, **settings)
-        else:
-            by_document, by_query = weights
-            objective = make_objective(data, *loss, **settings, doc_weight=by_document, query_weight=by_query)
+        settings |= {"doc_weight": training.doc_weight, "query_weight": training.query_weight}
+        objective = make_objective(data, *loss, **settings)
         watched = trainer
         if judged is not None:
             watched = BestSoFar(trainer, self._judge(measure, judged), self._patience)
         result = (
             kept_start(objective, start)
             if self.max_iter == 0
-            else watched.minimize(objective, start, callback=callback)
+            else watched.minimize(objective, start, callback=training.callback)
         )
         if not np.isfinite(result.params).all():
             result = replace(result, params=start, message=f"{result.message}; the start was kept")
@@ -146,7 +185,7 @@ class GradientRanker(StoredRanker, OnShards):  # a loaded model becomes one, so 
 
     def _judge(self, measure: RankingMeasure, judged: Any) -> Callable[[Float64Array], float]:
         """Mean of a measure over scaled queries as a function of the parameters."""
-        if isinstance(judged, ShardedQueries):
+        if judged.held == "shards":
             return judge_of_shards(measure, self._model(), judged)
         judge = judge_of(measure, judged)
         return lambda params: judge(self._scores(params, judged))
@@ -156,12 +195,9 @@ class GradientRanker(StoredRanker, OnShards):  # a loaded model becomes one, so 
 
     def _scores(self, params: Float64Array, q: Queries) -> Float64Array:
         """Scores of scaled queries, computed as in training: in the precision of the features."""
-        if isinstance(q.features, StoredFeatures):
-            return np.concatenate([self._of_rows(params, rows) for _, rows in q.features.blocks(q.qptr)])
-        return self._of_rows(params, row_slice(q.features, 0, q.n_docs))
-
-    def _of_rows(self, params: Float64Array, rows: Any) -> Float64Array:
-        return np.asarray(self._model().forward(params, rows)[0], dtype=np.float64)
+        forward, parts = self._model().forward, blocks(q.features, q.qptr)
+        scores = [forward(params, row_slice(rows, 0, rows.shape[0]))[0] for _, rows in parts]
+        return np.concatenate(scores).astype(np.float64)
 
     def _start(self, training: Training) -> Float64Array:
         q = training.queries
@@ -178,11 +214,11 @@ class GradientRanker(StoredRanker, OnShards):  # a loaded model becomes one, so 
         """First parameters of a training that does not continue the last one."""
         q, start = training.queries, self.start
         if isinstance(start, str):
-            return self._first(q, row_weights(q, *training.weights))
+            return self._first(q, row_weights(q, training.doc_weight, training.query_weight))
         n_params = self._n_params(q)
         if not isinstance(start, Ranker):
-            return given_weights(start, n_params)
-        fitted = start_of(start, type(self), training)
+            return _given_weights(start, n_params)
+        fitted = self._start_from(start, training)
         self._adopt(fitted)
         params: Float64Array = fitted._params.copy()
         return params
@@ -190,13 +226,27 @@ class GradientRanker(StoredRanker, OnShards):  # a loaded model becomes one, so 
     def _adopt(self, start: Self) -> None:
         """Check that the parameters of a fitted ranker are those of this model, or take its model."""
 
-    def _take(self, fitted: FittedModel) -> None:
-        self._params = fitted.params
+    def _fitted_model(self) -> tuple[Any, Float64Array]:
+        return self._model(), self._params
+
+    def _take(self, model: Any, params: Float64Array) -> None:
+        self._params = params
 
     def parameter_to_save(self, name: str) -> Any:
         """See `StoredRanker.parameter_to_save`; the weights of a start that is no name."""
         is_given = name == "start" and not isinstance(self.start, str)
         return self._given if is_given else super().parameter_to_save(name)
+
+
+def _given_weights(start: Any, n_params: int) -> Float64Array:
+    """Return an array of weights as the first parameters; `InputError` unless there are ``n_params``."""
+    weights = as_floats(start, "start", f"an array of {n_params} finite numbers").copy()
+    if weights.shape != (n_params,) or not np.isfinite(weights).all():
+        raise InputError(
+            f"start has shape {weights.shape}; {n_params} finite numbers are needed, one for each "
+            f"parameter of the model, e.g. start=numpy.zeros({n_params})."
+        )
+    return weights
 
 
 def decompose(ranker: Ranker, q: Any) -> tuple[Model, Float64Array, Any, GradientRanker]:

@@ -1,28 +1,28 @@
-"""What users pass: weights and validation sets in one form, and refusals of data and surrogates."""
+"""`Training`: what ``fit`` was given, in one form and checked; and checks of the data that a model scores."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from directrix.data.audits import has_order
-from directrix.data.checks import has_finite_sum, weights_of
+from directrix.data.checks import weights_of
+from directrix.data.frames import Categories, spelled_name
 from directrix.data.memory import check_room
-from directrix.data.queries import Queries
-from directrix.data.shards.queries import ShardedQueries
-from directrix.data.stored import StoredFeatures
-from directrix.errors import InputError
+from directrix.data.queries import Queries, filled
+from directrix.data.sparse import entries
+from directrix.errors import InputError, short_text, warn
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
 from directrix.measures.precision import unreached
+from directrix.parameters import whole
 from directrix.registry import SURROGATES, classes
 from directrix.surrogates.approx import ApproxNDCG
 from directrix.surrogates.names import surrogate as parse_surrogate
-from directrix.types import Float64Array, is_sparse
+from directrix.types import Callback, Data, Float64Array, Step
 
 Weights = tuple[Float64Array | None, Float64Array | None]
 """Of documents, and of queries."""
@@ -106,11 +106,8 @@ _CLIP = {
     "shell": "Clip the column, or drop these rows.",
 }
 
-_CHECKED: WeakKeyDictionary[Queries, bool] = WeakKeyDictionary()
-"""Whether data whose features stay in a file may have missing values: a search reads them only once."""
 
-
-def check_trainable(q: Queries | ShardedQueries) -> None:
+def check_trainable(q: Data) -> None:
     """Raise `InputError` for data without rows, features or order, or with labels too high for grades."""
     if q.n_features == 0 or q.n_docs == 0:
         raise InputError(
@@ -122,8 +119,7 @@ def check_trainable(q: Queries | ShardedQueries) -> None:
         f"a training on {q.n_features:,} features",
         python="Number the features without gaps, or leave some out.",
     )
-    labels = q.checked_labels() if isinstance(q, ShardedQueries) else q.labels
-    highest, kind = float(labels.max()), str(q.features.dtype)
+    highest, kind = max(q.label_counts), str(q.features.dtype)
     if highest > _HIGHEST_LABEL[kind]:
         raise InputError(
             f"the highest label of the training data is {highest:g}; labels are grades such as 0 to 4, up to "
@@ -131,8 +127,8 @@ def check_trainable(q: Queries | ShardedQueries) -> None:
             python="Map them to grades, e.g. y = numpy.digitize(y, thresholds).",
             shell="Map them to grades.",
         )
-    if not (q.manifest.n_ordered if isinstance(q, ShardedQueries) else has_order(q)):
-        alike = f" (all are {highest:g})" if highest == labels.min() else ""
+    if not q.n_ordered:
+        alike = f" (all are {highest:g})" if len(q.label_counts) == 1 else ""
         alike = " (one sample)" if q.n_docs == 1 else alike  # scikit-learn's checks look for these words
         raise InputError(
             f"no query of the training data has documents of different labels{alike}, so there is no "
@@ -142,9 +138,7 @@ def check_trainable(q: Queries | ShardedQueries) -> None:
         )
 
 
-def check_training(
-    q: Queries | ShardedQueries, valid: Queries | ShardedQueries | None, *, allow_missing: bool
-) -> None:
+def check_training(q: Data, valid: Data | None, *, allow_missing: bool) -> None:
     """Raise `InputError` for training or validation data that no ranker can use, or this one."""
     check_finite(q, "the training data", allow_missing=allow_missing)
     if valid is not None:
@@ -152,9 +146,7 @@ def check_training(
     check_trainable(q)
 
 
-def check_valid(
-    valid: Queries | ShardedQueries, q: Queries | ShardedQueries, *, allow_missing: bool = False
-) -> None:
+def check_valid(valid: Data, q: Data, *, allow_missing: bool = False) -> None:
     """Raise `InputError` for validation data with other features, or as `check_finite`."""
     if valid.n_features != q.n_features:
         raise InputError(
@@ -167,7 +159,12 @@ def check_valid(
     check_finite(valid, "the validation data", allow_missing=allow_missing)
 
 
-def check_names(q: Queries | ShardedQueries, names: Iterable[str] | None, which: str = "the data") -> None:
+def same_rows(valid: Data, q: Data) -> bool:
+    """Return whether two data sets have the same features, labels and queries."""
+    return valid.n_docs == q.n_docs and valid.digest == q.digest
+
+
+def check_names(q: Data, names: Iterable[str] | None, which: str = "the data") -> None:
     """Raise `InputError` if data name features otherwise than a model, or in another order."""
     if q.feature_names is None or names is None or q.feature_names == (known := tuple(names)):
         return
@@ -181,57 +178,23 @@ def check_names(q: Queries | ShardedQueries, names: Iterable[str] | None, which:
     )
 
 
-def check_finite(q: Queries | ShardedQueries, name: str, *, allow_missing: bool = False) -> None:
-    """Raise `InputError` at the first feature that is infinite, or NaN unless that is allowed; one pass."""
-    if isinstance(q, ShardedQueries):
-        gaps = q.manifest.missing
-        if gaps.any() and not allow_missing:
-            column = int(gaps.argmax())
-            raise InputError(
-                f"{q.features.folder}: feature {column + 1} of {name} is missing (NaN) in "
-                f"{int(gaps[column]):,} documents; this model takes no missing values (NaN).",
-                **_FILL,
-            )
-        return
-    if isinstance(q.features, StoredFeatures):
-        if allow_missing >= _CHECKED.get(q, True) and q in _CHECKED:
-            return
-        missing = False
-        for first, rows in q.features.blocks(q.qptr):
-            part = replace(q, features=rows, rows=q.rows[first : first + len(rows)])
-            check_finite(part, name, allow_missing=allow_missing)
-            missing = missing or not has_finite_sum(rows)
-        _CHECKED[q] = missing
-        return
-    values = q.features.data if is_sparse(q.features) else q.features
-    if has_finite_sum(values):  # no copy; what only overflows is looked at again
-        return
-    bad = np.flatnonzero(np.isinf(values) if allow_missing else ~np.isfinite(values))
-    if not bad.size:
-        return
-    if is_sparse(q.features):
-        row = int(np.searchsorted(q.features.indptr, bad[0], side="right")) - 1
-        column = int(q.features.indices[bad[0]])
-    else:
-        row, column = divmod(int(bad[0]), q.n_features)
-    value = values.ravel()[bad[0]]
-    raise InputError(
-        f"row {q.rows[row]} of {name}: feature {column + 1} is {value:g}, and {bad.size - 1:,} more are not "
-        f"finite; this model takes no {'missing values (NaN)' if np.isnan(value) else 'infinite values'}.",
-        **(_FILL if np.isnan(value) else _CLIP),
-    )
+def check_finite(q: Data, name: str, *, allow_missing: bool = False) -> None:
+    """Raise `InputError` at the first feature that is infinite, or NaN unless that is allowed."""
+    for flaw in q.flaws:
+        is_gap = bool(np.isnan(flaw.value))
+        if is_gap and allow_missing:
+            continue
+        kind = "missing values (NaN)" if is_gap else "infinite values"
+        raise InputError(
+            f"{flaw.where} of {name}: feature {flaw.column + 1} is {flaw.value:g}, and {flaw.n - 1:,} more "
+            f"are; this model takes no {kind}.",
+            **(_FILL if is_gap else _CLIP),
+        )
 
 
-def missing_values(q: Queries | ShardedQueries) -> int:
-    """Return the number of features that are NaN, of data that `check_finite` accepted."""
-    if isinstance(q, ShardedQueries):
-        return int(q.manifest.missing.sum())
-    if isinstance(q.features, StoredFeatures):
-        if not _CHECKED.get(q):
-            return 0
-        return sum(int(np.isnan(rows).sum()) for _, rows in q.features.blocks(q.qptr))
-    values = q.features.data if is_sparse(q.features) else q.features
-    return 0 if has_finite_sum(values) else int(np.isnan(values).sum())
+def missing_values(q: Data) -> int:
+    """Return the number of features that are NaN."""
+    return sum(flaw.n for flaw in q.flaws if np.isnan(flaw.value))
 
 
 def check_scores(scores: Float64Array, q: Queries, *, allow_missing: bool = False) -> None:
@@ -258,10 +221,9 @@ def check_measurable(measure: RankingMeasure, q: Queries) -> None:
     measure.prepare(q.labels, q.qptr, doc_ids=q.doc_ids)
 
 
-def check_reached(measure: Any, q: Queries | ShardedQueries) -> None:
+def check_reached(measure: Any, q: Data) -> None:
     """Raise `InputError` if a measure finds nothing relevant because all labels are below 1."""
-    labels = list(q.manifest.labels) if isinstance(q, ShardedQueries) else q.labels
-    if text := unreached([measure], labels):
+    if text := unreached([measure], list(q.label_counts)):
         raise InputError(text)
 
 
@@ -296,3 +258,237 @@ def _refusal(given: str, error: InputError) -> InputError:
         f"surrogate={given!r} is a measure, which has no gradient; a surrogate takes its place. Type "
         f"surrogate={twin!r}, and measure={measure.name!r} in fit to report the measure."
     )
+
+
+def measure_of(surrogate: Any) -> RankingMeasure:
+    """Return the measure that a surrogate tends to, or raise `InputError` if it names none."""
+    measure: RankingMeasure | None = getattr(surrogate, "measure", None)
+    if measure is None:
+        raise InputError(
+            f'{surrogate!r} belongs to no measure; say what to report: fit(X, y, qid=qid, measure="nDCG@10").'
+        )
+    return measure
+
+
+def goal_of(given: Any) -> RankingMeasure:
+    """Return the measure to train for; `InputError` if it is for reports alone."""
+    goal = parse_measure(given)
+    if getattr(goal, "instead", ""):  # a measure that the user defined need not have it
+        raise InputError(
+            f"{goal.name} is for reports and cannot be trained for; train for another measure, e.g. "
+            f"{goal.instead}, and then evaluate with {goal.name}."
+        )
+    return goal
+
+
+_ADVICE = {
+    "python": "Train trees, which split by sets of categories: BoostedRanker() without a scale; or give each "
+    "category a column of 0 and 1, e.g. pandas.get_dummies(frame).",
+    "shell": "Type --method YetiRank, whose trees split by sets of categories, or name the other columns: "
+    "--feature-columns NAME,OTHER.",
+}
+
+
+def matched(q: Any, categories: Categories | None, which: str = "the data") -> Any:
+    """Return queries whose features hold places among these names: those of a model, or of training data.
+
+    A category without a place becomes missing (NaN), and a note counts such values.
+
+    Raises
+    ------
+    InputError
+        If one has categories where the other has numbers.
+    """
+    if q.categories == categories:
+        return q
+    none = (None,) * q.n_features
+    features, notes = q.features.copy(), []
+    for column, (own, wanted) in enumerate(zip(q.categories or none, categories or none, strict=True)):
+        if own == wanted:
+            continue
+        name = repr(column if q.feature_names is None else q.feature_names[column])
+        if own is None or wanted is None:
+            have, needed = ("numbers", "categories") if own is None else ("categories", "numbers")
+            raise InputError(
+                f"the column {name} of {which} holds {have}, the model was trained on {needed} in it; give "
+                "a frame or a table with the columns of the training data."
+            )
+        exact = {text: float(i) for i, text in enumerate(wanted)}
+        place = {spelled_name(text): i for text, i in exact.items()} | exact
+        table = np.array([*(place.get(text, place.get(spelled_name(text), np.nan)) for text in own), np.nan])
+        codes = np.nan_to_num(features[:, column], nan=len(own)).astype(np.int64)
+        features[:, column] = table[codes]
+        unseen = codes[np.isnan(table[codes]) & (codes < len(own))]
+        if len(unseen):
+            notes.append(
+                f"{len(unseen):,} of {np.count_nonzero(codes < len(own)):,} values of {name} are categories "
+                f"that the model has not seen (e.g. {short_text(own[unseen[0]])})"
+            )
+    if notes:
+        warn(f"{which}: {'; '.join(notes)}; they count as missing.")
+    return replace(q, features=features, categories=categories)
+
+
+def refuse_categories(q: Data, what: str) -> None:
+    """Raise `InputError` if a column of the data holds categories, which ``what`` cannot use."""
+    column = next((i for i, names in enumerate(q.categories or ()) if names is not None), None)
+    if column is not None:
+        name = column if q.feature_names is None else q.feature_names[column]
+        raise InputError(
+            f"the column {name!r} holds categories, whose order means nothing; {what} compares numbers.",
+            **_ADVICE,
+        )
+
+
+def column_of(name: int | str, known: Sequence[str], n_features: int, parameter: str) -> int:
+    """Return the column of a feature by its number from 0, or its name, as a ``parameter`` gives it."""
+    if isinstance(name, str) and name in known:
+        return known.index(name)
+    if isinstance(name, int | np.integer) and not isinstance(name, bool) and 0 <= name < n_features:
+        return int(name)
+    raise InputError(
+        f"{parameter} has {short_text(name)}; the data have {n_features} features, numbered from 0"
+        + (f", with the names {', '.join(known[:20])}." if known else " and without names.")
+    )
+
+
+def check_codes(q: Queries, column: int) -> None:
+    """Raise `InputError` unless a column holds whole numbers from 0 to 2^31 - 1, or NaN."""
+    values = q.features[:, [column]]
+    values = entries(values).astype(np.float64)
+    bad = ~(np.isnan(values) | ((values >= 0.0) & (values < 1 << 31) & (values == np.floor(values))))
+    if bad.any():
+        raise InputError(
+            f"categorical_features: column {column} holds {float(values[bad][0]):g}; categories in arrays "
+            "are whole numbers >= 0. Or give a frame with a column of a categorical type."
+        )
+
+
+def read_as(q: Any, rule: str, which: str = "the data") -> Any:
+    """Return queries with 0 for missing values if the training data were read so, else as they are.
+
+    Raises
+    ------
+    InputError
+        If they were read with 0 for missing values and the training data as they are, or if the rule is 0 and
+        missing values are on disk or in shards.
+    """
+    if rule == "zero":
+        if q.held == "memory":
+            return filled(replace(q, missing="zero"))
+        check_finite(q, which)
+    elif rule == "nan" and q.missing == "zero":
+        raise InputError(
+            f"{which}: missing values were read as 0, and those of the training data were kept; a model "
+            "treats them as in its training.",
+            python="Read the data with missing='nan'.",
+            shell="Leave out --missing zero.",
+        )
+    return q
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """What a ranker is trained on and for."""
+
+    queries: Any  # `Data`
+    valid: Any  # likewise, or None
+    measure: Any  # None where ``fit`` was not told
+    doc_weight: Float64Array | None = None
+    query_weight: Float64Array | None = None
+    callback: Callback | None = None
+    verbose: int = 0  # print every n-th step
+    patience: int | None = None  # instead of that of the ranker
+    scale: Any = None  # fitted; the queries are scaled by it
+    names: tuple[str, ...] | None = None  # of the features, before they are scaled
+
+    @property
+    def n_columns(self) -> int:
+        """Scaled columns of a feature."""
+        return 1 if self.scale is None else int(self.scale.n_columns)
+
+    @property
+    def n_given(self) -> int:
+        """Number of features, before they are scaled."""
+        return int(self.queries.n_features) // self.n_columns
+
+    def watched(self, measure: RankingMeasure) -> Training:
+        """Return the training with a callback that prints every ``verbose``-th step too."""
+        if not self.verbose:
+            return self
+        return replace(self, callback=_joined([_printer(self.verbose, measure.name), self.callback]))
+
+
+def training_for(  # noqa: PLR0913
+    ranker: Any,
+    q: Any,
+    valid: Any,
+    measure: RankingMeasure | str | None,
+    weights: Weights,
+    callback: Callback | Sequence[Callback] | None,
+    verbose: Any,
+    early_stopping_rounds: int | None,
+) -> Training:
+    """Check what ``fit`` was given; see there."""
+    which = "the validation data"
+    valid = valid if valid is None or valid is q else read_as(valid, q.missing, which)
+    check_training(q, valid, allow_missing=ranker.takes_missing)
+    if not ranker.takes_categories:
+        refuse_categories(q, type(ranker).__name__)
+    if valid is not None and valid is not q:
+        valid = matched(valid, q.categories, which)
+    # one object for both is a choice: that of a search on few queries
+    if valid is not None and valid is not q and same_rows(valid, q):
+        warn(
+            "the validation queries hold the same rows as the training queries, which say nothing about "
+            "other queries: the step that fits them most closely is kept. Give other queries, or "
+            "leave them out.",
+            stacklevel=4,
+        )
+    goal = None if measure is None else goal_of(measure)
+    every = whole(int(verbose) if isinstance(verbose, bool) else verbose, "verbose", "fit", least=0)
+    if early_stopping_rounds is not None:
+        _check_stopping(ranker, valid, early_stopping_rounds)
+    watch = None if callback is None else _joined(callback)
+    return Training(q, valid, goal, *weights, watch, every, early_stopping_rounds, names=q.feature_names)
+
+
+def _check_stopping(ranker: Any, valid: Any, rounds: Any) -> None:
+    whole(rounds, "early_stopping_rounds", "fit")
+    if not hasattr(ranker, "patience"):
+        raise InputError(
+            f"{type(ranker).__name__} takes no early_stopping_rounds: it trains several rankers, each with a "
+            "patience of its own. Leave it out."
+        )
+    if valid is None:
+        raise InputError(
+            f"early_stopping_rounds={rounds} needs validation queries, which say when to stop: type "
+            "eval_set=(X_valid, y_valid), eval_qid=qid_valid."
+        )
+
+
+def _joined(callbacks: Callback | Sequence[Callback | None]) -> Callback:
+    """One callback that calls several; any of them ends the training."""
+    several: Sequence[Any] = callbacks if isinstance(callbacks, list | tuple) else [callbacks]
+    given = [callback for callback in several if callback is not None]
+    for callback in given:
+        if not callable(callback):
+            raise InputError(
+                f"callback={callback!r}: a function of one step is needed, or a list of such functions; type "
+                "e.g. callback=lambda step: print(step.iteration, step.loss, step.score)."
+            )
+
+    def watch(step: Step) -> bool:
+        return any([bool(callback(step)) for callback in given])  # a list: all of them see the step
+
+    return watch
+
+
+def _printer(every: int, measure: str) -> Callable[[Step], None]:
+    def show(step: Step) -> None:
+        if step.iteration % every == 0:
+            loss = "" if math.isnan(step.loss) else f"\tloss: {step.loss:.6g}"
+            score = "" if math.isnan(step.score) else f"\tvalid {measure}: {step.score:.6g}"
+            print(f"[{step.iteration}]{loss}{score}", flush=True)
+
+    return show

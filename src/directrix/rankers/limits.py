@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import InputError, short_text
-from directrix.objectives.box import Box
-from directrix.rankers.categories import column_of
-from directrix.rankers.fitting import Training
+from directrix.objectives.penalty import Box
+from directrix.rankers.inputs import Training, column_of
 from directrix.types import Array, Float64Array
 
 CONSTRAINTS = ("bounds", "monotone")

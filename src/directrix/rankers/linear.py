@@ -11,10 +11,9 @@ from sklearn.utils._param_validation import StrOptions
 
 from directrix.data.queries import Queries
 from directrix.models.linear import LinearModel
-from directrix.objectives.box import Box
-from directrix.objectives.penalty import L2
-from directrix.rankers.fitting import Training
+from directrix.objectives.penalty import L2, Box
 from directrix.rankers.gradient import GradientRanker, constraints
+from directrix.rankers.inputs import Training
 from directrix.rankers.limits import ON_MONOTONE, box_of
 from directrix.rankers.named_trainers import trainer_names
 from directrix.trainers.regression import regression_start
@@ -113,12 +112,9 @@ class LinearRanker(GradientRanker):
     reads_files: ClassVar[bool] = True
     moves_smoothly: ClassVar[bool] = True
     trainers: ClassVar[frozenset[str]] = trainer_names(LinearModel)
-    saved_parameters: ClassVar[dict[str, str]] = {
-        **GradientRanker.saved_parameters,
-        "bounds": "list or text or null or absent",
-        "monotone": "list or null or absent",
-        "center": "text or absent",
-    }
+    saved_parameters: ClassVar[tuple[str, ...]] = (
+        *GradientRanker.saved_parameters, "bounds", "monotone", "center"
+    )  # fmt: skip
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **constraints(trainers, frozenset({"regression", "zero"})),
         "bounds": [StrOptions({"nonnegative"}), dict, None],
@@ -154,6 +150,3 @@ class LinearRanker(GradientRanker):
 
     def _penalty(self, start: Float64Array) -> L2:
         return L2(float(self.l2), start if self.center == "start" else None)
-
-    def _model_json(self) -> dict[str, Any]:
-        return {"coef": self.coef_.tolist()}

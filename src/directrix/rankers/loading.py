@@ -1,39 +1,55 @@
-"""From a model file to a ranker: at once what scores lists, the rest when it is needed."""
+"""`load`: a model file as the fitted estimator that it was saved from."""
 
 from __future__ import annotations
 
+import math
 import os
-import threading
-from typing import Any
+import re
+from typing import TYPE_CHECKING, Any
 
-from directrix.rankers.contents import Contents, contents_of
-from directrix.rankers.persistence import Saved, read_model_file
-from directrix.rankers.serving import PLAIN, Kept, served
-from directrix.types import Int64Array
+import numpy as np
 
-_COMPLETING = threading.RLock()
-_CLASS: Any = vars(object)["__class__"]
+from directrix.errors import InputError
+from directrix.measures.names import UndefinedMeasure, texts_of_a_file
+from directrix.measures.names import measure as parse_measure
+from directrix.rankers.kinds import KINDS
+from directrix.rankers.limits import CONSTRAINTS, from_entries
+from directrix.rankers.named_trainers import trainer_from
+from directrix.rankers.saved import SavedModel
+from directrix.rankers.training import sharpened
+from directrix.registry import SURROGATES
+from directrix.schema import check
+from directrix.types import Result
+
+if TYPE_CHECKING:
+    from directrix.rankers.ensemble import EnsembleRanker
+    from directrix.rankers.stored import StoredRanker
+
+_OBJECT = re.compile(r"<?(?P<name>[A-Za-z_][\w.]*)(?:\(.*\)| .*>)", re.DOTALL)  # the repr of some object
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: str | os.PathLike[str]) -> StoredRanker | EnsembleRanker:
     """Read a model that ``ranker.save`` or ``directrix train`` wrote.
 
     Parameters
     ----------
     path : path
-        The JSON file. What scores documents is checked entry by entry now, the record of the training when
-        the ranker is first used for something else than `rank`; nothing in it is ever executed.
+        The JSON file. Every entry is checked; nothing in it is ever executed.
 
     Returns
     -------
     ranker
-        Of the class that was saved, fitted: it predicts the same bits. ``result_.trace`` is empty. Until
-        something else than `rank` is asked of it only NumPy is imported, for trees Numba too.
+        Of the class that was saved, fitted: it predicts the same bits, and ``fit`` trains it again in the
+        same way. ``result_.trace`` is empty.
 
     Raises
     ------
     InputError
         If the file cannot be read, is of a newer format, or any entry is missing or wrong.
+
+    See Also
+    --------
+    load_scorer : For servers: it imports NumPy alone and scores one list at a time.
 
     Examples
     --------
@@ -42,63 +58,75 @@ def load(path: str | os.PathLike[str]) -> Any:
     >>> q, _ = dx.data.make_linear(n_queries=20, docs_per_query=10, n_features=4, seed=0)
     >>> ranker = dx.LinearRanker().fit_queries(q)
     >>> ranker.save(path)
-    >>> dx.load(path).rank(q.features[:3])
-    array([0, 1, 2])
     >>> bool((dx.load(path).predict_queries(q) == ranker.predict_queries(q)).all())
     True
     """
-    contents = contents_of(os.fspath(path), read_model_file(path))
-    return _Loaded(contents)
+    saved = SavedModel.read(path)
+    with texts_of_a_file():
+        try:
+            ranker: StoredRanker | EnsembleRanker = _restored(saved)
+        except InputError as error:
+            raise InputError(f"{path}: training: {error} Train the model again.") from error
+    return ranker
 
 
-class _Loaded(Saved):
-    """A ranker of which only `rank` was used so far: anything else makes it an object of its own class.
-
-    scikit-learn and SciPy, which that class needs, take a second to import; a server that only ranks does
-    without them. Python lets an object change its class if both begin with the same base.
-    """
-
-    def __init__(self, contents: Contents) -> None:
-        vars(self).update(_contents=contents, _served=Kept(contents.training, served(contents)))
-
-    def rank(self, features: Any) -> Int64Array:
-        """See `directrix.rankers.base.Ranker.rank`."""
-        kept: Kept = vars(self)["_served"]
-        if kept.model is None or type(features) not in PLAIN:
-            ranked: Int64Array = _completed(self).rank(features)
-            return ranked
-        return kept.model.rank(features)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(_completed(self), name)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        setattr(_completed(self), name, value)
-
-    def to_json(self) -> dict[str, Any]:
-        """See `Saved.to_json`."""
-        content: dict[str, Any] = _completed(self).to_json()
-        return content
-
-    def __repr__(self) -> str:
-        return repr(_completed(self))
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        return _completed(self).__reduce_ex__(protocol)
-
-    @property  # type: ignore[misc]  # it can be written, by `_completed`
-    def __class__(self) -> type[Any]:  # what isinstance asks
-        return type(_completed(self))
+def _restored(saved: SavedModel) -> Any:
+    ranker: Any = _ensemble(saved) if saved.members else _single(saved)
+    ranker.n_features_in_, ranker.categories_ = saved.n_features, saved.categories
+    if saved.names is not None:
+        ranker.feature_names_in_ = np.array(saved.names, dtype=object)
+    return ranker
 
 
-def _completed(loaded: Any) -> Any:
-    """Return the same object, now of the class that was saved."""
-    from directrix.rankers.model_file import restored
+def _ensemble(saved: SavedModel) -> Any:
+    members = [(_restored(member), member.weight, member.spread) for member in saved.members]
+    measure = parse_measure(saved.training["measure"])
+    return KINDS[saved.type].load().restored(members, measure, saved.training)
 
-    with _COMPLETING:
-        if type(loaded) is _Loaded:
-            ranker = restored(vars(loaded)["_contents"])
-            vars(loaded).update(vars(ranker))  # other threads may rank meanwhile
-            del vars(loaded)["_contents"]
-            _CLASS.__set__(loaded, type(ranker))
-    return loaded
+
+def _single(saved: SavedModel) -> Any:
+    training, stored = saved.training, saved.training["result"]
+    ranker = _unfitted(KINDS[saved.type].load(), training)
+    ranker.take_model(saved)
+    ranker.measure_ = parse_measure(training["measure"])
+    surrogate = _surrogate(ranker, training)
+    if surrogate is not None:
+        ranker.surrogate_ = surrogate
+    ranker.result_ = Result(
+        saved.params,
+        math.nan if stored["value"] is None else float(stored["value"]),
+        stored["status"],
+        stored["message"],
+        stored["counts"],
+        dual=float(stored["dual"]) if "dual" in stored else None,
+    )
+    return ranker
+
+
+def _unfitted(kind: Any, training: Any) -> Any:
+    names, stored = kind.saved_parameters, training["parameters"]
+    check(stored, {name: str if name == "trainer" else object for name in names}, "parameters")
+    settings = {name: stored[name] for name in names}
+    parsed: dict[str, Any] = {"surrogate": training["surrogate"]}
+    try:
+        settings |= {name: from_entries(name, settings[name]) for name in CONSTRAINTS if name in settings}
+        if _OBJECT.fullmatch(settings.get("trainer", "")):
+            # one that is not known here stays text, which fit refuses and predict does not need
+            parsed["trainer"] = trainer_from(settings.pop("trainer"))
+        ranker = kind(**settings, random_state=training["seed"])
+        ranker.check_parameters()
+    except ValueError as error:
+        raise InputError(f"parameters: {error}") from error
+    return ranker.set_params(**parsed)
+
+
+def _surrogate(ranker: Any, training: Any) -> Any:
+    """None for a surrogate, or with a measure, that the user defined: the model predicts but cannot train."""
+    try:
+        return sharpened(ranker._surrogate(), training["result"].get("smoothing"))
+    except (InputError, AttributeError) as error:
+        named = _OBJECT.fullmatch(training["surrogate"])
+        is_users = isinstance(ranker.measure_, UndefinedMeasure)
+        if named and (is_users or named["name"].lower() not in {known.lower() for known in SURROGATES}):
+            return None
+        raise InputError(f"surrogate: {error}") from error

@@ -14,10 +14,9 @@ from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.models.mlp import Activation, MLPModel
 from directrix.models.scoring import scores_of
-from directrix.objectives.box import Box
-from directrix.rankers.contents import FittedModel
-from directrix.rankers.fitting import Training
+from directrix.objectives.penalty import Box
 from directrix.rankers.gradient import GradientRanker, constraints
+from directrix.rankers.inputs import Training
 from directrix.rankers.limits import ON_MONOTONE, network_box
 from directrix.rankers.named_trainers import seed_of, trainer_names
 from directrix.surrogates.listwise import ListNet
@@ -105,10 +104,7 @@ class MLPRanker(GradientRanker):
     missing_shows: ClassVar[bool] = False  # relu(-inf) is 0
     moves_smoothly: ClassVar[bool] = True
     trainers: ClassVar[frozenset[str]] = trainer_names(MLPModel)
-    saved_parameters: ClassVar[dict[str, str]] = {
-        **GradientRanker.saved_parameters,
-        "monotone": "list or null or absent",
-    }
+    saved_parameters: ClassVar[tuple[str, ...]] = (*GradientRanker.saved_parameters, "monotone")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **constraints(trainers, frozenset({"random"})),
         "monotone": ON_MONOTONE,
@@ -184,25 +180,8 @@ class MLPRanker(GradientRanker):
         scores: Float64Array = scores_of(self._model(), params[None], q.features)[0]
         return scores
 
-    def _model_json(self) -> dict[str, Any]:
-        model = self._model()
-        return {
-            "activation": model.activation,
-            "dropout": model.dropout,
-            "layers": [
-                {
-                    "inputs": layer.weights.shape[0],
-                    "outputs": layer.weights.shape[1],
-                    "weights": layer.weights.ravel().tolist(),
-                    "bias": None if layer.bias is None else layer.bias.tolist(),
-                }
-                for layer in model.layers(self.params_, self._n_inputs)
-            ],
-        }
-
-    def _take(self, fitted: FittedModel) -> None:
-        network: Any = fitted.model
-        self._trained_model = network
-        self.hidden, self.activation = network.hidden, network.activation
-        self.residual, self.dropout = network.residual, network.dropout
-        super()._take(fitted)
+    def _take(self, model: Any, params: Float64Array) -> None:
+        self._trained_model = model
+        self.hidden, self.activation = model.hidden, model.activation
+        self.residual, self.dropout = model.residual, model.dropout
+        super()._take(model, params)

@@ -1,84 +1,199 @@
-"""A measure as a scorer of scikit-learn's model selection, which knows the query of every row."""
+"""`load_scorer`: a model file as a scorer of single lists, for servers; NumPy alone, and Numba for trees."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from sklearn.utils.metadata_routing import MetadataRequest
+import numpy as np
 
+from directrix.data.checks import as_floats, has_finite_sum
+from directrix.data.frames import zeros_for_missing
+from directrix.data.scale import Scale
+from directrix.data.statistics import inverse
 from directrix.errors import InputError
-from directrix.measures.base import RankingMeasure
-from directrix.measures.convention import Convention
-from directrix.measures.evaluation import evaluate
-from directrix.measures.names import measure as parse_measure
-from directrix.rankers.base import Ranker
+from directrix.models.linear import LinearModel
+from directrix.models.mlp import MLPModel
+from directrix.models.stumps import StumpModel
+from directrix.models.trees import Trees
+from directrix.rankers.saved import AnyModel, SavedModel
+from directrix.types import Array, Float64Array, Int64Array
+
+_Scores = Callable[[Array], Float64Array]
+"""From features (n_docs, n_features) without infinite values to scores."""
 
 
-def make_scorer(measure: RankingMeasure | str, *, convention: Convention | str | None = None) -> Scorer:
-    """Return a scorer for ``scoring=`` of ``GridSearchCV``, ``cross_validate`` and the like.
+def load_scorer(path: str | os.PathLike[str]) -> Scorer:
+    """Read a model that ``ranker.save`` or ``directrix train`` wrote, to score one list at a time.
+
+    For servers: it imports NumPy alone, for trees Numba too, and scores a list in microseconds. `load`
+    returns the estimator, which imports scikit-learn.
 
     Parameters
     ----------
-    measure : measure or str
-        What is reported, e.g. "nDCG@10"; higher is better.
-    convention : Convention or str, optional
-        Compute it as another tool does, see `evaluate`.
+    path : path
+        The JSON file; nothing in it is ever executed.
 
     Returns
     -------
     Scorer
-        ``scorer(estimator, X, y, qid=qid)`` is the mean over queries of the measure of
-        ``estimator.predict(X)``: of a ranker, a pipeline, or any regressor. It requests ``qid`` by itself.
+        Its scores are those of ``predict`` of the ranker, but for rounding.
 
     Raises
     ------
     InputError
-        If the measure or the convention is not known.
-
-    Notes
-    -----
-    scikit-learn hands ``qid`` to scorers only with ``sklearn.set_config(enable_metadata_routing=True)``;
-    without it the scorer raises an `InputError` that says so.
+        If the file cannot be read, any entry is missing or wrong, or a feature holds categories.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from directrix import LinearRanker, make_scorer
-    >>> X, y, qid = np.array([[0.0], [1.0], [2.0], [5.0]]), [0, 1, 0, 1], ["a", "a", "b", "b"]
-    >>> make_scorer("AP")(LinearRanker().fit(X, y, qid=qid), X, y, qid=qid)
-    1.0
+    >>> import directrix as dx, pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "model.json")
+    >>> q, _ = dx.data.make_linear(n_queries=20, docs_per_query=10, n_features=4, seed=0)
+    >>> dx.LinearRanker().fit_queries(q).save(path)
+    >>> dx.load_scorer(path).rank(q.features[:3])
+    array([0, 1, 2])
     """
-    parsed = parse_measure(measure)
-    scorer = Scorer(parsed, convention)
-    evaluate(parsed, [0.0, 1.0], [0.0, 1.0], qid=[0, 0], convention=convention)  # refuses its name now
-    return scorer
+    return Scorer(SavedModel.read(path))
 
 
 class Scorer:
-    """Returned by `make_scorer`."""
+    """A fitted model for one list at a time.
 
-    def __init__(self, measure: RankingMeasure, convention: Convention | str | None) -> None:
-        self.measure, self.convention = measure, convention
+    Parameters
+    ----------
+    saved : SavedModel
+        ``ranker.saved_model()`` of a fitted ranker.
 
-    def __repr__(self) -> str:
-        more = "" if self.convention is None else f", convention={self.convention!r}"
-        return f"make_scorer({self.measure.name!r}{more})"
+    Raises
+    ------
+    InputError
+        If a feature holds categories, which arrays do not name.
+    """
 
-    def get_metadata_routing(self) -> MetadataRequest:
-        """Request ``qid``, by the rules of scikit-learn's metadata routing."""
-        request = MetadataRequest(owner=self)
-        request.score.add_request(param="qid", alias=True)
-        return request
-
-    def __call__(self, estimator: Any, X: Any, y: Any, qid: Any = None) -> float:
-        """Mean over queries of the measure of an estimator's predictions."""
-        if qid is None:
+    def __init__(self, saved: SavedModel) -> None:
+        if saved.categories is not None or any(
+            isinstance(part.model, Trees) and part.model.categorical for part in saved.parts
+        ):
             raise InputError(
-                f"{self!r} got no qid, and cannot tell which rows belong to the same query. Type "
-                "sklearn.set_config(enable_metadata_routing=True), and hand qid on: "
-                "cross_validate(..., params={'qid': qid, 'groups': qid}) or search.fit(X, y, qid=qid)."
+                "this model has features of categories, and a list has numbers alone; type "
+                "directrix.load(path).predict(frame)."
             )
-        by_query = isinstance(estimator, Ranker)  # which may scale by query
-        scores = estimator.predict(X, qid=qid) if by_query else estimator.predict(X)
-        values = evaluate(self.measure, scores, y, qid=qid, convention=self.convention)
-        return float(next(iter(values.values())))
+        self.n_features = saved.n_features
+        self._takes_missing = saved.takes_missing
+        self._parts = [(part.share, _scores_of(part)) for part in saved.parts]
+
+    def predict(self, features: Any) -> Float64Array:
+        """Return the scores of the documents of a list.
+
+        Parameters
+        ----------
+        features : array or list of rows (n_docs, n_features)
+            Of all documents of one query.
+
+        Returns
+        -------
+        float64 (n_docs,)
+
+        Raises
+        ------
+        InputError
+            If there are other than ``n_features`` features, or some are not numbers, infinite, or missing
+            (NaN) where the model takes no missing values.
+        """
+        if isinstance(features, np.ndarray) and features.dtype in (np.float64, np.float32):
+            X = np.ascontiguousarray(features)
+        else:
+            X = np.ascontiguousarray(as_floats(features, "features", "a row of numbers per document"))
+        if X.ndim != 2 or X.shape[1] != self.n_features:
+            raise InputError(
+                f"features have shape {X.shape}; the model was trained on {self.n_features} features: a "
+                f"list has one row of {self.n_features} numbers per document."
+            )
+        if not has_finite_sum(X):
+            self._check(X)
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = np.zeros(len(X))
+            for share, score in self._parts:
+                scores += share * score(X)
+        if not has_finite_sum(scores):
+            self._check(X, scores)
+        return scores
+
+    def rank(self, features: Any) -> Int64Array:
+        """Return the positions of the documents of a list, the best first; equal scores keep their order.
+
+        See `predict`.
+        """
+        return np.argsort(-self.predict(features), kind="stable")
+
+    def _check(self, X: Array, scores: Float64Array | None = None) -> None:
+        """Raise `InputError` for features that the model does not take, or scores that are not finite."""
+        from directrix.data.queries import Queries
+        from directrix.rankers.inputs import check_finite, check_scores
+
+        q = Queries.from_arrays(X, np.zeros(len(X)), group=[len(X)], missing="nan")
+        check_finite(q, "the list", allow_missing=self._takes_missing)
+        if scores is not None:
+            check_scores(scores, q, allow_missing=self._takes_missing)
+
+
+def _scores_of(saved: SavedModel) -> _Scores:
+    scores = _of_scaled(saved.scale, saved.model, saved.params)
+    return (lambda X: scores(zeros_for_missing(X, None))) if saved.missing == "zero" else scores
+
+
+def _of_scaled(scale: Any, model: AnyModel | None, params: Float64Array) -> _Scores:
+    scores = partial(_SCORES[type(model)], model, params)
+    if scale is None:
+        return scores
+
+    def scaled(X: Array) -> Float64Array:
+        return scores(scale.apply(X, np.array([0, len(X)])))
+
+    is_linear = isinstance(scale, Scale) and scale.center is not None and scale.kind != "log"
+    if not isinstance(model, LinearModel) or not is_linear:
+        return scaled
+    weights = params * inverse(np.array(scale.width))
+    constant = float(weights @ np.array(scale.center))
+
+    def folded(X: Array) -> Float64Array:
+        found = X @ weights - constant
+        return found if has_finite_sum(found) else scaled(X)  # a missing value needs the scale itself
+
+    return folded
+
+
+def _linear(model: LinearModel, params: Float64Array, X: Array) -> Float64Array:
+    return X @ params
+
+
+def _network(model: MLPModel, params: Float64Array, X: Array) -> Float64Array:
+    layers, units = model.layers(params, X.shape[1]), X
+    for level, layer in enumerate(layers[:-1]):
+        phi = units @ layer.weights + np.asarray(layer.bias)
+        phi = np.tanh(phi) if model.activation == "tanh" else np.maximum(phi, 0.0)
+        units = phi + units if model.skips(level) else phi
+    last = layers[-1].weights[:, 0]
+    inputs = np.hstack([units, X]) if model.residual else units
+    return inputs @ last
+
+
+def _stairs(model: StumpModel, params: Float64Array, X: Array) -> Float64Array:
+    scores = np.zeros(len(X))
+    for _, heights in model.heights(params, X):
+        scores += heights
+    return scores
+
+
+def _trees(model: Trees, params: Float64Array, X: Array) -> Float64Array:
+    return model.predict(X)
+
+
+_SCORES: dict[type, Callable[..., Float64Array]] = {
+    LinearModel: _linear,
+    MLPModel: _network,
+    StumpModel: _stairs,
+    Trees: _trees,
+}

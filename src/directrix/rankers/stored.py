@@ -6,23 +6,29 @@ from abc import abstractmethod
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
+from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from directrix.data.queries import Queries, need_queries
-from directrix.data.scale import SCALES, Scale, ScaleUnion, fills_missing, fit_scale, is_scale
-from directrix.data.shards.queries import ShardedQueries
+from directrix.data.queries import Queries, need_data
+from directrix.data.scale import SCALES, fills_missing, fit_scale, is_scale
 from directrix.errors import InputError, NotConverged, warn
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.base import Ranker
-from directrix.rankers.categories import matched
-from directrix.rankers.contents import FittedModel
-from directrix.rankers.fitting import Training
-from directrix.rankers.inputs import check_finite, check_names, check_reached, check_scores, surrogate_of
+from directrix.rankers.inputs import (
+    Training,
+    check_finite,
+    check_names,
+    check_reached,
+    check_scores,
+    matched,
+    measure_of,
+    read_as,
+    surrogate_of,
+)
 from directrix.rankers.limits import CONSTRAINTS, to_entries
-from directrix.rankers.missing import read_as
-from directrix.rankers.persistence import Saved
-from directrix.rankers.training import last_smoothing, measure_of, sharpened, training_record
+from directrix.rankers.saved import AnyModel, SavedModel
+from directrix.rankers.training import last_smoothing, sharpened, training_record
 from directrix.types import Float64Array, Result
 
 
@@ -45,18 +51,18 @@ SHARED_CONSTRAINTS: dict[str, list[Any]] = {
 """What scikit-learn checks of the parameters that all of these rankers have."""
 
 
-class StoredRanker(Saved, Ranker):
+class StoredRanker(Ranker):
     """Base of the rankers that a model file can hold.
 
     A subclass has the constructor's ``surrogate``, ``scale`` and ``random_state``, trains (`_minimize`),
-    scores (`_scored`), and writes and reads its model (`_model_json`, `_take`).
+    scores (`_scored`), and gives and takes its fitted model (`_fitted_model`, `_take`).
     """
 
     nested: ClassVar[tuple[str, ...]] = ("surrogate",)
     model_type: ClassVar[str]
     """Name of its model, a key of `KINDS`."""
-    saved_parameters: ClassVar[dict[str, str]]
-    """Parameters in the model file, in addition to surrogate and random_state, and their JSON kinds."""
+    saved_parameters: ClassVar[tuple[str, ...]]
+    """Parameters in the model file, in addition to surrogate and random_state."""
     missing_shows: ClassVar[bool] = True
     """Whether a feature that is NaN makes the score NaN; otherwise features are checked before."""
 
@@ -94,14 +100,12 @@ class StoredRanker(Saved, Ranker):
         return self._surrogate() if name == "surrogate" else super()._value_of(name)
 
     def _train(self, training: Training) -> Self:
-        q, valid, measure, *_ = training
-        surrogate = self._surrogate()
-        if measure is None:
-            measure = self._measure_of(surrogate)
+        q, valid, surrogate = training.queries, training.valid, self._surrogate()
+        measure = self._measure_of(surrogate) if training.measure is None else training.measure
         check_reached(measure, q)
         scale = fit_scale(self.scale, q.features)
-        data, judged = _scaled(q, scale), None if valid is None else _scaled(valid, scale)
-        scaled = training._replace(queries=data, valid=judged, measure=measure, scale=scale)
+        data, judged = (one if one is None or scale is None else one.scaled(scale) for one in (q, valid))
+        scaled = replace(training, queries=data, valid=judged, measure=measure, scale=scale)
         self._patience = self.patience if training.patience is None else training.patience
         trainer, result = self._minimize(scaled.watched(measure), surrogate)
         self.measure_, self.scale_, self.result_ = measure, scale, result
@@ -139,46 +143,92 @@ class StoredRanker(Saved, Ranker):
     def _ready(self, q: Queries) -> Queries:
         """Queries as the fitted model takes them: checked, and scaled."""
         check_is_fitted(self)
-        if not isinstance(q, ShardedQueries):
-            need_queries(q, "predict_queries")
+        need_data(q, "predict_queries")
         if q.n_features != self.n_features_in_:
             raise InputError(
                 f"the data have {q.n_features} features, the model was trained on {self.n_features_in_}; "
                 "give data with the same features in the same order."
             )
         check_names(q, getattr(self, "feature_names_in_", None))
-        q = q if isinstance(q, ShardedQueries) else matched(q, self.categories_)
-        q = read_as(q, self.missing_)
+        q = read_as(matched(q, self.categories_), self.missing_)
         if not self.missing_shows or (self.scale_ is not None and not self.scale_.fills):
             check_finite(q, "the data", allow_missing=self._may_be_missing)
-        ready: Queries = _scaled(q, self.scale_)
-        return ready
+        return q if self.scale_ is None else q.scaled(self.scale_)
 
     @abstractmethod
     def _scored(self, q: Queries) -> Float64Array:
         """Scores of scaled queries by the fitted model."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return what the model file holds, in JSON types."""
+    def _start_from(self, start: Ranker, training: Training, name: str = "start") -> Any:
+        """Return a fitted ranker of the same class whose parameters, or trees, this one can start from.
+
+        One that is not fitted is fitted to the training queries first, whose features are scaled already:
+        a cross-validation, which copies by scikit-learn's ``clone``, trains the start on its own queries.
+        """
+        is_fitted = hasattr(start, "n_features_in_")
+        fitted = (start if is_fitted else _fitted(start, training)).trained()
+        kind = type(self).__name__
+        if type(fitted) is not type(self):
+            weights = " or from an array of weights" if name == "start" else ""
+            raise InputError(
+                f"{name} is a fitted {type(fitted).__name__}; a {kind} starts from one of its own kind"
+                f"{weights}. Type {name}={kind}(...).fit(X, y, qid=qid)."
+            )
+        if is_fitted:
+            _check_start(fitted, training, name)
+        return fitted
+
+    def saved_model(self) -> SavedModel:
+        """Return the fitted model as a value; see `SavedModel`."""
         check_is_fitted(self)
-        return {
-            "model": {"type": self.model_type, **self._model_json()},
-            "features": self._features_json() | {"missing": self.missing_},
-            "scale": None if self.scale_ is None else self.scale_.to_json(),
-            "training": self.training_,
-        }
+        model, params = self._fitted_model()
+        named = self._features_saved()
+        return SavedModel(self.model_type, model, params, *named, self.missing_, self.scale_, self.training_)
+
+    def take_model(self, saved: SavedModel) -> None:
+        """Become the fitted ranker of a model file, but for measure and result."""
+        self.scale_, self.missing_, self.training_ = saved.scale, saved.missing, dict(saved.training)
+        self._take(saved.model, saved.params)
 
     @abstractmethod
-    def _model_json(self) -> dict[str, Any]:
-        """What the model file holds of the fitted model, in JSON types."""
+    def _fitted_model(self) -> tuple[AnyModel, Float64Array]:
+        """The fitted model and its parameters."""
 
     @abstractmethod
-    def _take(self, fitted: FittedModel) -> None:
-        """Take the model of a file as the fitted one."""
+    def _take(self, model: Any, params: Float64Array) -> None:
+        """Take these as the fitted model and its parameters."""
 
 
-def _scaled(q: Any, scale: Scale | ScaleUnion | None) -> Any:
-    if isinstance(q, ShardedQueries):
-        return q if scale is None else q.scaled(scale)
-    # a union has more columns than names
-    return q if scale is None else replace(q, features=scale.apply(q.features, q.qptr), feature_names=None)
+def _fitted(start: Ranker, training: Training) -> Ranker:
+    unfitted = clone(start)
+    if "scale" in unfitted.get_params(deep=False):
+        unfitted.set_params(scale=None)
+    weights = {"doc_weight": training.doc_weight, "query_weight": training.query_weight}
+    fitted: Ranker = unfitted.fit_queries(training.queries, measure=training.measure, **weights)
+    return fitted
+
+
+def _check_start(start: Any, training: Training, name: str) -> None:
+    """Raise `InputError` unless both have the same number of features, scaled in the same way."""
+    if start._n_inputs != training.queries.n_features:
+        raise InputError(
+            f"{name} was fitted to {start._n_inputs} scaled features, the data have "
+            f"{training.queries.n_features}; fit it to the same features."
+        )
+    theirs, ours = (None if one is None else one.to_json() for one in (start.scale_, training.scale))
+    if theirs != ours:
+        raise InputError(
+            f"{name} was fitted with {_scaling(start.scale_)}, this ranker scales features with "
+            f"{_scaling(training.scale)}: its parameters mean something else here. Fit both with scale=None, "
+            f"or give {name} without fitting it: it is then fitted to the same features."
+        )
+    check_names(training.queries, getattr(start, "feature_names_in_", None))
+    if start.categories_ != training.queries.categories:
+        raise InputError(
+            f"{name} was fitted to other categories; fit both to frames with the same ones, e.g. of a "
+            "categorical type that lists all."
+        )
+
+
+def _scaling(scale: Any) -> str:
+    return "scale=None" if scale is None else f"scale={scale.kind!r} of its own training queries"

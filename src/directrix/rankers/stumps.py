@@ -12,7 +12,6 @@ from sklearn.utils._param_validation import Interval
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.models.stumps import StumpModel, quantile_thresholds
-from directrix.rankers.contents import FittedModel
 from directrix.rankers.gradient import GradientRanker, constraints
 from directrix.rankers.named_trainers import trainer_names
 from directrix.types import Float64Array, Surrogate, Trainer
@@ -79,10 +78,7 @@ class StumpRanker(GradientRanker):
     model_type: ClassVar[str] = "stumps"
     missing_shows: ClassVar[bool] = False
     trainers: ClassVar[frozenset[str]] = trainer_names(StumpModel)
-    saved_parameters: ClassVar[dict[str, str]] = {
-        **GradientRanker.saved_parameters,
-        "thresholds": "number or list",
-    }
+    saved_parameters: ClassVar[tuple[str, ...]] = (*GradientRanker.saved_parameters, "thresholds")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **constraints(trainers, frozenset({"zero"})),
         "thresholds": [Interval(Integral, 1, None, closed="left"), "array-like"],
@@ -138,17 +134,6 @@ class StumpRanker(GradientRanker):
             )
         return rows
 
-    def _model_json(self) -> dict[str, Any]:
-        steps = np.split(self.coef_, self._stumps.ptr[1:-1])
-        pairs = zip(self.thresholds_, steps, strict=True)
-        stairs = [
-            {"feature": f + 1, "thresholds": t[w != 0.0].tolist(), "steps": w[w != 0.0].tolist()}
-            for f, (t, w) in enumerate(pairs)
-            if w.any()
-        ]
-        return {"stairs": stairs}
-
-    def _take(self, fitted: FittedModel) -> None:
-        stumps: Any = fitted.model
-        self._stumps = stumps
-        super()._take(fitted)
+    def _take(self, model: Any, params: Float64Array) -> None:
+        self._stumps = model
+        super()._take(model, params)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import platform
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from numbers import Integral
@@ -13,23 +14,15 @@ from typing import Any
 import numpy as np
 
 from directrix.data.queries import Queries
-from directrix.errors import InputError
+from directrix.data.shards.queries import ShardedQueries
+from directrix.data.shards.task import OpenShard, Question, check_code
+from directrix.data.stored import blocks
+from directrix.fingerprint import fingerprint
 from directrix.measures.base import RankingMeasure
-from directrix.measures.names import measure as parse_measure
-from directrix.rankers.digests import digest
+from directrix.models.scoring import scores_of
 from directrix.rankers.inputs import missing_values
 from directrix.trainers.boosting import Boosting
-from directrix.types import Float64Array, Measure, Objective, Result, Surrogate, Trainer
-
-
-def measure_of(surrogate: Any) -> RankingMeasure:
-    """Return the measure that a surrogate tends to, or raise `InputError` if it names none."""
-    measure: RankingMeasure | None = getattr(surrogate, "measure", None)
-    if measure is None:
-        raise InputError(
-            f'{surrogate!r} belongs to no measure; say what to report: fit(X, y, qid=qid, measure="nDCG@10").'
-        )
-    return measure
+from directrix.types import Float64Array, Measure, Model, Objective, Result, Surrogate, Trainer
 
 
 def training_record(
@@ -47,7 +40,7 @@ def training_record(
         },
         "versions": {name: _version(name) for name in ("directrix", "numpy", "scipy", "numba")}
         | {"python": platform.python_version()},
-        "data": {"queries": q.n_queries, "documents": q.n_docs, "digest": digest(q)}
+        "data": {"queries": q.n_queries, "documents": q.n_docs, "digest": q.digest}
         | ({"missing": missing} if (missing := missing_values(q)) else {}),
         "result": {
             "status": result.status,
@@ -102,17 +95,6 @@ def kept_start(objective: Objective, start: Float64Array) -> Result:
         "The start was kept: max_iter is 0.",
         {"iterations": 0, "evaluations": 1},
     )
-
-
-def goal_of(given: Any) -> RankingMeasure:
-    """Return the measure to train for; `InputError` if it is for reports alone."""
-    goal = parse_measure(given)
-    if getattr(goal, "instead", ""):  # a measure that the user defined need not have it
-        raise InputError(
-            f"{goal.name} is for reports and cannot be trained for; train for another measure, e.g. "
-            f"{goal.instead}, and then evaluate with {goal.name}."
-        )
-    return goal
 
 
 def mean_over_queries(values: Float64Array, weights: Float64Array | None = None) -> float:
@@ -190,3 +172,47 @@ def _version(name: str) -> str:
         return version(name)
     except PackageNotFoundError:  # run from a checkout that was never installed
         return "unknown"
+
+
+def judge_of_shards(
+    measure: RankingMeasure, model: Model, shards: ShardedQueries
+) -> Callable[[Float64Array], float]:
+    """Mean of a measure over scaled queries in shards as a function of a model's parameters."""
+
+    def judge(params: Float64Array) -> float:
+        return float(means_on_shards(measure, model, shards, params[None])[0])
+
+    return judge
+
+
+def means_on_shards(
+    measure: RankingMeasure, model: Model, shards: ShardedQueries, params: Float64Array
+) -> Float64Array:
+    """Means of a measure at vectors of parameters (k, n_params), by one question; NaN if undefined."""
+    scale = shards.features.scale
+    totals, counts = shards.ask(SumsOfMeasure(measure, model, scale, params, fingerprint((measure, scale))))
+    return np.where(counts > 0, totals / np.maximum(counts, 1), math.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class SumsOfMeasure(Question):
+    """Sums over queries of a measure, and the number of queries for which it is defined: (2, k)."""
+
+    measure: RankingMeasure
+    model: Model
+    scale: Any
+    params: Float64Array
+    key: str
+    """Fingerprint of measure and scale."""
+
+    def answer(self, shard: OpenShard) -> Float64Array:
+        """Return the sums of one shard; features are read once for all parameters."""
+        q, values = shard.kept(("measure", self.key), lambda: self._prepared(shard))
+        scores = [scores_of(self.model, self.params, rows) for _, rows in blocks(q.features, q.qptr)]
+        per_query = np.array([values(row) for row in np.concatenate(scores, axis=1)])
+        return np.array([np.nansum(per_query, axis=1), np.isfinite(per_query).sum(axis=1)])
+
+    def _prepared(self, shard: OpenShard) -> tuple[Queries, Callable[[Float64Array], Float64Array]]:
+        check_code(self.key, (self.measure, self.scale))
+        q = shard.queries(self.scale)
+        return q, evaluator_of(self.measure, q)

@@ -14,11 +14,10 @@ from directrix.data.queries import Queries
 from directrix.data.trec.join import check_overlap, qrels_of, run_of
 from directrix.data.trec.runs import Qrels, Run
 from directrix.errors import InputError
-from directrix.text.build import Progress
 from directrix.text.corpus import Corpus
 from directrix.text.documents import query_texts
 from directrix.text.formulas import FORMULAS, Matched
-from directrix.types import Array, Float64Array, Int64Array
+from directrix.types import Array, Float64Array, Int64Array, Progress
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from directrix.text.terms import Matches
+from directrix.text.analysis import Matches
 from directrix.types import Float64Array, Int64Array
 
 __all__ = [

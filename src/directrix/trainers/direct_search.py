@@ -15,8 +15,8 @@ from directrix.measures.line_search import LineSearch
 from directrix.measures.names import measure as parse_measure
 from directrix.models.linear import LinearModel
 from directrix.models.rows import column_reader
-from directrix.objectives.box import nearest_in
 from directrix.objectives.objective import Objective as DataObjective
+from directrix.objectives.penalty import nearest_in
 from directrix.parameters import check_fields
 from directrix.trainers.progress import (
     Progress,

@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from directrix.errors import InputError
-from directrix.objectives.box import Box
+from directrix.data.checks import as_floats
+from directrix.objectives.penalty import Box, nearest_in
+from directrix.objectives.scores import check_start
 from directrix.parameters import check_fields
 from directrix.threads import one_blas_thread
-from directrix.trainers.descent import Descent, along_lines
-from directrix.trainers.progress import check_values
+from directrix.trainers.progress import Progress, check_values
 from directrix.types import Callback, Float64Array, Objective, Result
 
 _TRIALS = 20
@@ -22,6 +22,45 @@ _TRIALS = 20
 
 class _Flat(Exception):
     """Leave a line search that finds nothing."""
+
+
+class Descent(Progress):
+    """One training under way, with its number of evaluations and its budget."""
+
+    def __init__(self, objective: Any, start: Float64Array, callback: Callback | None, max_iter: int) -> None:
+        self.nearest = nearest_in(objective)
+        super().__init__(self.nearest(as_floats(start, "start")), callback)
+        self.objective, self.max_iter = objective, max_iter
+        self.evaluations = 0
+
+    def evaluate(self, params: Float64Array) -> tuple[float, Float64Array]:
+        """Loss and gradient; the first evaluation is a step as well, the start. Ends if not finite."""
+        loss, grad = self.objective.value_and_grad(params)
+        self.evaluations += 1
+        if not (np.isfinite(loss) and np.isfinite(grad).all()):
+            self.end(
+                "not_finite",
+                "the loss became NaN or infinite; scale the features (scale 'standard') or lower alpha",
+            )
+        if not self.trace:
+            check_start(params, grad, self.objective)
+            self.step(params, loss)
+        return loss, grad
+
+    def end_with(self, code: int) -> None:
+        """End with SciPy's status: 0 converged, 1 budget used up, otherwise line search."""
+        if code == 0:
+            self.end("converged", f"converged after {self.iterations} iterations")
+        if code == 1:
+            self.end(
+                "max_iter",
+                f"stopped after {self.iterations} iterations; raise max_iter={self.max_iter} to continue",
+            )
+        self.end(
+            "line_search",
+            f"after {self.iterations} iterations no step lowers the loss any more: it is flat to rounding; "
+            "float64 features or a larger l2 would allow further steps",
+        )
 
 
 @dataclass(frozen=True)
@@ -59,7 +98,7 @@ class FullGradients:
 
 @dataclass(frozen=True)
 class LBFGS(FullGradients):
-    """Limited-memory BFGS with a strong-Wolfe line search (SciPy's L-BFGS-B), weak-Wolfe with ``steps``.
+    """Limited-memory BFGS with a strong-Wolfe line search (SciPy's L-BFGS-B).
 
     Parameters
     ----------
@@ -72,16 +111,11 @@ class LBFGS(FullGradients):
         Converged when an iteration lowers the loss by less than this, relative to max(abs(loss), 1).
     memory : int >= 1
         Pairs of steps and gradient changes that approximate the curvature.
-    steps : int >= 1
-        Step lengths that a line search evaluates at once; 1 = SciPy's line search, one at a time. More than
-        1 is for data in shards: fewer passes over the data, more work in each. Not available with limits of
-        the parameters.
 
     References
     ----------
     Liu & Nocedal (1989), doi:10.1007/BF01589116; within limits Byrd, Lu, Nocedal & Zhu (1995),
-    doi:10.1137/0916069. Line search for ``steps`` above 1: Lewis & Overton (2013),
-    doi:10.1007/s10107-012-0514-2.
+    doi:10.1137/0916069.
 
     Examples
     --------
@@ -96,7 +130,6 @@ class LBFGS(FullGradients):
     takes_box: ClassVar[bool] = True
 
     memory: int = 10
-    steps: int = 1
 
     def minimize(
         self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
@@ -115,27 +148,16 @@ class LBFGS(FullGradients):
         Returns
         -------
         Result
-            ``counts`` has iterations and evaluations; with ``steps`` above 1 several share one question.
+            ``counts`` has iterations and evaluations.
 
         Raises
         ------
         InputError
-            If the objective is ``value_free`` (LambdaRank): a line search needs its losses. With ``steps``
-            above 1, if it has limits, or no losses of several vectors at once.
+            If the objective is ``value_free`` (LambdaRank): a line search needs its losses.
         """
         from scipy.optimize import Bounds, minimize
 
         box: Box | None = getattr(objective, "box", None)
-        if self.steps > 1:
-            if box is not None or not hasattr(objective, "values_and_grads"):
-                needed = "no limits of the parameters" if box is not None else "values_and_grads"
-                raise InputError(f"{self!r} needs an objective with {needed}; leave steps out.")
-            return self._descend(
-                lambda descent: along_lines(descent, self.steps, self.memory, (self.tol, self.ftol)),
-                objective,
-                start,
-                callback,
-            )
 
         def loop(descent: Descent) -> int:
             if box is not None and (box.low == box.high).all():

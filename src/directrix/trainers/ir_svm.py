@@ -13,7 +13,7 @@ from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
 from directrix.models.linear import LinearModel
 from directrix.models.stumps import StumpModel
-from directrix.objectives.build import make_objective
+from directrix.objectives.objective import make_objective
 from directrix.parameters import check_fields
 from directrix.surrogates.base import refuse_doc_weight
 from directrix.surrogates.pairwise import GradedHinge

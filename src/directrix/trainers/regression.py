@@ -21,9 +21,7 @@ from directrix.threads import one_blas_thread, run_chunks
 from directrix.types import Float64Array, is_sparse
 
 
-def regression_start(
-    queries: Queries | ShardedQueries, *, ridge: float = 1.0, sample_weight: Any = None
-) -> Float64Array:
+def regression_start(queries: Any, *, ridge: float = 1.0, sample_weight: Any = None) -> Float64Array:
     r"""Weights of a ridge regression on the gains, classes reweighted.
 
     .. math:: \min_{w, b} \sum_i u_i (w \cdot x_i + b - g_i)^2 + \rho \lVert w \rVert^2
@@ -73,7 +71,7 @@ def regression_start(
     True
     """
     ridge = float(number(ridge, "ridge", "regression_start", above=0.0, example=1.0))
-    if isinstance(queries, ShardedQueries):
+    if getattr(queries, "held", "") == "shards":
         return _of_shards(queries, ridge)
     need_queries(queries, "regression_start")
     check_squared_gains(queries.labels)

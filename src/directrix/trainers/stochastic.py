@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from directrix.objectives.box import nearest_in
-from directrix.objectives.dead import check_start
+from directrix.objectives.penalty import nearest_in
+from directrix.objectives.scores import check_start
 from directrix.parameters import check_fields
 from directrix.threads import one_blas_thread
 from directrix.trainers.progress import Progress, Seed, generator

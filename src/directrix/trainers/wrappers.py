@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.objectives.box import nearest_in
+from directrix.objectives.penalty import nearest_in
 from directrix.parameters import check_fields
 from directrix.threads import serially
 from directrix.trainers.progress import Progress, Seed, added_counts, check_trainer, generator

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from malformed import FILES, NEEDS_NO_ROOT, build
+from tests.data.malformed import FILES, NEEDS_NO_ROOT, build
 
 import directrix as dx
 from directrix.data import memory
@@ -24,10 +24,6 @@ def test_malformed_file_gives_its_message(name, tmp_path):
     build(name, path)
     with pytest.raises(dx.InputError, match=f"(?s){FILES[name][1]}"):
         dx.read_letor(path)
-
-
-def test_the_table_is_as_large_as_promised():
-    assert len(FILES) >= 40
 
 
 def test_permission_message_says_what_to_type(tmp_path):
@@ -91,36 +87,23 @@ _VALID = b"".join(
     b"%d qid:%d 1:%d.25 2:-1e-3 3:0.1234567890123456789 # docid = d%d\r\n" % (i % 3, i // 4, i, i)
     for i in range(12)
 )
-_TOKENS = [
-    b"1",
-    b"qid:1",
-    b" 1:0.5",
-    b"2:1e400",
-    b"3:",
-    b"#",
-    b"# docid =",
-    b"docid=",
+_TOKENS = (
+    rb"1|qid:1| 1:0.5|2:1e400|3:|#|# docid =|docid=|\t| |:|nan|NULL|inf|-|.|1e|2147483648:1|1e-400|_".split(
+        b"|"
+    )
+)
+_TOKENS += [
     b"\n",
     b"\r",
     b"\t",
-    b" ",
-    b":",
-]
-_TOKENS += [
-    b"nan",
-    b"NULL",
-    b"inf",
-    b"-",
-    b".",
-    b"1e",
     b"9" * 25,
     b"\x00",
     b"\xff",
-    b"2147483648:1",
-    b"1e-400",
-    b"_",
+    b"\xef\xbb\xbf",
+    b"\x1f\x8b",
+    b"BZh",
+    b"\xfd7zXZ\x00",
 ]
-_TOKENS += [b"\xef\xbb\xbf", b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00"]
 
 
 @st.composite

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from directrix.data.shards.task import contiguous
-from directrix.data.shards.tree import merged, root_of, spans_of
+from directrix.data.shards.task import contiguous, merged, root_of, spans_of
 
 
 def joined(left, right):

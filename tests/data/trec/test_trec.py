@@ -132,7 +132,7 @@ BAD_RUNS = {
     "score underscore": (b"1 Q0 a 1 1_0 t\n", r"run:1: the score is '1_0'"),
     "twice": (
         b"1 Q0 a 1 2 t\n2 Q0 a 1 2 t\n1 Q0 a 2 1 t\n",
-        r"run:3: query 1 has document 'a' already, at .*run:1",
+        r"run:3: query 1 has the document 'a' already, at .*run:1",
     ),
     "empty": (b"", r"run has no data"),
     "cut off": (gzip.compress(RUN.encode())[:-9], r"damaged or cut off"),
@@ -195,7 +195,7 @@ def test_bad_runs_give_their_message(name, tmp_path):
     [
         ("1 0 a 1\n1 b 1\n", r"qrels:2: 3 columns where 4 are needed"),
         ("1 0 a relevant\n", r"qrels:1: the label is 'relevant'"),
-        ("1 a 1\n1 a 0\n", r"qrels:2: query 1 has document 'a' already"),
+        ("1 a 1\n1 a 0\n", r"qrels:2: query 1 has the document 'a' already"),
     ],
 )
 def test_bad_judgments_give_their_message(content, message, tmp_path):

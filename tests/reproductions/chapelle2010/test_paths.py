@@ -6,7 +6,7 @@ import pytest
 from directrix.experiments.cells import run_cells
 from directrix.experiments.splits import k_fold_splits, stored
 from directrix.measures.names import measure
-from directrix.objectives.build import linear_objective
+from directrix.objectives.objective import linear_objective
 from directrix.rankers.linear import LinearRanker
 from directrix.reproductions.chapelle2010.paths import PathResult, SmoothingPath, path_cells, path_results
 from directrix.reproductions.chapelle2010.protocol import paths_of, whole_path

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from directrix.data.queries import Queries
 from directrix.experiments.significance import paired_t
 from directrix.measures.names import measure
-from directrix.objectives.build import make_objective
+from directrix.objectives.objective import make_objective
 from directrix.reproductions.donmez2009.collection import MeasuredCollection, artificial, read
 from directrix.reproductions.donmez2009.methods import entries
 from directrix.reproductions.donmez2009.pairs import Sized, equal_pairs, n_pairs, sized

@@ -10,7 +10,7 @@ import pytest
 import directrix as dx
 from directrix import InputError
 from directrix.experiments.significance import paired
-from directrix.objectives.build import make_objective
+from directrix.objectives.objective import make_objective
 from directrix.objectives.penalty import L2
 from directrix.reproductions.yue2007 import REPRODUCTION
 from directrix.reproductions.yue2007.examples import best_accuracy, hypotheses

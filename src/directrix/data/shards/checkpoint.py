@@ -16,9 +16,7 @@ import numpy as np
 from directrix import __version__
 from directrix.data.files import open_locked, path_of, readable
 from directrix.data.shards.context import using_driver
-from directrix.data.shards.driver import Driver, current_driver
-from directrix.data.shards.task import Task
-from directrix.data.shards.tree import Span
+from directrix.data.shards.task import Driver, Span, Task, current_driver
 from directrix.errors import InputError
 from directrix.fingerprint import fingerprint
 from directrix.types import Float64Array

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, ClassVar, Literal, NoReturn
 
 import numpy as np
 
 from directrix.data.files import path_of
 from directrix.data.formats import table_files
 from directrix.data.queries import Queries
-from directrix.data.shards.driver import current_driver
 from directrix.data.shards.manifest import Manifest, read_manifest
-from directrix.data.shards.task import OpenShard, Question, Task
+from directrix.data.shards.task import OpenShard, Question, Task, current_driver
 from directrix.data.statistics import Moments, moments_of
-from directrix.data.stored import StoredFeatures
+from directrix.data.stored import Flaw, StoredFeatures
 from directrix.data.tables.read import open_parquet
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, Int64Array
@@ -100,6 +101,7 @@ class ShardedQueries:
     features: ShardedFeatures
     feature_names: tuple[str, ...] | None
 
+    held: ClassVar[Literal["shards"]] = "shards"
     categories = None  # shards hold numbers
     missing = "error"  # or there are some
 
@@ -178,15 +180,32 @@ class ShardedQueries:
         """Compare every file with its SHA-256 in the manifest; `InputError` for the first that differs."""
         self.ask(_Verification())
 
-    def checked_labels(self) -> Float64Array:
-        """Return the different labels; `InputError` if the manifest says otherwise than the shards."""
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the digests of the files."""
+        return self.manifest.digest
+
+    @property
+    def n_ordered(self) -> int:
+        """Number of queries with documents of different labels."""
+        return self.manifest.n_ordered
+
+    @property
+    def flaws(self) -> tuple[Flaw, ...]:
+        """Features that are missing; the largest number of them is in its ``column``."""
+        gaps = self.manifest.missing
+        return (Flaw(math.nan, int(gaps.sum()), "a row", int(gaps.argmax())),) if gaps.any() else ()
+
+    @cached_property
+    def label_counts(self) -> dict[float, int]:
+        """Number of documents with each label; `InputError` if the manifest differs from the shards."""
         counted = self.ask(_LabelsOf())
         if counted != self.manifest.labels:
             raise InputError(
                 f"{self.features.folder}: the manifest states the labels {_shown(self.manifest.labels)}, and "
                 f"the shards have {_shown(counted)}. Write the shards again."
             )
-        return np.array(list(counted))
+        return self.manifest.labels
 
 
 def open_shards(folder: str | os.PathLike[str] | ShardedQueries) -> ShardedQueries:

@@ -1,4 +1,4 @@
-"""A shard in the process that answers for it."""
+"""Questions to shards: who answers them, what a process keeps of its shards, and how answers are merged."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import os
 import threading
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -14,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from directrix.data.files import readable
+from directrix.data.memory import available_memory
 from directrix.data.queries import Queries
+from directrix.data.shards.context import CURRENT_DRIVER
 from directrix.data.shards.manifest import Shard, form_of
-from directrix.data.shards.tree import Span, merged, spans_of
 from directrix.data.tables.read import open_parquet
 from directrix.errors import InputError
 from directrix.fingerprint import fingerprint
@@ -26,6 +28,12 @@ _KEPT = 2  # of what questions prepare for a shard: an objective and a measure, 
 _OPEN_SHARDS: OrderedDict[tuple[str, Shard, str], OpenShard] = OrderedDict()
 _MOST_OPEN = 4096
 _LOCK = threading.Lock()
+
+
+Span = tuple[int, int]
+"""Shards first <= number < last below one node of a binary tree over their numbers."""
+ROOM = 0.25
+"""Share of the available memory for features that shards hold."""
 
 
 class Question:
@@ -106,9 +114,7 @@ class OpenShard:
         q = self.stored
         if in_memory or self.is_held:
             q = replace(q, features=q.features.read(0, q.n_docs))
-        return (
-            q if scale is None else replace(q, features=scale.apply(q.features, q.qptr), feature_names=None)
-        )
+        return q if scale is None else q.scaled(scale)
 
     def kept(self, key: Any, make: Callable[[], Any]) -> Any:
         """Return what ``make`` made for this key; only the last few are kept."""
@@ -119,6 +125,58 @@ class OpenShard:
                     self._kept.popitem(last=False)
             self._kept.move_to_end(key)
             return self._kept[key]
+
+
+def root_of(n_shards: int) -> Span:
+    """Return the span of the whole tree, whose width is a power of 2."""
+    return 0, 1 << max(n_shards - 1, 0).bit_length()
+
+
+def spans_of(held: Iterable[int], among: Iterable[int], n_shards: int) -> list[Span]:
+    """Return the largest nodes below which all shards of ``among`` are in ``held``, in order.
+
+    Whoever has the answers of ``held`` can merge those below each node without others.
+
+    Examples
+    --------
+    >>> spans_of([0, 1, 2, 5], [0, 1, 2, 3, 5], 8)
+    [(0, 2), (2, 3), (4, 8)]
+    """
+    all_held, all_shards = sorted(held), sorted(among)
+
+    def below(span: Span) -> list[Span]:
+        wanted = [number for number in all_shards if span[0] <= number < span[1]]
+        present = [number for number in all_held if span[0] <= number < span[1]]
+        if not present:
+            return []
+        if present == wanted:
+            return [span]
+        return below((span[0], sum(span) // 2)) + below((sum(span) // 2, span[1]))
+
+    return below(root_of(n_shards))
+
+
+def merged(answers: dict[Span, Any], span: Span, merge: Callable[[Any, Any], Any]) -> Any:
+    """Merge the answers below a node, left before right; None if there is none.
+
+    Which of them were merged before makes no difference, not in a bit: the order depends on the numbers of
+    the shards alone.
+
+    Examples
+    --------
+    >>> merged({(0, 1): "a", (2, 4): "bc"}, (0, 4), lambda left, right: f"({left}{right})")
+    '(abc)'
+    """
+    if span in answers:
+        return answers[span]
+    first, last = span
+    if last - first <= 1:
+        return None
+    middle = (first + last) // 2
+    left, right = merged(answers, (first, middle), merge), merged(answers, (middle, last), merge)
+    if left is None or right is None:
+        return right if left is None else left
+    return merge(left, right)
 
 
 @dataclass(frozen=True)
@@ -181,3 +239,46 @@ def contiguous(numbers: Iterable[int], weights: Iterable[int], n_parts: int) -> 
         runs[min(n_parts - 1, (2 * before + weight) * n_parts // (2 * total))].append(number)
         before += weight
     return [tuple(run) for run in runs if run]
+
+
+class Driver(ABC):
+    """Gives tasks to processes and merges their answers; the bits do not depend on who answered what."""
+
+    def ask(self, task: Task) -> Any:
+        """Return the merged answer of all shards of a task; None if there are none."""
+        answers = self.answers(task) if task.numbers else {}
+        return merged(answers, root_of(len(task.shards)), task.question.merge)
+
+    @abstractmethod
+    def answers(self, task: Task) -> dict[Span, Any]:
+        """Return the answers of the shards, merged or not."""
+
+
+class ThisProcess(Driver):
+    """All shards are of this process, one after another; each uses all threads.
+
+    Parameters
+    ----------
+    room : int, optional
+        Bytes of features that shards may hold in memory. Default: a quarter of what is available.
+    """
+
+    def __init__(self, room: int | None = None) -> None:
+        self._given = room
+
+    @cached_property
+    def _room(self) -> int:
+        return int(ROOM * available_memory()) if self._given is None else self._given
+
+    def answers(self, task: Task) -> dict[Span, Any]:
+        """Answer here."""
+        return replace(task, room=self._room)()
+
+
+_HERE = ThisProcess()
+
+
+def current_driver() -> Driver:
+    """Return the driver of the innermost ``with directrix.cluster(...)``, else this process."""
+    driver: Driver = CURRENT_DRIVER.get() or _HERE
+    return driver

@@ -9,16 +9,15 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from directrix.data.columns import RECOGNIZED, ColumnNames, roles_of
 from directrix.data.files import Stamp, check_stamp, readable
-from directrix.data.formats import ARROW, table_files, text_table
+from directrix.data.formats import ARROW, content_of, table_files, text_table
 from directrix.data.frames import Categories, categories_from
 from directrix.data.stored import Extent
 from directrix.data.tables.text import header_of, not_a_number, read_columns
@@ -96,39 +95,38 @@ class Layout:
     stored: Categories | None = None
     """Names of categories whose places a list holds."""
 
-    @property
-    def columns(self) -> list[str]:
-        """Columns that are read."""
-        features = (self.names or ()) if self.lists is None else (self.lists,)
-        return [*filter(None, (self.qid, self.label, self.doc_id)), *features]
 
-
-def layout_of(pa: Any, schema: Any, path: Path, names: ColumnNames, cells: Any = None) -> Layout:
+def layout_of(schema: Any, path: Path, names: ColumnNames, cells: Any = None) -> Layout:
     """Return what the columns hold, or raise `InputError`; ``cells`` is the table, of text, for messages."""
     known = [name for name in schema.names if not INDEX.fullmatch(name)]
     roles = roles_of(known, names, str(path), "directrix.data.read_parquet(path")
-    for name in filter(None, (roles.qid, roles.doc_id)):
-        if pa.types.is_nested(schema.field(name).type):
-            raise InputError(
-                f"{path}: the column {name!r} is {schema.field(name).type}; an integer or text per row is "
-                "needed. Write it as text first."
-            )
+    kinds = {name: schema.field(name).type for name in filter(None, roles[:3])}
     if twice := [name for name, times in Counter(roles.features).items() if times > 1]:
         raise InputError(f"{path}: two columns have the name {twice[0]!r}; rename one.")
-    places = {"qid": roles.qid, "label": roles.label, "doc_id": roles.doc_id}
+    kinds |= {name: schema.field(name).type for name in roles.features}
+    types = import_arrow().types
+    for name in filter(None, (roles.qid, roles.doc_id)):
+        if types.is_nested(kinds[name]):
+            raise InputError(
+                f"{path}: the column {name!r} is {kinds[name]}; an integer or text per row is needed. Write "
+                "it as text first."
+            )
     given = roles.features if names.features else ("features",) if "features" in roles.features else ()
-    is_list = len(given) == 1 and not _is_number(pa, schema.field(given[0]).type)
-    is_list = is_list and (not names.features or pa.types.is_nested(schema.field(given[0]).type))
-    numbers = [roles.label] if roles.label else []
-    is_category = partial(_is_category, pa, schema, names)
-    categorical = () if is_list else tuple(name for name in roles.features if is_category(name))
-    for name in numbers if is_list else [*numbers, *roles.features]:
+    is_list = len(given) == 1 and not _is_number(kinds[given[0]])
+    is_list = is_list and (not names.features or types.is_nested(kinds[given[0]]))
+    chosen = names.categorical or ()
+    categorical = tuple(
+        name
+        for name in roles.features
+        if not is_list and (name in chosen or types.is_dictionary(kinds[name]))
+    )
+    for name in filter(None, (roles.label, *(() if is_list else roles.features))):
         if name not in categorical:
-            _check_number(pa, path, name, schema.field(name).type, cells)
+            _check_number(path, name, kinds[name], cells)
+    of = roles.qid, roles.label, roles.doc_id
     if not is_list:
-        dtype = _dtype(pa, [schema.field(name).type for name in roles.features])
-        whole = Layout(roles.features, len(roles.features), lists=None, dtype=dtype, **places)
-        return replace(whole, categorical=categorical)
+        dtype = _dtype([kinds[name] for name in roles.features])
+        return Layout(roles.features, len(roles.features), *of, None, dtype, categorical)
     if others := [name for name in roles.features if name != given[0]]:
         raise InputError(
             f"{path}: there is a column {others[0]!r} next to a list column 'features'; features are in "
@@ -136,56 +134,35 @@ def layout_of(pa: Any, schema: Any, path: Path, names: ColumnNames, cells: Any =
             python=f"Leave it out, e.g. table.drop_columns({others[:1]!r}), or append it to that.",
             shell="Name the one to use: --feature-columns features.",
         )
-    kind = schema.field(given[0]).type
-    is_fixed = pa.types.is_fixed_size_list(kind) and kind.list_size > 0
-    if not is_fixed or not _is_number(pa, kind.value_type):
+    kind = kinds[given[0]]
+    if not types.is_fixed_size_list(kind) or kind.list_size <= 0 or not _is_number(kind.value_type):
         raise InputError(
             f"{path}: the column {given[0]!r} is {kind}; a list of numbers of one length is needed. Type "
             "column.cast(pyarrow.list_(pyarrow.float32(), n_features))."
         )
-    metadata, n, dtype = schema.metadata or {}, kind.list_size, _dtype(pa, [kind.value_type])
-    stored = _stored_names(metadata.get(FEATURE_NAMES), n, path)
-    categories = _stored_categories(metadata.get(CATEGORIES), n, path)
-    return Layout(stored, n, lists=given[0], dtype=dtype, stored=categories, **places)
-
-
-def _stored_names(text: bytes | None, n: int, path: Path) -> tuple[str, ...] | None:
-    if text is None:
-        return None
+    n, metadata = kind.list_size, schema.metadata or {}
     try:
-        names = json.loads(text)
-    except (ValueError, RecursionError):
-        names = None
-    is_text = isinstance(names, list) and all(isinstance(name, str) for name in names)
-    n_names = len(set(names)) if is_text else 0
-    if n_names != n:
-        raise InputError(
-            f"{path}: its metadata name {n_names} features for lists of {n}; write the file again."
-        )
-    return tuple(names)
+        in_file = _names_from(json.loads(metadata[FEATURE_NAMES]), n) if FEATURE_NAMES in metadata else None
+        categories = categories_from(json.loads(metadata[CATEGORIES]), n) if CATEGORIES in metadata else None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: its metadata do not fit its features ({error}); write it again.") from None
+    return Layout(in_file, n, *of, given[0], _dtype([kind.value_type]), stored=categories)
 
 
-def _stored_categories(text: bytes | None, n: int, path: Path) -> Categories | None:
-    if text is None:
-        return None
-    try:
-        return categories_from(json.loads(text), n)
-    except (ValueError, RecursionError):
-        raise InputError(
-            f"{path}: its metadata do not name the categories of {n} features; write the file again."
-        ) from None
+def _names_from(listed: Any, n_features: int) -> tuple[str, ...]:
+    names = categories_from([listed], 1)[0] or ()
+    if len(names) != n_features:
+        raise ValueError(f"{len(names)} names for lists of {n_features}")
+    return names
 
 
-def _is_category(pa: Any, schema: Any, names: ColumnNames, name: str) -> bool:
-    return name in (names.categorical or ()) or pa.types.is_dictionary(schema.field(name).type)
+def _is_number(kind: Any) -> bool:
+    types = import_arrow().types
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
 
 
-def _is_number(pa: Any, kind: Any) -> bool:
-    return any(is_kind(kind) for is_kind in (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean))
-
-
-def _check_number(pa: Any, path: Path, name: str, kind: Any, cells: Any) -> None:
-    if not _is_number(pa, kind) and not pa.types.is_null(kind):
+def _check_number(path: Path, name: str, kind: Any, cells: Any) -> None:
+    if not _is_number(kind) and not import_arrow().types.is_null(kind):
         where = "" if cells is None else not_a_number(cells.column(name))
         raise InputError(
             f"{path}: the column {name!r} is {kind}{where}; numbers are needed.",
@@ -196,46 +173,108 @@ def _check_number(pa: Any, path: Path, name: str, kind: Any, cells: Any) -> None
         )
 
 
-def _dtype(pa: Any, kinds: list[Any]) -> np.dtype[Any]:
-    short = {pa.float32(), pa.float16(), pa.int8(), pa.uint8(), pa.int16(), pa.uint16(), pa.bool_()}
-    return np.dtype(np.float32 if all(kind in short for kind in kinds) else np.float64)
+def _dtype(kinds: list[Any]) -> np.dtype[Any]:
+    short = ("float", "halffloat", "int8", "uint8", "int16", "uint16", "bool")
+    return np.dtype(np.float32 if all(str(kind) in short for kind in kinds) else np.float64)
 
 
-_MAGIC = {b"PAR1": "parquet", b"ARRO": "ipc"}
 _BATCH_BYTES = 8 << 20  # of features that are decoded as one batch
 
 
-def _form(path: Path) -> str | None:
-    with readable(path), path.open("rb") as file:
-        return _MAGIC.get(file.read(4))
+class _Parquet:
+    """A Parquet file: its schema, number of rows and batches."""
+
+    cells = None
+
+    def __init__(self, path: Path, names: ColumnNames) -> None:
+        self._path = path
+        with import_arrow().parquet.ParquetFile(path) as file:
+            self.schema, self.n_rows = file.schema_arrow, file.metadata.num_rows
+
+    def batches(self, columns: list[str] | None, first: int, at_once: int) -> Iterator[tuple[int, Any]]:
+        """Give batches with their first rows; groups of rows before ``first`` are left out."""
+        # pre_buffer, the default, would hold the compressed data of all groups of rows at once
+        with import_arrow().parquet.ParquetFile(self._path, pre_buffer=False) as file:
+            sizes = [file.metadata.row_group(g).num_rows for g in range(file.num_row_groups)]
+            ends = np.cumsum(sizes, dtype=np.int64)
+            groups = np.flatnonzero(ends > first)
+            row = int(ends[groups[0]] - sizes[groups[0]])
+            for batch in file.iter_batches(at_once, row_groups=groups.tolist(), columns=columns):
+                yield row, _sound(batch)
+                row += batch.num_rows
+
+
+class _Ipc:
+    """An Arrow IPC file."""
+
+    cells = None
+
+    def __init__(self, path: Path, names: ColumnNames) -> None:
+        self._path = path
+        ipc = import_arrow().ipc
+        with import_arrow().memory_map(os.fspath(path)) as mapped:
+            self.schema = ipc.open_file(mapped).schema
+            narrow = ipc.open_file(mapped, options=ipc.IpcReadOptions(included_fields=[0]))
+            self.n_rows = sum(_sound(narrow.get_batch(b)).num_rows for b in range(narrow.num_record_batches))
+
+    def batches(self, columns: list[str], first: int, at_once: int) -> Iterator[tuple[int, Any]]:
+        """Give batches with their first rows; batches before ``first`` are left out."""
+        number, row, n_batches, ipc = 0, 0, 1, import_arrow().ipc
+        while number < n_batches:
+            # mapped again for each batch, since pages that were read count as memory
+            with import_arrow().memory_map(os.fspath(self._path)) as mapped:
+                names = ipc.open_file(mapped).schema.names
+                options = ipc.IpcReadOptions(included_fields=sorted(map(names.index, columns)))
+                reader = ipc.open_file(mapped, options=options)
+                n_batches = reader.num_record_batches
+                batch = reader.get_batch(number)
+            if row + batch.num_rows > first:
+                _sound(batch)
+                for start in range(0, batch.num_rows, at_once):
+                    yield row + start, batch.slice(start, at_once)
+            row, number = row + batch.num_rows, number + 1
+
+
+class _Text:
+    """CSV, TSV or JSON lines, read as a whole."""
+
+    def __init__(self, path: Path, names: ColumnNames) -> None:
+        self.cells = read_columns(import_arrow(), path, names)
+        self.schema, self.n_rows = self.cells.schema, self.cells.num_rows
+
+    def batches(self, columns: list[str], first: int, at_once: int) -> Iterator[tuple[int, Any]]:
+        """Give batches with their first rows."""
+        row = 0
+        for batch in self.cells.select(columns).combine_chunks().to_batches(at_once):
+            yield row, batch
+            row += batch.num_rows
+
+
+FORMS: dict[str, Any] = {"parquet": _Parquet, "arrow": _Ipc}
+
+
+def _form(path: Path) -> Any:
+    return FORMS.get(content_of(path), _Text)
 
 
 def column_names(path: Path) -> list[str]:
     """Return the names of the columns of a table; of JSON lines those of the first object."""
+    file = _paths(path)[0]
     with decoding(path):
-        file = _paths(path)[0]
         form = _form(file)
-        if form is None:
-            return header_of(file)
-        pa = import_arrow()
-        if form == "parquet":
-            names = pa.parquet.read_schema(file).names
-        else:
-            with pa.memory_map(os.fspath(file)) as mapped:
-                names = pa.ipc.open_file(mapped).schema.names
+        names = header_of(file) if form is _Text else form(file, RECOGNIZED).schema.names
         return [name for name in names if not INDEX.fullmatch(name)]
 
 
 def table_of(path: Path, names: ColumnNames = RECOGNIZED) -> Any:
     """Read all columns of a table, or of a folder of them, into memory."""
-    pa = import_arrow()
-    tables = []
+    pa, tables = import_arrow(), []
     for file in _paths(path):
         with decoding(file):
             form = _form(file)
-            if form is None:
+            if form is _Text:
                 tables.append(read_columns(pa, file, names))
-            elif form == "parquet":
+            elif form is _Parquet:
                 tables.append(pa.parquet.ParquetFile(file).read())
             else:
                 with pa.memory_map(os.fspath(file)) as mapped:
@@ -246,39 +285,26 @@ def table_of(path: Path, names: ColumnNames = RECOGNIZED) -> Any:
         return table
 
 
-class Place(NamedTuple):
-    """Where a batch comes from: its file, and its first row in the file."""
-
-    path: Path
-    row: int
-
-    def of(self, row: int, column: str) -> str:
-        """Name a cell of the batch, for messages."""
-        return f"{self.path}: row {self.row + row}, column {column!r}"
-
-
-class ArrowFiles:
+class TableFiles:
     """The files that `directrix.data.read_parquet` takes as one data set; only columns and sizes are read.
 
     Raises `InputError` if a file does not exist, is damaged, or has other columns than are needed.
     """
 
     def __init__(self, path: Path, names: ColumnNames = RECOGNIZED) -> None:
-        self.path, self._names = path, names
-        self.paths = _paths(path)
+        self.path, self.paths = path, _paths(path)
         stats = [p.stat() for p in self.paths]
         self.stamps: tuple[Stamp, ...] = tuple(
             (p, s.st_size, s.st_mtime_ns) for p, s in zip(self.paths, stats, strict=True)
         )
-        self.sizes: list[int] = []
-        layouts = []
+        self._files, layouts = [], []
         for file in self.paths:
             with decoding(file):
-                schema, n_rows, cells = self._schema_and_size(file)
-                if n_rows < 0:
-                    raise ValueError(f"its header says that it has {n_rows:,} rows")
-                layouts.append(layout_of(self._pa, schema, file, names, cells))
-            self.sizes.append(n_rows)
+                content = _form(file)(file, names)
+                if content.n_rows < 0:
+                    raise ValueError(f"its header says that it has {content.n_rows:,} rows")
+                self._files.append(content)
+                layouts.append(layout_of(content.schema, file, names, content.cells))
         self.layout = layouts[0]
         for file, layout in zip(self.paths, layouts, strict=True):
             if layout != self.layout:
@@ -286,61 +312,53 @@ class ArrowFiles:
                     f"{file} has other columns, or columns of other types, than {self.paths[0]}; all files "
                     "of a folder must have the same. Write them again, or give one file."
                 )
+        self.sizes: list[int] = [content.n_rows for content in self._files]
+        self.n_rows: int = sum(self.sizes)
         if not self.n_rows:
             raise InputError(
                 f"{path} has no rows; at least one document is needed. Check how it was written."
             )
 
     @property
-    def _pa(self) -> Any:
-        return import_arrow()  # a module cannot be pickled
-
-    @property
-    def n_rows(self) -> int:
-        """Number of documents in all files."""
-        return sum(self.sizes)
-
-    @property
     def n_bytes(self) -> int:
         """Bytes that all features take in memory."""
         return self.n_rows * self.layout.n_features * self.layout.dtype.itemsize
 
-    def batches(self, columns: list[str] | None = None, first: int = 0) -> Iterator[tuple[Place, Any]]:
-        """Record batches in order, each with its place; only the given columns, None = all of the layout.
+    def batches(self, columns: list[str], first: int = 0) -> Iterator[tuple[Path, int, int, Any]]:
+        """Give record batches of these columns in order, with file, first row there, and first row overall.
 
         Batches that end before the row ``first`` (of all files together) may be left out.
         """
-        wanted = self.layout.columns if columns is None else columns
         per_row = max(self.layout.n_features * self.layout.dtype.itemsize, 64)
-        for path, size in zip(self.paths, self.sizes, strict=True):
-            if first < size:
-                read, end = self._BATCHES[_form(path)], 0
+        before = 0
+        for path, content in zip(self.paths, self._files, strict=True):
+            size, begin = content.n_rows, max(first - before, 0)
+            if begin < size:
+                end = 0
                 with decoding(path):
                     check_stamp(self.stamps, path, path.stat())
-                    for row, batch in read(
-                        self, path, wanted, max(first, 0), max(256, _BATCH_BYTES // per_row)
-                    ):
+                    for row, batch in content.batches(columns, begin, max(256, _BATCH_BYTES // per_row)):
                         end = row + batch.num_rows
                         if end > size:
                             break
-                        yield Place(path, row), batch
+                        yield path, row, before + row, batch
                     if end != size:
                         raise ValueError(f"its header says {size:,} rows, and its data have {end:,}")
-            first -= size
+            before += size
 
     def extents(self) -> tuple[Extent, ...] | None:
         """Return where the bytes of features are in the files; None if they differ from those in memory.
 
         They are the same in Arrow IPC files without compression, with one list column without nulls.
         """
-        extents, before = [], 0
+        extents, before, pa = [], 0, import_arrow()
         for path, size in zip(self.paths, self.sizes, strict=True):
-            if self.layout.lists is None or _form(path) != "ipc":
+            if self.layout.lists is None or _form(path) is not _Ipc:
                 return None
-            floats = self._pa.float32(), self._pa.float64()
-            with decoding(path), self._pa.memory_map(os.fspath(path)) as mapped:
+            floats = pa.float32(), pa.float64()
+            with decoding(path), pa.memory_map(os.fspath(path)) as mapped:
                 begin, end = mapped.read_buffer(8).address, mapped.size()
-                reader = self._pa.ipc.open_file(mapped)
+                reader = pa.ipc.open_file(mapped)
                 row = before
                 for number in range(reader.num_record_batches):
                     column = _sound(reader.get_batch(number)).column(self.layout.lists)
@@ -357,56 +375,6 @@ class ArrowFiles:
             before += size
         return tuple(extents)
 
-    def _schema_and_size(self, path: Path) -> tuple[Any, int, Any]:
-        """Columns of a file, their number of rows, and the table of a file of text."""
-        if (form := _form(path)) is None:
-            self._text = read_columns(self._pa, path, self._names)
-            return self._text.schema, self._text.num_rows, self._text
-        if form == "parquet":
-            with self._pa.parquet.ParquetFile(path) as file:
-                return file.schema_arrow, file.metadata.num_rows, None
-        with self._pa.memory_map(os.fspath(path)) as mapped:
-            reader = self._pa.ipc.open_file(mapped)
-            options = self._pa.ipc.IpcReadOptions(included_fields=[0])
-            narrow = self._pa.ipc.open_file(mapped, options=options)
-            sizes = (_sound(narrow.get_batch(b)).num_rows for b in range(narrow.num_record_batches))
-            return reader.schema, sum(sizes), None
-
-    def _text_batches(self, path: Path, columns: list[str], first: int, at_once: int) -> Iterator[Any]:
-        row = 0
-        for batch in self._text.select(columns).combine_chunks().to_batches(at_once):
-            yield row, batch
-            row += batch.num_rows
-
-    def _parquet_batches(self, path: Path, columns: list[str], first: int, at_once: int) -> Iterator[Any]:
-        # pre_buffer, the default, would hold the compressed data of all groups of rows at once
-        with self._pa.parquet.ParquetFile(path, pre_buffer=False) as file:
-            sizes = [file.metadata.row_group(g).num_rows for g in range(file.num_row_groups)]
-            ends = np.cumsum(sizes, dtype=np.int64)
-            groups = np.flatnonzero(ends > first)
-            row = int(ends[groups[0]] - sizes[groups[0]])
-            for batch in file.iter_batches(at_once, row_groups=groups.tolist(), columns=columns):
-                yield row, _sound(batch)
-                row += batch.num_rows
-
-    def _ipc_batches(self, path: Path, columns: list[str], first: int, at_once: int) -> Iterator[Any]:
-        number, row, n_batches = 0, 0, 1
-        while number < n_batches:
-            # mapped again for each batch, since pages that were read count as memory
-            with self._pa.memory_map(os.fspath(path)) as mapped:
-                names = self._pa.ipc.open_file(mapped).schema.names
-                options = self._pa.ipc.IpcReadOptions(included_fields=sorted(map(names.index, columns)))
-                reader = self._pa.ipc.open_file(mapped, options=options)
-                n_batches = reader.num_record_batches
-                batch = reader.get_batch(number)
-            if row + batch.num_rows > first:
-                _sound(batch)
-                for start in range(0, batch.num_rows, at_once):
-                    yield row + start, batch.slice(start, at_once)
-            row, number = row + batch.num_rows, number + 1
-
-    _BATCHES: ClassVar = {"parquet": _parquet_batches, "ipc": _ipc_batches, None: _text_batches}
-
 
 def _sound(batch: Any) -> Any:
     """Return a batch whose offsets, lengths and text are valid: pyarrow follows them unchecked."""
@@ -416,7 +384,9 @@ def _sound(batch: Any) -> Any:
 
 def _paths(path: Path) -> list[Path]:
     if not path.is_dir():
-        if _form(path) is None and not text_table(path):
+        with readable(path), path.open("rb"):
+            pass  # an obstacle for files of any format has its own message
+        if _form(path) is _Text and not text_table(path):
             remedy = (
                 "If it is an Arrow stream or Feather version 1, write it again: "
                 "pyarrow.feather.write_feather(table, path)."
@@ -436,6 +406,6 @@ def _paths(path: Path) -> list[Path]:
             f"one file, e.g. {path / 'train.parquet'}."
         )
     for file in files:
-        if file.is_dir() or _form(file) is None:
+        if file.is_dir() or _form(file) is _Text:
             raise InputError(f"{file} is not a Parquet or Arrow file; remove it from the folder {path}.")
     return files

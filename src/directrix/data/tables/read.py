@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import os
 import threading
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, NoReturn, TypeVar
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -21,34 +20,66 @@ from directrix.data.grouping import object_array, run_starts
 from directrix.data.memory import check_room
 from directrix.data.queries import Queries, filled, rows_as_queries
 from directrix.data.stored import RawRows, StoredFeatures
-from directrix.data.tables.files import ArrowFiles, Layout, Place, decoding
+from directrix.data.tables.files import TableFiles, decoding
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array
 
-_T = TypeVar("_T")
-
 _ROWS = 512  # copied from columns to rows together, so that they stay in a cache
+_ROW_BYTES = 24  # label, boundary and row of a document
 
 
-def _decoding(method: Callable[[Columns, Any, Place], _T]) -> Callable[[Columns, Any, Place], _T]:
-    @functools.wraps(method)
-    def decoded(self: Columns, batch: Any, place: Place) -> _T:
-        with decoding(place.path):
-            return method(self, batch, place)
+class Place(NamedTuple):
+    """The file of a batch, and its first row in the file."""
 
-    return decoded
+    path: Path
+    row: int
+
+    def of(self, row: int, column: str) -> str:
+        """Name a cell of the batch, for messages."""
+        return f"{self.path}: row {self.row + row}, column {column!r}"
 
 
-class Columns:
-    """Turns batches of one layout into arrays; ``missing`` as for `directrix.data.read_parquet`."""
+class Batch(NamedTuple):
+    """Consecutive rows of a table as checked arrays; None where they were not asked for."""
 
-    def __init__(self, layout: Layout, missing: str = "error") -> None:
-        self._layout, self._missing = layout, missing
-        self._found: dict[str, dict[str, float]] = {name: {} for name in layout.categorical}
+    place: Place
+    start: int
+    """The first row, of all files together."""
+    n_rows: int
+    labels: Any
+    """float64, finite and >= 0."""
+    qids: Any
+    """int64, or Python objects."""
+    docs: Any
+    """Identifiers of documents, None for a document without one; None if there is no such column."""
+    features: Any
+    """(n_rows, n_features), finite, or NaN if it is allowed."""
 
-    @_decoding
-    def labels(self, batch: Any, place: Place) -> Float64Array:
-        """Labels (n,), finite and >= 0."""
+
+class TableReader:
+    """Reads the rows of files as checked arrays; ``missing`` as for `directrix.data.read_parquet`."""
+
+    def __init__(self, files: TableFiles, missing: str = "error") -> None:
+        self._files, self._layout, self._missing = files, files.layout, missing
+        self._places: dict[str, dict[str, float]] = {name: {} for name in files.layout.categorical}
+
+    def batches(self, *wanted: str, first: int = 0) -> Iterator[Batch]:
+        """Give rows in order; ``wanted`` are fields of `Batch`. Rows before ``first`` may be left out."""
+        layout = self._layout
+        given = (("labels", layout.label), ("qids", layout.qid), ("docs", layout.doc_id))
+        columns = [name for key, name in given if key in wanted and name is not None]
+        if "features" in wanted:
+            columns += (layout.names or ()) if layout.lists is None else [layout.lists]
+        for path, row, start, batch in self._files.batches(columns, first):
+            place = Place(path, row)
+            with decoding(path):
+                labels = self._labels(batch, place) if "labels" in wanted else None
+                qids = self._qids(batch, place) if "qids" in wanted else None
+                docs = self._docs(batch) if "docs" in wanted else None
+                features = self._features(batch, place) if "features" in wanted else None
+            yield Batch(place, start, batch.num_rows, labels, qids, docs, features)
+
+    def _labels(self, batch: Any, place: Place) -> Float64Array:
         name = self._layout.label
         if name is None:
             return np.zeros(batch.num_rows)
@@ -63,9 +94,7 @@ class Columns:
             )
         return out
 
-    @_decoding
-    def qids(self, batch: Any, place: Place) -> Array:
-        """Query of every row (n,): int64, or Python objects."""
+    def _qids(self, batch: Any, place: Place) -> Array:
         name = self._layout.qid
         column = _without_nulls(batch, name, place)
         if hasattr(column, "dictionary_decode"):
@@ -81,33 +110,43 @@ class Columns:
             )
         return values
 
-    @_decoding
-    def doc_ids(self, batch: Any, place: Place) -> Any:
-        """Identifiers of the documents, object (n,), None for documents without one."""
+    def _docs(self, batch: Any) -> Any:
         name = self._layout.doc_id
         return None if name is None else object_array(batch.column(name).to_pylist())
 
-    @_decoding
-    def features(self, batch: Any, place: Place) -> Array:
-        """Features (n, n_features); all are finite, except NaN if ``missing`` allows it."""
+    def _features(self, batch: Any, place: Place) -> Array:
         n, names, dtype = batch.num_rows, self._layout.names or (), self._layout.dtype
         if self._layout.lists is not None:
             values = _without_nulls(batch, self._layout.lists, place).flatten().to_numpy(zero_copy_only=False)
-            rows = values.reshape(n, self._layout.n_features).astype(dtype, copy=False)
+            rows: Array = values.reshape(n, self._layout.n_features).astype(dtype, copy=False)
         else:
             columns = [self._column(batch, name) for name in names]
             rows = np.empty((n, len(names)), dtype=dtype)
             for first in range(0, n, _ROWS):
                 for feature, column in enumerate(columns):
                     rows[first : first + _ROWS, feature] = column[first : first + _ROWS]
-        return self._checked(rows, place)
+        if has_finite_sum(rows):
+            return rows
+        bad = ~np.isfinite(rows) if self._missing == "error" else np.isinf(rows)
+        if bad.any():
+            row, at = (int(i) for i in np.unravel_index(np.argmax(bad), bad.shape))
+            value, where = rows[row, at].item(), place.of(row, names[at] if names else str(at))
+            if not np.isnan(value):
+                raise InputError(
+                    f"{where}: the feature is {value:g}; finite numbers are needed. Clip the column, or drop "
+                    "these rows."
+                )
+            raise InputError(
+                f"{where}: the feature is missing (NaN or null); finite numbers are needed.", **IF_MISSING
+            )
+        return zeros_for_missing(rows, self._layout.stored) if self._missing == "zero" else rows
 
     def _column(self, batch: Any, name: str) -> Array:
         """Numbers of a feature; of categories their places in the order in which they are met."""
         column = batch.column(name)
-        if name not in self._found:
+        if name not in self._places:
             return column.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
-        place = self._found[name]
+        place = self._places[name]
         cells = column.to_pylist()
         values = (None if is_missing(value) or value == "" else name_of(value) for value in cells)
         codes = [math.nan if value is None else place.setdefault(value, len(place)) for value in values]
@@ -115,33 +154,12 @@ class Columns:
 
     def categories(self, features: Array) -> Categories | None:
         """Return the names of all categories that were read, and give them alphabetical places."""
-        for name, place in self._found.items():
+        for name, place in self._places.items():
             column = features[:, (self._layout.names or ()).index(name)]
             new = {old: float(i) for i, old in enumerate(place[name] for name in sorted(place))}
             column[:] = [new.get(code, math.nan) for code in column.tolist()]
-        names = {name: tuple(sorted(place)) for name, place in self._found.items()}
+        names = {name: tuple(sorted(place)) for name, place in self._places.items()}
         return by_column(names, self._layout.names or ()) or self._layout.stored
-
-    def _checked(self, rows: Array, place: Place) -> Array:
-        if has_finite_sum(rows):
-            return rows
-        bad = ~np.isfinite(rows) if self._missing == "error" else np.isinf(rows)
-        if bad.any():
-            self._refuse(rows, bad, place)
-        return zeros_for_missing(rows, self._layout.stored) if self._missing == "zero" else rows
-
-    def _refuse(self, rows: Array, bad: Array, place: Place) -> NoReturn:
-        row, column = (int(i) for i in np.unravel_index(np.argmax(bad), bad.shape))
-        name = str(column) if self._layout.names is None else self._layout.names[column]
-        value, cell = rows[row, column].item(), place.of(row, name)
-        if not np.isnan(value):
-            raise InputError(
-                f"{cell}: the feature is {value:g}; finite numbers are needed. Clip the column, or drop "
-                "these rows."
-            )
-        raise InputError(
-            f"{cell}: the feature is missing (NaN or null); finite numbers are needed.", **IF_MISSING
-        )
 
 
 def _without_nulls(batch: Any, name: str, place: Place) -> Any:
@@ -162,41 +180,39 @@ class QueryRuns:
         self.starts: list[int] = []
         self.ids: list[Hashable] = []
         self._seen: set[Hashable] = set()
-        self._n_rows = 0
 
-    def add(self, qids: Array, place: Place) -> None:
-        """Add the identifiers of further rows, or raise `InputError` if a query has begun before."""
+    def add(self, batch: Batch) -> None:
+        """Add further rows, or raise `InputError` if a query has begun before."""
+        qids, (path, first) = batch.qids, batch.place
         changes = run_starts(qids)
         for row, qid in zip(changes.tolist(), qids[changes].tolist(), strict=True):
             if row == 0 and self.ids and self.ids[-1] == qid:
                 continue
             if qid in self._seen:
                 raise InputError(
-                    f"{place.path}: row {place.row + row}: query {qid!r} starts again after other queries; "
-                    "the rows of a query must be together where the table is read part by part.",
+                    f"{path}: row {first + row}: query {qid!r} starts again after other "
+                    "queries; the rows of a query must be together where the table is read part by part.",
                     python="Sort the table by qid, or read it into memory, where rows are grouped: "
                     "directrix.data.read_parquet(path).",
                     shell="Sort the table by qid, or train with --no-stream.",
                 )
             self._seen.add(qid)
             self.ids.append(qid)
-            self.starts.append(self._n_rows + row)
-        self._n_rows += len(qids)
+            self.starts.append(batch.start + row)
 
 
 class DecodedRows:
     """Rows of files that must be decoded, for `StoredFeatures`; fast only from front to back."""
 
-    def __init__(self, files: ArrowFiles) -> None:
-        self._files, self._columns = files, Columns(files.layout, "nan")
+    def __init__(self, files: TableFiles) -> None:
+        self._reader = TableReader(files, "nan")
         self.name, self.dtype = str(files.path), files.layout.dtype
         self.shape = (files.n_rows, files.layout.n_features)
-        self._begin = dict(zip(files.paths, np.cumsum([0, *files.sizes]).tolist(), strict=False))
         self._reset()
 
     def _reset(self) -> None:
         self._lock = threading.Lock()
-        self._batches: Iterator[tuple[Place, Any]] | None = None
+        self._batches: Iterator[Batch] | None = None
         self._kept: list[tuple[int, Array]] = []  # the last two batches, since threads overtake each other
 
     def __getstate__(self) -> dict[str, Any]:
@@ -225,30 +241,13 @@ class DecodedRows:
         at, rows = self._kept[-1] if self._kept else (0, ())
         end = at + len(rows)
         if self._batches is None or not end <= row < end + max(len(rows), 1):
-            self._batches, self._kept = self._files.batches(first=row), []
+            self._batches, self._kept = self._reader.batches("features", first=row), []
         batches, self._batches = self._batches, None  # so that it starts again after an error
-        for place, batch in batches:
-            begin = self._begin[place.path] + place.row
-            if row < begin + batch.num_rows:  # a group of rows may begin many batches before the row
-                self._kept = [*self._kept[-1:], (begin, self._columns.features(batch, place))]
+        for batch in batches:
+            if row < batch.start + batch.n_rows:  # a group of rows may begin many batches before the row
+                self._kept = [*self._kept[-1:], (batch.start, batch.features)]
                 self._batches = batches
                 return
-
-
-def parquet_parts(path: Path, missing: str, columns: ColumnNames) -> Iterator[Queries]:
-    """Rows of a file, or of a folder of files, batch by batch, checked as `open_parquet` does."""
-    files, runs, row = ArrowFiles(path, columns), QueryRuns(), 0
-    reader = Columns(files.layout, missing)
-    for place, batch in files.batches():
-        qids = reader.qids(batch, place)
-        runs.add(qids, place)
-        features, labels = reader.features(batch, place), reader.labels(batch, place)
-        docs = reader.doc_ids(batch, place)
-        yield rows_as_queries(row, features, labels, qids, docs, files.layout.names, files.layout.stored)
-        row += batch.num_rows
-
-
-_ROW_BYTES = 24  # label, boundary and row of a document
 
 
 def read_parquet(
@@ -301,12 +300,10 @@ def read_parquet(
     Examples
     --------
     >>> import directrix as dx, numpy as np, pathlib, tempfile
-    >>> from directrix.data.arrow.read import read_parquet
-    >>> from directrix.data.arrow.write import write_parquet
     >>> path = pathlib.Path(tempfile.mkdtemp(), "two.parquet")
     >>> q = dx.Queries.from_arrays(np.eye(2, dtype=np.float32), [1, 0], qid=["a", "a"])
-    >>> write_parquet(q, path)
-    >>> read_parquet(path).features
+    >>> dx.data.write_parquet(q, path)
+    >>> dx.data.read_parquet(path).features
     array([[1., 0.],
            [0., 1.]], dtype=float32)
     """
@@ -318,39 +315,45 @@ def read_table(
 ) -> Queries:
     """Read a table whose columns have these names; see `read_parquet`."""
     check_missing(missing)
-    files = ArrowFiles(path_of(path), columns)
+    files = TableFiles(path_of(path), columns)
     # a missing category is not 0, and which columns hold categories is known at the end
-    layout, reader = files.layout, Columns(files.layout, "nan" if missing == "zero" else missing)
+    layout, reader = files.layout, TableReader(files, "nan" if missing == "zero" else missing)
     _check_room(files, files.n_bytes)
     features = np.empty((files.n_rows, layout.n_features), dtype=layout.dtype)
-    labels, qids, docs, row = [], [], [], 0
-    for place, batch in files.batches():
-        features[row : row + batch.num_rows] = reader.features(batch, place)
-        labels.append(reader.labels(batch, place))
-        qids.append(reader.qids(batch, place))
-        if layout.doc_id is not None:
-            docs.append(reader.doc_ids(batch, place))
-        row += batch.num_rows
+    labels, qids, docs = [], [], []
+    for batch in reader.batches("labels", "qids", "docs", "features"):
+        features[batch.start : batch.start + batch.n_rows] = batch.features
+        labels.append(batch.labels)
+        qids.append(batch.qids)
+        docs.append(batch.docs)
     q = Queries.from_arrays(
-        np.empty((row, 0), dtype=np.float32),  # values may be NaN, which it refuses
+        np.empty((files.n_rows, 0), dtype=np.float32),  # values may be NaN, which it refuses
         np.concatenate(labels),
         qid=np.concatenate(qids),
-        doc_ids=np.concatenate(docs) if docs else None,
+        doc_ids=None if layout.doc_id is None else np.concatenate(docs),
     )
-    in_order = np.array_equal(q.rows, np.arange(row))
     categories = reader.categories(features)
-    features = features if in_order else features[q.rows]
+    features = features if np.array_equal(q.rows, np.arange(files.n_rows)) else features[q.rows]
     names = layout.names
     q = replace(q, features=features, feature_names=names, categories=categories, missing=missing)
     return filled(q)
 
 
 def table_parts(path: Path, missing: str, columns: ColumnNames) -> Iterator[Queries]:
-    """Rows of a table batch by batch; all at once if categories must be known before the first is written."""
-    if ArrowFiles(path, columns).layout.categorical:
+    """Give rows of a table batch by batch, checked as `open_parquet` does.
+
+    All at once if categories must be known before the first row is written.
+    """
+    files, runs = TableFiles(path, columns), QueryRuns()
+    layout = files.layout
+    if layout.categorical:
         yield read_table(path, missing=missing, columns=columns)
-    else:
-        yield from parquet_parts(path, missing, columns)
+        return
+    for batch in TableReader(files, missing).batches("labels", "qids", "docs", "features"):
+        runs.add(batch)
+        yield rows_as_queries(
+            batch.start, batch.features, batch.labels, batch.qids, batch.docs, layout.names, layout.stored
+        )
 
 
 def open_parquet(
@@ -398,12 +401,10 @@ def open_parquet(
     Examples
     --------
     >>> import directrix as dx, numpy as np, pathlib, tempfile
-    >>> from directrix.data.arrow.read import open_parquet
-    >>> from directrix.data.arrow.write import write_parquet
     >>> path = pathlib.Path(tempfile.mkdtemp(), "two.arrow")
     >>> q = dx.Queries.from_arrays(np.eye(2, dtype=np.float32), [1, 0], qid=["a", "a"])
-    >>> write_parquet(q, path)
-    >>> open_parquet(path).features[1:2]
+    >>> dx.data.write_parquet(q, path)
+    >>> dx.data.open_parquet(path).features[1:2]
     array([[0., 1.]], dtype=float32)
     """
     return open_table(path, columns=ColumnNames.of(qid, label, None, features))
@@ -412,8 +413,8 @@ def open_parquet(
 def open_table(path: str | os.PathLike[str], *, columns: ColumnNames = RECOGNIZED) -> Queries:
     """Open a table whose columns have these names; see `open_parquet`."""
     path = path_of(path)
-    files = ArrowFiles(path, columns)
-    layout, reader = files.layout, Columns(files.layout)
+    files = TableFiles(path, columns)
+    layout = files.layout
     if layout.categorical:
         raise InputError(
             f"{path}: the column {layout.categorical[0]!r} holds categories, which cannot stay in the file.",
@@ -421,11 +422,10 @@ def open_table(path: str | os.PathLike[str], *, columns: ColumnNames = RECOGNIZE
             shell="Type --no-stream, or name the other columns: --feature-columns NAME,OTHER.",
         )
     _check_room(files)
-    labels, row, runs = np.empty(files.n_rows), 0, QueryRuns()
-    for place, batch in files.batches([*filter(None, (layout.qid, layout.label))]):
-        labels[row : row + batch.num_rows] = reader.labels(batch, place)
-        runs.add(reader.qids(batch, place), place)
-        row += batch.num_rows
+    labels, runs = np.empty(files.n_rows), QueryRuns()
+    for batch in TableReader(files).batches("labels", "qids"):
+        labels[batch.start : batch.start + batch.n_rows] = batch.labels
+        runs.add(batch)
     shape = (files.n_rows, layout.n_features)
     extents = files.extents()
     source: Any = DecodedRows(files)
@@ -443,7 +443,7 @@ def open_table(path: str | os.PathLike[str], *, columns: ColumnNames = RECOGNIZE
     )
 
 
-def _check_room(files: ArrowFiles, n_bytes: int = 0) -> None:
+def _check_room(files: TableFiles, n_bytes: int = 0) -> None:
     """Refuse files whose labels, queries and features, of ``n_bytes``, do not fit into memory."""
     check_room(
         n_bytes + _ROW_BYTES * files.n_rows,

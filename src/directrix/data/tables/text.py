@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from directrix.data.columns import KNOWN, ColumnNames
-from directrix.data.files import number, open_data, readable
+from directrix.data.files import number, open_data, readable, stream_blocks
 from directrix.data.formats import text_table
 from directrix.errors import InputError
 
@@ -23,14 +23,10 @@ _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
 _BRACKET = re.compile(rb"[][{}]")
 
 
-def _first_line(path: Path) -> str:
-    with readable(path), open_data(path) as file:
-        return file.readline(_BLOCK).decode("utf-8", "backslashreplace")
-
-
 def header_of(path: Path) -> list[str]:
     """Return the names in the first line, or in the first object of JSON lines."""
-    line = _first_line(path)
+    with readable(path), open_data(path) as file:
+        line = file.readline(_BLOCK).decode("utf-8", "backslashreplace")
     if sign := _SIGNS.get(text_table(path)):
         return next(csv.reader(io.StringIO(line), delimiter=sign), [])
     with suppress(ValueError):
@@ -40,60 +36,37 @@ def header_of(path: Path) -> list[str]:
 
 def read_columns(pa: Any, path: Path, names: ColumnNames) -> Any:
     """Return a file as a table; identifiers are text, so that 007 stays, or integers where all are."""
-    import pyarrow.compute
     import pyarrow.json
 
-    sign = _SIGNS.get(text_table(path))
-    with open_data(path) as file:
-        if not sign:
-            text = pa.BufferReader(_objects(path, file.read()))
-            return _fixed(pa, pyarrow.json.read_json(text, pyarrow.json.ReadOptions(block_size=_BLOCK)))
-        header = header_of(path)
-        given = (names.qid, names.doc_id)
-        ids = [name for name in header if name in given or name in KNOWN["qid"] or name in KNOWN["doc_id"]]
-        table, has_hex = _of_csv(pa, file, sign, [*ids, *(names.categorical or ())])
-    if has_hex:  # integers for pyarrow, and for no other reader here
+    if text_table(path) == "jsonl":
         with open_data(path) as file:
-            texts, _ = _of_csv(pa, file, sign, header)
-        for place, field in enumerate(table.schema):
-            cells = texts.column(place)
-            is_hex = pa.compute.match_substring(cells, "0x", ignore_case=True)
-            if pa.types.is_integer(field.type) and pa.compute.any(is_hex).as_py():
-                table = table.set_column(place, field.name, cells)
+            text = pa.BufferReader(_objects(path, file.read()))
+        return _fixed(pa, pyarrow.json.read_json(text, pyarrow.json.ReadOptions(block_size=_BLOCK)))
+    known = {names.qid, names.doc_id, *KNOWN["qid"], *KNOWN["doc_id"]}
+    ids = [name for name in header_of(path) if name in known]
+    types = dict.fromkeys([*ids, *(names.categorical or ())], pa.string())
+    table = _of_csv(pa, path, types)
+    if numbers := [f.name for f in table.schema if pa.types.is_integer(f.type)]:
+        with open_data(path) as file:
+            has_hex = any(b"0x" in block.lower() for block in stream_blocks(file))
+        if has_hex:  # an integer for pyarrow, and for no other reader here; no float
+            table = _of_csv(pa, path, types | dict.fromkeys(numbers, pa.float64()))
     for name in ids:
         place = table.schema.get_field_index(name)
         table = table.set_column(place, name, _integers(pa, table.column(place)))
     return table
 
 
-class _Searched(io.RawIOBase):
-    """A file that notes whether ``0x`` was read from it."""
-
-    def __init__(self, file: Any) -> None:
-        self._file, self._last, self.has_hex = file, b"", False
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        text: bytes = self._file.read(size)
-        self.has_hex |= b"0x" in (searched := self._last + text) or b"0X" in searched
-        self._last = text[-1:]
-        return text
-
-
-def _of_csv(pa: Any, file: Any, sign: str, texts: list[Any]) -> tuple[Any, bool]:
-    """Return the columns of a file, those of these names as text, and whether ``0x`` is in it."""
+def _of_csv(pa: Any, path: Path, types: dict[Any, Any]) -> Any:
     import pyarrow.csv
 
-    searched = _Searched(file)
-    table = pyarrow.csv.read_csv(
-        searched,
-        pyarrow.csv.ReadOptions(block_size=_BLOCK),
-        pyarrow.csv.ParseOptions(delimiter=sign, newlines_in_values=True),
-        pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(texts, pa.string())),
-    )
-    return table, searched.has_hex
+    with open_data(path) as file:
+        return pyarrow.csv.read_csv(
+            file,
+            pyarrow.csv.ReadOptions(block_size=_BLOCK),
+            pyarrow.csv.ParseOptions(delimiter=_SIGNS[text_table(path)], newlines_in_values=True),
+            pyarrow.csv.ConvertOptions(column_types=types),
+        )
 
 
 def _objects(path: Path, text: bytes) -> bytes:

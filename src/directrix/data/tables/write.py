@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from directrix.data.files import replacing
 from directrix.data.formats import ARROW
 from directrix.data.grouping import object_array
 from directrix.data.letor.write import is_integer
 from directrix.data.queries import Queries
+from directrix.data.sparse import dense
 from directrix.data.tables.files import CATEGORIES, FEATURE_NAMES, import_arrow
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array
@@ -91,7 +91,7 @@ class _Sink:
         n_rows = max(1, self._most // max(q.n_features * q.features.dtype.itemsize, 64))
         for first in range(0, q.n_docs, n_rows):
             cut = slice(first, first + n_rows)
-            rows = q.features[cut].toarray() if sp.issparse(q.features) else q.features[cut]
+            rows = dense(q.features[cut])
             self._kept.append((rows, q.labels[cut], qids[cut], None if q.doc_ids is None else q.doc_ids[cut]))
             self._bytes += rows.nbytes + 64 * len(rows)
             if self._schema is None:

@@ -15,13 +15,7 @@ from directrix.data.files import path_of, replacing, short_name
 from directrix.data.formats import is_documents_table
 from directrix.data.grouping import check_identifiers, object_array
 from directrix.data.queries import Queries, need_queries
-from directrix.data.trec.documents import (
-    Column,
-    documents_of,
-    read_documents,
-    read_documents_of_table,
-    refuse_names,
-)
+from directrix.data.trec.documents import Documents, of_frame, read_lines, read_table
 from directrix.errors import NO_ITEMS, InputError
 from directrix.types import Array, Float64Array, Int64Array
 
@@ -69,12 +63,6 @@ def check_words(names: Iterable[object], what: str) -> None:
                 f"the {what} {name!r} does not fit into a column of a run or of qrels; identifiers "
                 "must not be empty or hold blanks. Rename it, e.g. name.replace(' ', '_')."
             )
-
-
-_SCORE = Column("score", 4, 2, "Each line reads `query Q0 document rank score tag`.")
-_LABEL = Column(
-    "label", -1, -2, "Each line reads `query iteration document label`, or `query document label`.", 1
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +146,7 @@ class Run:
         (('7',), array([0.2, 0.9]))
         """
         names = {"qid": qid, "doc_id": doc_id, "score": score}
-        documents = documents_of(frame, "score", "run", names, "directrix.data.Run.from_frame(frame")
+        documents = of_frame(frame, "score", "run", names, "directrix.data.Run.from_frame(frame")
         return cls(tag, *documents[:4])
 
 
@@ -224,7 +212,7 @@ class Qrels:
         {'a': 1.0, 'c': 2.0}
         """
         names = {"qid": qid, "doc_id": doc_id, "label": label, "subtopic": subtopic}
-        return cls(*documents_of(frame, "label", "qrels", names, "directrix.data.Qrels.from_frame(frame"))
+        return cls(*of_frame(frame, "label", "qrels", names, "directrix.data.Qrels.from_frame(frame"))
 
     def of_query(self, q: int) -> dict[str, float]:
         """Return the label of every judged document of query number ``q``."""
@@ -264,13 +252,8 @@ def read_trec_run(
     >>> run.tag, run.scores
     ('bm25', array([9.5 , 7.25]))
     """
-    path, names = path_of(path), {"qid": qid, "doc_id": doc_id, "score": score}
-    if is_documents_table(path):
-        table = read_documents_of_table(path, "score", "directrix.read_trec_run(path", **names)
-        return Run(short_name(path), *table[:4])
-    refuse_names(path, **names)
-    read = read_documents(path, lambda words: 6, _SCORE)
-    return Run(read[0][5], *read[1:-1])
+    tag, documents = _read(path, "score", "directrix.read_trec_run", qid=qid, doc_id=doc_id, score=score)
+    return Run(tag, *documents[:4])
 
 
 def read_trec_qrels(
@@ -301,11 +284,23 @@ def read_trec_qrels(
     >>> qrels.query_ids, qrels.labels
     (('401',), array([1., 0.]))
     """
-    path, names = path_of(path), {"qid": qid, "doc_id": doc_id, "label": label, "subtopic": subtopic}
+    names = {"qid": qid, "doc_id": doc_id, "label": label, "subtopic": subtopic}
+    return Qrels(*_read(path, "label", "directrix.read_trec_qrels", **names)[1])
+
+
+def _read(
+    given: str | os.PathLike[str], value: str, call: str, **names: Hashable | None
+) -> tuple[str, Documents]:
+    """Return the tag of a run, or the name of a table, and the documents of a file."""
+    path = path_of(given)
     if is_documents_table(path):
-        return Qrels(*read_documents_of_table(path, "label", "directrix.read_trec_qrels(path", **names))
-    refuse_names(path, **names)
-    return Qrels(*read_documents(path, lambda words: 3 if len(words) == 3 else 4, _LABEL)[1:])
+        return short_name(path), read_table(path, value, f"{call}(path", names)
+    if named := [f"{key}=" for key, name in names.items() if name is not None]:
+        raise InputError(
+            f"{path} is TREC text, whose columns have no names; leave out {', '.join(named)}, or give CSV, "
+            "TSV, JSON lines or Parquet."
+        )
+    return read_lines(path, value)
 
 
 def write_trec_run(run: Run, path: str | os.PathLike[str]) -> None:

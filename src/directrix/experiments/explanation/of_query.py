@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from directrix.data.queries import Queries
+from directrix.data.sparse import dense
 from directrix.errors import InputError, short_text
 from directrix.rankers.contributions import Contributions
-from directrix.types import Array, Float64Array, is_sparse
+from directrix.types import Array, Float64Array
 
 _IN_SENTENCE = 3
 
@@ -195,5 +196,4 @@ class OfQuery:
         return self._ids.index(name)
 
     def _values(self, rows: Array) -> Array:
-        part = self.q.features[rows]
-        return np.asarray(part.toarray() if is_sparse(part) else part)
+        return dense(self.q.features[rows])

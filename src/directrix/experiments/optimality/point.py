@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from directrix.data.queries import Queries
-from directrix.data.shards.queries import ShardedQueries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.line_search import LineSearch
@@ -22,8 +21,7 @@ from directrix.objectives.objective import Objective
 from directrix.rankers.base import Ranker
 from directrix.rankers.gradient import decompose
 from directrix.rankers.inputs import check_finite, check_scores
-from directrix.rankers.judging import means_on_shards
-from directrix.rankers.training import mean_over_queries
+from directrix.rankers.training import mean_over_queries, means_on_shards
 from directrix.threads import run_chunks
 from directrix.trainers.progress import varying_features
 from directrix.types import Float64Array, Model
@@ -73,7 +71,7 @@ class Point:
 def point_of(ranker_or_params: Any, data: Any, measure: Any) -> tuple[Point, RankingMeasure]:
     """Return the point, and the measure that it is tested for; see `certify`."""
     if isinstance(ranker_or_params, Ranker):
-        if not isinstance(data, Queries | ShardedQueries):
+        if not hasattr(data, "held"):
             raise InputError(
                 f"data is a {type(data).__name__}; a ranker scales its data itself and is tested on Queries, "
                 "e.g. read_letor(path)."
@@ -97,7 +95,7 @@ def _point_of_params(params: Any, data: Any) -> Point:
             f"ranker_or_params is a {type(params).__name__}; a fitted LinearRanker or MLPRanker is needed, "
             "or weights: one for every feature, shape (n_features,)."
         ) from None
-    if isinstance(data, Queries | ShardedQueries):
+    if hasattr(data, "held"):
         point = Point(LinearModel(), vector, data)
         n_params = data.n_features
     elif isinstance(data, Objective) and isinstance(data.model, LinearModel | MLPModel):
@@ -143,7 +141,7 @@ class Judge:
         The same bits as ``ranker.score`` with those parameters, for any number of vectors and of threads.
         At most 4 million scores, 32 MiB, are held at a time, or those of one vector.
         """
-        if isinstance(self.point.queries, ShardedQueries):
+        if self.point.queries.held == "shards":
             return means_on_shards(self.measure, self.point.model, self.point.queries, params)
         means = np.empty(len(params))
         at_once = max(1, _SCORES_AT_ONCE // max(self.point.queries.n_docs, 1))

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.audits import has_order
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.kinds import KINDS
@@ -115,7 +114,7 @@ def remarks_on_data(folds: list[Fold], measure: RankingMeasure, best: Candidate)
     train, judge = folds[0].train, folds[0].judge
     if math.isnan(best.valid):
         yield f"{measure.name} is undefined on all validation queries, so the first candidate was kept"
-    elif judge is not train and not any(has_order(fold.judge) for fold in folds):
+    elif judge is not train and not any(fold.judge.n_ordered for fold in folds):
         yield (
             "no validation query has documents of different labels, so all candidates are equal and the "
             "first was kept"

@@ -12,9 +12,8 @@ from directrix.data.checks import weights_of
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
-from directrix.rankers.digests import same_rows
 from directrix.rankers.ensemble import EnsembleRanker
-from directrix.rankers.inputs import Weights, check_measurable, check_trainable
+from directrix.rankers.inputs import Weights, check_measurable, check_trainable, goal_of, same_rows
 from directrix.rankers.kinds import MODELS
 from directrix.rankers.method import Auto, Method, Trial
 from directrix.rankers.methods import method as method_named
@@ -26,7 +25,7 @@ from directrix.rankers.selection.constrained import keeping, split_settings
 from directrix.rankers.selection.race import Race
 from directrix.rankers.selection.result import Search
 from directrix.rankers.selection.trial import Target, Trained, refit, selection_folds
-from directrix.rankers.training import goal_of, surrogate_gap, values_of
+from directrix.rankers.training import surrogate_gap, values_of
 
 
 class SearchPlan(NamedTuple):

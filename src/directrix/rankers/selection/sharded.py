@@ -12,7 +12,6 @@ from directrix.data.queries import Queries
 from directrix.data.shards.queries import ShardedQueries
 from directrix.errors import InputError
 from directrix.kernels import working_time
-from directrix.rankers.judging import judge_of_shards
 from directrix.rankers.method import Trial
 from directrix.rankers.selection import choose
 from directrix.rankers.selection.clock import Progress
@@ -20,7 +19,7 @@ from directrix.rankers.selection.race import heats
 from directrix.rankers.selection.result import Search
 from directrix.rankers.selection.search import SearchPlan
 from directrix.rankers.selection.trial import Candidate, Target, steps_of
-from directrix.rankers.training import mean_over_queries, values_of
+from directrix.rankers.training import judge_of_shards, mean_over_queries, values_of
 
 
 def search_shards(

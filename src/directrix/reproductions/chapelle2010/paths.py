@@ -12,7 +12,7 @@ import numpy as np
 from directrix.data.queries import Queries
 from directrix.experiments.cells import Cell
 from directrix.experiments.splits import StoredSplit
-from directrix.objectives.build import linear_objective
+from directrix.objectives.objective import linear_objective
 from directrix.reproductions.chapelle2010.methods import CHOSEN_BY
 from directrix.reproductions.runner import Cells, Key
 from directrix.surrogates.smooth import SmoothNDCG

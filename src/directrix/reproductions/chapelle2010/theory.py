@@ -16,7 +16,7 @@ from directrix.laws.bounds import (
     smooth_rescaled,
 )
 from directrix.measures.dcg import NDCG
-from directrix.objectives.build import linear_objective
+from directrix.objectives.objective import linear_objective
 from directrix.surrogates.smooth import SmoothNDCG
 from directrix.trainers.full_gradients import LBFGS
 from directrix.trainers.regression import regression_start

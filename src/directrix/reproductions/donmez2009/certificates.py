@@ -10,7 +10,7 @@ import numpy as np
 from directrix.data.queries import Queries
 from directrix.experiments.cells import Cell
 from directrix.experiments.optimality import Certificate, certify, polish
-from directrix.objectives.build import make_objective
+from directrix.objectives.objective import make_objective
 from directrix.reproductions.donmez2009.collection import ARTIFICIAL, MeasuredCollection
 from directrix.reproductions.donmez2009.settings import NETS, Settings
 from directrix.reproductions.donmez2009.training import forces_for, model_of, random_weights, watch

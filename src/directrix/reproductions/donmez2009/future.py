@@ -12,7 +12,7 @@ from directrix.experiments.cells import Cell
 from directrix.experiments.optimality import certify
 from directrix.experiments.splits import Split
 from directrix.measures.names import measure as parse_measure
-from directrix.objectives.build import make_objective
+from directrix.objectives.objective import make_objective
 from directrix.rankers.methods import method
 from directrix.reproductions.donmez2009.certificates import EXAMINED, as_json
 from directrix.reproductions.donmez2009.collection import MeasuredCollection

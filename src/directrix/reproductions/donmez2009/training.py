@@ -14,7 +14,7 @@ from directrix.experiments.splits import Split
 from directrix.measures.names import measure as parse_measure
 from directrix.models.linear import LinearModel
 from directrix.models.mlp import MLPModel
-from directrix.objectives.build import make_objective
+from directrix.objectives.objective import make_objective
 from directrix.rankers.training import judge_of
 from directrix.reproductions.donmez2009.collection import ARTIFICIAL, MeasuredCollection, artificial
 from directrix.reproductions.donmez2009.settings import NETS, USUAL, Settings, options_of

@@ -11,7 +11,7 @@ import numpy as np
 from directrix.data.trec.features import RunScores
 from directrix.laws.cutting_planes import constraints_bound, ranking_radius
 from directrix.measures.precision import AP
-from directrix.objectives.build import make_objective
+from directrix.objectives.objective import make_objective
 from directrix.reproductions.yue2007.methods import METHODS, Grid, features_of
 from directrix.surrogates.structural import SVMMap
 from directrix.trainers.cutting_plane import CuttingPlane

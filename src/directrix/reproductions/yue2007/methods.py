@@ -12,7 +12,7 @@ from directrix.data.queries import Queries
 from directrix.data.trec.features import Form, RunScores, RunThresholds
 from directrix.models.linear import LinearModel
 from directrix.models.stumps import StumpModel
-from directrix.objectives.build import make_objective
+from directrix.objectives.objective import make_objective
 from directrix.surrogates.structural import SVMMap, SVMRoc
 from directrix.trainers.cutting_plane import CuttingPlane
 from directrix.trainers.svm_acc import SVMAcc, step_features

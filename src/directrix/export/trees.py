@@ -1,0 +1,156 @@
+"""Trees as nodes, for the targets that write them, and rows that walk down what was written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from directrix.errors import InputError
+from directrix.models.lightgbm_text import CATEGORICAL, LEFT, NAN, ZERO
+from directrix.models.trees import Trees
+from directrix.types import Array, Float64Array
+
+T = TypeVar("T")
+
+DEEPEST = 200
+"""Levels that a tree may have: readers of nested text go down one call a level."""
+
+_RANGE = float(np.finfo(np.float32).min), float(np.finfo(np.float32).max)
+
+
+class Split(NamedTuple):
+    """A question of a tree. Values up to the threshold, or in the set of categories, go left."""
+
+    feature: int
+    threshold: float
+    categories: tuple[int, ...] | None
+    missing_left: bool
+
+    @property
+    def zero_left(self) -> bool:
+        """Whether 0 goes left."""
+        return self.threshold >= 0.0 if self.categories is None else 0 in self.categories
+
+
+class Node(NamedTuple):
+    """A split with the places of its children, or a leaf with its value."""
+
+    split: Split | None
+    left: int = -1
+    right: int = -1
+    value: float = 0.0
+
+
+def splits_of(trees: Trees) -> list[Split]:
+    """Return all splits, in their order.
+
+    Raises `InputError` for splits that take zeros for missing and send them another way than numbers near 0,
+    which LightGBM's ``zero_as_missing`` makes.
+    """
+    found = []
+    columns = (trees.feature.tolist(), trees.threshold.tolist(), trees.decision.tolist())
+    for feature, threshold, decision in zip(*columns, strict=True):
+        if decision & CATEGORICAL:
+            found.append(Split(feature, 0.0, trees.categories[int(threshold)], missing_left=False))
+            continue
+        zero_left = threshold >= 0.0
+        is_left = bool(decision & LEFT) if decision & (NAN | ZERO) else zero_left
+        if decision & ZERO and is_left != zero_left:
+            raise InputError(
+                "these trees take zeros for missing (zero_as_missing); only LightGBM's own text says that; "
+                "choose --to lightgbm."
+            )
+        found.append(Split(feature, threshold, None, is_left))
+    return found
+
+
+def nodes_of(trees: Trees) -> list[list[Node]]:
+    """Return the nodes of every tree: its splits in their order, children after parents, then its leaves."""
+    splits, leaves = splits_of(trees), trees.leaf.tolist()
+    found = []
+    for number, (first, last) in enumerate(pairwise(trees.split_ptr.tolist())):
+        count = last - first
+        # a negative child is -1 minus the number of a leaf
+        left, right = (
+            np.where(side[first:last] >= 0, side[first:last], count - 1 - side[first:last]).tolist()
+            for side in (trees.left.astype(np.int64), trees.right.astype(np.int64))
+        )
+        nodes = [Node(splits[first + n], left[n], right[n]) for n in range(count)]
+        values = leaves[first + number : last + number + 1]
+        found.append([*nodes, *(Node(None, value=value) for value in values)])
+    return found
+
+
+def nested(trees: Trees, leaf: Callable[[float], T], split: Callable[[Split, T, T], T]) -> list[T]:
+    """Build every tree from its leaves up: ``split`` gets a split with what its left and right became.
+
+    Raises `InputError` if a tree has more than `DEEPEST` levels.
+    """
+    roots = []
+    for number, nodes in enumerate(nodes_of(trees), start=1):
+        built: dict[int, T] = {}
+        depth = dict.fromkeys(range(len(nodes)), 0)
+        for place, node in enumerate(nodes):
+            if node.split is not None:
+                depth[node.left] = depth[node.right] = depth[place] + 1
+        if max(depth.values()) > DEEPEST:
+            raise InputError(
+                f"tree {number} has more than {DEEPEST} levels, which nested text cannot hold; choose "
+                "--to onnx, xgboost or lightgbm, or train fewer leaves, e.g. num_leaves=63."
+            )
+        for place, node in reversed([*enumerate(nodes)]):
+            is_leaf = node.split is None
+            built[place] = (
+                leaf(node.value) if is_leaf else split(node.split, built[node.left], built[node.right])  # type: ignore[arg-type]
+            )
+        roots.append(built[0])
+    return roots
+
+
+def walk(root: Any, n_rows: int, step: Callable[[Any, Array], Any], kind: Any = np.float64) -> Array:
+    """Return the value of the leaf that each row reaches.
+
+    ``step`` gets a node and the numbers of its rows, and returns the value of a leaf, or which of the rows go
+    left and both children.
+    """
+    values, waiting = np.zeros(n_rows, kind), [(root, np.arange(n_rows))]
+    while waiting:
+        node, rows = waiting.pop()
+        found = step(node, rows)
+        if isinstance(found, tuple):
+            is_left, left, right = found
+            waiting += [(left, rows[is_left]), (right, rows[~is_left])]
+        else:
+            values[rows] = found
+    return values
+
+
+def sum_in_float32(terms: Array) -> Float64Array:
+    """Return the sums of rows of float32 (n_rows, n_terms), one term after another as Java adds them."""
+    return np.cumsum(terms, axis=1, dtype=np.float32)[:, -1].astype(np.float64)
+
+
+def in_float32(trees: Trees) -> Trees:
+    """Return trees that send every float32 the same way, with thresholds and leaves that are float32."""
+    is_set = trees.decision & CATEGORICAL == CATEGORICAL
+    threshold = np.where(is_set, trees.threshold, float32_below(trees.threshold))
+    with np.errstate(over="ignore"):
+        leaf = trees.leaf.astype(np.float32).astype(np.float64)
+    if not np.isfinite(leaf).all():
+        raise InputError("the values of leaves are too large for float32; choose --to lightgbm or sql.")
+    return replace(trees, threshold=threshold, leaf=leaf)
+
+
+def float32_below(values: Float64Array) -> Float64Array:
+    """The largest float32 that is at most each value."""
+    near = np.clip(values, *_RANGE).astype(np.float32)
+    return np.where(near > values, np.nextafter(near, np.float32(-np.inf)), near).astype(np.float64)
+
+
+def float32_above(value: float) -> float:
+    """The smallest float32 above one."""
+    return float(np.nextafter(np.float32(value), np.float32(np.inf)))

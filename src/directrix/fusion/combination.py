@@ -1,0 +1,257 @@
+"""Runs in one pool of documents, and a way to combine their scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from directrix.data.grouping import object_array, rows_of
+from directrix.data.trec.join import check_magnitude, check_overlap, qrels_of, run_of
+from directrix.data.trec.runs import Run
+from directrix.errors import InputError
+from directrix.types import Array, Float64Array, Int64Array
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """Documents that any run retrieved, and judged ones that none did."""
+
+    names: tuple[str, ...]
+    """Of the runs."""
+    query_ids: tuple[str, ...]
+    qptr: Int64Array
+    doc_ids: Array
+    labels: Float64Array
+    """0 for documents without a judgment, or with a negative one."""
+    scores: Float64Array
+    """(n_docs, n_runs), NaN where a run did not retrieve the document."""
+
+    @property
+    def is_retrieved(self) -> Array:
+        """Whether any run retrieved the document."""
+        return np.asarray((~np.isnan(self.scores)).any(axis=1))
+
+    def take(self, queries: Int64Array) -> Pool:
+        """Return some of the queries."""
+        sizes = np.diff(self.qptr)[queries]
+        rows = rows_of(self.qptr[:-1][queries], sizes)
+        return self._with(tuple(self.query_ids[q] for q in queries), sizes, rows)
+
+    def only(self, is_kept: Array) -> Pool:
+        """Return some of the documents."""
+        rows = np.flatnonzero(is_kept)
+        sizes = np.diff(np.searchsorted(rows, self.qptr))
+        return self._with(self.query_ids, sizes, rows)
+
+    def _with(self, query_ids: tuple[str, ...], sizes: Int64Array, rows: Int64Array) -> Pool:
+        qptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        return Pool(self.names, query_ids, qptr, self.doc_ids[rows], self.labels[rows], self.scores[rows])
+
+
+def runs_of(runs: Mapping[str, Any] | Sequence[Any]) -> dict[str, Run]:
+    """Return runs by name: as given, or by their tags.
+
+    Raises `InputError` unless there are 2 to 10 of different names.
+    """
+    if isinstance(runs, Mapping):
+        by_name = {str(name): replace(run_of(run), tag=str(name)) for name, run in runs.items()}
+        n = len(runs)
+    else:
+        read = [run_of(run) for run in runs]
+        by_name, n = {run.tag: run for run in read}, len(read)
+    if len(by_name) < n:
+        raise InputError(
+            f"of {n} runs some have the same tag ({', '.join(by_name)}); each needs another name.",
+            python='Type dx.fuse({"bm25": run, "dense": other}, ...).',
+            shell="Type --name for each.",
+        )
+    if not 2 <= n <= 10:
+        raise InputError(f"{n} run{'s' * (n != 1)} cannot be fused; 2 to 10 are needed. Give each of them.")
+    return by_name
+
+
+def pool_of(runs: Mapping[str, Run], qrels: Any = None) -> Pool:
+    """Join runs, and judgments if there are any.
+
+    The queries are those with judgments that a run has, in the order of the judgments; without judgments
+    all of the runs, in the order of their first appearance. Raises `InputError` where a run has no query or
+    document of the judgments, or a score that float32 does not hold.
+    """
+    judged = None if qrels is None else qrels_of(qrels)
+    for run in runs.values():
+        check_magnitude(run)
+        if judged is not None:
+            check_overlap(run, judged)
+    places = [{query: q for q, query in enumerate(run.query_ids)} for run in runs.values()]
+    queries = tuple(dict.fromkeys(query for place in places for query in place))
+    if judged is not None:
+        known = set(queries)
+        queries = tuple(query for query in judged.query_ids if query in known)
+    in_qrels = {} if judged is None else {query: q for q, query in enumerate(judged.query_ids)}
+    docs: list[str] = []
+    labels: list[float] = []
+    rows: list[list[Float64Array]] = []
+    sizes = []
+    for query in queries:
+        of_runs = [_of_query(run, place.get(query)) for run, place in zip(runs.values(), places, strict=True)]
+        of_judged = {} if judged is None else judged.of_query(in_qrels[query])
+        # as trec_eval orders equal scores, so that the order of the runs does not matter
+        names = sorted({doc for of in (*of_runs, of_judged) for doc in of}, reverse=True)
+        docs += names
+        labels += [max(of_judged.get(doc, 0.0), 0.0) for doc in names]
+        rows.append([np.array([of.get(doc, np.nan) for doc in names]) for of in of_runs])
+        sizes.append(len(names))
+    qptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    scores = np.stack([np.concatenate(column) for column in zip(*rows, strict=True)], axis=1)
+    return Pool(tuple(runs), queries, qptr, object_array(docs), np.array(labels), scores)
+
+
+def _of_query(run: Run, q: int | None) -> dict[str, float]:
+    if q is None:
+        return {}
+    first, last = run.qptr[q], run.qptr[q + 1]
+    return dict(zip(run.doc_ids[first:last], run.scores[first:last].tolist(), strict=True))
+
+
+Normalizer = Literal["min-max", "z-score", "sum", "rank", "none"]
+NORMALIZERS: tuple[Normalizer, ...] = get_args(Normalizer)
+
+Kind = Literal["run", "linear", "rrf", "combmnz"]
+
+
+@dataclass(frozen=True)
+class Combination:
+    r"""Weights of runs, and what they weigh.
+
+    The score of a document is :math:`\sum_i w_i f_i(d)`, where :math:`f_i` is by ``kind``
+
+    - "run": the score of one run, whose documents alone are ranked;
+    - "linear": the score of the run as ``normalizer`` says (see `normalized`);
+    - "rrf": :math:`1 / (c + \mathrm{rank}_i)`, Cormack, Clarke and Buettcher (2009), 0 where it is missing;
+    - "combmnz": as "linear", and the sum is multiplied by the number of runs that have the document
+      (Fox and Shaw 1994).
+    """
+
+    kind: Kind
+    weights: tuple[float, ...]
+    """One for each run, >= 0, of sum 1."""
+    normalizer: Normalizer = "min-max"
+    constant: float = 60.0
+    """c of "rrf"."""
+
+    def scores(self, pool: Pool) -> Float64Array:
+        """Return the score of every document, -inf for those that no run retrieved."""
+        if self.kind == "run":
+            alone = pool.scores[:, int(np.argmax(self.weights))]
+            return np.where(np.isnan(alone), -np.inf, alone)
+        # a product of matrices rounds by the place of a row: documents would tie in one pool, not in another
+        columns = zip(self.weights, self.parts(pool).T, strict=True)
+        parts = np.sum([weight * column for weight, column in columns], axis=0)
+        if self.kind == "combmnz":
+            parts = parts * (~np.isnan(pool.scores)).sum(axis=1)
+        return _in_float32(np.where(pool.is_retrieved, parts, -np.inf), pool.qptr)
+
+    def parts(self, pool: Pool) -> Float64Array:
+        """Return what is weighed, (n_docs, n_runs)."""
+        if self.kind == "rrf":
+            return inverse_ranks(pool, self.constant)
+        return normalized(pool, self.normalizer)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it in JSON types."""
+        shown: dict[str, Any] = {"kind": self.kind, "weights": list(self.weights)}
+        return shown | (
+            {"constant": self.constant} if self.kind == "rrf" else {"normalizer": self.normalizer}
+        )
+
+
+def normalized(pool: Pool, normalizer: Normalizer) -> Float64Array:
+    r"""Return the scores of every run, made comparable within each query.
+
+    Over the documents that the run retrieved for the query, with the score s:
+
+    ========= =============================================== =======================
+    name      value                                           document that it lacks
+    ========= =============================================== =======================
+    min-max   :math:`(s - \min) / (\max - \min)`; 1 if equal   0
+    z-score   :math:`(s - \mathrm{mean}) / \mathrm{deviation}` the lowest
+    sum       :math:`(s - \min) / \sum (s - \min)`; 1/n if equal 0
+    rank      :math:`1 - (\mathrm{rank} - 1) / n`              0
+    none      s                                               the lowest
+    ========= =============================================== =======================
+    """
+    out = np.zeros(pool.scores.shape)
+    for first, last in zip(pool.qptr[:-1], pool.qptr[1:], strict=True):
+        for i in range(len(pool.names)):
+            s = pool.scores[first:last, i]
+            has = ~np.isnan(s)
+            if has.any():
+                values = _OF[normalizer](s[has])
+                lacks_lowest = normalizer in ("z-score", "none")
+                out[first:last, i] = values.min() if lacks_lowest else 0.0
+                out[first:last, i][has] = values
+    return out
+
+
+def _in_float32(scores: Float64Array, qptr: Int64Array) -> Float64Array:
+    """Round to float32, in which trec_eval holds scores, without making different ones of a query equal."""
+    out = np.empty(len(scores))
+    for first, last in pairwise(qptr):
+        values, place = np.unique(scores[first:last], return_inverse=True)
+        bits = values.astype(np.float32).view(np.int32).astype(np.int64)
+        steps = np.arange(len(bits))
+        # as numbers of floats from 0, which become strictly increasing
+        order = np.maximum.accumulate(np.where(bits < 0, -(bits + 2**31), bits) - steps) + steps
+        rounded = np.abs(order).astype(np.int32).view(np.float32)
+        out[first:last] = np.where(order < 0, -rounded, rounded)[place]
+    return out
+
+
+def inverse_ranks(pool: Pool, constant: float) -> Float64Array:
+    """Return 1 / (constant + rank) of every run, 0 where it lacks the document; ranks begin at 1."""
+    out = np.zeros(pool.scores.shape)
+    for first, last in zip(pool.qptr[:-1], pool.qptr[1:], strict=True):
+        for i in range(len(pool.names)):
+            s = pool.scores[first:last, i]
+            has = ~np.isnan(s)
+            out[first:last, i][has] = 1.0 / (constant + _ranks(s[has]))
+    return out
+
+
+def _ranks(s: Float64Array) -> Float64Array:
+    """Ranks from 1; equal scores keep the order of the pool."""
+    ranks = np.empty(len(s))
+    ranks[np.argsort(-s, kind="stable")] = np.arange(1, len(s) + 1)
+    return ranks
+
+
+def _min_max(s: Float64Array) -> Float64Array:
+    low, high = float(s.min()), float(s.max())
+    return (s - low) / (high - low) if high > low else np.ones(len(s))
+
+
+def _z_score(s: Float64Array) -> Float64Array:
+    return (s - float(s.mean())) / (float(s.std()) or 1.0)
+
+
+def _share(s: Float64Array) -> Float64Array:
+    above = s - float(s.min())
+    total = float(above.sum())
+    return above / total if total > 0.0 else np.full(len(s), 1.0 / len(s))
+
+
+def _rank(s: Float64Array) -> Float64Array:
+    return 1.0 - (_ranks(s) - 1.0) / len(s)
+
+
+_OF: dict[str, Any] = {
+    "min-max": _min_max,
+    "z-score": _z_score,
+    "sum": _share,
+    "rank": _rank,
+    "none": lambda s: s,
+}

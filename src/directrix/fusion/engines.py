@@ -1,0 +1,198 @@
+"""Configurations of search engines for a combination of runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from directrix.errors import InputError
+from directrix.fusion.combination import Combination
+
+_DEPTH = 1000  # documents of each run that an engine combines
+_LACKS = "a document that one of the queries does not find gets 0 there, not the lowest score"
+
+
+def configuration(engine: str, names: tuple[str, ...], combination: Combination) -> tuple[str, list[str]]:
+    """Return the text of a configuration, and what it does otherwise than the combination.
+
+    Raises `InputError` if the engine is unknown or has nothing near the combination.
+    """
+    if engine not in ENGINES:
+        raise InputError(f"there is no engine {engine!r}; choose one of {', '.join(ENGINES)}.")
+    if combination.kind == "run":
+        best = names[combination.weights.index(max(combination.weights))]
+        raise InputError(
+            f"the best is the run {best} alone, which needs no configuration. To have one choose another "
+            "method, e.g. --method 'RRF, c = 60'."
+        )
+    differs = []
+    if combination.kind == "combmnz":
+        differs.append("the engine does not multiply by the number of runs that have the document (CombMNZ)")
+    text, more = ENGINES[engine](names, combination)
+    return text, [*differs, *more]
+
+
+def check_one_set_of_weights(of_class: Mapping[str, Combination]) -> None:
+    """Raise `InputError` if the weights depend on the class of a query."""
+    names = sorted(of_class.keys() - {""})
+    if names:
+        raise InputError(
+            f"queries of the classes {', '.join(names)} have weights of their own, and a configuration holds "
+            "one set of weights. Choose another --method, e.g. 'linear, min-max'; --format json has the "
+            "weights of each class."
+        )
+
+
+def _open_search(names: tuple[str, ...], c: Combination) -> tuple[str, list[str]]:
+    weights = {"weights": [round(weight, 6) for weight in c.weights]}
+    if c.kind == "rrf":
+        combine = {"technique": "rrf", "rank_constant": max(1, round(c.constant))}
+        more = {"parameters": weights} if _is_weighted(c) else {}
+        processor: dict[str, Any] = {"score-ranker-processor": {"combination": combine | more}}
+        notes = ["weights of RRF need an OpenSearch later than 3.0"] if more else []
+    else:
+        technique, notes = _nearest(c, {"min-max": "min_max", "z-score": "z_score"})
+        if technique == "z_score":
+            notes.append(
+                "OpenSearch sets z-scores below 0, and those of documents that a query does not find, to "
+                "about 0"
+            )
+        processor = {
+            "normalization-processor": {
+                "normalization": {"technique": technique},
+                "combination": {"technique": "arithmetic_mean", "parameters": weights},
+            }
+        }
+    order = f"queries of the hybrid query in this order: {', '.join(names)}"
+    notes.append(
+        "OpenSearch combines as many documents of each query as pagination_depth in the search request says; "
+        "set it to the depth of the runs"
+    )
+    return _json({"description": order, "phase_results_processors": [processor]}), notes
+
+
+def _elasticsearch(names: tuple[str, ...], c: Combination) -> tuple[str, list[str]]:
+    window = {"rank_window_size": _DEPTH}  # the default is 10 documents of each retriever
+    if c.kind == "rrf":
+        retrievers: list[dict[str, Any]] = [{name: "REPLACE"} for name in names]
+        notes = []
+        if _is_weighted(c):
+            retrievers = [
+                {"retriever": {name: "REPLACE"}, "weight": round(weight, 6)}
+                for name, weight in zip(names, c.weights, strict=True)
+            ]
+            notes.append("weights of RRF need Elasticsearch 9.2 or later")
+        rrf = {"retrievers": retrievers, "rank_constant": max(1, round(c.constant))}
+        return _json({"retriever": {"rrf": rrf | window}}), notes
+    normalizer, notes = _nearest(c, {"min-max": "minmax", "none": "none"})
+    if normalizer == "none":
+        notes.append(_LACKS)
+    retrievers = [
+        {"retriever": {name: "REPLACE"}, "weight": round(weight, 6), "normalizer": normalizer}
+        for name, weight in zip(names, c.weights, strict=True)
+    ]
+    return _json({"retriever": {"linear": {"retrievers": retrievers} | window}}), notes
+
+
+def _vespa(names: tuple[str, ...], c: Combination) -> tuple[str, list[str]]:
+    words = _words(names)
+    if c.kind == "rrf":
+        terms = [
+            f"{weight:.6g} * reciprocal_rank({word}, {c.constant:g})"
+            for word, weight in zip(words, c.weights, strict=True)
+        ]
+        notes: list[str] = []
+    else:
+        normalizer, notes = _nearest(c, {"min-max": "normalize_linear", "none": ""})
+        terms = [
+            f"{weight:.6g} * {normalizer}({word})" if normalizer else f"{weight:.6g} * {word}"
+            for word, weight in zip(words, c.weights, strict=True)
+        ]
+    functions = "".join(f"    function {word}() {{\n        expression: REPLACE\n    }}\n" for word in words)
+    text = (
+        f"rank-profile fused {{\n{functions}    global-phase {{\n        expression: {' + '.join(terms)}\n"
+        f"        rerank-count: {_DEPTH}\n    }}\n}}"
+    )
+    return text, [
+        *notes,
+        f"Vespa ranks and normalizes the {_DEPTH} documents that its first phase ranks highest, "
+        "not those of each run",
+    ]
+
+
+def _qdrant(names: tuple[str, ...], c: Combination) -> tuple[str, list[str]]:
+    prefetch = [{"query": f"REPLACE: {name}", "using": name, "limit": _DEPTH} for name in names]
+    if c.kind == "rrf":
+        # Qdrant counts ranks from 0
+        rrf: dict[str, Any] = {"k": max(1, round(c.constant) + 1)}
+        notes = []
+        if _is_weighted(c):
+            mean = sum(c.weights) / len(c.weights)
+            rrf["weights"] = [round(weight / mean, 6) for weight in c.weights]
+            notes.append(
+                "Qdrant divides ranks by the weights, 1 / (rank / weight + k - 1), and does not multiply; "
+                "choose --method 'RRF, best c'"
+            )
+        return _json({"prefetch": prefetch, "query": {"rrf": rrf}, "limit": 10}), notes
+    terms = [{"mult": [round(weight, 6), f"$score[{i}]"]} for i, weight in enumerate(c.weights)]
+    notes = [_LACKS]
+    if c.normalizer != "none":
+        notes = [
+            f"a formula of Qdrant weighs the scores themselves, not {c.normalizer}; "
+            "choose --method 'linear, none'"
+        ]
+    return _json({"prefetch": prefetch, "query": {"formula": {"sum": terms}}, "limit": 10}), notes
+
+
+def _weaviate(names: tuple[str, ...], c: Combination) -> tuple[str, list[str]]:
+    if len(names) != 2:
+        raise InputError(
+            f"Weaviate's hybrid search has two sources, and there are {len(names)} runs. Give two."
+        )
+    if c.kind == "rrf":
+        # Weaviate adds 60 to ranks that begin at 0
+        fusion, notes = "rankedFusion", [f"Weaviate's constant is 59, not {c.constant:g}"]
+    else:
+        fusion, notes = _nearest(c, {"min-max": "relativeScoreFusion"})
+    text = _json({"alpha": round(c.weights[1], 6), "fusionType": fusion})
+    return text, [*notes, f"alpha is the weight of the vectors, here of {names[1]}"]
+
+
+def _is_weighted(c: Combination) -> bool:
+    return len(set(c.weights)) > 1
+
+
+def _nearest(c: Combination, known: dict[str, str]) -> tuple[str, list[str]]:
+    """Return the engine's name of a normalizer, that of min-max for one that it lacks."""
+    if c.normalizer in known:
+        return known[c.normalizer], []
+    note = (
+        f"the engine has no normalizer {c.normalizer}; min-max is written, for which other weights are best: "
+        "choose --method 'linear, min-max'"
+    )
+    return known["min-max"], [note]
+
+
+def _words(names: tuple[str, ...]) -> list[str]:
+    """Return names of functions: letters, digits and _, different, and not beginning with a digit."""
+    words: list[str] = []
+    for name in names:
+        word = "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in name)
+        word = f"run_{word}" if word[:1].isdigit() else word
+        words.append(word if word not in words else f"{word}_{len(words) + 1}")
+    return words
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=2)
+
+
+ENGINES: dict[str, Callable[[tuple[str, ...], Combination], tuple[str, list[str]]]] = {
+    "opensearch": _open_search,
+    "elasticsearch": _elasticsearch,
+    "vespa": _vespa,
+    "qdrant": _qdrant,
+    "weaviate": _weaviate,
+}
+"""Engines by name."""

@@ -1,0 +1,201 @@
+"""`fuse`: every way to combine runs, in sample and cross-validated, and the best of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from directrix.data.trec.join import some_of
+from directrix.errors import InputError
+from directrix.experiments.significance import compare
+from directrix.experiments.significance.comparisons import Pair
+from directrix.fusion.combination import Pool, pool_of, runs_of
+from directrix.fusion.methods import Choose, Weigher, fusion_methods
+from directrix.fusion.result import BEST_RUN, RRF_60, Chosen, Fusion, Row, classes_of
+from directrix.measures.names import measure as parse_measure
+from directrix.parameters import whole
+from directrix.types import Float64Array, Progress
+
+
+def fuse(  # noqa: PLR0913 - all but the first three are optional and by name
+    runs: Any,
+    qrels: Any,
+    measure: Any = "nDCG@10",
+    *,
+    method: str = "auto",
+    classes: Mapping[Any, Any] | None = None,
+    n_folds: int = 5,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Fusion:
+    r"""Find the best combination of two to ten runs for a measure.
+
+    Weights >= 0 of normalized scores, or of reciprocal ranks, are searched exactly: the measure is constant
+    between the points where two documents change places, and a line search examines all such pieces. For two
+    runs one line holds all weights, so its best point is the optimum. For more, one weight after another is
+    moved to its best value until none gains, from equal weights, each run alone and random weights.
+
+    Parameters
+    ----------
+    runs : dict of str to Run, path or frame; or a sequence of them
+        Names of systems and what they retrieved; in a sequence the tags are the names.
+    qrels : Qrels, path or frame
+        Queries without judgments do not count.
+    measure : measure or str
+    method : str
+        "auto", or the name of a row, such as "linear, min-max" or "RRF, c = 60".
+    classes : dict of query to class, optional
+        Adds a row with weights for each class that has five training queries; others have common ones.
+    n_folds : int >= 2
+        Folds of queries for cross-validation: weights, normalizer and constant are chosen on the others.
+    seed : int >= 0
+        Of the folds and of the random starts.
+    progress : function, optional
+        Called with (steps so far, all steps, name of the method).
+
+    Returns
+    -------
+    Fusion
+
+    Raises
+    ------
+    InputError
+        If runs have the same name, no query is judged or has a class, an argument is out of range, or the
+        measure has no line search.
+
+    Notes
+    -----
+    Documents that a run lacks: see `directrix.fusion.combination.normalized`. Relevant documents that
+    no run retrieved count against every method. The method is chosen by the cross-validated value, so that
+    of the chosen one is slightly too high. Cost: for k runs some 20 k line searches per normalizer and fold.
+
+    Examples
+    --------
+    >>> import directrix as dx
+    >>> bm25 = {"q1": {"a": 9.0, "b": 8.0, "c": 1.0}, "q2": {"a": 5.0, "d": 4.0}}
+    >>> dense = {"q1": {"b": 0.9, "c": 0.8}, "q2": {"d": 0.7, "a": 0.1}}
+    >>> qrels = {"q1": {"b": 1}, "q2": {"d": 1}}
+    >>> fusion = dx.fuse({"bm25": bm25, "dense": dense}, qrels, "RR", n_folds=2)
+    >>> fusion.runs
+    {'bm25': 0.5, 'dense': 1.0}
+    >>> fusion.apply({"bm25": bm25, "dense": dense}).doc_ids[:2]
+    array(['b', 'c'], dtype=object)
+    """
+    pool = pool_of(runs_of(runs), qrels)
+    n_folds, seed = whole(n_folds, "n_folds", "fuse", least=2), whole(seed, "seed", "fuse", least=0)
+    n = len(pool.query_ids)
+    if n < n_folds:
+        raise InputError(f"{n} queries are judged; n_folds={n_folds} need as many or more. Give fewer folds.")
+    known = fusion_methods(has_classes=classes is not None)
+    if method not in ("auto", *known):
+        raise InputError(f"method={method!r}; choose auto or one of {', '.join(known)}.")
+    of_query, report = _classes(pool, classes), _Steps(progress, (n_folds + 1) * len(known))
+    weigher = _weigher(pool, measure, seed)
+    tested = _tested(weigher, known, of_query, n_folds, report)
+    chosen = {}
+    for name, choose in known.items():
+        report(name)
+        chosen[name] = choose(weigher, of_query)
+    return _fusion(weigher, chosen, tested, of_query, method, n_folds)
+
+
+def _classes(pool: Pool, classes: Mapping[Any, Any] | None) -> list[str]:
+    """Return the class of every query; raise `InputError` if there are classes and no query has one."""
+    of_query = classes_of(pool, classes)
+    if classes and not any(of_query):
+        raise InputError(
+            f"no query that has a class ({some_of(tuple(map(str, classes)))}) is judged and in the runs "
+            f"({some_of(pool.query_ids)}); at least one is needed. Give the classes of these queries."
+        )
+    return of_query
+
+
+def _weigher(pool: Pool, measure: Any, seed: int) -> Weigher:
+    """Return the search; raise `InputError` if no weights matter."""
+    weigher = Weigher(pool, parse_measure(measure), seed)
+    if weigher.is_flat:
+        raise InputError(
+            f"no weights bring a relevant document of the {len(pool.query_ids)} judged queries among those "
+            f"that {weigher.measure.name} counts, so all combinations have the same value; one such document "
+            "is needed. Check that runs and judgments belong together, or choose a measure without a "
+            "cut-off, such as AP."
+        )
+    return weigher
+
+
+def _tested(
+    weigher: Weigher, known: dict[str, Choose], classes: list[str], n_folds: int, report: _Steps
+) -> dict[str, Float64Array]:
+    """Return for each method the value of every query, with what the other folds chose."""
+    n = len(classes)
+    tested = {name: np.full(n, np.nan) for name in known}
+    for fold in np.array_split(np.random.default_rng(weigher.seed).permutation(n), n_folds):
+        rest = np.setdiff1d(np.arange(n), fold)
+        others, judge = weigher.of(rest), weigher.of(fold)
+        for name, choose in known.items():
+            report(name)
+            chosen = choose(others, [classes[q] for q in rest])
+            tested[name][fold] = judge.value_of(chosen.scores(judge.pool, [classes[q] for q in fold]))
+    return tested
+
+
+def _fusion(
+    weigher: Weigher,
+    chosen: dict[str, Chosen],
+    tested: dict[str, Float64Array],
+    classes: list[str],
+    method: str,
+    n_folds: int,
+) -> Fusion:
+    rows = tuple(_row(name, chosen[name], weigher, classes, tested) for name in chosen)
+    winner = max(rows, key=lambda row: row.tested).method if method == "auto" else method
+    names, summary = weigher.pool.names, weigher.measure.summary
+    single = (summary(weigher.value(run)) for run in weigher.single_runs)
+    return Fusion(
+        measure=weigher.measure.name,
+        names=names,
+        method=winner,
+        of_class=chosen[winner].of_class,
+        interval=chosen[winner].interval,
+        rows=rows,
+        runs=dict(zip(names, single, strict=True)),
+        n_queries=len(classes),
+        n_folds=n_folds,
+        seed=weigher.seed,
+    )
+
+
+def _row(
+    name: str, chosen: Chosen, weigher: Weigher, classes: list[str], tested: dict[str, Float64Array]
+) -> Row:
+    """Return what a method is worth, in sample and tested."""
+    summary = weigher.measure.summary
+    return Row(
+        name,
+        summary(weigher.value_of(chosen.scores(weigher.pool, classes))),
+        summary(tested[name]),
+        _pair(tested, name, BEST_RUN),
+        _pair(tested, name, RRF_60),
+        chosen.of_class[""] if len(chosen.of_class) == 1 else None,
+    )
+
+
+class _Steps:
+    """Counts the steps of a long search."""
+
+    def __init__(self, progress: Progress | None, n: int) -> None:
+        self._progress, self._n, self._done = progress, n, 0
+
+    def __call__(self, name: str) -> None:
+        if self._progress is not None:
+            self._progress(self._done, self._n, name)
+        self._done += 1
+
+
+def _pair(tested: dict[str, Float64Array], name: str, other: str) -> Pair:
+    """Compare two methods, or one with itself, by the values of the tested queries."""
+    pair = compare({"first": tested[name], "second": tested[other]}).pairs[0]
+    return replace(pair, first=name, second=other)

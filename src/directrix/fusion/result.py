@@ -1,0 +1,209 @@
+"""What `fuse` returns: the combination that was chosen, and every other one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from directrix.data.grouping import object_array
+from directrix.data.trec.runs import Run
+from directrix.errors import InputError
+from directrix.experiments.significance.comparisons import Pair
+from directrix.fusion.combination import Combination, Pool, pool_of, runs_of
+from directrix.tables import PValue, Table, Value, json_value
+from directrix.types import Float64Array
+
+BEST_RUN, RRF_60 = "best run", "RRF, c = 60"
+"""The methods that all others are compared with."""
+
+
+class Row(NamedTuple):
+    """One way to combine the runs."""
+
+    method: str
+    value: float
+    """Mean of the measure with what all queries chose."""
+    tested: float
+    """Mean over queries, each with what the other folds chose."""
+    over_best_run: Pair
+    """Gain over the run that is best on the other folds."""
+    over_rrf: Pair
+    combination: Combination | None
+    """What all queries chose; None if that depends on the class of a query."""
+
+
+class Chosen(NamedTuple):
+    """What a method chose on some queries."""
+
+    of_class: dict[str, Combination]
+    """By the class of a query; "" for all others."""
+    interval: tuple[float, float] | None = None
+
+    def scores(self, pool: Pool, classes: Sequence[str]) -> Float64Array:
+        """Return the score of every document."""
+        scores = self.of_class[""].scores(pool)
+        for name in self.of_class.keys() - {""}:
+            rows = np.repeat(np.array([one == name for one in classes]), np.diff(pool.qptr))
+            scores = np.where(rows, self.of_class[name].scores(pool), scores)
+        return scores
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """The best combination of runs; made by `fuse`.
+
+    Parameters
+    ----------
+    measure : str
+    names : tuple of str
+        Of the runs.
+    method : str
+        Of the row that was chosen: the highest value on queries that did not choose it.
+    of_class : dict of str to Combination
+        By class of query; "" for queries of no class.
+    interval : (float, float), or None
+        Of two linear or RRF weights the range of the second that is equally good in sample: all of them are
+        optimal.
+    rows : tuple of Row
+        Every method.
+    runs : dict of str to float
+        Mean of the measure of every single run.
+    n_queries, n_folds, seed : int
+    """
+
+    measure: str
+    names: tuple[str, ...]
+    method: str
+    of_class: dict[str, Combination]
+    interval: tuple[float, float] | None
+    rows: tuple[Row, ...]
+    runs: dict[str, float]
+    n_queries: int
+    n_folds: int
+    seed: int
+
+    @property
+    def combination(self) -> Combination:
+        """What is used for queries of no class."""
+        return self.of_class[""]
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """The weight of each run."""
+        return dict(zip(self.names, self.combination.weights, strict=True))
+
+    def apply(self, runs: Any, classes: Mapping[Any, Any] | None = None, tag: str = "fused") -> Run:
+        """Combine runs of the same systems for any queries; documents are by falling score.
+
+        Raises
+        ------
+        InputError
+            If the systems are others than those of `fuse`.
+        """
+        given = runs_of(runs)
+        if set(given) != set(self.names):
+            raise InputError(
+                f"the runs are {', '.join(given)}; those of {', '.join(self.names)} are needed. Name them: "
+                '{"bm25": run, ...}.'
+            )
+        pool = pool_of({name: given[name] for name in self.names})
+        scores = Chosen(self.of_class).scores(pool, classes_of(pool, classes))
+        query = np.repeat(np.arange(len(pool.query_ids)), np.diff(pool.qptr))
+        rows = np.lexsort((-scores, query))
+        rows = rows[np.isfinite(scores[rows])]
+        qptr = np.searchsorted(query[rows], np.arange(len(pool.query_ids) + 1)).astype(np.int64)
+        return Run(tag, pool.query_ids, qptr, object_array(pool.doc_ids[rows]), scores[rows])
+
+    @property
+    def verdict(self) -> str:
+        """Whether the chosen method was shown to beat the best run, on queries that did not choose it."""
+        if self.method == BEST_RUN:
+            return "your best run alone; no combination is used"
+        gain = next(row.over_best_run for row in self.rows if row.method == self.method)
+        shown = "shown" if gain.differs and gain.difference > 0.0 else "not shown"
+        low, high = gain.interval
+        return (
+            f"{self.method}, {shown} to beat your best run (tested gain {gain.difference:.4f}, 95 % interval "
+            f"{low:.4f} to {high:.4f}, p = {gain.p:.3f})"
+        )
+
+    def tables(self) -> tuple[Table, ...]:
+        """Return the single runs and the methods as tables."""
+        classes = sorted(self.of_class.keys() - {""})
+        single = Table(
+            f"{self.measure} of single runs, {self.n_queries} queries",
+            ("run", self.measure, f"weight in {self.method}", *(f"class {name}" for name in classes)),
+            tuple(
+                (name, value, *(self.of_class[of].weights[i] for of in ("", *classes)))
+                for i, (name, value) in enumerate(self.runs.items())
+            ),
+            digits=4,
+            notes=("Queries of a class have its weights, all others those of the first column.",)
+            * bool(classes),
+        )
+        rows = [
+            (
+                row.method,
+                row.value,
+                row.tested,
+                *_gain(row.over_best_run),
+                *_gain(row.over_rrf),
+            )
+            for row in self.rows
+        ]
+        heads = ("gain", "low", "high", "p")
+        notes = [
+            f"in sample: weights chosen on all queries; tested: in {self.n_folds} folds, each query with the "
+            "weights chosen on the other folds. low, high: 95 % interval; p: two-sided paired t-test, of "
+            "each pair alone.",
+            f"chosen: {self.verdict}; the highest of several tested values is slightly too high.",
+        ]
+        if self.interval is not None:
+            low, high = self.interval
+            second = self.names[1]
+            notes.append(
+                f"Every weight of {second} between {low:.4f} and {high:.4f} gives the same value in "
+                "sample; an exact search over all weights found no higher one."
+            )
+        methods = Table(
+            f"{self.measure} of combinations",
+            ("method", "in sample", "tested", *heads, *heads),
+            tuple(rows),
+            groups=(("", 3), ("over the best run", 4), (f"over {RRF_60}", 4)),
+            notes=tuple(notes),
+            digits=4,
+        )
+        return single, methods
+
+    def __str__(self) -> str:
+        return "\n\n".join(table.text() for table in self.tables())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result in JSON types; values that are not finite are None."""
+        rows = [
+            {
+                "method": row.method,
+                "in_sample": row.value,
+                "tested": row.tested,
+                "over_best_run": row.over_best_run.to_dict(),
+                "over_rrf": row.over_rrf.to_dict(),
+                "combination": None if row.combination is None else row.combination.to_dict(),
+            }
+            for row in self.rows
+        ]
+        keys = ("measure", "names", "method", "interval", "runs", "n_queries", "n_folds", "seed")
+        chosen = {name: combination.to_dict() for name, combination in self.of_class.items()}
+        return dict(json_value({key: getattr(self, key) for key in keys} | {"chosen": chosen, "rows": rows}))
+
+
+def classes_of(pool: Pool, classes: Mapping[Any, Any] | None) -> list[str]:
+    """Return the class of every query; "" for one that has none."""
+    known = {} if classes is None else {str(query): str(name) for query, name in classes.items()}
+    return [known.get(query, "") for query in pool.query_ids]
+
+
+def _gain(pair: Pair) -> tuple[Value, ...]:
+    return pair.difference, *pair.interval, PValue(pair.p)

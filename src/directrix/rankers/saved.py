@@ -1,0 +1,398 @@
+"""`SavedModel`: a fitted ranker as a value, and the JSON file that holds it.
+
+`dx.load` makes an estimator of it, `dx.load_scorer` a scorer for servers; explanations, exports and cards
+read it. It needs NumPy alone, and Numba for trees.
+
+.. code-block:: text
+
+    {"format": "directrix/1",
+     "model":    {"type": "linear", "coef": [one weight per scaled column]}, or of another type,
+     "features": {"count": 45, "names": null or [one name per feature], "categories"?: [...],
+                  "missing": how missing values count},
+     "scale":    null or {the scaling that comes first},
+     "training": {"measure", "surrogate", "trainer", "seed", "parameters", "versions", "data", "result"}}
+
+Numbers are written with the shortest text that reads back to the same bits.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
+
+import numpy as np
+
+from directrix.data.checks import MISSING
+from directrix.data.files import open_compressed, path_of, readable, replacing
+from directrix.data.frames import Categories, categories_from
+from directrix.data.scale import Scale, ScaleUnion, scale_from_json
+from directrix.errors import InputError
+from directrix.models.linear import LinearModel
+from directrix.models.mlp import Activation, MLPModel
+from directrix.models.stumps import StumpModel, check_count
+from directrix.models.trees import TREES, Trees
+from directrix.schema import check
+from directrix.types import Float64Array, Status
+
+FORMAT = "directrix/1"
+_HINT = "Save the model again with ranker.save(path), or train it again with `directrix train`."
+_COUNTS = range(1, 1 << 31)
+_SIZES = range(1 << 63)
+
+# JSON of numbers shrinks to a third or a tenth of its size; a small file may hold nothing but zeros
+_LARGEST_UNPACKED, _MOST_PER_BYTE = 1 << 24, 20
+_LARGE = re.compile(rb"[eE]\+?[0-9]{3}|[0-9]{200}")
+"""A number that may be beyond all floats has one of these."""
+
+AnyModel = LinearModel | MLPModel | StumpModel | Trees
+
+
+@dataclass(frozen=True)
+class SavedModel:
+    """A fitted ranker as a value: all that its file holds."""
+
+    type: str
+    """Type of the model: a key of `directrix.rankers.kinds.KINDS`."""
+    model: AnyModel | None
+    """None for an ensemble."""
+    params: Float64Array
+    """Parameters of the model; of trees the values of their leaves, of an ensemble none."""
+    n_features: int
+    names: tuple[str, ...] | None
+    categories: Categories | None
+    missing: str
+    """How missing values of the training data were read, one of `MISSING`."""
+    scale: Scale | ScaleUnion | None
+    training: Mapping[str, Any]
+    """The record of the training, in JSON types."""
+    members: tuple[SavedModel, ...] = ()
+    weight: float = 1.0
+    spread: float = 1.0
+
+    @property
+    def parts(self) -> tuple[SavedModel, ...]:
+        """The models whose scores are added, each times its `share`: the members, or the model itself."""
+        return self.members or (self,)
+
+    @property
+    def share(self) -> float:
+        """Factor on the scores of a member."""
+        return self.weight / self.spread
+
+    @property
+    def n_columns(self) -> int:
+        """Number of scaled columns that the model sees."""
+        return self.n_features * (1 if self.scale is None else self.scale.n_columns)
+
+    @property
+    def takes_missing(self) -> bool:
+        """Whether a feature may be missing (NaN)."""
+        return all(
+            part.missing == "zero"
+            or isinstance(part.model, Trees)
+            or (part.scale is not None and part.scale.fills)
+            for part in self.parts
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the value in JSON types, which `from_json` reads back exactly."""
+        if self.model is None:
+            body = {"members": [_member_json(member) for member in self.members]}
+        else:
+            body = _STORED[self.type].write(self.model, self.params, self.n_columns)
+        listed = [None if one is None else list(one) for one in self.categories or ()]
+        features = {"count": self.n_features, "names": None if self.names is None else list(self.names)}
+        return {
+            "model": {"type": self.type, **body},
+            "features": features | ({"categories": listed} if listed else {}) | {"missing": self.missing},
+            "scale": None if self.scale is None else self.scale.to_json(),
+            "training": dict(self.training),
+        }
+
+    @classmethod
+    def from_json(cls, content: Any, where: Any = "the model") -> SavedModel:
+        """Check JSON types entry by entry, and return the model; nothing in them is executed.
+
+        Raises `InputError`, which begins with ``where``, if an entry is missing or wrong.
+        """
+        try:
+            return _model_of(content)
+        except InputError as error:
+            raise InputError(f"{where}: {error} {_HINT}") from error
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the file in one step: a reader sees the old one or the whole new one.
+
+        Raises `InputError` if the folder cannot be written to, ``path`` is a folder, or a number of the model
+        is not finite.
+        """
+        try:
+            text = json.dumps({"format": FORMAT, **self.to_json()}, indent=1, allow_nan=False) + "\n"
+        except ValueError as error:
+            raise InputError(
+                f"{path}: not written, because the model holds NaN or infinite numbers.",
+                python="Scale the features (scale='standard') or lower the learning rate, and train again.",
+                shell="Scale the features (--scale standard) or lower the learning rate, and train again.",
+            ) from error
+        with replacing(path) as file:
+            file.write(text.encode())
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> SavedModel:
+        """Read a file that `save` wrote.
+
+        Raises `InputError` if it cannot be read, is not JSON, repeats a key, holds NaN or infinity, is of
+        another format, or an entry is missing or wrong.
+        """
+        content = _parse(path_of(path))
+        stated = content.get("format") if isinstance(content, dict) else None
+        if not isinstance(stated, str) or not stated.startswith("directrix/"):
+            raise InputError(
+                f'{path}: is not a model, which begins with {{"format": "{FORMAT}", ...}}. Give a file that '
+                "`directrix train` or ranker.save wrote."
+            )
+        if stated != FORMAT:
+            raise InputError(
+                f"{path}: has format {stated!r}, this version of directrix reads {FORMAT!r}. "
+                "Update with `pip install -U directrix`, or train the model again here."
+            )
+        return cls.from_json(content, os.fspath(path))
+
+
+class _Stored(NamedTuple):
+    """How a type of model is stored: the form of its entries, and functions to and from them."""
+
+    form: dict[str, Any]
+    write: Callable[[Any, Float64Array, int], dict[str, Any]]
+    read: Callable[[Any, int], tuple[AnyModel, Float64Array]]
+
+
+def _read_linear(model: Any, n_columns: int) -> tuple[LinearModel, Float64Array]:
+    return LinearModel(), _weights("coef", model["coef"], n_columns)
+
+
+def _write_network(model: MLPModel, params: Float64Array, n_columns: int) -> dict[str, Any]:
+    settings: dict[str, Any] = {"hidden": list(model.hidden), "activation": model.activation}
+    settings |= {"residual": model.residual, "dropout": model.dropout}
+    layers = [
+        {
+            "weights": layer.weights.ravel().tolist(),
+            "bias": [] if layer.bias is None else layer.bias.tolist(),
+        }
+        for layer in model.layers(params, n_columns)
+    ]
+    return {**settings, "layers": layers}
+
+
+def _read_network(model: Any, n_columns: int) -> tuple[MLPModel, Float64Array]:
+    network = MLPModel(tuple(model["hidden"]), model["activation"], model["residual"], model["dropout"])
+    params = [number for layer in model["layers"] for number in layer["weights"] + layer["bias"]]
+    weights = _weights("layers", params, network.n_params(n_columns))
+    shapes = [(layer.weights.size, 0 if layer.bias is None else len(layer.bias))
+              for layer in network.layers(weights, n_columns)]  # fmt: skip
+    found = [(len(layer["weights"]), len(layer["bias"])) for layer in model["layers"]]
+    if found != shapes:
+        raise InputError(f"model.layers have {found} weights and biases, must have {shapes}.")
+    return network, weights
+
+
+def _write_stairs(model: StumpModel, params: Float64Array, n_columns: int) -> dict[str, Any]:
+    pairs = zip(np.split(model.values, model.ptr[1:-1]), np.split(params, model.ptr[1:-1]), strict=True)
+    stairs = [
+        {"feature": f, "thresholds": values[steps != 0.0].tolist(), "steps": steps[steps != 0.0].tolist()}
+        for f, (values, steps) in enumerate(pairs, start=1)
+        if steps.any()
+    ]
+    return {"stairs": stairs}
+
+
+def _read_stairs(model: Any, n_columns: int) -> tuple[StumpModel, Float64Array]:
+    check_count(n_columns)
+    thresholds: list[Any] = [[]] * n_columns
+    steps: list[Any] = [[]] * n_columns
+    for stair in model["stairs"]:
+        f = stair["feature"]
+        if f > n_columns or thresholds[f - 1]:
+            raise InputError(f"model.stairs: feature {f} appears twice, or is not from 1 to {n_columns}.")
+        thresholds[f - 1], steps[f - 1] = stair["thresholds"], stair["steps"]
+        _weights(f"steps of feature {f}", stair["steps"], len(stair["thresholds"]))
+    return StumpModel(thresholds), np.array([step for row in steps for step in row], dtype=np.float64)
+
+
+def _read_trees(model: Any, n_columns: int) -> tuple[Trees, Float64Array]:
+    trees = Trees.of_json(model, n_columns)
+    return trees, trees.leaf
+
+
+_STORED = {
+    "linear": _Stored({"coef": [float]}, lambda _, coef, __: {"coef": coef.tolist()}, _read_linear),
+    "mlp": _Stored(
+        {
+            "hidden": [_COUNTS],
+            "activation": frozenset(get_args(Activation)),
+            "residual": bool,
+            "dropout": float,
+            "layers": [{"weights": [float], "bias": [float]}],
+        },
+        _write_network,
+        _read_network,
+    ),
+    "stumps": _Stored(
+        {"stairs": [{"feature": _COUNTS, "thresholds": [float], "steps": [float]}]},
+        _write_stairs,
+        _read_stairs,
+    ),
+    "trees": _Stored(TREES, lambda trees, _, __: trees.to_json(), _read_trees),
+}
+"""The types of models."""
+
+_PARTS = {
+    "model": {"type": frozenset([*_STORED, "ensemble"])},
+    "features": {
+        "count": _COUNTS,
+        "names": ([str], None),
+        "categories?": list,
+        "missing": frozenset(MISSING),
+    },
+    "scale": (dict, None),
+    "training": dict,
+}
+_ENSEMBLE = {"members": [{"weight": float, "spread": float, "model": {"type": frozenset(_STORED)}}]}
+_TRAINED_ENSEMBLE = {"measure": str, "versions": dict, "data": dict}
+_TRAINED = _TRAINED_ENSEMBLE | {
+    "surrogate": str,
+    "trainer": str,
+    "seed": (range(1 << 32), None),
+    "parameters": dict,
+    "result": {
+        "status": frozenset(get_args(Status)),
+        "message": str,
+        "value": (float, None),
+        "dual?": float,
+        "counts": {str: _SIZES},
+        "smoothing?": float,
+    },
+}
+
+
+def _model_of(content: Any) -> SavedModel:
+    check(content, _PARTS)
+    stored, features, kind = content["model"], content["features"], content["model"]["type"]
+    is_ensemble = kind == "ensemble"
+    check(stored, _ENSEMBLE if is_ensemble else _STORED[kind].form, "model")
+    check(content["training"], _TRAINED_ENSEMBLE if is_ensemble else _TRAINED, "training")
+    count, names = features["count"], features["names"]
+    if names is not None and not len(names) == len(set(names)) == count:
+        raise InputError(f"features.names must be null or {count} different texts.")
+    saved = SavedModel(
+        kind,
+        None,
+        np.empty(0),
+        count,
+        None if names is None else tuple(names),
+        _categories(features.get("categories"), count),
+        features["missing"],
+        None if is_ensemble else _scale(content["scale"], count),
+        content["training"],
+        _members(stored["members"], count) if is_ensemble else (),
+    )
+    if is_ensemble:
+        return saved
+    model, params = _STORED[kind].read(stored, saved.n_columns)
+    return replace(saved, model=model, params=params)
+
+
+def _members(stored: list[Any], count: int) -> tuple[SavedModel, ...]:
+    members = []
+    for place, content in enumerate(stored):
+        try:
+            member = _model_of(content)
+        except InputError as error:
+            raise InputError(f"model.members[{place}]: {error}") from error
+        weight, spread = float(content["weight"]), float(content["spread"])
+        if member.n_features != count or not (weight > 0.0 and spread > 0.0):
+            raise InputError(
+                f"model.members[{place}] must have {count} features, and a weight and a spread above 0, got "
+                f"{member.n_features}, {weight} and {spread}."
+            )
+        members.append(replace(member, weight=weight, spread=spread))
+    if not members:
+        raise InputError("model.members is empty.")
+    return tuple(members)
+
+
+def _member_json(member: SavedModel) -> dict[str, Any]:
+    return {"weight": member.weight, "spread": member.spread, **member.to_json()}
+
+
+def _weights(name: str, values: list[Any], count: int) -> Float64Array:
+    if len(values) != count:
+        raise InputError(f"model.{name} holds {len(values)} numbers, must hold {count}.")
+    return np.array(values, dtype=np.float64)
+
+
+def _categories(listed: list[Any] | None, count: int) -> Categories | None:
+    try:
+        return None if listed is None else categories_from(listed, count)
+    except ValueError as error:
+        raise InputError(f"features.categories: {error}.") from None
+
+
+def _scale(content: Any, count: int) -> Scale | ScaleUnion | None:
+    scale = None if content is None else scale_from_json(content)
+    if scale is not None and scale.n_features not in (None, count):
+        raise InputError(f"scale is for {scale.n_features} features, the model for {count}.")
+    return scale
+
+
+def _parse(path: Path) -> Any:
+    with readable(path):
+        packed = open_compressed(path)
+        most = _LARGEST_UNPACKED + _MOST_PER_BYTE * path.stat().st_size
+        with packed or path.open("rb") as file:
+            content = file.read() if packed is None else file.read(most + 1)
+    if packed and len(content) > most:
+        raise InputError(
+            f"{path}: unpacks to more than {most} bytes, over {_MOST_PER_BYTE} times its size; numbers of a "
+            "model do not, so this is no model. Unpack it and look at it, or give another file."
+        )
+    # numbers of Python take a third of the time of checked ones
+    checks: dict[str, Any] = {"parse_float": _float, "parse_int": _int} if _LARGE.search(content) else {}
+    try:
+        text = content.decode("utf-8-sig")
+        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, **checks)
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"{path}:{error.lineno}: is not JSON ({error.msg}, column {error.colno}); it may have been cut "
+            f"off or overwritten. {_HINT}"
+        ) from error
+    except (UnicodeDecodeError, RecursionError, ValueError) as error:
+        raise InputError(f"{path}: is not a JSON model file ({error}). {_HINT}") from error
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    entries = dict(pairs)
+    if len(entries) != len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"the key {next(n for n in names if names.count(n) > 1)!r} appears twice")
+    return entries
+
+
+def _no_constant(text: str) -> float:
+    raise ValueError(f"{text} is not a number that a model can hold")
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    return value if math.isfinite(value) else _no_constant(text[:40])
+
+
+def _int(text: str) -> int:
+    _float(text)
+    return int(text)

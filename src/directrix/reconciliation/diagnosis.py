@@ -1,0 +1,382 @@
+"""What in the data makes numbers of tools differ: ties, order, duplicates, missing judgments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from directrix.measures.base import RankingMeasure
+from directrix.measures.judged import JudgedRate
+from directrix.measures.pairs import KendallTau
+from directrix.measures.prepared import trec_order
+from directrix.measures.terms import query_sums
+from directrix.reconciliation.material import Material
+from directrix.tables import Table
+from directrix.types import Array, Float64Array, Int64Array
+
+_DEPTH = 10  # of judged@k for a measure without a cut-off
+_MOST_LABELLINGS = 501  # from the top, and from the bottom, for each query
+_DOCS_AT_ONCE = 1 << 21
+
+
+@dataclass(frozen=True)
+class Unjudged:
+    """A measure with unjudged documents as not relevant, removed, and labeled for or against the ranking.
+
+    Parameters
+    ----------
+    k : int
+        Depth of ``judged_rate``: the cut-off of the measure, 10 if it has none.
+    judged_rate : float
+        Mean share of judged documents among the first k.
+    not_relevant : float
+        The measure with unjudged documents as not relevant.
+    condensed : float
+        The measure on condensed lists: unjudged documents removed (Sakai 2007).
+    relevant : float
+        The measure with all retrieved unjudged documents at the highest label.
+    worst, best : float
+        The lowest and highest value if each unjudged document has the label 0 or the highest one.
+    """
+
+    k: int
+    judged_rate: float
+    not_relevant: float
+    condensed: float
+    relevant: float
+    worst: float
+    best: float
+
+    def table(self) -> Table:
+        """Return the values as a table."""
+        rows = (
+            (f"judged@{self.k}", self.judged_rate),
+            ("not relevant", self.not_relevant),
+            ("removed (condensed lists)", self.condensed),
+            ("all with the highest label", self.relevant),
+            ("worst case", self.worst),
+            ("best case", self.best),
+        )
+        return Table(
+            "The measure by what unjudged documents are", ("unjudged documents", "value"), rows, digits=4
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the values in JSON types."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
+def unjudged_range(measure: RankingMeasure, material: Material) -> Unjudged | None:
+    """Evaluate a measure for every meaning of unjudged documents; None if it reads judgments itself.
+
+    For a query with u unjudged documents 2(u + 1) labelings are ranked, of more than 500 a sample: of those
+    with the same number of relevant documents the one at the top is best, and the one at the bottom worst.
+    """
+    if measure.sees != "labels":
+        return None
+    measure, lists = _lists(measure, material)
+    highest = float(lists.labels.max(initial=0.0)) or 1.0
+    known = ~lists.unknown
+    qptr = np.append(0, np.cumsum(query_sums(known.astype(np.float64), lists.qptr))).astype(np.int64)
+    condensed = measure(lists.scores[known], lists.labels[known], qptr)
+    values = np.concatenate(list(_of_queries(measure, lists, highest)))
+    rate = JudgedRate(k=getattr(measure, "k", None) or _DEPTH)
+    judged = rate(lists.scores, np.where(lists.unknown, np.nan, lists.labels), lists.qptr)
+    not_relevant, relevant, worst, best = (measure.summary(column) for column in values.T)
+    return Unjudged(
+        int(rate.k or _DEPTH),
+        rate.summary(judged),
+        not_relevant,
+        measure.summary(condensed),
+        relevant,
+        worst,
+        best,
+    )
+
+
+class _Lists(NamedTuple):
+    """Rankings of the judged queries; ``unknown`` are retrieved documents without judgment."""
+
+    scores: Float64Array
+    labels: Float64Array
+    unknown: Array
+    qptr: Int64Array
+
+
+def _lists(measure: RankingMeasure, material: Material) -> tuple[RankingMeasure, _Lists]:
+    """Return the judged queries in an order in which ties by document id are ties in the order given."""
+    both = material.ranked & material.judged
+    rows, qptr = material.rows_of(both), np.append(0, np.cumsum(np.diff(material.qptr)[both]))
+    scores = material.scores[rows]
+    if getattr(measure, "ties", "") == "trec":
+        measure = replace(measure, ties="order")  # type: ignore[call-arg]
+        scores = scores.astype(np.float32).astype(np.float64)  # as trec_eval reads them
+        if material.doc_ids is not None:
+            order = trec_order(material.doc_ids[rows], qptr)
+            rows, scores = rows[order], scores[order]
+    unknown = material.unjudged[rows] & (scores > -np.inf)
+    return measure, _Lists(scores, material.labels[rows], unknown, qptr)
+
+
+def _of_queries(measure: RankingMeasure, lists: _Lists, highest: float) -> Iterator[Float64Array]:
+    """Values of the queries, some at a time: not relevant, all relevant, worst, best."""
+    waiting: list[tuple[Float64Array, Float64Array]] = []
+    n_docs = 0
+    for q, (first, last) in enumerate(pairwise(lists.qptr.tolist())):
+        labels = _labelings(lists, slice(first, last), highest)
+        waiting.append((np.tile(lists.scores[first:last], len(labels)), labels))
+        n_docs += labels.size
+        if n_docs > _DOCS_AT_ONCE or q == len(lists.qptr) - 2:
+            yield _extremes(measure, waiting)
+            waiting, n_docs = [], 0
+
+
+def _labelings(lists: _Lists, span: slice, highest: float) -> Float64Array:
+    """Labels of a query with j unjudged documents relevant, from the top, then from the bottom."""
+    unknown = lists.unknown[span]
+    ranked = np.flatnonzero(unknown)[np.argsort(-lists.scores[span][unknown], kind="stable")]
+    counts = np.unique(np.linspace(0, len(ranked), min(len(ranked) + 1, _MOST_LABELLINGS)).round())
+    place = np.arange(len(ranked))
+    labels = np.tile(lists.labels[span], (2 * len(counts), 1))
+    labels[: len(counts), ranked] = highest * (place < counts[:, None])
+    labels[len(counts) :, ranked] = highest * (place >= len(ranked) - counts[:, None])
+    return labels
+
+
+def _extremes(measure: RankingMeasure, queries: list[tuple[Float64Array, Float64Array]]) -> Float64Array:
+    """Values of the first, the last, the worst and the best labeling of each query."""
+    sizes = np.concatenate([np.full(len(labels), labels.shape[1]) for _, labels in queries])
+    scores = np.concatenate([scores for scores, _ in queries])
+    labels = np.concatenate([labels.ravel() for _, labels in queries])
+    values = measure(scores, labels, np.append(0, np.cumsum(sizes)))
+    out, start = [], 0
+    for _, of_query in queries:
+        upper, lower = np.split(values[start : start + len(of_query)], 2)
+        out.append([upper[0], upper[-1], np.fmin.reduce(lower), np.fmax.reduce(upper)])
+        start += len(of_query)
+    return np.array(out)
+
+
+_SHOWN = 3
+_TELLING = 0.02  # a share of pairs this far from one half is worth a remark
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What in the data makes numbers of tools differ; part of the result of `reconcile`.
+
+    Parameters
+    ----------
+    n_duplicates : int
+        Documents that occur again in their query.
+    duplicates : tuple of (query, document)
+        The first of them.
+    n_unjudged : int
+        Retrieved documents without judgment, in judged queries.
+    n_missing : int
+        Judged documents that were not retrieved.
+    queries_without_judgments, queries_not_ranked : int
+        Queries of the ranking that nobody judged, and judged queries that the ranking lacks.
+    queries_without_relevant : int
+        Judged queries in which no label is above 0.
+    n_tied : int
+        Retrieved documents whose score another document of the query has too.
+    tied_share : float
+        Their share of the retrieved documents.
+    tied_queries : int
+        Queries with such documents.
+    tied_pairs : int
+        Pairs of tied documents with different labels.
+    file_order : float
+        Share of these pairs in which the document with the higher label comes first in the file; .5 if the
+        order says nothing, NaN without such pairs.
+    ties_from, ties_to : float
+        The measure if all ties are broken in the worst and in the best order.
+    unjudged : Unjudged or None
+        What unjudged documents mean for the measure; None if there are none.
+    """
+
+    n_duplicates: int
+    duplicates: tuple[tuple[Any, Any], ...]
+    n_unjudged: int
+    n_missing: int
+    queries_without_judgments: int
+    queries_not_ranked: int
+    queries_without_relevant: int
+    n_tied: int
+    tied_share: float
+    tied_queries: int
+    tied_pairs: int
+    file_order: float
+    ties_from: float
+    ties_to: float
+    unjudged: Unjudged | None
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Sentences about what deserves attention."""
+        out = []
+        if self.n_duplicates:
+            some = ", ".join(f"{doc} in query {query}" for query, doc in self.duplicates)
+            out.append(
+                f"Documents that occur again in their query: {self.n_duplicates:,} ({some}). Tools "
+                "count them once, twice, or refuse them; remove them first."
+            )
+        lead = self.file_order - 0.5
+        # 3 standard errors, of tau for many pairs of few documents, and of a share of independent pairs
+        if self.tied_pairs and abs(lead) > max(_TELLING, self.n_tied**-0.5, 1.5 * self.tied_pairs**-0.5):
+            side = "higher" if lead > 0.0 else "lower"
+            out.append(
+                f"Of {self.tied_pairs:,} pairs of tied documents with different labels, the {side} label "
+                f"comes first in the file in {100 * (0.5 + abs(lead)):.0f} %: a tool that breaks ties by the "
+                "order of the file reads the labels from it."
+            )
+        if self.queries_without_judgments:
+            out.append(
+                f"Queries of the ranking without judgments: {self.queries_without_judgments:,}. Some tools "
+                "count them as 0, others leave them out."
+            )
+        if self.queries_not_ranked:
+            out.append(
+                f"Judged queries that are not in the ranking: {self.queries_not_ranked:,}. trec_eval "
+                "counts them as 0 with -c only."
+            )
+        return tuple(out)
+
+    def tables(self) -> tuple[Table, ...]:
+        """Return a table of the data, and one of unjudged documents if there are any."""
+        rows = (
+            ("documents twice in a query", self.n_duplicates),
+            ("retrieved documents without judgment", self.n_unjudged),
+            ("judged documents not retrieved", self.n_missing),
+            ("queries without judgments", self.queries_without_judgments),
+            ("judged queries not ranked", self.queries_not_ranked),
+            ("queries without relevant documents", self.queries_without_relevant),
+            ("share of retrieved documents that tie", self.tied_share),
+            ("queries with ties", self.tied_queries),
+            ("value with all ties in the worst order", self.ties_from),
+            ("value with all ties in the best order", self.ties_to),
+            ("tied pairs with different labels", self.tied_pairs),
+            ("share of them with the higher label first in the file", _finite(self.file_order)),
+        )
+        data = Table("The data", ("what", "value"), rows, digits=4)
+        return (data,) if self.unjudged is None else (data, self.unjudged.table())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything in JSON types."""
+        return {
+            "duplicates": self.n_duplicates,
+            "duplicate_examples": [[str(query), str(doc)] for query, doc in self.duplicates],
+            "unjudged_documents": self.n_unjudged,
+            "missing_documents": self.n_missing,
+            "queries_without_judgments": self.queries_without_judgments,
+            "queries_not_ranked": self.queries_not_ranked,
+            "queries_without_relevant": self.queries_without_relevant,
+            "tied_documents": self.n_tied,
+            "tied_share": self.tied_share,
+            "tied_queries": self.tied_queries,
+            "tied_pairs": self.tied_pairs,
+            "file_order": _finite(self.file_order),
+            "ties_from": self.ties_from,
+            "ties_to": self.ties_to,
+            "unjudged": None if self.unjudged is None else self.unjudged.to_dict(),
+            "remarks": list(self.remarks),
+        }
+
+
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+def diagnose(measure: RankingMeasure, material: Material) -> Diagnosis:
+    """Look for everything in the data that makes numbers differ."""
+    both = material.ranked & material.judged
+    in_both = both[material.query]
+    labels, query = material.labels, material.query
+    relevant = np.bincount(query, labels > 0.0, len(both)) > 0
+    tied = _tied(material)
+    pairs = _duplicates(material)
+    n_pairs, file_order = _order_of_tied(material, tied)
+    low, high = _extremes_of_ties(measure, material)
+    n_unjudged = int((material.unjudged & material.retrieved & in_both).sum())
+    return Diagnosis(
+        len(pairs),
+        tuple(pairs[:_SHOWN]),
+        n_unjudged,
+        int((~material.retrieved).sum()),
+        int((material.ranked & ~material.judged).sum()),
+        int((material.judged & ~material.ranked).sum()),
+        int((material.judged & ~relevant).sum()),
+        int(tied.sum()),
+        float(tied.sum() / max(1, material.retrieved.sum())),
+        len(np.unique(query[tied])),
+        n_pairs,
+        file_order,
+        low,
+        high,
+        unjudged_range(measure, material) if n_unjudged else None,
+    )
+
+
+def _tied(material: Material) -> Array:
+    """Which retrieved documents share their score with another one of the query."""
+    query, scores = material.query, material.scores
+    order = np.lexsort((scores, query))
+    ranked, of = scores[order], query[order]
+    same = (ranked[1:] == ranked[:-1]) & (of[1:] == of[:-1]) & material.retrieved[order][1:]
+    tied = np.zeros(len(scores), dtype=bool)
+    tied[order[:-1]] |= same
+    tied[order[1:]] |= same
+    return tied
+
+
+def _duplicates(material: Material) -> list[tuple[Any, Any]]:
+    if material.doc_ids is None:
+        return []
+    seen: set[tuple[int, Any]] = set()
+    out = []
+    for query, doc in zip(material.query.tolist(), material.doc_ids.tolist(), strict=True):
+        if (query, doc) in seen:
+            out.append((material.query_ids[query], doc))
+        seen.add((query, doc))
+    return out
+
+
+def _order_of_tied(material: Material, tied: Array) -> tuple[int, float]:
+    """Pairs of tied documents with different labels; share of them whose higher label comes first."""
+    rows = np.flatnonzero(tied)
+    rows = rows[np.lexsort((rows, material.scores[rows], material.query[rows]))]
+    scores, query = material.scores[rows], material.query[rows]
+    changes = (scores[1:] != scores[:-1]) | (query[1:] != query[:-1])
+    qptr = np.unique(np.concatenate([[0], np.flatnonzero(changes) + 1, [len(rows)]]))
+    labels = material.labels[rows]
+    tau = KendallTau()(-np.arange(len(rows), dtype=np.float64), labels, qptr)
+    n_pairs = in_order = 0.0
+    for group in np.flatnonzero(~np.isnan(tau)).tolist():
+        n = int(qptr[group + 1] - qptr[group])
+        _, counts = np.unique(labels[qptr[group] : qptr[group + 1]], return_counts=True)
+        total = n * (n - 1) / 2.0
+        different = total - float((counts * (counts - 1) / 2.0).sum())
+        n_pairs += different
+        # tau-b is (in order - out of order) / sqrt(total * different), since no positions tie
+        in_order += 0.5 * (different + float(tau[group]) * np.sqrt(total * different))
+    return round(n_pairs), in_order / n_pairs if n_pairs else float("nan")
+
+
+def _extremes_of_ties(measure: RankingMeasure, material: Material) -> tuple[float, float]:
+    """Values of the measure with all ties in the worst and in the best order."""
+    both = material.ranked & material.judged
+    rows = material.rows_of(both)
+    qptr = np.append(0, np.cumsum(np.diff(material.qptr)[both]))
+    ties = getattr(measure, "ties", None)
+    in_order = measure if ties is None else replace(measure, ties="order")  # type: ignore[call-arg]
+    judged = material.judgments if measure.sees != "labels" else material.labels
+    values = []
+    for sign in (1.0, -1.0):
+        at = rows[np.lexsort((sign * material.labels[rows], material.query[rows]))]
+        values.append(measure.summary(in_order(material.scores[at], judged[at], qptr)))
+    return values[0], values[1]

@@ -1,0 +1,304 @@
+"""The result of `reconcile`: matching settings, the switches between two settings, tables and JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from directrix.reconciliation.diagnosis import Diagnosis
+from directrix.reconciliation.settings import OWN, switch_title, value_words
+from directrix.tables import Table, Value
+
+
+@dataclass(frozen=True)
+class Switch:
+    """One point on which two settings differ.
+
+    Parameters
+    ----------
+    name : str
+        Field of the measure, or ``"ideal"``, ``"queries"``, ``"missing"``, ``"unjudged"``.
+    before, after : object
+        Its values.
+    words : str
+        Both in words.
+    """
+
+    name: str
+    before: Any
+    after: Any
+    words: str
+
+    @property
+    def short(self) -> str:
+        """Name and new value: ``ties=order``."""
+        return f"{self.name}={self.after}"
+
+    @classmethod
+    def between(cls, name: str, before: Any, after: Any, symbol: str) -> Switch:
+        """Make a switch, and say it in words."""
+        old, new = value_words(name, before, symbol), value_words(name, after, symbol)
+        return cls(name, before, after, f"{switch_title(name)}: {new} instead of {old}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the switch in JSON types."""
+        return {"switch": self.name, "from": self.before, "to": self.after, "words": self.words}
+
+
+@dataclass(frozen=True)
+class SettingMatch:
+    """A setting that gives the number, for all those under which every query has the same value.
+
+    Parameters
+    ----------
+    value : float
+        The measure under it.
+    tools : tuple of str
+        Tools that compute so by default; ``"directrix"`` is the measure as it was given.
+    switches : tuple of Switch
+        How it differs from the measure as it was given.
+    nearest_tools : tuple of str
+        Tools, alike by default, that differ least from it.
+    from_tool : tuple of Switch
+        How it differs from their default.
+    n_settings : int
+        Number of settings that no query of these data tells apart from it, with itself.
+    free : tuple of str
+        Switches that alone change nothing here.
+    setting : tuple of (str, object)
+        Value of every switch.
+    """
+
+    value: float
+    tools: tuple[str, ...]
+    switches: tuple[Switch, ...]
+    nearest_tools: tuple[str, ...]
+    from_tool: tuple[Switch, ...]
+    n_settings: int
+    free: tuple[str, ...]
+    setting: tuple[tuple[str, Any], ...]
+
+    @property
+    def words(self) -> str:
+        """Tools that do so by default, else the nearest tool and the switches from it."""
+        if self.tools:
+            return ", ".join(self.tools)
+        return f"{', '.join(self.nearest_tools)} with " + "; ".join(switch.words for switch in self.from_tool)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the setting in JSON types."""
+        return {
+            "value": self.value,
+            "tools": list(self.tools),
+            "switches": [switch.to_dict() for switch in self.switches],
+            "nearest_tools": list(self.nearest_tools),
+            "from_tool": [switch.to_dict() for switch in self.from_tool],
+            "settings": self.n_settings,
+            "no_effect": list(self.free),
+            "setting": dict(self.setting),
+        }
+
+
+@dataclass(frozen=True)
+class Between:
+    """The fewest switches that lead from one number to another.
+
+    Parameters
+    ----------
+    start : str
+        The number to start from.
+    is_exact : bool
+        Whether there are settings for both numbers; else the nearest ones are compared.
+    switches : tuple of Switch
+    before, after : tuple of (str, object)
+        The settings that give the two numbers.
+    """
+
+    start: str
+    is_exact: bool
+    switches: tuple[Switch, ...]
+    before: tuple[tuple[str, Any], ...]
+    after: tuple[tuple[str, Any], ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return both settings and the switches in JSON types."""
+        return {
+            "from": self.start,
+            "exact": self.is_exact,
+            "switches": [switch.to_dict() for switch in self.switches],
+            "before": dict(self.before),
+            "after": dict(self.after),
+        }
+
+
+@dataclass(frozen=True)
+class Reconciliation:
+    """Result of `reconcile`; ``print`` shows it.
+
+    Parameters
+    ----------
+    measure : str
+        The measure that was asked for.
+    number : str
+        The number that was asked for.
+    interval : (float, float)
+        Values that are printed as that number.
+    value : float
+        The measure as it was asked for.
+    n_queries, n_docs : int
+        Judged queries of the ranking, and their documents.
+    tools : tuple of (str, float, bool)
+        Each tool's value by default, and whether it is the number.
+    n_settings, n_matches, n_ways : int
+        Settings that were tried, those that give the number, and those of them that differ in the value of
+        some query.
+    matches : tuple of SettingMatch
+        The latter, at most 100: tools first, then the fewest switches.
+    is_cut : bool
+        Whether the settings give the number only if further decimals are cut off, not rounded.
+    nearest : SettingMatch or None
+        Where none gives the number: the setting whose value is nearest.
+    between : Between or None
+        The fewest switches from another number.
+    diagnosis : Diagnosis
+        What in the data makes numbers differ.
+    """
+
+    measure: str
+    number: str
+    interval: tuple[float, float]
+    value: float
+    n_queries: int
+    n_docs: int
+    tools: tuple[tuple[str, float, bool], ...]
+    n_settings: int
+    n_matches: int
+    n_ways: int
+    matches: tuple[SettingMatch, ...]
+    is_cut: bool
+    nearest: SettingMatch | None
+    between: Between | None
+    diagnosis: Diagnosis
+
+    @property
+    def distance(self) -> float:
+        """How far the nearest setting is from the number; 0 if a setting gives it."""
+        if self.nearest is None:
+            return 0.0
+        low, high = self.interval
+        return max(low - self.nearest.value, self.nearest.value - high, 0.0)
+
+    @property
+    def answer(self) -> tuple[str, ...]:
+        """Sentences that say what was found."""
+        out = [self._first_sentence()]
+        if self.is_cut:
+            out.append("The number is not rounded: its further decimals are cut off.")
+        if len(self.matches) > 1 or (self.matches and self.matches[0].n_settings > 1):
+            out.append(self._ambiguity())
+        if self.between is not None:
+            out.append(self._way(self.between))
+        return tuple(out)
+
+    def _way(self, between: Between) -> str:
+        n = len(between.switches)
+        to = f"From {between.start} to {self.number}"
+        if not between.is_exact:
+            to += ", or to the settings nearest to them"
+        if not n:
+            return f"{to}: no switch, the same setting is nearest to both."
+        return f"{to}: {n} switch{'es' * (n > 1)} ({'; '.join(switch.words for switch in between.switches)})."
+
+    def _first_sentence(self) -> str:
+        if not self.matches:
+            assert self.nearest is not None, "without a match there is a nearest setting"
+            return (
+                f"None of {self.n_settings:,} settings gives {self.measure} = {self.number}; the nearest "
+                f"gives {self.nearest.value:.6g}, {self.distance:.2g} away: {self.nearest.words}."
+            )
+        tools = [name for name, _, same in self.tools if same and name != OWN]
+        does = "give" if len(tools) > 1 else "gives"
+        by_default = f"{', '.join(tools)} {does} it by default" if tools else "no tool gives it by default"
+        if not self.matches[0].switches:
+            return f"{self.measure} is {self.number} without any switch; {by_default}."
+        if tools:
+            return f"{self.measure} = {self.number}: {by_default}."
+        return f"{self.measure} = {self.number}: {by_default}; {self.matches[0].words} does."
+
+    def _ambiguity(self) -> str:
+        text = f"{self.n_matches:,} of {self.n_settings:,} settings give the number"
+        if self.n_ways == 1:
+            return (
+                f"{text}, and under all of them every query has the same value: these data cannot tell "
+                "them apart."
+            )
+        return (
+            f"{text}; they differ in the value of single queries in {self.n_ways:,} ways. The number alone "
+            "does not decide between these: give more of its decimals, or the number of another measure."
+        )
+
+    def tables(self, top: int = 10) -> tuple[Table, ...]:
+        """Return tables of the settings that give the number, of the tools, and of the data.
+
+        Parameters
+        ----------
+        top : int
+            Number of settings to show.
+        """
+        shown = self.matches[:top] or ((self.nearest,) if self.nearest is not None else ())
+        rows: list[tuple[Value, ...]] = [
+            (
+                ", ".join(match.tools) or "-",
+                ", ".join(switch.short for switch in match.switches) or "none",
+                len(match.switches),
+                match.value,
+                match.n_settings,
+                ", ".join(match.free) or "-",
+            )
+            for match in shown
+        ]
+        title = f"Settings that give {self.measure} = {self.number}"
+        if not self.matches:
+            title = f"The setting nearest to {self.measure} = {self.number}"
+        more = self.n_ways - len(self.matches[:top])
+        settings = Table(
+            title,
+            ("tool", "switches", "n", "value", "settings", "no effect"),
+            tuple(rows),
+            notes=(f"{more:,} more are not shown.",) if more > 0 else (),
+            digits=6,
+        )
+        tools = Table(
+            f"{self.measure} by default",
+            ("tool", "value", "is the number"),
+            tuple((name, value, "yes" if same else "no") for name, value, same in self.tools),
+            digits=6,
+        )
+        return settings, tools, *self.diagnosis.tables()
+
+    def __str__(self) -> str:
+        return "\n\n".join(
+            ["\n".join(self.answer), *(table.text() for table in self.tables()), *self.diagnosis.remarks]
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything in JSON types."""
+        return {
+            "measure": self.measure,
+            "number": self.number,
+            "interval": list(self.interval),
+            "value": self.value,
+            "queries": self.n_queries,
+            "documents": self.n_docs,
+            "answer": list(self.answer),
+            "settings": self.n_settings,
+            "matching": self.n_matches,
+            "ways": self.n_ways,
+            "cut_off_decimals": self.is_cut,
+            "matches": [match.to_dict() for match in self.matches],
+            "nearest": None if self.nearest is None else self.nearest.to_dict(),
+            "distance": self.distance,
+            "between": None if self.between is None else self.between.to_dict(),
+            "tools": [{"tool": name, "value": v, "matches": same} for name, v, same in self.tools],
+            "diagnosis": self.diagnosis.to_dict(),
+        }

@@ -1,0 +1,389 @@
+"""Fusion: weights against all weights of a grid, formulas against naive ones, and honest tests."""
+
+import json
+
+import numpy as np
+import pytest
+
+import directrix as dx
+from directrix.fusion.combination import (
+    NORMALIZERS,
+    Combination,
+    Pool,
+    inverse_ranks,
+    normalized,
+    pool_of,
+    runs_of,
+)
+from directrix.fusion.engines import ENGINES, configuration
+from directrix.fusion.methods import Weigher, beaten
+from tests.reference.lines import points_between
+
+
+def made(seed=0, n_queries=12, n_docs=30, n_runs=2):
+    """Runs that are right in part, with documents that only some of them have, and judgments."""
+    rng = np.random.default_rng(seed)
+    runs, qrels = {f"r{i}": {} for i in range(n_runs)}, {}
+    for q in range(n_queries):
+        label = rng.integers(0, 4, n_docs) * (rng.random(n_docs) < 0.3)
+        qrels[f"q{q}"] = {f"d{d}": int(label[d]) for d in range(n_docs) if label[d] or rng.random() < 0.5}
+        for i, of in enumerate(runs.values()):
+            scores = label + rng.normal(0.0, 1.5 + i, n_docs)
+            of[f"q{q}"] = {f"d{d}": float(scores[d]) for d in range(n_docs) if rng.random() < 0.7}
+    return runs, qrels
+
+
+def pool_and_weigher(measure, **kinds):
+    runs, qrels = made(**kinds)
+    pool = pool_of(runs_of(runs), qrels)
+    return pool, Weigher(pool, dx.measure(measure), 0)
+
+
+@pytest.mark.parametrize("measure", ["nDCG@5", "AP", "P@5", "RR", "ERR@5", "Recall@5"])
+@pytest.mark.parametrize("normalizer", NORMALIZERS)
+def test_no_weight_of_a_grid_is_better_than_the_optimum_of_two_runs(measure, normalizer):
+    _, weigher = pool_and_weigher(measure, seed=3)
+    found = weigher.linear(normalizer)
+    best = np.nanmean(weigher.value(found.combination))
+    grid = [
+        np.nanmean(weigher.value(Combination("linear", (1.0 - a, a), normalizer)))
+        for a in np.linspace(0.0, 1.0, 401)
+    ]
+    assert best >= max(grid) - 1e-12
+    low, high = found.interval
+    for a in np.linspace(low, high, 12)[1:-1]:
+        same = weigher.value(Combination("linear", (1.0 - a, a), normalizer))
+        assert np.nanmean(same) == pytest.approx(best, abs=1e-12)
+
+
+@pytest.mark.parametrize("measure", ["nDCG@5", "AP", "P@5", "RR", "ERR@5", "Recall@5"])
+@pytest.mark.parametrize("normalizer", ["min-max", "z-score"])
+def test_the_optimum_of_two_runs_is_the_best_of_all_intervals_between_crossings(measure, normalizer):
+    pool, weigher = pool_and_weigher(measure, seed=8, n_queries=5, n_docs=14)
+    first, second = normalized(pool, normalizer).T
+    points = points_between(first, second - first, pool.qptr)
+    points = np.concatenate([[0.0, 1.0], points[(points > 0.0) & (points < 1.0)]])
+    assert len(points) > 50
+    every = [
+        np.nanmean(weigher.value(Combination("linear", (1.0 - a, a), normalizer))) for a in points.tolist()
+    ]
+    found = weigher.linear(normalizer)
+    # the two ends are single points, at which documents that one run lacks tie
+    assert np.nanmean(weigher.value(found.combination)) == pytest.approx(max(every[2:]), abs=1e-12)
+    assert max(every[:2]) <= max(every[2:]) + 1e-12
+
+
+@pytest.mark.parametrize("measure", ["nDCG@5", "AP"])
+@pytest.mark.parametrize("n_runs", [3, 5])
+def test_no_single_weight_can_be_moved_to_a_better_place(measure, n_runs):
+    _, weigher = pool_and_weigher(measure, seed=11, n_runs=n_runs)
+    weights = np.array(weigher.linear("min-max").combination.weights)
+    best = np.nanmean(weigher.value(weigher.linear("min-max").combination))
+    for i in range(n_runs):
+        for factor in np.append(0.0, np.geomspace(0.01, 100.0, 60)):
+            moved = weights.copy()
+            moved[i] = factor * moved[i] if moved[i] > 0.0 else 0.1 * factor
+            if moved.sum() > 0.0:
+                value = weigher.value(Combination("linear", tuple(moved / moved.sum()), "min-max"))
+                assert np.nanmean(value) <= best + 1e-12
+
+
+def test_ten_thousand_weights_are_not_better():
+    pool, weigher = pool_and_weigher("nDCG@10", seed=5, n_queries=6)
+    found = weigher.linear("min-max")
+    parts = normalized(pool, "min-max")
+    measure = dx.NDCG(k=10).prepare(pool.labels, pool.qptr, doc_ids=pool.doc_ids)
+    grid = [
+        measure(np.where(pool.is_retrieved, parts @ np.array([1.0 - a, a]), -np.inf))[0].mean()
+        for a in np.linspace(0.0, 1.0, 10_001)
+    ]
+    assert weigher.value(found.combination).mean() >= max(grid) - 1e-12
+
+
+@pytest.mark.parametrize("measure", ["nDCG@5", "AP", "P@5", "Recall@5"])
+def test_more_runs_are_at_least_as_good_as_random_weights(measure):
+    _, weigher = pool_and_weigher(measure, seed=1, n_runs=4)
+    best = np.nanmean(weigher.value(weigher.linear("z-score").combination))
+    for weights in np.random.default_rng(7).dirichlet(np.ones(4), size=200):
+        value = np.nanmean(weigher.value(Combination("linear", tuple(weights), "z-score")))
+        assert best >= value - 1e-12
+
+
+@pytest.mark.parametrize("measure", ["nDCG@3", "AP", "P@3"])
+def test_the_line_search_sees_the_measure_of_the_whole_pool_up_to_a_factor(measure):
+    _, weigher = pool_and_weigher(measure, seed=2, n_docs=80, n_runs=3)
+    ratios = []
+    for weights in np.random.default_rng(0).dirichlet(np.ones(3), size=20):
+        combination = Combination("linear", tuple(weights), "min-max")
+        inner = weigher._line.value(combination.parts(weigher.pool)[weigher._is_reached] @ weights)
+        ratios.append(np.nanmean(weigher.value(combination)) / inner)
+    assert np.ptp(ratios) < 1e-9
+
+
+def test_documents_that_are_beaten_are_never_among_the_first():
+    pool, _ = pool_and_weigher("AP", seed=4, n_docs=120, n_runs=3)
+    is_beaten = beaten(pool, 5)
+    assert 0 < is_beaten.sum() < len(is_beaten)
+    for normalizer in NORMALIZERS:
+        for weights in np.random.default_rng(1).dirichlet(np.ones(3), size=30):
+            scores = Combination("linear", tuple(weights), normalizer).scores(pool)
+            for a, b in zip(pool.qptr[:-1], pool.qptr[1:], strict=True):
+                first = np.argsort(-scores[a:b], kind="stable")[:5]
+                assert not is_beaten[a:b][first].any()
+
+
+def test_normalizers_are_what_their_table_says():
+    runs = {"a": {"q": {"x": 4.0, "y": 2.0, "z": 1.0}}, "b": {"q": {"x": 7.0}}}
+    pool = pool_of(runs_of(runs), {"q": {"x": 1, "w": 1}})
+    assert pool.doc_ids.tolist() == ["z", "y", "x", "w"]
+    wanted = {
+        "min-max": ([0.0, 1 / 3, 1.0, 0.0], [0.0, 0.0, 1.0, 0.0]),
+        "sum": ([0.0, 0.25, 0.75, 0.0], [0.0, 0.0, 1.0, 0.0]),
+        "rank": ([1 / 3, 2 / 3, 1.0, 0.0], [0.0, 0.0, 1.0, 0.0]),
+        "none": ([1.0, 2.0, 4.0, 1.0], [7.0] * 4),
+    }
+    for name, columns in wanted.items():
+        np.testing.assert_allclose(normalized(pool, name).T, columns)
+    z = normalized(pool, "z-score")[:3, 0]
+    assert (z.mean(), z.std()) == pytest.approx((0.0, 1.0))
+    np.testing.assert_allclose(inverse_ranks(pool, 60.0)[:, 0], [1 / 63, 1 / 62, 1 / 61, 0.0])
+
+
+def test_combmnz_counts_the_runs_and_unretrieved_documents_stay_out():
+    runs = {"a": {"q": {"x": 4.0, "y": 2.0}}, "b": {"q": {"x": 7.0, "z": 1.0}}}
+    pool = pool_of(runs_of(runs), {"q": {"w": 1, "x": 0}})
+    scores = Combination("combmnz", (0.5, 0.5)).scores(pool)
+    assert dict(zip(pool.doc_ids, scores, strict=True)) == {"x": 2.0, "y": 0.0, "z": 0.0, "w": -np.inf}
+
+
+def test_the_result_has_what_was_chosen_and_applies_it():
+    runs, qrels = made(n_queries=20)
+    fusion = dx.fuse(runs, qrels, "nDCG@5")
+    assert sum(fusion.weights.values()) == pytest.approx(1.0)
+    row = next(row for row in fusion.rows if row.method == fusion.method)
+    fused = fusion.apply(runs)
+    assert dx.evaluate("nDCG@5", run=fused, qrels=qrels)["nDCG@5"] == pytest.approx(row.value)
+    assert row.tested == max(row.tested for row in fusion.rows)
+    assert json.loads(json.dumps(fusion.to_dict()))["method"] == fusion.method
+    assert "over the best run" in str(fusion)
+    again = dx.fuse(dict(reversed(runs.items())), qrels, "nDCG@5", method=fusion.method)
+    assert again.weights == pytest.approx(fusion.weights, abs=1e-9)
+
+
+def test_the_best_run_alone_ranks_its_own_documents_in_falling_order():
+    runs, qrels = made()
+    fusion = dx.fuse(runs, qrels, method="best run")
+    best = max(fusion.weights, key=fusion.weights.get)
+    applied = fusion.apply(runs)
+    for q, query in enumerate(applied.query_ids):
+        part = slice(applied.qptr[q], applied.qptr[q + 1])
+        assert set(applied.doc_ids[part]) == set(runs[best][query])
+        assert (np.diff(applied.scores[part]) <= 0).all()
+
+
+def test_a_run_that_is_noise_gets_no_weight_in_the_tested_choice():
+    runs, qrels = made(n_queries=40)
+    rng = np.random.default_rng(9)
+    noise = {q: {d: float(rng.random()) for d in of} for q, of in runs["r0"].items()}
+    fusion = dx.fuse({"good": runs["r0"], "noise": noise}, qrels, "nDCG@5", method="linear, min-max")
+    assert fusion.weights["noise"] < 0.35
+    rrf = next(row for row in fusion.rows if row.method == "RRF, c = 60")
+    assert rrf.over_best_run.difference < -0.02
+
+
+def test_weights_by_class_help_where_the_good_run_depends_on_the_class():
+    runs, qrels = made(n_queries=40, seed=6)
+    classes = {f"q{q}": "odd" if q % 2 else "even" for q in range(40)}
+    mixed = {
+        name: {q: runs["r0" if (classes[q] == "odd") == is_odd else "r1"][q] for q in classes}
+        for name, is_odd in (("a", True), ("b", False))
+    }
+    fusion = dx.fuse(mixed, qrels, "nDCG@5", classes=classes, method="linear, by class")
+    assert fusion.of_class["odd"].weights[0] > 0.5 > fusion.of_class["even"].weights[0]
+    values = {row.method: row.tested for row in fusion.rows}
+    assert values["linear, by class"] > values["linear, min-max"]
+    single, _ = fusion.tables()
+    assert single.columns[2:] == ("weight in linear, by class", "class even", "class odd")
+    for i, row in enumerate(single.rows):
+        assert row[2:] == tuple(fusion.of_class[name].weights[i] for name in ("", "even", "odd"))
+    applied, without = fusion.apply(mixed, classes), fusion.apply(mixed)
+    values = [dx.evaluate("nDCG@5", run=run, qrels=qrels)["nDCG@5"] for run in (applied, without)]
+    assert values[0] == pytest.approx(next(row.value for row in fusion.rows if row.method == fusion.method))
+    assert values[0] > values[1]
+
+
+@pytest.mark.parametrize("measure", ["nDCG@5", "AP(ties=trec)", "P(ties=order)@3", "RR(ties=worst)"])
+@pytest.mark.parametrize("digits", [0, 1, 17])
+def test_the_written_run_has_the_printed_value(tmp_path, digits, measure):
+    """Also where documents tie, and in a pool of all topics, judged or not."""
+    runs, qrels = made(seed=digits, n_runs=3, n_docs=40)
+    for of in runs.values():
+        for query, scores in of.items():
+            of[query] = {doc: round(score, digits) / 3.0 for doc, score in scores.items()}
+    del qrels["q3"]
+    for row in dx.fuse(runs, qrels, measure, n_folds=2).rows:
+        fused = dx.fuse(runs, qrels, measure, method=row.method, n_folds=2)
+        dx.data.write_trec_run(fused.apply(runs), tmp_path / "fused.run")
+        value = dx.evaluate(measure, run=tmp_path / "fused.run", qrels=qrels)[measure]
+        np.testing.assert_allclose(value, row.value, rtol=1e-12, err_msg=row.method)
+
+
+def test_documents_with_the_same_scores_tie_wherever_they_are():
+    """A product of matrices rounds by the place of a row."""
+    rng = np.random.default_rng(0)
+    for n in range(1, 60):
+        scores = np.tile(rng.random((n, 10)), (5, 1))
+        docs = np.arange(5 * n).astype(object)
+        pool = Pool(tuple("abcdefghij"), ("q",), np.array([0, 5 * n]), docs, np.zeros(5 * n), scores)
+        found = Combination("linear", tuple(rng.dirichlet(np.ones(10))), "none").scores(pool)
+        assert len(np.unique(found)) == n
+
+
+def test_the_written_run_has_the_printed_value_in_trec_eval(tmp_path):
+    """It holds scores in float32, where those of this run would be alike; none tie in float64."""
+    runs, qrels = made(seed=1)
+    for of in runs.values():
+        for query, scores in of.items():
+            of[query] = {doc: 1.0 + 1e-9 * score for doc, score in scores.items()}
+    fusion = dx.fuse(runs, qrels, "AP", method="linear, none")
+    dx.data.write_trec_run(fusion.apply(runs), tmp_path / "fused.run")
+    value = dx.evaluate("AP", run=tmp_path / "fused.run", qrels=qrels, convention="trec_eval")["AP"]
+    printed = next(row.value for row in fusion.rows if row.method == fusion.method)
+    np.testing.assert_allclose(value, printed, rtol=1e-12)
+
+
+def test_a_gain_is_said_to_be_shown_or_not():
+    rng, qrels = np.random.default_rng(0), {f"q{q}": {f"d{d}": 1 for d in range(5)} for q in range(40)}
+    runs = {
+        name: {q: {f"d{d}": float(2 * (d < 5) + rng.normal()) for d in range(40)} for q in qrels}
+        for name in ("a", "b")
+    }
+    fusion = dx.fuse(runs, qrels, method="CombSUM")
+    assert "chosen: CombSUM, shown to beat your best run (tested gain 0.1" in str(fusion)
+    fusion = dx.fuse({"a": runs["a"], "again": runs["a"]}, qrels, method="CombSUM")
+    assert "CombSUM, not shown to beat your best run (tested gain 0.0000" in fusion.verdict
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"runs": {"a": {"q0": {"d0": 1.0}}}}, "1 run cannot be fused; 2 to 10"),
+        ({"qrels": {"x": {"d": 1}}}, r"0 of 12 queries of the run 'r0' .* \(q0, q1, q2, ... against x\)"),
+        (
+            {"runs": {"a": {"q0": {"d0": 1.0}}, "b": {"q0": {"d0": 1.0, "d1": -1e308}}}},
+            r"run 'b': the score of document 'd1' is -1e\+308; .* 1e\+37 .* Divide the run's scores",
+        ),
+        ({"n_folds": 30}, "n_folds=30 need as many"),
+        ({"method": "magic"}, "choose auto or one of best run"),
+        ({"n_folds": 1}, "n_folds"),
+        (
+            {"qrels": {f"q{q}": {"d0": 0, "x": 1} for q in range(12)}},
+            "no weights bring a relevant document of the 12",
+        ),
+    ],
+)
+def test_what_cannot_be_fused_is_refused(change, message):
+    runs, qrels = made()
+    given = {"runs": runs, "qrels": qrels} | change
+    with pytest.raises((dx.InputError, ValueError, TypeError), match=message):
+        dx.fuse(given.pop("runs"), given.pop("qrels"), **given)
+
+
+def test_relevant_documents_far_below_the_cut_off_are_not_said_to_be_absent():
+    run = {f"q{q}": {f"d{place}": -float(place) for place in range(99)} for q in range(5)}
+    with pytest.raises(dx.InputError, match=r"among those that P@1 counts.* without a cut-off"):
+        dx.fuse({"a": run, "b": run}, {query: {"d90": 1} for query in run}, "P@1")
+
+
+def test_folds_without_a_relevant_document_choose_equal_weights():
+    """Only one query has one, so four of five folds learn from it, and the fifth from nothing."""
+    runs, qrels = made()
+    last = {q: {d: label * (q == "q3") for d, label in of.items()} for q, of in qrels.items()}
+    fusion = dx.fuse(runs, last, "nDCG@5", method="linear, min-max")
+    pool = pool_of(runs_of(runs), last)
+    others = Weigher(pool.take(np.setdiff1d(np.arange(12), [3])), dx.measure("nDCG@5"), 0)
+    assert others.linear("min-max") == (Combination("linear", (0.5, 0.5)), (0.0, 1.0))
+    assert np.isfinite([row.tested for row in fusion.rows]).all()
+
+
+def test_other_systems_are_refused_when_it_is_applied():
+    runs, qrels = made()
+    with pytest.raises(dx.InputError, match="those of r0, r1 are needed"):
+        dx.fuse(runs, qrels).apply({"x": runs["r0"], "y": runs["r1"]})
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    "combination",
+    [
+        Combination("linear", (0.25, 0.75), "min-max"),
+        Combination("linear", (0.25, 0.75), "sum"),
+        Combination("rrf", (0.5, 0.5), constant=20.0),
+        Combination("rrf", (0.4, 0.6), constant=60.0),
+        Combination("combmnz", (0.5, 0.5)),
+    ],
+)
+def test_configurations_hold_the_weights_and_say_what_differs(engine, combination):
+    text, notes = configuration(engine, ("bm25", "dense-v2"), combination)
+    if engine != "vespa":
+        json.loads(text)
+    is_weighted = len(set(combination.weights)) > 1
+    if is_weighted and not (engine == "qdrant" and combination.kind == "rrf"):
+        assert f"{combination.weights[1]:g}" in text
+    if combination.normalizer == "sum":
+        assert any("sum" in note for note in notes)
+    if combination.kind == "rrf" and engine in ("opensearch", "elasticsearch"):
+        assert f'"rank_constant": {combination.constant:.0f}' in text
+        assert is_weighted == any("weights of RRF need" in note for note in notes)
+    if combination.kind == "rrf" and engine == "weaviate":
+        assert any("constant is 59" in note for note in notes)
+    if engine == "elasticsearch":
+        # its default is 10
+        assert '"rank_window_size": 1000' in text
+
+
+@pytest.mark.parametrize("constant", [1.0, 60.0])
+def test_the_rrf_of_qdrant_is_ours_for_equal_weights_and_said_to_be_another_for_others(constant):
+    """Its formula: 1 / ((place + 1) / weight + k - 1), places begin at 0."""
+    text, notes = configuration("qdrant", ("a", "b"), Combination("rrf", (0.5, 0.5), constant=constant))
+    rrf = json.loads(text)["query"]["rrf"]
+    assert rrf.keys() == {"k"}
+    assert notes == []
+    for rank in (1, 2, 10):
+        assert 1 / (rank / 1.0 + rrf["k"] - 1) == pytest.approx(1 / (constant + rank))
+    text, notes = configuration("qdrant", ("a", "b"), Combination("rrf", (0.2, 0.8), constant=constant))
+    assert json.loads(text)["query"]["rrf"]["weights"] == [0.4, 1.6]
+    assert any("divides ranks by the weights" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("engine", "normalizer", "note"),
+    [
+        ("opensearch", "z-score", "z-scores below 0"),
+        ("opensearch", "min-max", "pagination_depth"),
+        ("elasticsearch", "none", "gets 0 there, not the lowest score"),
+        ("qdrant", "none", "gets 0 there, not the lowest score"),
+        ("qdrant", "min-max", "choose --method 'linear, none'"),
+        ("vespa", "min-max", "that its first phase ranks highest"),
+        ("weaviate", "z-score", "no normalizer z-score"),
+    ],
+)
+def test_what_an_engine_does_otherwise_is_said(engine, normalizer, note):
+    _, notes = configuration(engine, ("a", "b"), Combination("linear", (0.2, 0.8), normalizer))
+    assert any(note in said for said in notes)
+
+
+def test_functions_of_vespa_have_different_names_that_it_accepts():
+    text, _ = configuration("vespa", ("bm25-a", "bm25.a", "2024 é"), Combination("rrf", (1 / 3,) * 3))
+    for name in ("bm25_a", "bm25_a_2", "run_2024__"):
+        assert f"function {name}()" in text
+        assert f"reciprocal_rank({name}, 60)" in text
+
+
+def test_engines_refuse_what_they_cannot_express():
+    with pytest.raises(dx.InputError, match="there is no engine 'solr'"):
+        configuration("solr", ("a", "b"), Combination("rrf", (0.5, 0.5)))
+    with pytest.raises(dx.InputError, match="two sources, and there are 3"):
+        configuration("weaviate", ("a", "b", "c"), Combination("rrf", (0.2, 0.2, 0.6)))
+    with pytest.raises(dx.InputError, match="the run b alone"):
+        configuration("vespa", ("a", "b"), Combination("run", (0.0, 1.0)))

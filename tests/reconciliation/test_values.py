@@ -1,0 +1,111 @@
+"""The value of every setting equals a loop over documents and over all orders of tied ones."""
+
+import numpy as np
+import pytest
+
+import directrix as dx
+from directrix.reconciliation.material import material_of_run
+from directrix.reconciliation.settings import compute, space_of
+
+from .naive import naive_value
+
+
+def drawn_queries(seed):
+    """A run and qrels with ties, unjudged and missing documents, and queries that one of them lacks."""
+    rng = np.random.default_rng(seed)
+    run, qrels = {}, {}
+    for query in "abcdefg":
+        docs = [f"d{i}" for i in rng.permutation(9)]
+        if query != "f":
+            run[query] = {
+                doc: float(score) for doc, score in zip(docs[:6], rng.integers(0, 4, 6), strict=True)
+            }
+        if query != "g":
+            highest = 0 if query == "e" else 2
+            qrels[query] = {doc: int(rng.integers(0, highest + 1)) for doc in docs[2:]}
+    return run, qrels
+
+
+def as_lists(run, qrels):
+    """Queries as `naive_value` takes them: retrieved documents in the order of the run, then the others."""
+    queries = []
+    for query in dict.fromkeys([*qrels, *run]):
+        scores, labels = run.get(query, {}), qrels.get(query, {})
+        queries.append([(scores.get(doc), labels.get(doc), doc) for doc in dict.fromkeys([*scores, *labels])])
+    return queries
+
+
+@pytest.mark.parametrize("name", ["nDCG@3", "nDCG", "AP@4", "AP"])
+def test_every_setting_equals_the_loops(name):
+    run, qrels = drawn_queries(seed=3)
+    measure = dx.measure(name)
+    material = material_of_run(run, qrels)
+    space = space_of(measure, material)
+    means = compute(measure, space, material).means
+    queries = as_lists(run, qrels)
+    rng = np.random.default_rng(0)
+    rows = [0, *rng.choice(len(means), 400, replace=False)]
+    settings = [{"k": None, **space.setting(row)} for row in rows]
+    checked = 0
+    for row, setting in zip(rows, settings, strict=True):
+        # the sort of ranx has no loop here; all documents as one query have too many orders
+        if setting["ties"] == "ranx" or (setting["ties"] == "expected" and setting["queries"] == "one list"):
+            continue
+        expected = naive_value(measure.symbol, setting, queries)
+        np.testing.assert_allclose(means[row], expected, rtol=1e-12, atol=1e-15, err_msg=str(setting))
+        checked += 1
+    assert checked > 250
+
+
+def test_each_axis_changes_some_value():
+    run, qrels = drawn_queries(seed=3)
+    for name in ("nDCG@3", "AP@4"):
+        measure = dx.measure(name)
+        material = material_of_run(run, qrels)
+        space = space_of(measure, material)
+        means = compute(measure, space, material).means
+        grid = means[space.row]
+        for column, axis in enumerate(space.axes):
+            first, *others = np.moveaxis(np.where(space.row < 0, np.nan, grid), column, 0)
+            for value, other in zip(axis.values[1:], others, strict=True):
+                assert (np.abs(first - other) > 1e-6).any(), (name, axis.name, value)
+
+
+def test_settings_share_a_signature_only_if_all_queries_have_the_same_value():
+    scores, labels = [3.0, 2.0, 1.0] * 2, [1, 0, 1, 0, 1, 0]
+    material = material_of_run(
+        {"a": dict(zip("xyz", scores[:3], strict=True)), "b": dict(zip("xyz", scores[3:], strict=True))},
+        {"a": dict(zip("xyz", labels[:3], strict=True)), "b": dict(zip("xyz", labels[3:], strict=True))},
+    )
+    space = space_of(dx.measure("nDCG@2"), material)
+    signatures = compute(dx.measure("nDCG@2"), space, material).signatures
+    assert signatures[space.row_with({"gain": "linear"})] == signatures[0]  # labels are 0 and 1
+    assert signatures[space.row_with({"ties": "worst"})] == signatures[0]  # no scores tie
+    assert signatures[space.row_with({"discount": "letor3"})] != signatures[0]
+
+
+def test_the_data_decide_which_switches_there_are():
+    plain = material_of_run({"a": {"x": 1.0, "y": 1.0}}, {"a": {"x": 1, "y": 0}})
+    assert not {axis.name for axis in space_of(dx.measure("nDCG@2"), plain).axes} & {
+        "queries",
+        "missing",
+        "unjudged",
+    }
+    run, qrels = drawn_queries(seed=3)
+    axes = {axis.name: axis.values for axis in space_of(dx.measure("AP"), material_of_run(run, qrels)).axes}
+    assert axes["queries"] == ("both", "judged", "run", "one list")
+    assert axes["rel"] == (1, 2)
+    assert axes["denominator"] == ("relevant", "capped", "retrieved")
+    assert axes["empty"] == ("zero", "skip", "one")
+
+
+def test_values_of_queries_that_differ_a_little_differ():
+    """(3 + 1/log2(3) + 1/log2(5)) / (3 + 1/log2(3) + 1/2), and the same with 2 for 3: .983 and .978."""
+    material = material_of_run(
+        {"a": {"w": 4.0, "x": 3.0, "y": 2.0, "z": 1.0}}, {"a": {"w": 2, "x": 1, "y": 0, "z": 1}}
+    )
+    space = space_of(dx.measure("nDCG"), material)
+    found = compute(dx.measure("nDCG"), space, material)
+    linear = space.row_with({"gain": "linear"})
+    assert abs(found.means[0] - found.means[linear]) < 0.006
+    assert found.signatures[0] != found.signatures[linear]
