@@ -100,7 +100,7 @@ def test_judgments_without_subtopics_are_refused():
 def test_a_document_twice_in_a_subtopic_is_refused(tmp_path):
     (tmp_path / "qrels").write_text("7 1 a 1\n7 2 a 0\n7 1 a 0\n")
     with pytest.raises(
-        dx.InputError, match=r"qrels:3: subtopic 1 of query 7 has document 'a' already, at .*:1"
+        dx.InputError, match=r"qrels:3: query 7 has the document 'a' of subtopic '1' already, at .*:1"
     ):
         dx.read_trec_qrels(tmp_path / "qrels")
 
