@@ -31,10 +31,10 @@ import numpy as np
 from joblib import Parallel, delayed
 
 import directrix as dx
-from directrix.reproductions.paper import paper
+from directrix.papers.paper import Words
 
 CELLS = Path(__file__).parent / "results" / "methods.jsonl"
-PUBLISHED = paper("chapelle2010").published
+PUBLISHED = Words.of("chapelle2010").published
 NAMES = ("AP", "nDCG@5", "nDCG@10", "nDCG")
 
 

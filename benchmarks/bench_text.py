@@ -35,7 +35,7 @@ import numpy as np
 import directrix as dx
 from directrix.data import Run, join_trec, make_texts
 from directrix.experiments.significance import compare
-from directrix.reproductions.yue2007.texts import Texts, read_texts
+from directrix.papers.yue2007_data import Texts, read_texts
 from directrix.text import Index
 from directrix.text.documents import iter_documents
 

@@ -37,7 +37,7 @@ LAYERS += [
     "text",
     "fusion",
     "reconciliation",
-    "reproductions",
+    "papers",
     "interop",
     "export",
     "cli",

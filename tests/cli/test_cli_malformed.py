@@ -40,10 +40,6 @@ def test_malformed_data(run, files, tmp_path, name, command):
     assert not list(out.iterdir())
 
 
-def test_the_table_is_large_enough():
-    assert len(malformed.FILES) >= 40
-
-
 MODELS = {
     "absent": (None, "does not exist"),
     "empty": ("", "is not JSON"),

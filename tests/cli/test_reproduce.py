@@ -11,7 +11,7 @@ from tests.experiments.artificial import write_collection
 from tests.reports.hand_made import report
 
 from directrix import InputError
-from directrix.reproductions import PAPERS, reproduction
+from directrix.papers import PAPERS, find_paper
 
 FILES = {
     *("cells.jsonl", "page.md", "report.html", "settings.json", "tables.json", "tables.tex", "tables.txt"),
@@ -71,7 +71,7 @@ def test_settings_say_what_the_figures_depend_on(done):
     assert settings["trials"] == 2
     assert settings["fixed"]["data"].keys() == {"TREC-7"}
     assert {"numpy", "scikit-learn", "python"} <= settings["installation"].keys()
-    assert settings["seconds"]["training"] > 0
+    assert settings["seconds"]["all parts"] > 0
 
 
 def test_a_run_that_was_stopped_goes_on_and_ends_with_the_same_tables(run, data, done, tmp_path):
@@ -136,7 +136,7 @@ def test_latex_has_a_table_for_each(done):
         (
             ["nobody1999", "--data", "."],
             2,
-            "'nobody1999' is not the name of a reproduction. Give one of these. ",
+            "'nobody1999' is not the name of a paper. Give one of these. ",
         ),
         (["yue2007", "--data", "."], 1, "qrels.trec7.txt; the judgments and runs of TREC-7 are needed"),
         (["yue2007", "--data", ".", "--jobs", "0"], 2, "--jobs 0: a number of parallel trainings"),
@@ -171,9 +171,9 @@ def asked(monkeypatch):
             progress(1, 1, "done")
         return report(command=request.command)
 
-    made_by_hand = SimpleNamespace(settings=lambda _: None, reproduce=reproduce)
-    module = SimpleNamespace(REPRODUCTION=made_by_hand, __spec__=SimpleNamespace())
-    monkeypatch.setitem(sys.modules, "directrix.reproductions.some2010", module)
+    made_by_hand = SimpleNamespace(experiment=lambda _: None, reproduce=reproduce)
+    module = SimpleNamespace(PAPER=made_by_hand, __spec__=SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "directrix.papers.some2010_page", module)
     monkeypatch.setitem(PAPERS, "some2010", "a paper")
     return requests
 
@@ -242,8 +242,7 @@ def without(name):
 
 @pytest.mark.parametrize("name", PAPERS)
 def test_every_paper_of_the_list_is_found(name):
-    paper = reproduction(name)
-    assert callable(paper.reproduce)
+    assert callable(find_paper(name).reproduce)
 
 
 def test_trials_of_a_paper_that_has_none_are_refused(run, tmp_path):
@@ -258,8 +257,8 @@ def test_what_the_data_lack_is_one_error(run, monkeypatch, asked, tmp_path):
     def fail(request):
         raise InputError(f"{request.data}/letor: is missing")
 
-    paper = sys.modules["directrix.reproductions.some2010"].REPRODUCTION
-    monkeypatch.setattr(paper, "reproduce", fail)
+    made_by_hand = sys.modules["directrix.papers.some2010_page"].PAPER
+    monkeypatch.setattr(made_by_hand, "reproduce", fail)
     result = run("reproduce", "some2010", "--data", "nowhere", "-o", tmp_path / "o")
     assert result.exit_code == 1
     assert result.stderr.strip() == "error: nowhere/letor: is missing"

@@ -5,7 +5,7 @@ import gzip
 
 import numpy as np
 import pytest
-from examples import assert_same, random_queries
+from tests.data.examples import assert_same, random_queries
 
 import directrix as dx
 from directrix.data.formats import convert_file

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from examples import assert_same, random_queries
+from tests.data.examples import assert_same, random_queries
 
 import directrix as dx
 from directrix.data import formats

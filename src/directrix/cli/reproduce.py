@@ -11,8 +11,8 @@ from typer import Option
 from directrix.cli import options
 from directrix.cli.doctor import environment
 from directrix.cli.output import echo, print_json, progress_lines, remark
+from directrix.papers import PAPERS, find_paper
 from directrix.reports.folder import check_folder
-from directrix.reproductions import PAPERS, reproduction
 
 Form = StrEnum("Form", ["table", "json"])
 """How to print the tables."""
@@ -48,17 +48,17 @@ def reproduce(
     """
     with options.usage():
         options.check_jobs(jobs)
-        paper = reproduction(name)
+        chosen = find_paper(name)
+    from directrix.papers.workspace import Workspace
     from directrix.reports.figures import need_plot
     from directrix.reports.write import document, publish, text_of, write_report
-    from directrix.reproductions.request import Request
 
     need_plot()
     folder = Path(name) if output is None else output
     check_folder(folder, "tables.txt", "tables/01.csv", "figures/1.png")
     if page is not None:
         check_folder(page, f"{name}.md", f"{name}/1.png")
-    request = Request(
+    work = Workspace(
         name=name,
         data=data,
         folder=folder,
@@ -71,8 +71,8 @@ def reproduce(
         trials=trials,
     )
     with options.usage():
-        paper.settings(request)
-    report = paper.reproduce(request)
+        chosen.experiment(work)
+    report = chosen.reproduce(work)
     write_report(folder, report)
     if page is not None:
         publish(page, report)

@@ -46,7 +46,7 @@ class FileAudit:
 
 @dataclass(frozen=True)
 class Overlap:
-    """What two files have in common."""
+    """Queries and rows that two files share."""
 
     first: str
     second: str

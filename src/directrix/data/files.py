@@ -70,43 +70,29 @@ _LOOKS = 64 << 20  # bytes of content, after which available memory is looked at
 _RETURN = re.compile(rb"\r(?!\n)")
 
 
-class Fault(NamedTuple):
-    """The first byte of some text that makes it unusable."""
+_NUL = (
+    "a NUL byte; text in UTF-8 is needed",
+    "If the file is in UTF-16, as Excel and PowerShell write it, type "
+    "`iconv -f UTF-16 -t UTF-8 FILE > NEW`, and give the new file. If not, it is damaged or no text.",
+)
+_RETURNS = (
+    "a carriage return within the line; lines end with a line feed",
+    r"Type `tr '\r' '\n' < FILE > NEW`, and give the new file.",
+)
+TOO_LONG = (
+    f"a line of more than {LONGEST_LINE >> 20} MiB; one line per document is needed",
+    "Check that the file is text with line ends.",
+)
+"""A fault of a line, and its remedy."""
 
-    place: int
-    what: str
-    remedy: str
 
-    def on(self, line: int) -> Problem:
-        """Return it as what is wrong with a line."""
-        return Problem(line, self.what, self.remedy)
-
-
-def fault_of(text: bytes) -> Fault | None:
-    """Return the first byte that no text holds: a NUL, or a carriage return within a line."""
+def fault_of(text: bytes) -> tuple[int, str, str] | None:
+    """Return the place of a NUL, or of a carriage return within a line, with what is wrong and the remedy."""
     if (place := text.find(b"\0")) >= 0:
-        return Fault(
-            place,
-            "a NUL byte; text in UTF-8 is needed",
-            "If the file is in UTF-16, as Excel and PowerShell write it, type "
-            "`iconv -f UTF-16 -t UTF-8 FILE > NEW`, and give the new file. If not, it is damaged or no text.",
-        )
+        return place, *_NUL
     if b"\r" in text and text.count(b"\r") > text.count(b"\r\n") and (match := _RETURN.search(text)):
-        return Fault(
-            match.start(),
-            "a carriage return within the line; lines end with a line feed",
-            r"Type `tr '\r' '\n' < FILE > NEW`, and give the new file.",
-        )
+        return match.start(), *_RETURNS
     return None
-
-
-def too_long() -> Fault:
-    """Return the fault of a line that is longer than `LONGEST_LINE`."""
-    return Fault(
-        0,
-        f"a line of more than {LONGEST_LINE >> 20} MiB; one line per document is needed",
-        "Check that the file is text with line ends.",
-    )
 
 
 class CheckedText(io.RawIOBase):
@@ -159,10 +145,10 @@ class CheckedText(io.RawIOBase):
         begin = text.rfind(b"\n") + 1
         self._line_bytes = len(text) - begin if begin else self._line_bytes + len(text)
         if fault is None and self._line_bytes > LONGEST_LINE:
-            fault = too_long()
+            fault = 0, *TOO_LONG
         if fault is not None:
-            line = self._line + whole.count(b"\n", 0, fault.place)
-            raise_problems(self._path, [fault.on(line)])
+            place, *what = fault
+            raise_problems(self._path, [Problem(self._line + whole.count(b"\n", 0, place), *what)])
         self._line += text.count(b"\n")
 
 

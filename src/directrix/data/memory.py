@@ -81,29 +81,18 @@ def _of_machine() -> int | None:
 
 
 def _of_group() -> int | None:
-    """Memory left by the control groups, version 2 or 1; file caches do not count."""
-    left: list[int] = []
-    for folder, limit_file, usage_file, cached in (
-        ("/sys/fs/cgroup", "memory.max", "memory.current", "file"),
-        ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_cache"),
-    ):
-        for group in _group_folders(Path(folder)):
-            try:
-                limit, usage = int((group / limit_file).read_text()), int((group / usage_file).read_text())
-                lines = (group / "memory.stat").read_text().splitlines()
-            except (OSError, ValueError):  # no such file, or "max"
-                continue
-            cache = next((int(line.split()[1]) for line in lines if line.startswith(f"{cached} ")), 0)
-            left.append(max(limit - usage + cache, 0))
-    return min(left, default=None)
-
-
-def _group_folders(root: Path) -> list[Path]:
-    """Folders of the control group of this process and of its parents."""
+    """Memory left by the control groups (version 2) of this process; file caches do not count."""
+    root, left = Path("/sys/fs/cgroup"), list[int]()
     try:
-        lines = Path("/proc/self/cgroup").read_text().splitlines()
+        name = Path("/proc/self/cgroup").read_text().partition("0::")[2].split("\n")[0].strip("/")
     except OSError:
-        return [root]
-    names = [line.split(":", 2)[2].lstrip("/") for line in lines if line.split(":")[1] in ("", "memory")]
-    nearest = [root / name for name in names if name]
-    return [*nearest, *(p for folder in nearest for p in folder.parents if root in p.parents), root]
+        return None
+    for group in [root / name, *(root / name).parents]:
+        try:
+            limit, usage = (int((group / f"memory.{file}").read_text()) for file in ("max", "current"))
+            lines = (group / "memory.stat").read_text().splitlines()
+        except (OSError, ValueError):  # no such file, or "max"
+            continue
+        cache = next((int(line.split()[1]) for line in lines if line.startswith("file ")), 0)
+        left.append(max(limit - usage + cache, 0))
+    return min(left, default=None)

@@ -55,7 +55,7 @@ def block_rows(features: Any) -> list[int]:
 
 
 class Moments(NamedTuple):
-    """Of every feature: number, mean, sum of squares about it, least and greatest of the values not missing.
+    """Number, mean, sum of squares about it, least and greatest of the values of each feature, NaN left out.
 
     Where there is no value the last two are infinite.
     """

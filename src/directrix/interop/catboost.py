@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import InputError, MissingExtra
-from directrix.interop.ragged import Gradient, GroupedRows, Value, pointers
+from directrix.interop.boosters import BoosterObjective, GroupedRows, Value, objective, pointers
 from directrix.models.trees import quietly
 from directrix.parameters import whole
 from directrix.types import Array, Float64Array
@@ -33,17 +33,6 @@ _DEFAULTS = {
     "verbose": False,
     "random_seed": 0,
 }
-
-
-class CatBoostObjective(Gradient):
-    """A surrogate for `boost`; `objective` makes it."""
-
-    def calc_ders_range(self, *_: Any) -> Any:
-        """Refuse to be CatBoost's own objective."""
-        raise InputError(
-            "CatBoost calls an objective with parts of the rows and without groups, so no list is whole; "
-            "type directrix.interop.catboost.boost(objective, X, y, group=sizes, ...)."
-        )
 
 
 class CatBoostMetric(Value):
@@ -71,24 +60,6 @@ class CatBoostMetric(Value):
     def get_final_error(self, error: float, _: float) -> float:
         """The mean itself."""
         return error
-
-
-def objective(surrogate: Any, *, seed: int = 0) -> CatBoostObjective:
-    """Return a surrogate as an objective for `boost`.
-
-    Parameters
-    ----------
-    surrogate : Surrogate or str
-        What the trees maximize, e.g. ``ApproxNDCG()``, or the text of it.
-    seed : int >= 0
-        Of the noise of a surrogate that draws some, such as `YetiRank`.
-
-    Raises
-    ------
-    InputError
-        If the argument is no surrogate; from ``CatBoost(loss_function=...)``, which cannot use it.
-    """
-    return CatBoostObjective(surrogate, seed)
 
 
 def metric(measure: Any, *groups: Any) -> CatBoostMetric:
@@ -126,7 +97,7 @@ def boost(  # noqa: PLR0913
 
     Parameters
     ----------
-    objective : CatBoostObjective, Surrogate or str
+    objective : result of `objective`, Surrogate or str
         What the trees maximize.
     X : array or frame (n_docs, n_features)
         Numbers: CatBoost does not quantize categories beforehand.
@@ -163,7 +134,7 @@ def boost(  # noqa: PLR0913
         import catboost
     except ImportError:
         raise MissingExtra("catboost", "directrix.interop.catboost") from None
-    loss = objective if isinstance(objective, CatBoostObjective) else CatBoostObjective(objective)
+    loss = objective if isinstance(objective, BoosterObjective) else BoosterObjective(objective)
     rows = _whole(y, group, query_weight)
     if len(rows.labels) > _MOST_ROWS:
         raise InputError(

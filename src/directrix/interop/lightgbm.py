@@ -12,24 +12,13 @@ from directrix.data.shards.manifest import Shard
 from directrix.data.shards.queries import open_shards
 from directrix.data.shards.task import OpenShard
 from directrix.errors import InputError, MissingExtra
-from directrix.interop.ragged import Gradient, GroupedRows, Value
+from directrix.interop.boosters import Value, objective, scores_and_rows
 from directrix.measures.names import measure as as_measure
 from directrix.parameters import whole
 from directrix.rankers.training import mean_over_queries
 from directrix.types import Float64Array
 
 __all__ = ["dask_arrays", "early_stopping", "metric", "objective"]
-
-
-class LightGBMObjective(Gradient):
-    """A surrogate as LightGBM calls an objective; `objective` makes it."""
-
-    def __call__(
-        self, first: Any, second: Any, weight: Any = None, group: Any = None
-    ) -> tuple[Float64Array, Float64Array]:
-        """Gradient and curvature: of (scores, Dataset), or of (labels, scores, weight, group)."""
-        scores, rows = _scores_and_rows(first, second, weight, group)
-        return self.at(scores, rows)
 
 
 class LightGBMMetric(Value):
@@ -39,7 +28,7 @@ class LightGBMMetric(Value):
         self, first: Any, second: Any, weight: Any = None, group: Any = None
     ) -> tuple[str, float, bool]:
         """Name, mean over queries, and that more is better; arguments as those of an objective."""
-        scores, rows = _scores_and_rows(first, second, weight, group)
+        scores, rows = scores_and_rows(first, second, weight, group)
         return self.__name__, self.of(scores, rows._replace(doc_weight=None)), True
 
 
@@ -89,47 +78,6 @@ class LightGBMStopping:
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if not name.startswith("_")}
-
-
-def objective(surrogate: Any, *, seed: int = 0) -> LightGBMObjective:
-    """Return a surrogate as an objective of LightGBM.
-
-    Parameters
-    ----------
-    surrogate : Surrogate or str
-        What the trees maximize, e.g. ``ApproxNDCG()``, or the text of it.
-    seed : int >= 0
-        Of the noise of a surrogate that draws some, such as `YetiRank`.
-
-    Returns
-    -------
-    callable
-        For ``params={"objective": ...}`` of ``lightgbm.train``, and for ``LGBMRanker(objective=...)``.
-        Labels, groups and weights of rows are those of the data set. It can be pickled and cloned.
-
-    Raises
-    ------
-    InputError
-        If the argument is no surrogate; when called, if the data have no groups.
-
-    Notes
-    -----
-    Gradient and curvature are those of `BoostedRanker`, in units of their mean curvature, so that thresholds
-    of LightGBM mean documents. With its settings (docs/how-to/boosters.md) the trees are the same. Cost: what
-    the surrogate costs, on all threads of `set_threads`.
-
-    Examples
-    --------
-    >>> import lightgbm, numpy as np
-    >>> from directrix.interop.lightgbm import metric, objective
-    >>> X, y = np.array([[0.0], [1.0]] * 20), np.array([0, 1] * 20)
-    >>> data = lightgbm.Dataset(X, y, group=[4] * 10)
-    >>> params = {"objective": objective("ApproxNDCG"), "verbose": -1, "num_threads": 1}
-    >>> trees = lightgbm.train(params, data, num_boost_round=3)
-    >>> metric("nDCG@10")(trees.predict(X), data)
-    ('nDCG@10', 1.0, True)
-    """
-    return LightGBMObjective(surrogate, seed)
 
 
 def metric(measure: Any) -> LightGBMMetric:
@@ -241,10 +189,3 @@ def _arrays_of(folder: Path, number: int, shard: Shard, form: str) -> tuple[Any,
     """Features, labels and sizes of queries of one shard."""
     q = OpenShard(folder, number, shard, form).queries(in_memory=True)
     return q.features, q.labels, np.diff(q.qptr)
-
-
-def _scores_and_rows(first: Any, second: Any, weight: Any, group: Any) -> tuple[Any, GroupedRows]:
-    """Tell apart the two ways in which LightGBM calls."""
-    if not hasattr(second, "get_group"):
-        return second, GroupedRows(first, group, weight)
-    return first, GroupedRows(second.get_label(), second.get_group(), second.get_weight())

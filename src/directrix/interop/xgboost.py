@@ -6,21 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from directrix.interop.ragged import Gradient, GroupedRows, Value
-from directrix.types import Float64Array
+from directrix.interop.boosters import GroupedRows, Value, objective, scores_and_rows
 
 __all__ = ["metric", "objective"]
 
 _READABLE = str.maketrans({" ": "", "\t": "", "\n": "", ":": "="})
 """XGBoost splits lines of results at white space and colons."""
-
-
-class XGBoostObjective(Gradient):
-    """A surrogate as XGBoost calls an objective; `objective` makes it."""
-
-    def __call__(self, scores: Any, data: Any) -> tuple[Float64Array, Float64Array]:
-        """Gradient and curvature at the scores of a ``DMatrix``."""
-        return self.at(scores, _rows(data))
 
 
 class XGBoostMetric(Value):
@@ -29,47 +20,8 @@ class XGBoostMetric(Value):
     def __call__(self, first: Any, second: Any) -> Any:
         """Name and mean of (scores, DMatrix), or the value of (labels, scores) of one query."""
         if hasattr(second, "get_uint_info"):
-            return self.__name__.translate(_READABLE), self.of(first, _rows(second))
+            return self.__name__.translate(_READABLE), self.of(*scores_and_rows(first, second))
         return self.of(second, GroupedRows(first, np.array([len(first)])))
-
-
-def objective(surrogate: Any, *, seed: int = 0) -> XGBoostObjective:
-    """Return a surrogate as an objective of XGBoost.
-
-    Parameters
-    ----------
-    surrogate : Surrogate or str
-        What the trees maximize, e.g. ``ApproxNDCG()``, or the text of it.
-    seed : int >= 0
-        Of the noise of a surrogate that draws some, such as `YetiRank`.
-
-    Returns
-    -------
-    callable
-        For ``obj=`` of ``xgboost.train``. Labels, groups and weights of queries are those of the ``DMatrix``.
-        It can be pickled.
-
-    Raises
-    ------
-    InputError
-        If the argument is no surrogate; when called, if the data have no groups.
-
-    Notes
-    -----
-    ``XGBRanker`` refuses objectives of users (3.2). Gradient and curvature are those of `BoostedRanker`, in
-    units of their mean curvature, so ``min_child_weight`` and ``lambda`` count documents.
-
-    Examples
-    --------
-    >>> import numpy as np, xgboost
-    >>> from directrix.interop.xgboost import metric, objective
-    >>> X, y = np.array([[0.0], [1.0]] * 20), np.array([0, 1] * 20)
-    >>> data = xgboost.DMatrix(X, y, group=[4] * 10)
-    >>> trees = xgboost.train({"nthread": 1}, data, 3, obj=objective("ApproxNDCG"))
-    >>> metric("nDCG@10")(trees.predict(data), data)
-    ('nDCG@10', 1.0)
-    """
-    return XGBoostObjective(surrogate, seed)
 
 
 def metric(measure: Any) -> XGBoostMetric:
@@ -93,12 +45,15 @@ def metric(measure: Any) -> XGBoostMetric:
     ------
     InputError
         If there is no such measure; when called, if the data have no groups.
+
+    Examples
+    --------
+    >>> import numpy as np, xgboost
+    >>> from directrix.interop.xgboost import metric, objective
+    >>> X, y = np.array([[0.0], [1.0]] * 20), np.array([0, 1] * 20)
+    >>> data = xgboost.DMatrix(X, y, group=[4] * 10)
+    >>> trees = xgboost.train({"nthread": 1}, data, 3, obj=objective("ApproxNDCG"))
+    >>> metric("nDCG@10")(trees.predict(data), data)
+    ('nDCG@10', 1.0)
     """
     return XGBoostMetric(measure)
-
-
-def _rows(data: Any) -> GroupedRows:
-    weight = data.get_weight()
-    return GroupedRows(
-        data.get_label(), np.diff(data.get_uint_info("group_ptr")), None, weight if len(weight) else None
-    )

@@ -26,7 +26,7 @@ def write_report(folder: Path, report: Report) -> None:
     Parameters
     ----------
     folder : Path
-        As made by `directrix.reproductions.request.Request.open`. Its new files are ``tables.txt``,
+        As made by `directrix.papers.workspace.Workspace.open`. Its new files are ``tables.txt``,
         ``tables.json``, ``tables.tex``, ``tables/NN-TITLE.csv``, ``figures/NAME.png`` and ``.svg``,
         ``page.md``, ``report.html`` and ``settings.json``.
     report : Report

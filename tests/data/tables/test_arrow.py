@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from examples import assert_same, random_queries
+from tests.data.examples import assert_same, random_queries
 
 import directrix as dx
 from directrix.data import memory

@@ -21,13 +21,13 @@ from directrix.data.files import (
     BLOCK_BYTES,
     BYTE_ORDER_MARK,
     LONGEST_LINE,
+    TOO_LONG,
     Problem,
     fault_of,
     open_compressed,
     open_data,
     raise_problems,
     stream_blocks,
-    too_long,
 )
 from directrix.data.memory import check_left, check_room
 from directrix.errors import InputError
@@ -76,7 +76,7 @@ class FileBlocks:
             if end or len(text) < length:
                 return text[:end] if end else text
             if length > LONGEST_LINE:
-                raise_problems(self._path, [too_long().on(self._line_of(offset))])
+                raise_problems(self._path, [Problem(self._line_of(offset), *TOO_LONG)])
             length *= 2
 
     def _line_of(self, offset: int) -> int:
@@ -285,7 +285,8 @@ class BlockParser:
         block.place = place if in_place else None
         self._finish(block, hard[: totals[kernel.HARDS]], text)
         if (fault := fault_of(text)) is not None:  # instead of what it makes of the lines
-            block.problems, block.n_problems = [fault.on(text.count(b"\n", 0, fault.place) + 1)], 1
+            place, *what = fault
+            block.problems, block.n_problems = [Problem(text.count(b"\n", 0, place) + 1, *what)], 1
         return block
 
     def _wants_csr(self, n_cells: int, n_entries: int) -> bool:

@@ -273,7 +273,7 @@ def letor_parts(path: Path, missing: str) -> Iterator[Queries]:
 
 
 def _without_rows(block: Block) -> Block:
-    """What `check_blocks` needs of a block: a few bytes for each run of one query."""
+    """Return what `check_blocks` needs of a block: a few bytes for each run of one query."""
     starts = run_starts(block.qids)
     return replace(
         block,

@@ -15,7 +15,7 @@ import numpy as np
 from directrix.data.checks import IF_MISSING, check_missing, has_finite_sum
 from directrix.data.columns import RECOGNIZED, ColumnNames
 from directrix.data.files import path_of
-from directrix.data.frames import Categories, by_column, is_missing, name_of, zeros_for_missing
+from directrix.data.frames import Categories, by_column, is_missing, places, zeros_for_missing
 from directrix.data.grouping import object_array, run_starts
 from directrix.data.memory import check_room
 from directrix.data.queries import Queries, filled, rows_as_queries
@@ -61,7 +61,7 @@ class TableReader:
 
     def __init__(self, files: TableFiles, missing: str = "error") -> None:
         self._files, self._layout, self._missing = files, files.layout, missing
-        self._places: dict[str, dict[str, float]] = {name: {} for name in files.layout.categorical}
+        self._cells: dict[str, list[Any]] = {name: [] for name in files.layout.categorical}
 
     def batches(self, *wanted: str, first: int = 0) -> Iterator[Batch]:
         """Give rows in order; ``wanted`` are fields of `Batch`. Rows before ``first`` may be left out."""
@@ -142,23 +142,19 @@ class TableReader:
         return zeros_for_missing(rows, self._layout.stored) if self._missing == "zero" else rows
 
     def _column(self, batch: Any, name: str) -> Array:
-        """Numbers of a feature; of categories their places in the order in which they are met."""
+        """Numbers of a feature; 0 for categories, whose cells are kept until all are known."""
         column = batch.column(name)
-        if name not in self._places:
+        if name not in self._cells:
             return column.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
-        place = self._places[name]
-        cells = column.to_pylist()
-        values = (None if is_missing(value) or value == "" else name_of(value) for value in cells)
-        codes = [math.nan if value is None else place.setdefault(value, len(place)) for value in values]
-        return np.array(codes, dtype=np.float64)
+        cells = [None if cell == "" or is_missing(cell) else cell for cell in column.to_pylist()]
+        self._cells[name] += cells
+        return np.array([math.nan if cell is None else 0.0 for cell in cells])
 
     def categories(self, features: Array) -> Categories | None:
-        """Return the names of all categories that were read, and give them alphabetical places."""
-        for name, place in self._places.items():
-            column = features[:, (self._layout.names or ()).index(name)]
-            new = {old: float(i) for i, old in enumerate(place[name] for name in sorted(place))}
-            column[:] = [new.get(code, math.nan) for code in column.tolist()]
-        names = {name: tuple(sorted(place)) for name, place in self._places.items()}
+        """Return the names of all categories that were read, and fill in their places."""
+        names = {}
+        for name, cells in self._cells.items():
+            features[:, (self._layout.names or ()).index(name)], names[name] = places(cells)
         return by_column(names, self._layout.names or ()) or self._layout.stored
 
 

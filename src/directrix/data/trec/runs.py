@@ -67,7 +67,7 @@ def check_words(names: Iterable[object], what: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What a system retrieved: documents with scores, in the order of the file.
+    """Documents that a system retrieved, with scores, in the order of the file.
 
     Parameters
     ----------

@@ -1,0 +1,33 @@
+"""The experiments of papers, repeated: for each paper a module that runs them and one that makes its page."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+from directrix.errors import InputError
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from directrix.papers.paper import Paper
+
+__all__ = ["PAPERS", "find_paper"]
+
+PAPERS = {
+    "qin2010": "Qin, Liu & Li (2010): ApproxRank, OHSUMED",
+    "chapelle2010": "Chapelle & Wu (2010): SmoothRank, OHSUMED",
+    "yue2007": "Yue et al. (2007): SVMmap on runs as features, TREC-7",
+    "donmez2009": "Donmez, Svore & Burges (2009): local optimality of LambdaRank, OHSUMED",
+    "he2010": "He & Liu (2010): tendency correlation, OHSUMED",
+}
+"""Name of each paper, and what it is about."""
+
+
+def find_paper(name: str) -> Paper[Any, Any]:
+    """Return a paper, a key of `PAPERS`; `InputError` for other names."""
+    if name not in PAPERS:
+        known = "; ".join(f"{key}: {about}" for key, about in PAPERS.items())
+        raise InputError(f"{name!r} is not the name of a paper. Give one of these. {known}.")
+    found: Paper[Any, Any] = importlib.import_module(f"directrix.papers.{name}_page").PAPER
+    return found

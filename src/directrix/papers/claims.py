@@ -1,0 +1,177 @@
+"""Statements of a paper as values, and the functions that check them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from directrix.experiments.crossval_result import CrossValidation
+from directrix.experiments.significance import Significance, paired, paired_t, t_interval
+from directrix.reports.report import Claim, Verdict
+from directrix.types import Float64Array
+
+LEVEL = 0.05
+"""A difference is significant if p is below this."""
+NEAR = 0.01
+"""Two systems are comparable if the 95 % interval of their difference lies within this of 0."""
+
+
+class Scored(NamedTuple):
+    """One system with its values."""
+
+    name: str
+    values: Float64Array  # (n,): by query, or by fold; NaN where undefined
+
+    @property
+    def mean(self) -> float:
+        """Mean of the values.
+
+        Tables show the mean of the folds' means. Folds differ by a query or two, so the two may differ in the
+        fourth digit.
+        """
+        return float(np.nanmean(self.values))
+
+
+class Ordering(NamedTuple):
+    """A statement of a paper: ``first`` has a higher value of ``measure`` than ``second``.
+
+    Parameters
+    ----------
+    first, second : str
+        Entries of a cross-validation.
+    measure : str
+    source : str
+        Where the paper says it.
+    collections : tuple of str
+        On which it is checked; () = on all.
+    part : {"test", "training"}
+        Queries that are compared. Test queries are a sample, so a paired t-test decides; values of training
+        queries are facts, so their means decide.
+    """
+
+    first: str
+    second: str
+    measure: str
+    source: str
+    collections: tuple[str, ...] = ()
+    part: Literal["test", "training"] = "test"
+
+
+def verdict(*tests: Significance) -> Verdict:
+    """Judge whether one system is ahead of all others, by the tests of its differences from each of them.
+
+    It "holds" if it is ahead in every test with p < .05; it "does not hold" if it is behind in one with
+    p < .05; else it is "not significant".
+
+    Examples
+    --------
+    >>> verdict(Significance(0.01, 0.1, 50), Significance(0.001, 0.2, 50))
+    'holds'
+    >>> verdict(Significance(0.01, 0.1, 50), Significance(0.3, -0.2, 50))
+    'not significant'
+    """
+    if any(test.difference < 0.0 and test.p < LEVEL for test in tests):
+        return "does not hold"
+    is_ahead = bool(tests) and all(test.difference > 0.0 and test.p < LEVEL for test in tests)
+    return "holds" if is_ahead else "not significant"
+
+
+def scored(compared: CrossValidation, entry: str, measure: str) -> Scored:
+    """Return an entry of a cross-validation with its values on all test queries."""
+    return Scored(entry, compared.values(entry, measure))
+
+
+def ahead(text: str, source: str, first: Scored, *others: Scored, unit: str = "queries") -> Claim:
+    """Check that one system has a higher mean than each of the others, by paired t-tests.
+
+    Parameters
+    ----------
+    text, source : str
+        Of the claim.
+    first, *others : Scored
+        Values in the same order of queries, or folds.
+    unit : str
+        What a value belongs to: "queries", "folds".
+
+    Returns
+    -------
+    Claim
+        The verdict is that of `verdict`.
+
+    Examples
+    --------
+    >>> a, b = Scored("A", np.array([0.5, 0.7, 0.6])), Scored("B", np.array([0.4, 0.5, 0.5]))
+    >>> claim = ahead("A is above B.", "Fig. 1", a, b)
+    >>> claim.evidence
+    'A 0.6000, B 0.4667; paired t-test over 3 queries: difference +0.1333, p = 0.0572'
+    >>> claim.judged
+    'not significant (3 queries)'
+    """
+    tests = [paired_t(first.values, other.values) for other in others]
+    differences = [f"difference {test.difference:+z.4f}, {p_value(test.p)}" for test in tests]
+    n = tests[0].n
+    if len(others) == 1:
+        evidence = f"{first.name} {first.mean:.4f}, {others[0].name} {others[0].mean:.4f}; "
+        evidence += f"paired t-test over {n} {unit}: {differences[0]}"
+    else:
+        pairs = zip(others, differences, strict=True)
+        evidence = f"{first.name} {first.mean:.4f}; paired t-tests over {n} {unit} against "
+        evidence += "; ".join(f"{other.name} {other.mean:.4f} ({shown})" for other, shown in pairs)
+    return Claim(text, source, verdict(*tests), evidence, f"{n} {unit}")
+
+
+def comparable(text: str, source: str, first: Scored, second: Scored) -> Claim:
+    """Check that two systems differ little, by the 95 % interval of the mean difference.
+
+    A difference whose sign is certain can still be small. So the claim does not hold only if the whole
+    interval lies beyond `NEAR`.
+    """
+    low, high = t_interval(first.values, second.values)
+    judged: Verdict = "not significant"
+    if low > -NEAR and high < NEAR:
+        judged = "holds"
+    elif low >= NEAR or high <= -NEAR:
+        judged = "does not hold"
+    return Claim(
+        text,
+        source,
+        judged,
+        f"means over queries {first.mean:.4f} and {second.mean:.4f}, 95 % interval of the difference "
+        f"{low:+.4f} to {high:+.4f}; it holds if that lies within +-{NEAR}, does not if it lies outside",
+        f"{len(first.values)} queries",
+    )
+
+
+def check_ordering(ordering: Ordering, collection: str, compared: CrossValidation, measure: str) -> Claim:
+    """Check an ordering on a collection; ``measure`` is the measure as the page writes it."""
+    names = (ordering.first, ordering.second)
+    if ordering.part == "test":
+        text = f"{collection}: {names[0]} has higher {measure} than {names[1]}"
+        return ahead(text, ordering.source, *(scored(compared, name, ordering.measure) for name in names))
+    a, b = (training_by_fold(compared, name, ordering.measure) for name in names)
+    return Claim(
+        f"{collection}: {names[0]} has higher training {measure} than {names[1]}",
+        ordering.source,
+        "holds" if a.mean() > b.mean() else "does not hold",
+        f"{a.mean():.4f} and {b.mean():.4f}; above in {int((a > b).sum())} of {len(a)} folds",
+    )
+
+
+def training_by_fold(compared: CrossValidation, entry: str, measure: str) -> Float64Array:
+    """Return the training value of the candidate that validation chose, for every fold."""
+    return np.array([result.tried[result.chosen].train[measure] for result in compared.results[entry]])
+
+
+def p_value(p: float) -> str:
+    """Write a p-value with three significant digits."""
+    return f"p = {p:.3g}"
+
+
+def wins(first: Sequence[float] | Float64Array, second: Sequence[float] | Float64Array) -> str:
+    """Say on how many queries the first is higher, lower and level, and test it by signed ranks."""
+    pair = paired(first, second)
+    return (
+        f"signed ranks {p_value(pair.p)}, higher on {pair.wins}, lower on {pair.losses}, level on {pair.ties}"
+    )

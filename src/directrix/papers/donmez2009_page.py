@@ -1,0 +1,627 @@
+"""The page of Donmez et al. (2009): Tables 1 to 4, Figures 1 to 6, and whether the statements hold here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from directrix.experiments.significance import Significance, paired_t
+from directrix.papers.claims import LEVEL, Scored, ahead, p_value, verdict
+from directrix.papers.donmez2009 import GAIN_EPOCHS, QUICK, Donmez2009, Key, Optimality, Trained, entry_name
+from directrix.papers.donmez2009_training import (
+    ARTIFICIAL,
+    COMPARED,
+    CONSTRUCTIONS,
+    MATCHED,
+    MEASURES,
+    NETS,
+    USUAL,
+    EqualPairs,
+    Large,
+    Sized,
+    equal_pairs,
+    measures_of,
+)
+from directrix.papers.paper import Paper, Words, line
+from directrix.rankers.training import mean_and_error
+from directrix.reports.report import Claim, Curve, Figure, Panel, PerQuery, Section
+from directrix.tables import PValue, Table, Value
+
+WORDS = Words.of("donmez2009")
+_Certificates = Mapping[Key, Any]
+_SOURCES = {"nDCG": "Sect. 7", "AP": "Table 1", "RR": "Table 2"}  # of constructions
+_FROM, _TO = 10.0**-2.5, 10.0**-0.5  # one or two orders of magnitude below, rounded
+_BEST = (  # measure that is tested, what is trained for, and what it is ahead of
+    ("nDCG", "nDCG", ("nDCG@10", "AP", "RR")),
+    ("AP", "AP", ("nDCG", "nDCG@10", "RR")),
+    ("nDCG@10", "nDCG", ("nDCG@10",)),
+    ("RR", "nDCG", ("RR",)),
+)
+_NET, _MEASURE, _KIND = "{collection}, {net}", "{collection}, {net}, {measure}", "{collection}, {kind}, {net}"
+_LEARNED = {"chosen": "chosen by validation", "converged": "best on training", "polished": "polished"}
+_OTHERS = {
+    "random": "random",
+    "epoch 7": "epoch 7, trained for nDCG@10",
+    "epoch 12": "epoch 12, trained for nDCG@10",
+    "RR weights": "trained for RR",
+}
+_STEP = "step size η"
+
+
+# claims
+
+
+def _claims(results: Optimality) -> Iterator[Claim]:
+    """Check all statements that these data can decide, in the order of the paper."""
+    collections = results.collections.items()
+    for name, one in collections:
+        for measure in COMPARED:
+            stated = WORDS.statement("constructions", name=name, measure=measure, source=_SOURCES[measure])
+            yield ahead(*stated, *one.constructions(measure))
+    yield from _on_optima(results)
+    yield from _on_pairs(results)
+    for name, one in collections:
+        yield from _matched(name, one)
+    measures = [name for name in dict.fromkeys(run.trained for run in results.sized) if name in MATCHED]
+    yield from (_equal(results.sized, measure) for measure in measures)
+    yield from (_shrinks(results.sized, measure) for measure in measures)
+
+
+def _on_optima(results: Optimality) -> Iterator[Claim]:
+    """Check Sections 5, 7.1 and 8, as far as weights were tested; the evidence names the certificates."""
+    confidence, converged = 1.0 - results.settings.delta, results.of_kind("converged")
+    for number, measure in enumerate(MEASURES, start=1):
+        learned = {key: one for key, one in converged.items() if key[-1] == measure}
+        values = {"measure": measure, "number": number, "confidence": confidence}
+        yield from _checked("local-optimum", learned, _is_optimum, _counts, **values)
+    for key, one in results.of_kind("large, converged").items():
+        values = {"measure": key[-1], "confidence": confidence}
+        yield from _checked("large", {key: one}, _is_optimum, _counts, **values)
+    yield from _checked("polished", results.of_kind("polished"), _is_optimum, _polished)
+    yield from _checked("falls", converged, _falls, _which_rise)
+    yield from _small_steps(results)
+    one_weight = results.of_kind("converged, one weight")
+    yield from _checked("gradient", one_weight, lambda one: not one["n_rising"], _by_measure)
+    yield from _higher(converged)
+    yield from _checked("random", results.of_kind("random"), lambda one: one["n_rising"] > 0, _counts)
+    yield from _checked("early", results.of_kind("epoch 7", "epoch 12"), _is_optimum, _by_kind)
+    yield from _checked("mrr-weights", results.of_kind("RR weights"), _is_optimum, _by_kind)
+    gains = results.of_kind("gain from epoch 7", "gain from epoch 12", "gain from RR weights")
+    yield from _checked("gains", gains, lambda series: series[1] > series[0], _gains)
+
+
+def _checked(
+    key: str,
+    certificates: _Certificates,
+    is_true: Callable[[Any], bool],
+    evidence: Callable[[_Certificates], str],
+    **values: Any,
+) -> Iterator[Claim]:
+    """Make a claim that holds if it is true of every certificate; none without a certificate."""
+    if certificates:
+        holds = all(map(is_true, certificates.values()))
+        yield WORDS.fact(key, holds=holds, evidence=evidence(certificates), **values)
+
+
+def _place(key: Key, form: str) -> str:
+    kind, collection, model, measure = key
+    return form.format(kind=kind, collection=collection, net=NETS[model], measure=measure)
+
+
+def _counts(certificates: _Certificates, form: str = _NET) -> str:
+    return "; ".join(
+        f"{_place(key, form)}: {one['n_rising']} of {one['n_directions']} rise"
+        + (f", by at most {one['largest_rise']:.5f}" if one["n_rising"] else "")
+        + (f", {one['n_level']} level" if one["n_level"] else "")
+        for key, one in certificates.items()
+    )
+
+
+def _by_measure(certificates: _Certificates) -> str:
+    return _counts(certificates, _MEASURE)
+
+
+def _by_kind(certificates: _Certificates) -> str:
+    return _counts(certificates, _KIND)
+
+
+def _is_optimum(certificate: Any) -> bool:
+    return bool(certificate["is_local_optimum"])
+
+
+def _falls(certificate: Any) -> bool:
+    return all(after < before for before, after in pairwise([0.0, *certificate["mean_change"]]))
+
+
+def _which_rise(certificates: _Certificates) -> str:
+    rising = [_place(key, _MEASURE) for key, one in certificates.items() if not _falls(one)]
+    exceptions = f", except for {'; '.join(rising)}" if rising else " for all measures, nets and data"
+    return f"The mean over directions falls with every step{exceptions}"
+
+
+def _polished(certificates: _Certificates) -> str:
+    n_optima = sum(map(_is_optimum, certificates.values()))
+    return f"{n_optima} of {len(certificates)} polished weights are certified; {_by_measure(certificates)}"
+
+
+def _gains(certificates: _Certificates) -> str:
+    gains = "; ".join(
+        f"{collection}, {kind.removeprefix('gain from ')}: {series[1] - series[0]:+.4f}, "
+        f"{max(series[1:]) - series[0]:+.4f}"
+        for (kind, collection, _, _), series in certificates.items()
+    )
+    return f"After one epoch, and best of {GAIN_EPOCHS}: {gains}"
+
+
+def _small_steps(results: Optimality) -> Iterator[Claim]:
+    usual, small = results.of_kind("converged"), results.of_kind("converged, small steps")
+    if small:
+        same = (_is_optimum(one) == _is_optimum(usual["converged", *key[1:]]) for key, one in small.items())
+        yield WORDS.fact("small-steps", holds=all(same), evidence=_by_measure(small))
+
+
+def _higher(converged: _Certificates) -> Iterator[Claim]:
+    """Compare OHSUMED with the artificial data."""
+    values = {
+        f"{NETS[model]}, {measure}": (converged[kind, ARTIFICIAL, model, measure]["value"], one["value"])
+        for (kind, collection, model, measure), one in converged.items()
+        if collection == "OHSUMED"
+    }
+    if values:
+        shown = "; ".join(f"{name}: {a:.3f}, OHSUMED {b:.3f}" for name, (a, b) in values.items())
+        yield WORDS.fact("higher", holds=all(a > b for a, b in values.values()), evidence=shown)
+
+
+def _on_pairs(results: Optimality) -> Iterator[Claim]:
+    """Compare the effective pairs of measures, and those of the constructions at the same weights."""
+    counts = [one for one in results.pairs if one.model == "mlp"]
+    means: dict[str, dict[str, float]] = {}
+    for one in counts:
+        means.setdefault(one.collection, {})[one.measure] = one.mean
+    listed = "; ".join(
+        f"{name}: " + " > ".join(f"{m} {by[m]:,.0f}" for m in sorted(by, key=by.__getitem__, reverse=True))
+        for name, by in means.items()
+    )
+    holds = all(by[a] > by[b] for by in means.values() for a, b in pairwise(MEASURES))
+    yield WORDS.fact("more-pairs", holds=holds, pairs=listed)
+    of_rr = [one for one in counts if one.measure == "RR"]
+    yield WORDS.fact(
+        "mrr-pairs",
+        holds=all(_FROM <= one.binary_share <= _TO for one in of_rr),
+        shares="; ".join(f"{one.collection} {one.binary_share:.1%}" for one in of_rr),
+        changing="; ".join(f"{one.collection} {one.changing_share or 0.0:.1%}" for one in of_rr),
+        least=_FROM,
+        most=_TO,
+    )
+    ends = {
+        f"{collection}, {measure}": {name: end for name, (_, end) in by.items()}
+        for (_, collection, model, measure), by in results.counted.items()
+        if model == "mlp"
+    }
+    if ends:
+        most = {place: max(by, key=by.__getitem__) for place, by in ends.items()}
+        listed = "; ".join(
+            f"{place}: {by[USUAL]:,}, {most[place]} {by[most[place]]:,}" for place, by in ends.items()
+        )
+        holds = all(by[USUAL] == max(by.values()) for by in ends.values())
+        yield WORDS.fact("most-pairs", holds=holds, pairs=listed)
+
+
+def _matched(name: str, results: Trained) -> Iterator[Claim]:
+    values = results.matching("mlp").values
+    for target, trained, others in _BEST:
+        key = "matched" if trained == target else "not-matched"
+        yield ahead(
+            *WORDS.statement(key, name=name, target=target, trained=trained),
+            *(Scored(f"training for {m}", values[m][target]) for m in (trained, *others)),
+        )
+    tests = [
+        paired_t(values[trained][target], values["RR"][target])
+        for target in MEASURES
+        for trained in MEASURES
+        if trained != "RR"
+    ]
+    behind = [test for test in tests if test.difference > 0.0]
+    yield WORDS.claim(
+        "mrr-lowest",
+        verdict(*tests),
+        name=name,
+        n_queries=tests[0].n,
+        n_behind=len(behind),
+        n=len(tests),
+        n_clear=sum(test.p < LEVEL for test in behind),
+        n_ahead=sum(test.difference < 0.0 and test.p < LEVEL for test in tests),
+    )
+
+
+def _equal(runs: Sequence[Sized], target: str) -> Claim:
+    rows = equal_pairs(runs, target)
+    tests, leads = [], []
+    for other in dict.fromkeys(row.other.trained for row in rows):
+        pairs = [row for row in rows if row.other.trained == other]
+        test, n = _over_sizes(pairs), len(pairs)
+        tests.append(test)
+        leads.append(f"than for {other} {test.difference:+.4f}, {p_value(test.p)}, {n} size{'s' * (n != 1)}")
+    return WORDS.claim(
+        "equal-pairs",
+        verdict(*tests),
+        target=target,
+        source=MATCHED[target],
+        leads="; ".join(leads) or "no sizes with about as many pairs",
+        n_queries=len(runs[0].test[target]),
+    )
+
+
+def _over_sizes(rows: Sequence[EqualPairs]) -> Significance:
+    """Test the lead of the matched training, its mean over sizes for every query."""
+    leads = [np.subtract(row.matched.test[row.target], row.other.test[row.target]) for row in rows]
+    mean = np.mean(leads, axis=0)
+    return paired_t(mean, np.zeros_like(mean))
+
+
+def _shrinks(runs: Sequence[Sized], target: str) -> Claim:
+    """Compare the lead of nDCG over the matched training on the fewest and the most queries."""
+    tests = {(run.trained, run.size): np.asarray(run.test[target], dtype=np.float64) for run in runs}
+    sizes = sorted({run.size for run in runs})
+    leads = {n: tests["nDCG", n] - tests[target, n] for n in (sizes[0], sizes[-1])}
+    return ahead(
+        *WORDS.statement("lead-shrinks", target=target),
+        *(Scored(f"lead with {n} queries", lead) for n, lead in leads.items()),
+    )
+
+
+# tables
+
+
+def _tables(results: Optimality) -> tuple[Section, ...]:
+    """Make all tables, in the order of the paper."""
+    constructions = (
+        _constructions("Table 1: forces for MAP", results, "AP"),
+        _constructions("Table 2: forces for MRR", results, "RR"),
+        _constructions("As Tables 1 and 2, for nDCG", results, "nDCG"),
+    )
+    optimality = (_trainings(results), _optimality(results), _not_trained(results), *_large(results))
+    return (
+        Section("Constructions of the forces", constructions),
+        Section("Local optimality", optimality),
+        Section("Which measure to train for", (_matching(results, "mlp"), _matching(results, "linear"))),
+        Section("Effective pairs", (_pairs(results), _equal_table(results))),
+        Section("Future work of the paper", (_by_construction(results), *_other_weights(results))),
+        Section("What validation chose", (_rates(results),)),
+    )
+
+
+def _constructions(title: str, results: Optimality, measure: str) -> Table:
+    published = WORDS.published["constructions"].get(measure, {})
+    parts = {name: _construction_values(one, measure) for name, one in results.collections.items()}
+    absent = (None, None) if published else ()
+    rows = [
+        (name, *(value for part in parts.values() for value in part[name]), *published.get(name, absent))
+        for name in next(iter(parts.values()))
+    ]
+    heads = [("", ["construction"]), *((name, ["valid", "test", "SE", "p"]) for name in parts)]
+    heads += [("web, published", ["valid", "SE"])] if published else []
+    notes = ["web"] if published else []
+    return WORDS.table("constructions", rows, heads=heads, notes=notes, title=title)
+
+
+def _construction_values(results: Trained, measure: str) -> dict[str, tuple[Value, ...]]:
+    usual, *others = results.constructions(measure)
+    every = [results.every_change()] if measure == "RR" else []
+    rows: dict[str, tuple[Value, ...]] = {}
+    for one in (usual, *every, *others):
+        p = None if one is usual else PValue(paired_t(one.values, usual.values).p)
+        rows[one.name] = (results.valid(measure, one.name), *mean_and_error(one.values), p)
+    return rows
+
+
+def _trainings(results: Optimality) -> Table:
+    rows = [
+        (
+            *(collection, NETS[model], measure, f"{one['rate']:g}", one["epochs"]["chosen"]),
+            *(f"{one['best_rate']:g}", one["epochs"]["converged"]),
+            ", ".join(f"{rate}: {n}" for rate, n in one["restarts"].items()),
+        )
+        for (_, collection, model, measure), one in results.trainings.items()
+    ]
+    return WORDS.table("trainings", rows, settings=results.settings)
+
+
+def _optimality(results: Optimality) -> Table:
+    settings, certificates = results.settings, results.certificates
+    kinds = list(_LEARNED)
+    rows = []
+    for key, one in sorted(
+        results.of_kind(*kinds).items(),
+        key=lambda item: (*item[0][1:3], MEASURES.index(item[0][3]), kinds.index(item[0][0])),
+    ):
+        small, single = (
+            certificates.get((f"{key[0]}, {steps}", *key[1:])) for steps in ("small steps", "one weight")
+        )
+        level = f" ({small['n_level']} level)" if small and small["n_level"] else ""
+        rows.append(
+            (
+                *_certified(key, one),
+                small and f"{small['n_rising']}{level}",
+                single and f"{single['n_rising']} of {single['n_directions']}",
+            )
+        )
+    return WORDS.table("optimality", rows, settings=settings, confidence=1.0 - settings.delta)
+
+
+def _certified(key: Key, one: Any) -> tuple[Value, ...]:
+    kind, collection, model, measure = key
+    return (collection, NETS[model], measure, {**_LEARNED, **_OTHERS}[kind], *_tested(one))
+
+
+def _tested(one: Any) -> tuple[Value, ...]:
+    return (
+        *(one["value"], f"{one['norm']:.3g}", one["n_rising"], one["n_directions"]),
+        *(f"{one['largest_rise']:.5f}", "yes" if one["is_local_optimum"] else "no"),
+    )
+
+
+def _not_trained(results: Optimality) -> Table:
+    rows = []
+    for key, one in results.certificates.items():
+        if key[0] in _OTHERS:
+            gain = results.certificates.get((f"gain from {key[0]}", *key[1:]))
+            gains = (None, None) if gain is None else (gain[1] - gain[0], max(gain[1:]) - gain[0])
+            rows.append((*_certified(key, one), *gains))
+    return WORDS.table("others", rows, epochs=GAIN_EPOCHS)
+
+
+def _large(results: Optimality) -> Iterator[Table]:
+    rows: list[tuple[Value, ...]] = []
+    for (_, _, model, measure), where in results.of_kind("large, tested").items():
+        restarts = ", ".join(f"{rate}: {n}" for rate, n in where["restarts"].items())
+        chosen = [where[name] for name in ("test", "error", "rate", "epoch")]
+        for kind, rest in (("chosen", chosen), ("converged", [None] * 4)):
+            one = results.certificates[f"large, {kind}", ARTIFICIAL, model, measure]
+            rows.append((NETS[model], measure, _LEARNED[kind], *_tested(one), *rest, restarts))
+    large = results.settings.large
+    if large and rows:
+        yield WORDS.table("large", rows, size=large.size)
+
+
+def _matching(results: Optimality, model: str) -> Table:
+    matchings = {name: one.matching(model) for name, one in results.collections.items()}
+    webs = WORDS.published["trained"] if model == "mlp" else {}
+    rows = []
+    for target in MEASURES:
+        for i, trained in enumerate(MEASURES):
+            cells: list[Value] = [target, trained]
+            for match in (matching.match(target, trained) for matching in matchings.values()):
+                sign = "–" if match.p is None else "Y" if match.is_significant else "N"
+                cells += [match.mean, match.error, sign]
+            rows.append((*cells, *(cell for web in webs.values() for cell in web[target][i])))
+    heads = [("", ["test", "train"]), *((name, ["score", "SE", "sig."]) for name in matchings)]
+    heads += [(web, ["score", "sig."]) for web in webs]
+    tables, notes = ("Tables", ["web"]) if webs else ("As Tables", [])
+    return WORDS.table("matching", rows, heads=heads, notes=notes, tables=tables, net=NETS[model])
+
+
+def _pairs(results: Optimality) -> Table:
+    rows = [
+        (
+            *(one.collection, NETS[one.model], one.measure),
+            *(one.by_epoch[0], one.by_epoch[-1], round(one.mean)),
+            *(100.0 * one.share, 100.0 * one.binary_share),
+            None if one.changing is None else round(one.changing),
+        )
+        for one in results.pairs
+    ]
+    return WORDS.table("pairs", rows)
+
+
+def _equal_table(results: Optimality) -> Table:
+    rows = [
+        (
+            *(target, other.trained, matched.size, other.size, round(matched.pairs), round(other.pairs)),
+            *(matched.mean(target), other.mean(target), test.difference, PValue(test.p)),
+        )
+        for measure in MEASURES
+        if measure in MATCHED
+        for target, matched, other, test in equal_pairs(results.sized, measure)
+    ]
+    return WORDS.table("equal", rows)
+
+
+def _by_construction(results: Optimality) -> Table:
+    rows = [
+        (collection, NETS[model], measure, *(n for counts in by.values() for n in counts))
+        for (_, collection, model, measure), by in results.counted.items()
+    ]
+    heads = [("", ["data", "net", "measure"]), *((name, ["start", "end"]) for name in CONSTRUCTIONS)]
+    return WORDS.table("by-construction", rows, heads=heads)
+
+
+def _other_weights(results: Optimality) -> Iterator[Table]:
+    rows = [
+        (collection, kind, name, measure, *_tested(one), one["relative"]["n_rising"])
+        for (kind, collection, name, measure), one in results.of_kind("construction", "learner").items()
+    ]
+    if rows:
+        yield WORDS.table("other-weights", rows)
+
+
+def _rates(results: Optimality) -> Table:
+    rates = results.settings.rates
+    rows = []
+    chosen: list[float] = []
+    for name, one in results.collections.items():
+        for model in NETS:
+            for measure, full in measures_of(one.collection).items():
+                selected = one.compared.selected(entry_name(model, full))
+                by_fold = [settings["learning_rate"] for settings in selected]
+                chosen += by_fold
+                rows.append((name, NETS[model], measure, *map(by_fold.count, rates)))
+    n_ends = sum(rate in (rates[0], rates[-1]) for rate in chosen)
+    heads = [("", ("data", "net", "trained for", *(f"{rate:g}" for rate in rates)))]
+    return WORDS.table("rates", rows, heads=heads, n_ends=n_ends, n=len(chosen))
+
+
+# figures and values by query
+
+
+def _figures(results: Optimality) -> Iterator[Figure]:
+    """Draw all figures for which weights were tested."""
+    converged = results.of_kind("converged")
+    drawn = [
+        WORDS.figure(
+            "directions",
+            _directions(converged, measure),
+            number=number,
+            file=measure.lower().replace("@", "-"),
+            measure=measure,
+        )
+        for number, measure in enumerate(MEASURES, start=1)
+    ]
+    panels = {
+        "fig5-effective-pairs": [_sizes(results.sized, target) for target in MATCHED if results.sized],
+        "fig6-random-weights": _directions(results.of_kind("random"), "nDCG"),
+        "one-weight": _one_weight(results),
+        "pairs-by-epoch": _epochs(results),
+    }
+    drawn += [WORDS.figure(name, of) for name, of in panels.items()]
+    return (figure for figure in drawn if figure.panels)
+
+
+def _directions(certificates: _Certificates, measure: str) -> list[Panel]:
+    panels = []
+    for (_, collection, model, tested), one in certificates.items():
+        if tested == measure:
+            x, value = [0.0, *one["steps"]], one["value"]
+
+            def moved(changes: Sequence[float], value: float = value) -> list[float]:
+                return [value + change for change in (0.0, *changes)]
+
+            curves = [line(f"direction {i}", x, moved(row)) for i, row in enumerate(one["shown"], 1)]
+            curves.append(line(f"highest of {one['n_directions']}", x, moved(one["max_change"]), "dashed"))
+            title = f"{collection}, {NETS[model]}"
+            panels.append(Panel(title, tuple(curves), _STEP, f"mean {measure}, training queries"))
+    return panels
+
+
+def _sizes(runs: Sequence[Sized], target: str) -> Panel:
+    curves = []
+    for trained in MEASURES:
+        of = [run for run in runs if run.trained == trained]
+        curves.append(
+            line(f"trained for {trained}", [run.pairs for run in of], [run.mean(target) for run in of])
+        )
+    return Panel(f"tested on {target}", tuple(curves), "effective pairs per epoch", f"mean {target}", "log")
+
+
+def _one_weight(results: Optimality) -> list[Panel]:
+    curves = (
+        (
+            f"{collection}, {NETS[model]}",
+            line(measure, [0.0, *one["steps"]], [0.0, *one["max_change"]]),
+        )
+        for (_, collection, model, measure), one in results.of_kind("converged, one weight").items()
+    )
+    return _grouped(curves, _STEP, "highest change of the measure")
+
+
+def _epochs(results: Optimality) -> list[Panel]:
+    curves = (
+        (
+            one.collection,
+            line(
+                one.measure,
+                range(len(one.by_epoch)),
+                [100.0 * n * (one.share / one.mean) for n in one.by_epoch],
+            ),
+        )
+        for one in results.pairs
+        if one.model == "mlp" and one.share > 0.0
+    )
+    return _grouped(curves, "epoch", "% of all pairs of different labels")
+
+
+def _grouped(curves: Iterable[tuple[str, Curve]], x: str, y: str) -> list[Panel]:
+    """Put curves into panels by their title."""
+    by_title: dict[str, list[Curve]] = {}
+    for title, curve in curves:
+        by_title.setdefault(title, []).append(curve)
+    return [Panel(title, tuple(one), x, y) for title, one in by_title.items()]
+
+
+def _per_query(results: Optimality) -> Iterator[PerQuery]:
+    """Show the values of the two-layer nets on every test query, one for each measure trained for."""
+    for name, one in results.collections.items():
+        values, query_ids = one.matching("mlp").values, tuple(map(str, one.compared.query_ids))
+        for measure in MEASURES:
+            by_training = {f"trained for {trained}": values[trained][measure] for trained in MEASURES}
+            yield PerQuery(name, measure, query_ids, by_training)
+
+
+# sentences
+
+
+def _summary(results: Optimality, claims: Sequence[Claim]) -> Iterator[str]:
+    """Summarize the comparisons on each collection, and the tests of local optimality."""
+    for name, one in results.collections.items():
+        best = {measure: max(one.constructions(measure), key=lambda row: row.mean) for measure in COMPARED}
+        first = ", ".join(f"{measure}: `{row.name}` {row.mean:.3f}" for measure, row in best.items())
+        yield from WORDS.section("summary of constructions", name=name, best=first)
+    for name, one in results.collections.items():
+        matching = one.matching("mlp")
+        best_training = ", ".join(f"{target} by {matching.best(target)}" for target in MEASURES)
+        yield from WORDS.section("summary of trainings", name=name, best=best_training)
+    for kind, text in (
+        ("converged", "the weights of the best training epoch"),
+        ("polished", "polished weights"),
+    ):
+        if certificates := list(results.of_kind(kind).values()):
+            rising = [one["n_rising"] for one in certificates]
+            tried = sorted({one["n_directions"] for one in certificates})
+            yield from WORDS.section(
+                "summary of optimality",
+                weights=text,
+                n_optima=sum(one["is_local_optimum"] for one in certificates),
+                n=len(certificates),
+                directions=f"{tried[0]}" if len(tried) == 1 else f"{tried[0]} to {tried[-1]}",
+                least=min(rising),
+                most=max(rising),
+                largest=max(one["largest_rise"] for one in certificates),
+            )
+
+
+def _details(results: Optimality) -> dict[str, Any]:
+    settings, collections = results.settings, results.collections
+    folds = " and ".join(
+        f"{name} ({n} of its 5 folds)" for name, n in settings.letor_folds.items() if name in collections
+    )
+    return {
+        "large": settings.large and _of_size(settings.large),
+        "letor": f"{folds}, LETOR: labels 0 to 2, relevant from 1 on. " if folds else "",
+        "queries": "; ".join(f"{name} {len(one.compared.query_ids)}" for name, one in collections.items()),
+        "n_directions": next((one["n_directions"] for one in results.certificates.values()), 0),
+    }
+
+
+def _of_size(large: Large) -> str:
+    size = large.size
+    numbers = f"{size.n_train:,} / {size.n_valid:,} / {size.n_test:,} queries to train, validate and test"
+    nets = ", ".join(f"{NETS[model]} net for {measure}" for model, measure in large.trained)
+    rates = ", ".join(f"{rate:g}" for rate in large.rates)
+    return f"{size.n_features} features, {size.n_monomials:,} monomials, {numbers}; {nets}; rates {rates}."
+
+
+PAPER = Paper(
+    words=WORDS,
+    full=Donmez2009(),
+    quick=QUICK,
+    claims=_claims,
+    tables=_tables,
+    figures=_figures,
+    summary=_summary,
+    per_query=_per_query,
+    details=_details,
+)
+"""OHSUMED, MQ2008 and artificial data; the folder of the data may lack the first two."""

@@ -1,0 +1,468 @@
+"""LambdaRank trained epoch by epoch, for Donmez et al. (2009): its measure, and the pairs that it uses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from directrix.data.queries import Queries
+from directrix.data.synthetic import make_cubic
+from directrix.experiments.cells import Cell
+from directrix.experiments.significance import Significance, paired_t
+from directrix.experiments.splits import Split
+from directrix.measures.names import measure as parse_measure
+from directrix.models.linear import LinearModel
+from directrix.models.mlp import MLPModel
+from directrix.objectives.objective import make_objective
+from directrix.papers.paper import Experiment
+from directrix.papers.workspace import Collection
+from directrix.rankers.training import judge_of
+from directrix.surrogates.lambdas import Construction, Lambda
+from directrix.trainers.stochastic import SGD
+from directrix.types import Float64Array, Model, Step
+
+NETS = {"linear": "single-layer", "mlp": "two-layer"}
+"""Models, and what tables call them."""
+MEASURES = ("nDCG", "nDCG@10", "AP", "RR")
+"""What is trained for and tested, without the least relevant label."""
+COMPARED = ("nDCG", "AP", "RR")
+"""Measures that all constructions are trained for. The paper has MAP and MRR; nDCG represents graded ones."""
+CONSTRUCTIONS: tuple[Construction, ...] = (
+    *("ranknet-weight-pairs", "local-gradient", "local-cost"),
+    *("spring-smooth", "discrete-bounded"),
+)
+"""Constructions of the forces, in the order of Table 1."""
+USUAL = CONSTRUCTIONS[0]
+"""The construction of LambdaRank, which the paper recommends."""
+EVERY_CHANGE = "ranknet-weight-pairs, every change"
+"""The usual construction with every change of RR, where Eq. (11) has those of misranked pairs alone."""
+ARTIFICIAL = "artificial"
+"""Name of the artificial data."""
+MATCHED = {"RR": "Fig. 5", "nDCG@10": "Sect. 7.2"}
+"""Measures whose trainings are compared with others on about as many pairs, and where the paper does so."""
+_EARLY = (7, 12)  # epochs whose weights Section 8 tests
+_ALIKE = 2.0  # numbers of pairs are about equal if their ratio is below this
+
+
+@dataclass(frozen=True)
+class Artificial:
+    """Size of the artificial data: labels 0 to 4 by a random cubic polynomial, see `make_cubic`."""
+
+    n_features: int = 10
+    docs_per_query: int = 50
+    n_monomials: int = 285  # all of 10 features
+    # numbers of queries
+    n_train: int = 300
+    n_valid: int = 200
+    n_test: int = 1000
+    # numbers of training queries, ascending, for the study of effective pairs
+    sizes: tuple[int, ...] = (25, 50, 100, 200, 400, 800, 1600)
+
+
+@dataclass(frozen=True)
+class Large:
+    """Trainings on artificial data of the paper's size, with 2,000 of the 4.6 million monomials: 1.5 GB."""
+
+    size: Artificial = Artificial(300, 50, 2000, 10_000, 5_000, 10_000, ())
+    trained: tuple[tuple[str, str], ...] = (("linear", "nDCG"),)  # nets and measures
+    rates: tuple[float, ...] = (1e-5, 1e-4, 1e-3)  # learning rates; validation queries choose
+
+
+@dataclass(frozen=True)
+class TrainingSettings(Experiment):
+    """What the trainings and the tests of their weights depend on besides the data."""
+
+    letor: ClassVar[Sequence[str]] = ("OHSUMED", "MQ2008")
+
+    rates: tuple[float, ...] = (1e-3, 1e-2, 1e-1)  # learning rates; validation queries choose
+    epochs: int = 700  # passes over the training queries
+    # trainings that are compared on test queries stop after this number of epochs without a better value on
+    # the validation queries; those whose weights are tested for local optimality never do
+    patience: int = 100
+    hidden: int = 10  # units of the hidden layer of the two-layer net
+    folds: int = 5  # number of folds to keep of OHSUMED
+    mq2008_folds: int = 5  # of MQ2008
+    # of the test of local optimality: 459 directions for .01 and .01
+    eps: float = 0.01
+    delta: float = 0.01
+    polish_moves: int = 300  # maximum number of moves along rising directions
+    artificial: Artificial = field(default_factory=Artificial)
+    large: Large | None = field(default_factory=Large)  # None = not run
+    others: bool = True  # whether to test the weights of other constructions and learners
+
+    @property
+    def letor_folds(self) -> dict[str, int]:
+        """Number of folds to keep of each LETOR collection."""
+        return {"OHSUMED": self.folds, "MQ2008": self.mq2008_folds}
+
+
+def artificial(size: Artificial, seed: int) -> tuple[Split, Split]:
+    """Make the artificial data.
+
+    Returns
+    -------
+    Split, Split
+        With ``n_train`` training queries, and with as many as the largest of ``sizes``; the smaller set is
+        the beginning of the larger. Both have the same validation and test queries.
+    """
+    held, most = size.n_test + size.n_valid, max((size.n_train, *size.sizes))
+    queries = make_cubic(
+        held + most, size.docs_per_query, size.n_features, n_monomials=size.n_monomials, seed=seed
+    )
+    test = queries.take(np.arange(size.n_test))
+    valid = queries.take(np.arange(size.n_test, held))
+    split, larger = (
+        Split(ARTIFICIAL, queries.take(np.arange(held, held + n)), valid, test) for n in (size.n_train, most)
+    )
+    return split, larger
+
+
+def full_name(measure: str, rel: int) -> str:
+    """Return one of `MEASURES` with its least relevant label: "AP(rel=2)" for "AP" and 2."""
+    return f"{measure}(rel={rel})" if measure in ("AP", "RR") and rel != 1 else measure
+
+
+def measures_of(collection: Collection) -> dict[str, str]:
+    """Return the full names of `MEASURES`: labels that go to 4 are relevant from 2 on, as in the paper."""
+    return {name: full_name(name, collection.rel) for name in MEASURES}
+
+
+def options_of(measure: str, construction: str) -> dict[str, Any]:
+    """Return the options of `Lambda` for a construction; for RR only the pairs of Eq. (11) exert forces.
+
+    The bound of "spring-smooth" lifts the zeros of Eq. (11) too, so that all pairs exert forces.
+    """
+    if construction == EVERY_CHANGE:
+        return {"construction": USUAL, "pairs": "all"}
+    literal = measure.startswith("RR") and construction != "spring-smooth"
+    return {"construction": construction, "pairs": "misranked" if literal else "all"}
+
+
+def forces_for(measure: str, construction: str = USUAL) -> Lambda:
+    """Return the forces of a measure as the paper has them."""
+    return Lambda(measure, **options_of(measure, construction))
+
+
+@dataclass
+class Watched:
+    """Values of a training after every epoch; epoch 0 is the start."""
+
+    rate: float
+    values: dict[str, list[float]]  # the measure after every epoch, by part of the queries: "train", "valid"
+    best: dict[str, tuple[int, Float64Array]]  # epoch and parameters with the highest of the values of a part
+    # numbers of pairs of training documents with a force between them; and, for RR, whose pairs are those of
+    # Eq. (11), of those whose exchange changes it
+    pairs: list[int] = field(default_factory=list)
+    changing: list[int] = field(default_factory=list)
+    restarts: int = 0
+    early: dict[int, Float64Array] = field(default_factory=dict)  # parameters after the epochs of Section 8
+
+    def highest(self, part: str) -> float:
+        """Return the highest value on a part."""
+        return max(self.values[part])
+
+
+def model_of(name: str, settings: TrainingSettings) -> Model:
+    """Return a net: one layer, or two with tanh between them."""
+    return LinearModel() if name == "linear" else MLPModel((settings.hidden,), "tanh")
+
+
+def random_weights(model: Model, n_features: int, seed: int) -> Float64Array:
+    """Return weights before any training; for the linear net normal ones, of a length near 1."""
+    rng = np.random.default_rng(seed)
+    if isinstance(model, MLPModel):
+        return model.start(n_features, rng)
+    weights: Float64Array = rng.standard_normal(n_features) / np.sqrt(n_features)
+    return weights
+
+
+def watch(
+    parts: Mapping[str, Queries],
+    forces: Lambda,
+    model: Model,
+    rate: float,
+    settings: TrainingSettings,
+    *,
+    start: Float64Array | None = None,
+    stops_early: bool = False,
+) -> Watched:
+    """Train with the forces of a measure, one query per step, as Section 7 says, and watch the measure.
+
+    After a lower value on the training queries the rate shrinks with a chance; after 50 epochs of one value
+    on the validation queries the training restarts at random weights. The trainer is the library's `SGD`,
+    whose callback records what no ranker keeps: the number of effective pairs after every epoch, the best
+    training epoch, and the weights of Section 8.
+
+    Parameters
+    ----------
+    parts : mapping of str to Queries
+        "train" and "valid".
+    forces : Lambda
+    model : Model
+    rate : float
+    settings : TrainingSettings
+    start : float64 (n_params,), optional
+        Default: random.
+    stops_early : bool
+        Whether to stop after ``settings.patience`` epochs without a better value on the validation queries.
+    """
+    train = parts["train"]
+    objectives = {name: make_objective(q, forces, model) for name, q in parts.items()}
+    judges = {name: judge_of(forces.measure, q) for name, q in parts.items()}
+    every = replace(forces, pairs="all") if forces.pairs == "misranked" else None
+    if start is None:
+        start = random_weights(model, train.n_features, settings.seed)
+    watched = Watched(rate, {name: [] for name in parts}, {})
+    trainer = SGD(
+        learning_rate=rate,
+        epochs=settings.epochs,
+        shrink=0.8,
+        shrink_chance=0.3,
+        restart_after=50,
+        random_state=settings.seed,
+    ).watching(lambda _: watched.values["valid"][-1])
+
+    def record(step: Step) -> bool:
+        scores = {name: one.scores(step.params).astype(np.float64) for name, one in objectives.items()}
+        for name, judge in judges.items():
+            values = watched.values[name]
+            values.append(judge(scores[name]))
+            if name not in watched.best or values[-1] > values[watched.best[name][0]]:
+                watched.best[name] = step.iteration, np.array(step.params)
+        ranked = scores["train"], train.labels, train.qptr
+        watched.pairs.append(int(forces.effective_pairs(*ranked).sum()))
+        if every is not None:
+            watched.changing.append(int(every.effective_pairs(*ranked).sum()))
+        if step.iteration in _EARLY:
+            watched.early[step.iteration] = np.array(step.params)
+        return stops_early and step.iteration - watched.best["valid"][0] >= settings.patience
+
+    watched.restarts = trainer.minimize(objectives["train"], start, callback=record).counts["restarts"]
+    return watched
+
+
+def at_every_rate(
+    split: Split, model: str, forces: Lambda, settings: TrainingSettings, *, stops_early: bool = False
+) -> tuple[list[Watched], Watched]:
+    """Return all trainings, and the one that validation chooses: the first of equals."""
+    net = model_of(model, settings)
+    trainings = [
+        watch(parts_of(split), forces, net, rate, settings, stops_early=stops_early)
+        for rate in settings.rates
+    ]
+    return trainings, max(trainings, key=lambda one: one.highest("valid"))
+
+
+def parts_of(split: Split) -> dict[str, Queries]:
+    """Return the queries that `watch` needs."""
+    assert split.valid is not None
+    return {"train": split.train, "valid": split.valid}
+
+
+def training_cells(collections: Mapping[str, Collection], settings: TrainingSettings) -> list[Cell]:
+    """Train for every measure on the first fold of every collection, at every rate.
+
+    Keys are ("training", collection, net, measure). Results are ``pairs`` after every epoch at the ``rate``
+    that validation chose, and for RR ``changing``, see `Watched`; ``restarts`` by rate; and ``weights`` and
+    their ``epochs``: parameters ``chosen`` by validation, ``converged``, which are the best on the training
+    queries at ``best_rate``, and those after epochs 7 and 12.
+    """
+    return [
+        Cell(("training", name, model, measure), _training, (one.first, model, full, settings))
+        for name, one in collections.items()
+        for model in NETS
+        for measure, full in measures_of(one).items()
+    ]
+
+
+def _training(split: Split, model: str, measure: str, settings: TrainingSettings) -> dict[str, Any]:
+    trainings, chosen = at_every_rate(split, model, forces_for(measure), settings)
+    highest = max(trainings, key=lambda one: one.highest("train"))
+    weights = {
+        "chosen": chosen.best["valid"],
+        "converged": highest.best["train"],
+        **{f"epoch {epoch}": (epoch, params) for epoch, params in chosen.early.items()},
+    }
+    return {
+        "rate": chosen.rate,
+        "best_rate": highest.rate,
+        "restarts": {f"{one.rate:g}": one.restarts for one in trainings},
+        "pairs": chosen.pairs,
+        "changing": chosen.changing,
+        "weights": {name: params.tolist() for name, (_, params) in weights.items()},
+        "epochs": {name: epoch for name, (epoch, _) in weights.items()},
+    }
+
+
+class PairCounts(NamedTuple):
+    """Effective pairs of a training: training documents that exert a force on each other."""
+
+    collection: str
+    model: str
+    measure: str
+    by_epoch: Sequence[int]  # number of effective pairs at the start and after every epoch
+    mean: float  # their mean
+    # `mean` over the number of all pairs with different labels, including those of queries without relevant
+    # documents
+    share: float
+    binary_share: float  # `mean` over the number of all pairs of a relevant and an irrelevant document
+    # for RR, whose pairs are those of Eq. (11): mean number of all pairs whose exchange changes it
+    changing: float | None = None
+    changing_share: float | None = None  # the same over the pairs of a relevant and an irrelevant document
+
+
+def n_pairs(q: Queries, rel: int | None = None) -> int:
+    """Count the pairs of documents of one query with different labels, or of which one is relevant.
+
+    ``rel`` is the least relevant label; None = labels as they are.
+
+    Examples
+    --------
+    >>> q = Queries.from_arrays([[0.0]] * 4, [0, 0, 1, 2], group=[4])  # 6 pairs, one of them of equal labels
+    >>> n_pairs(q), n_pairs(q, rel=2)
+    (5, 3)
+    """
+    total = 0
+    for lo, hi in zip(q.qptr[:-1], q.qptr[1:], strict=True):
+        labels = q.labels[lo:hi] if rel is None else q.labels[lo:hi] >= rel
+        _, counts = np.unique(labels, return_counts=True)
+        n = int(hi - lo)
+        total += (n * n - int((counts * counts).sum())) // 2
+    return total
+
+
+def pair_counts(
+    collections: Mapping[str, Collection], trainings: Mapping[Any, Any]
+) -> tuple[PairCounts, ...]:
+    """Return the effective pairs of every training, also as shares of all pairs of the training queries."""
+    totals = {
+        name: (n_pairs(one.first.train), n_pairs(one.first.train, one.rel))
+        for name, one in collections.items()
+    }
+    counts = []
+    for (_, collection, model, measure), training in trainings.items():
+        graded, binary = totals[collection]
+        mean = float(np.mean(training["pairs"]))
+        changing = float(np.mean(training["changing"])) if training["changing"] else None
+        shares = mean / graded, mean / binary, changing, changing and changing / binary
+        counts.append(PairCounts(collection, model, measure, training["pairs"], mean, *shares))
+    return tuple(counts)
+
+
+def pair_cells(
+    collections: Mapping[str, Collection], trainings: Mapping[Any, Any], settings: TrainingSettings
+) -> list[Cell]:
+    """Count the effective pairs of every construction, on the training queries of the first folds.
+
+    Keys are ("pairs", collection, net, measure). Results are by construction the numbers of pairs at random
+    weights and at those that validation chose of the training with the usual construction.
+    """
+    cells = []
+    for name, one in collections.items():
+        for model in NETS:
+            for measure, full in measures_of(one).items():
+                weights = trainings["training", name, model, measure]["weights"]["chosen"]
+                arguments = (one.first.train, model, full, weights, settings)
+                cells.append(Cell(("pairs", name, model, measure), _pairs, arguments))
+    return cells
+
+
+def _pairs(
+    train: Queries, model: str, measure: str, weights: Sequence[float], settings: TrainingSettings
+) -> dict[str, list[int]]:
+    net = model_of(model, settings)
+    objective = make_objective(train, forces_for(measure), net)
+    both = random_weights(net, train.n_features, settings.seed), np.array(weights)
+    scores = [objective.scores(params).astype(np.float64) for params in both]
+    return {
+        name: [
+            int(forces_for(measure, name).effective_pairs(of, train.labels, train.qptr).sum())
+            for of in scores
+        ]
+        for name in CONSTRUCTIONS
+    }
+
+
+class Sized(NamedTuple):
+    """A training of the two-layer net on some of the artificial queries."""
+
+    size: int  # number of training queries
+    trained: str  # measure
+    pairs: float  # number of effective pairs, mean over epochs
+    test: Mapping[str, Any]  # str to float (n_queries,): values of every measure on the test queries
+
+    def mean(self, measure: str) -> float:
+        """Return the mean over those test queries on which the measure is defined."""
+        return float(np.nanmean(self.test[measure]))
+
+
+def size_cells(collections: Mapping[str, Collection], settings: TrainingSettings) -> list[Cell]:
+    """Train the two-layer net for every measure on more and more artificial queries (Fig. 5).
+
+    Keys are ("size", number of queries, measure). Results are ``pairs``, the mean over epochs at the rate
+    that validation chose, and ``test``: the values of every measure on the test queries.
+    """
+    measures = measures_of(collections[ARTIFICIAL])
+    _, split = artificial(settings.artificial, settings.seed)
+    cells = []
+    for size in settings.artificial.sizes:
+        few = Split(split.name, split.train.take(np.arange(size)), split.valid, split.test)
+        cells += [
+            Cell(("size", size, measure), _size, (few, full, measures, settings))
+            for measure, full in measures.items()
+        ]
+    return cells
+
+
+def _size(
+    split: Split, measure: str, measures: Mapping[str, str], settings: TrainingSettings
+) -> dict[str, Any]:
+    forces, test = forces_for(measure), split.test
+    _, chosen = at_every_rate(split, "mlp", forces, settings, stops_early=True)
+    objective = make_objective(test, forces, model_of("mlp", settings))
+    scores = objective.scores(chosen.best["valid"][1]).astype(np.float64)
+    values = {
+        name: parse_measure(full)(scores, test.labels, test.qptr).tolist() for name, full in measures.items()
+    }
+    return {"pairs": float(np.mean(chosen.pairs)), "test": values}
+
+
+def sized(cells: Mapping[Any, Any]) -> tuple[Sized, ...]:
+    """Return the results of `size_cells`, by measure and size."""
+    runs = [Sized(size, measure, one["pairs"], one["test"]) for (_, size, measure), one in cells.items()]
+    return tuple(sorted(runs, key=lambda run: (MEASURES.index(run.trained), run.size)))
+
+
+class EqualPairs(NamedTuple):
+    """Two trainings on about as many effective pairs."""
+
+    target: str  # measure that is tested
+    matched: Sized  # trained for `target`
+    other: Sized  # trained for another measure
+    test: Significance  # of `target`, `matched` minus `other`
+
+
+def equal_pairs(runs: Sequence[Sized], target: str) -> tuple[EqualPairs, ...]:
+    """Compare trainings for a measure with trainings for others on about as many effective pairs.
+
+    Returned is for every training for ``target``, the measure that is tested, and every other measure the
+    training whose number of pairs is nearest by ratio, if the ratio is below 2.
+    """
+    rows = []
+    for matched in (run for run in runs if run.trained == target):
+        for trained in dict.fromkeys(run.trained for run in runs if run.trained != target):
+            other = min(
+                (run for run in runs if run.trained == trained),
+                key=lambda run: _ratio(run.pairs, matched.pairs),
+            )
+            if _ratio(other.pairs, matched.pairs) < _ALIKE:
+                test = paired_t(matched.test[target], other.test[target])
+                rows.append(EqualPairs(target, matched, other, test))
+    return tuple(rows)
+
+
+def _ratio(a: float, b: float) -> float:
+    return max(a, b) / max(min(a, b), 1e-300)

@@ -1,0 +1,533 @@
+"""He and Liu (2010), Section 6: tendency correlation, restarts, and ranking performance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from directrix.data.queries import Queries
+from directrix.experiments.cells import Cell
+from directrix.experiments.crossval_result import CrossValidation
+from directrix.experiments.tendency import tendency
+from directrix.experiments.tendency_on_data import model_values, random_models
+from directrix.experiments.tuning import Entry
+from directrix.laws.bounds import ap_bound, ndcg_bound
+from directrix.laws.ranks import noisy_rank_bounds, rank_bound
+from directrix.papers.claims import training_by_fold
+from directrix.papers.paper import Experiment, Results
+from directrix.papers.workspace import Cells, Collection, Compared, Workspace, read_collections
+from directrix.rankers.method import Method
+from directrix.surrogates.approx import ApproxAP, ApproxNDCG
+from directrix.surrogates.names import surrogate as parse_surrogate
+from directrix.surrogates.soft import SoftNDCG
+from directrix.trainers.stochastic import SGD
+from directrix.trainers.wrappers import Restarts
+from directrix.types import Float64Array, Objective, Result, Step, Trainer
+
+MAP, NDCG = "ApproxRank-MAP", "ApproxRank-NDCG"
+ONE_START, LISTNET = "ApproxRank-MAP, one start", "ListNet"
+STRUCTURAL = {"SVMmap": "SVMMap", "DORM": "Dorm", "PermuRank": "PermuRank", "SVMndcg": "SVMNdcg"}
+OF_AP = ("SVMmap", "PermuRank")
+"""Structural SVMs for AP; the others are for nDCG."""
+SHOWN = {
+    "SoftRank": ("sigma=0.1", "sigma=0.01", "sigma=0.001"),
+    MAP: ("alpha=10", "alpha=100", "alpha=400"),
+    NDCG: ("alpha=10", "alpha=100", "alpha=400"),
+    "structural": tuple(STRUCTURAL),
+}
+"""Surrogates of Table 3; the appendix has all. Only these are also compared after a transformation."""
+SIZES = (2, 4, 8, 16, 32)
+"""Numbers of relevant documents of the queries of Theorem 4."""
+SMOOTH = ("ApproxAP(alpha=1e5, beta=1e3)", "SoftNDCG(sigma=1e-5)")
+"""Surrogates that can be made sharp, for comparison on these."""
+_DELTA, _DOCS = 0.1, 200  # the example after Theorem 2: scores delta apart, N documents, three labels
+_QUERIES = 5
+_SHARES = (0.70, 0.16, 0.14)  # of the labels, about those of OHSUMED
+_TOP = 10  # documents of a test query that are kept
+_ANY_DIRECTION = 10.0  # spread of Restarts: the first start does not matter to the others
+
+
+class Reported(NamedTuple):
+    """A measure in the paper."""
+
+    name: str
+    # numbers of its tables of training and of test queries
+    training: int
+    test: int
+
+
+MEASURES = {
+    "AP": Reported("MAP", 4, 7),
+    "nDCG@5": Reported("NDCG@5", 5, 8),
+    "nDCG@10": Reported("NDCG@10", 6, 9),
+}
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Parameters over which coefficients are computed."""
+
+    models: int = 100  # random linear models; the paper's 100
+    norm: float = 1.0  # length of their weights
+    sigmas: tuple[float, ...] = (0.3, 0.1, 0.05, 0.03, 0.02, 0.01, 0.005, 0.001)  # of SoftRank
+    alphas: tuple[float, ...] = (
+        10.0,
+        *(50.0 * i for i in range(1, 9)),
+        800.0,
+        1600.0,
+        10000.0,
+    )  # of ApproxRank
+    betas: tuple[float, ...] = (1.0, 10.0, 50.0, 100.0, 200.0)  # of ApproxRank-MAP at the alpha of 100
+    beta: float = 100.0  # of ApproxRank-MAP elsewhere
+
+    def families(self) -> dict[str, dict[str, str]]:
+        """Return for each method its surrogates by their names in the tables."""
+        beta = f"beta={self.beta!r}"
+        return {
+            "SoftRank": {f"sigma={s:g}": f"SoftNDCG(sigma={s!r})" for s in self.sigmas},
+            MAP: {f"alpha={a:g}": f"ApproxAP(alpha={a!r}, {beta})" for a in self.alphas},
+            NDCG: {f"alpha={a:g}": f"ApproxNDCG(alpha={a!r})" for a in self.alphas},
+            "beta": {f"beta={b:g}": f"ApproxAP(alpha=100.0, beta={b!r})" for b in self.betas},
+            "structural": STRUCTURAL,
+        }
+
+
+@dataclass(frozen=True)
+class RestartGrids:
+    """Settings among which validation chooses."""
+
+    # of ApproxRank, in 1 / units of score
+    alphas: tuple[float, ...] = (10.0, *(50.0 * i for i in range(1, 9)), 800.0, 1600.0)
+    sigmas: tuple[float, ...] = (0.1, 0.03, 0.01)  # of SoftRank, in units of score
+    beta: float = 100.0  # of ApproxRank-MAP; the paper's 100
+    C: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0, 100.0)  # of the structural SVMs
+    # random starts of ApproxRank, and of SoftRank; the one with the lowest loss is kept
+    restarts: int = 30
+    soft_restarts: int = 5
+    epochs: int = 50  # of gradient ascent, one query at a time, for each start
+    folds: int = 5  # number of folds, from the first
+
+
+Coefficients = Mapping[str, Mapping[str, Float64Array]]
+"""By family and surrogate, see `Sweep.families`: float64 (n_folds,) on the training queries."""
+
+
+@dataclass(frozen=True, eq=False)
+class Correlated(Compared):
+    """Results on one collection: ``compared`` has `entries`, all measures under the convention letor3."""
+
+    coefficients: Coefficients  # eps*
+    losses: Coefficients  # of Theorem 1
+    # eps* after the best non-decreasing transformation; NaN for surrogates that are not `SHOWN`
+    monotone: Coefficients
+
+    @cached_property
+    def trade_off(self) -> TradeOff:
+        """The training MAP of the candidates of the cross-validation."""
+
+        def by_alpha(entry: str) -> Float64Array:
+            folds = self.compared.results[entry]
+            return np.array([[one.train["AP"] for one in fold.tried] for fold in folds]).T
+
+        alphas = [one.settings["alpha"] for one in self.compared.results[MAP][0].tried]
+        return TradeOff(np.array(alphas), by_alpha(ONE_START), by_alpha(MAP))
+
+    @cached_property
+    def agreements(self) -> tuple[Agreement, ...]:
+        """The agreement of coefficients with every measure."""
+        return tuple(agreement(self.coefficients, self.compared, measure) for measure in MEASURES)
+
+
+@dataclass(frozen=True)
+class He2010(Experiment):
+    """Coefficients over parameters, and trainings; the seed is of models, starts and gradient ascent."""
+
+    letor: ClassVar[Sequence[str]] = ("OHSUMED", "TD2003", "TD2004")
+
+    sweep: Sweep = field(default_factory=Sweep)  # of coefficients
+    grids: RestartGrids = field(default_factory=RestartGrids)  # of training
+
+    def entries(self) -> list[Entry]:
+        """Return the rows of Tables 4 to 9, and ApproxRank-MAP from one start.
+
+        MAP methods and ListNet are trained for and chosen by AP, the others by nDCG@10.
+        """
+        grids = self.grids
+        ascent = {"epochs": grids.epochs, "random_state": self.seed}
+        many, one, soft = ({**ascent, "restarts": n} for n in (grids.restarts, 1, grids.soft_restarts))
+        alphas, sigmas, slopes = {"alpha": grids.alphas}, {"sigma": grids.sigmas}, {"C": grids.C}
+        approx_map, approx_ndcg = _method(MAP, ApproxAP, beta=grids.beta), _method(NDCG, ApproxNDCG)
+        structural = [
+            Entry(name, method, {}, slopes, "AP" if name in OF_AP else "nDCG@10")
+            for name, method in STRUCTURAL.items()
+        ]
+        return [
+            *structural,
+            Entry("SoftRank", _method("SoftRank", SoftNDCG), soft, sigmas, "nDCG@10"),
+            Entry(MAP, approx_map, many, alphas, "AP"),
+            Entry(NDCG, approx_ndcg, many, alphas, "nDCG@10"),
+            Entry(LISTNET, "ListNet", {}, None, "AP"),
+            Entry(ONE_START, approx_map, one, alphas, "AP"),
+        ]
+
+    def read(self, data: Path) -> dict[str, Collection]:
+        """Read the collections that are there."""
+        return read_collections(data, self.letor, self.grids.folds)
+
+    def run(self, data: Mapping[str, Collection], work: Workspace) -> Tendencies:
+        """Compute all coefficients, then train and test all methods on every collection."""
+        apart = Cell(("tendency", "apart"), _apart, (self.sweep, self.seed))
+        weak = Cell(("theorem 4", *SIZES), weak_tendencies)
+        folds = [cell for one in data.values() for cell in self._coefficients(one)]
+        cells = work.cells("coefficients", [apart, weak, *folds])
+        rows, results = self.entries(), {}
+        options: dict[str, Any] = {"select": "AP", "convention": "letor3", "keep_top": _TOP}
+        for name, one in data.items():
+            compared = work.cross_validate(name, one.splits, rows, list(MEASURES), seed=self.seed, **options)
+            found = (self._by_fold(field, one, cells) for field in ("coefficient", "loss", "monotone"))
+            results[name] = Correlated(one, compared, *found)
+        return Tendencies(self, results, cells[apart.key], cells[weak.key])
+
+    def _coefficients(self, collection: Collection) -> Iterator[Cell]:
+        """Yield one cell for each fold and family of surrogates, on the training queries.
+
+        Its result has for each surrogate ``coefficient``, ``monotone``, the coefficient after the best
+        non-decreasing transformation, for those that are `SHOWN`, and ``loss``, which Theorem 1 bounds by the
+        coefficient: how far the mean measure of the model with the highest mean surrogate is below that of
+        the best model.
+        """
+        for split in collection.splits:
+            for family, surrogates in self.sweep.families().items():
+                key = ("tendency", collection.name, split.name, family, split.digest[-12:])
+                shown = SHOWN.get(family, ())
+                yield Cell(key, _coefficients, (split.train, surrogates, shown, self.sweep, self.seed))
+
+    def _by_fold(self, name: str, collection: Collection, cells: Cells) -> Coefficients:
+        """Return an entry of the cells by family, surrogate and fold; NaN where it is not there."""
+        of = {key[2:4]: value for key, value in cells.items() if key[:2] == ("tendency", collection.name)}
+        return {
+            family: {
+                label: np.array(
+                    [of[split.name, family][i][name] for split in collection.splits], dtype=np.float64
+                )
+                for i, label in enumerate(surrogates)
+            }
+            for family, surrogates in self.sweep.families().items()
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Tendencies(Results[He2010, Correlated]):
+    """All results."""
+
+    apart: Mapping[str, Any]  # of `_apart`
+    weak: Sequence[Mapping[str, Any]]  # of `weak_tendencies`
+
+
+QUICK = He2010(
+    Sweep(models=20, sigmas=(0.1, 0.01), alphas=(10.0, 50.0, 100.0, 400.0), betas=(10.0, 100.0), beta=100.0),
+    RestartGrids(
+        alphas=(50.0, 100.0, 400.0),
+        sigmas=(0.1,),
+        C=(0.1, 10.0),
+        restarts=4,
+        soft_restarts=2,
+        epochs=10,
+        folds=2,
+    ),
+)
+
+
+# the methods
+
+
+@dataclass(frozen=True)
+class RandomStart:
+    """Run a trainer from weights of length 1 in a random direction, and ignore the start that is given."""
+
+    trainer: Trainer
+    random_state: int = 0  # of the direction
+
+    def minimize(
+        self,
+        objective: Objective,
+        start: Float64Array,
+        *,
+        callback: Callable[[Step], bool | None] | None = None,
+    ) -> Result:
+        """Minimize from these weights."""
+        drawn = random_models(2, len(start), seed=self.random_state)[0]
+        return self.trainer.minimize(objective, drawn, callback=callback)
+
+
+def _ascent(
+    restarts: int = 30, epochs: int = 50, learning_rate: float = 0.01, random_state: int = 0
+) -> RandomStart:
+    ascent = SGD(learning_rate=learning_rate, epochs=epochs, random_state=random_state)
+    return RandomStart(
+        Restarts(ascent, restarts, spread=_ANY_DIRECTION, random_state=random_state), random_state
+    )
+
+
+def _method(name: str, surrogate: type[Any], **more: Any) -> Method:
+    return Method(
+        name=name,
+        surrogate=surrogate,
+        trainer=_ascent,
+        source="He & Liu (2010), Sect. 6.3",
+        cost="epochs times restarts times one pass over the queries",
+        use_when="to repeat the paper's experiment",
+        fixed={"start": "zero", "l2": 0.0, **more},
+    )
+
+
+# coefficients, and where the theorems apply
+
+
+def parameter(label: str) -> float:
+    """Return the parameter of a surrogate: 50.0 for "alpha=50".
+
+    Examples
+    --------
+    >>> parameter("sigma=0.1")
+    0.1
+    """
+    return float(label.partition("=")[2])
+
+
+def _coefficients(
+    q: Queries, surrogates: dict[str, str], shown: tuple[str, ...], sweep: Sweep, seed: int
+) -> list[dict[str, float | None]]:
+    models = random_models(sweep.models, q.n_features, norm=sweep.norm, seed=seed)
+    values = model_values(tuple(surrogates.values()), q, models=models)
+    results: list[dict[str, float | None]] = []
+    for label, ours, theirs in zip(surrogates, *values, strict=True):
+        by_model = np.nanmean(theirs, axis=1)
+        known = ~np.isnan(theirs[0])
+        is_shown = label in shown
+        results.append(
+            {
+                "coefficient": tendency(ours, theirs).coefficient,
+                "monotone": tendency(ours, theirs, transform="monotone").coefficient if is_shown else None,
+                "loss": float(by_model.max() - by_model[ours[:, known].mean(axis=1).argmax()]),
+            }
+        )
+    return results
+
+
+def _apart(sweep: Sweep, seed: int) -> dict[str, Any]:
+    """Compute coefficients where no scores tie, as Theorems 2 and 3 suppose.
+
+    Five queries of 200 documents with labels 0 to 2 and scores .1, .2, ..., in as many random orders as there
+    are models. Returned are by family ``coefficient``, ``range`` (the coefficient of a constant surrogate)
+    and ``bound`` of each surrogate. The bound is twice that on the error of the surrogate, by Lemma 1: of
+    ApproxRank that of Qin, Liu and Li (2010), of SoftRank that of `noisy_rank_bounds`; None if no theorem
+    gives one.
+    """
+    rng = np.random.default_rng(seed)
+    labels = rng.choice(3, size=_QUERIES * _DOCS, p=_SHARES).astype(np.float64)
+    qptr = np.arange(0, len(labels) + 1, _DOCS)
+    scores = np.argsort(rng.random((sweep.models, _QUERIES, _DOCS)), axis=2) * _DELTA
+    flat = scores.reshape(sweep.models, -1)
+    n_relevant = int((labels.reshape(_QUERIES, -1) > 0).sum(axis=1).max())
+
+    def coefficient(text: str) -> dict[str, float | None]:
+        surrogate = parse_surrogate(text)
+        a = [surrogate.value_and_grad(s, labels, qptr)[0] for s in flat]
+        b = [surrogate.measure(s, labels, qptr) for s in flat]
+        return {
+            "coefficient": tendency(a, b).coefficient,
+            "range": float(np.ptp(b, axis=0).max()),
+            "bound": _bound(surrogate, scores[0, 0], n_relevant),
+        }
+
+    return {
+        family: [coefficient(text) for text in surrogates.values()]
+        for family, surrogates in sweep.families().items()
+    }
+
+
+def _bound(surrogate: Any, scores: Any, n_relevant: int) -> float | None:
+    if isinstance(surrogate, SoftNDCG):
+        return 2.0 * ndcg_bound(float(noisy_rank_bounds(scores, surrogate.sigma).max()))
+    if not isinstance(surrogate, ApproxAP | ApproxNDCG):
+        return None
+    eps = rank_bound(scores, surrogate.alpha)
+    if isinstance(surrogate, ApproxNDCG):
+        return 2.0 * ndcg_bound(eps)
+    return 2.0 * ap_bound(eps, n_relevant, surrogate.beta) if eps < 0.5 else None
+
+
+def by_mean_and_variance(n_docs: int, delta: float, sigma: float) -> float:
+    r"""Bound of Theorem 2 by the steps of the paper: the mean and the variance of a noisy rank (Lemmas 2, 6).
+
+    Both are at most :math:`p = \frac{n - 1}{2} \operatorname{erfc}(\delta/(2\sigma))` away from their values
+    without noise, the rank and 0. The discount changes by at most 1/(2 ln 2) from rank to rank, and the gains
+    add up to at most :math:`\log_2(1 + n)` times the ideal DCG. Twice the error of SoftNDCG (Lemma 1) is then
+
+    .. math:: \varepsilon \le \frac{\log_2(1 + n)}{\ln 2} (p + \sqrt p).
+
+    The paper's own constants are lost in our copy.
+    """
+    p = 0.5 * (n_docs - 1) * math.erfc(delta / (2.0 * sigma))
+    return math.log2(1 + n_docs) / math.log(2.0) * (p + math.sqrt(p))
+
+
+def by_flips(n_docs: int, delta: float, sigma: float) -> float:
+    """Bound of Theorem 2 by `noisy_rank_bounds`."""
+    return 2.0 * ndcg_bound(float(noisy_rank_bounds(delta * np.arange(n_docs), sigma).max()))
+
+
+def example_bounds(sigma: float) -> tuple[float, float]:
+    """Return both bounds for the paper's example: N = 200, delta = .1."""
+    return by_mean_and_variance(_DOCS, _DELTA, sigma), by_flips(_DOCS, _DELTA, sigma)
+
+
+def weak_query(n_relevant: int) -> Queries:
+    r"""Make the query of Theorem 4, on which no structural SVM follows its measure.
+
+    It has R relevant documents among :math:`n = R^2`, and two features, which are the two models. By the
+    first all relevant documents are at the top, except one that is n below all others: its rank is n, so the
+    measure is high, but the hinge grows with its distance. By the second all relevant documents are 1/n below
+    the others: the measure is the lowest possible, but the hinge is small.
+
+    So the measure rises by :math:`\Delta` from the second model to the first while the surrogate falls, and
+    by Lemma 3 the coefficient is at least :math:`\Delta`. Of AP,
+
+    .. math:: \Delta = \frac1R \Big(R - 1 + \frac Rn\Big) - \frac1R \sum_{i=1}^R \frac{i}{n - R + i},
+
+    which tends to 1 as R grows.
+
+    Parameters
+    ----------
+    n_relevant : int >= 2
+        R.
+
+    Returns
+    -------
+    Queries
+        One query; features (n, 2), the relevant documents first.
+    """
+    n = n_relevant**2
+    is_relevant = np.arange(n) < n_relevant
+    first = np.where(is_relevant, 1.0, 0.0)
+    first[n_relevant - 1] = -float(n)
+    second = np.where(is_relevant, 0.0, 1.0 / n)
+    return Queries.from_arrays(np.stack([first, second], axis=1), is_relevant.astype(np.float64), group=[n])
+
+
+def weak_tendencies() -> list[dict[str, Any]]:
+    """Compute on the queries of Theorem 4 how measures and surrogates change, and the coefficients."""
+    made = []
+    for n_relevant in SIZES:
+        q = weak_query(n_relevant)
+        surrogates = [*STRUCTURAL.values(), *SMOOTH]
+        values = model_values(surrogates, q, models=np.eye(2))
+        for name, ours, theirs in zip(surrogates, *values, strict=True):
+            made.append(
+                {
+                    "n_relevant": n_relevant,
+                    "n_docs": q.n_docs,
+                    "surrogate": name,
+                    "rise": float(theirs[0, 0] - theirs[1, 0]),
+                    "surrogate rise": float(ours[0, 0] - ours[1, 0]),
+                    "coefficient": tendency(ours, theirs).coefficient,
+                    "monotone": tendency(ours, theirs, transform="monotone").coefficient,
+                }
+            )
+    return made
+
+
+# the trade-off of alpha and restarts, and whether tendency correlation predicts measures
+
+
+class TradeOff(NamedTuple):
+    """Training MAP of ApproxRank-MAP against alpha."""
+
+    alphas: Float64Array  # (n_alphas,)
+    # (n_alphas, n_folds): from one random start, and the best of several by the surrogate
+    one: Float64Array
+    many: Float64Array
+
+
+class SurrogatePoint(NamedTuple):
+    """A surrogate with its parameters."""
+
+    name: str  # "ApproxRank-MAP alpha=100"
+    coefficient: float  # mean of eps* over the folds
+    # mean over folds of the measure
+    train: float
+    test: float
+
+
+class Agreement(NamedTuple):
+    """Whether a stronger tendency correlation goes with a higher measure."""
+
+    measure: str
+    points: tuple[SurrogatePoint, ...]
+    # for "train" and "test" queries the rank correlation of minus eps* with the measure, and its two-sided
+    # p-value; NaN with fewer than three points, or if one side is constant. The p-values take surrogates as
+    # independent, which one surrogate at several parameters is not: they are too small.
+    kendall: dict[str, tuple[float, float]]
+    spearman: dict[str, tuple[float, float]]
+    # dict of str to float64 (n_folds,): Kendall's tau for "train" and "test" in every fold, with eps* of its
+    # training queries
+    by_fold: dict[str, Float64Array]
+
+
+def agreement(coefficients: Coefficients, compared: CrossValidation, measure: str) -> Agreement:
+    """Correlate eps* with "AP", "nDCG@5" or "nDCG@10" over all surrogates of AP, or of nDCG.
+
+    Smooth surrogates are there with each parameter that was trained; structural ones with the C that
+    validation chose.
+    """
+    from scipy.stats import kendalltau, spearmanr
+
+    names = (MAP, *OF_AP) if measure == "AP" else (NDCG, "SoftRank", "SVMndcg", "DORM")
+    folds = [row for name in names for row in _by_fold(coefficients, compared, name, measure)]
+    points = tuple(SurrogatePoint(name, *(float(values.mean()) for values in of)) for name, *of in folds)
+
+    def correlated(test: Any, strength: Any, values: Any) -> tuple[float, float]:
+        usable = len(points) > 2 and len(set(strength)) > 1 and len(set(values)) > 1
+        tau, p = test(strength, values) if usable else (np.nan, np.nan)
+        return float(tau), float(p)
+
+    strength = [-point.coefficient for point in points]
+    sides = {"train": [p.train for p in points], "test": [p.test for p in points]}
+    kendall, spearman = (
+        {side: correlated(test, strength, values) for side, values in sides.items()}
+        for test in (kendalltau, spearmanr)
+    )
+    by_fold = {
+        side: np.array(
+            [
+                correlated(kendalltau, [-row[1][i] for row in folds], [row[at][i] for row in folds])[0]
+                for i in range(len(compared.folds))
+            ]
+        )
+        for at, side in ((2, "train"), (3, "test"))
+    }
+    return Agreement(measure, points, kendall, spearman, by_fold)
+
+
+def _by_fold(
+    coefficients: Coefficients, compared: CrossValidation, name: str, measure: str
+) -> list[tuple[str, Float64Array, Float64Array, Float64Array]]:
+    """Return surrogates with eps* and the measure on training and on test queries, by fold."""
+    if name in STRUCTURAL:
+        train, test = training_by_fold(compared, name, measure), np.array(compared.folds_of(name, measure))
+        return [(name, coefficients["structural"][name], train, test)]
+    varied, rows = "sigma" if name == "SoftRank" else "alpha", []
+    for candidates in zip(*(fold.tried for fold in compared.results[name]), strict=True):
+        label = f"{varied}={candidates[0].settings[varied]:g}"
+        train, test = (
+            np.array([getattr(one, part)[measure] for one in candidates]) for part in ("train", "test")
+        )
+        rows.append((f"{name} {label}", coefficients[name][label], train, test))
+    return rows

@@ -1,0 +1,327 @@
+"""A paper: the experiment that repeats it, the words of its page, and the report of both."""
+
+from __future__ import annotations
+
+import re
+import time
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from string import Formatter
+from typing import Any, ClassVar, Generic, Literal, TypeVar
+
+import numpy as np
+
+from directrix.errors import InputError
+from directrix.experiments.cells import total_seconds
+from directrix.experiments.crossval_result import CrossValidation
+from directrix.papers.workspace import Workspace, absent
+from directrix.reports.crossval import settings_text
+from directrix.reports.report import Claim, Curve, Figure, Panel, PerQuery, Report, Section, Verdict
+from directrix.tables import Table, Value
+
+_QUICK_RUN = (
+    "**This is a quick run**: few settings and folds, and short trainings. It shows that everything works; "
+    "its numbers are not results, and published values are left out."
+)
+_COMPARED = ("published", "ours", "difference")
+_NOTHING = "\0"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """What is run: its fields are all that results depend on besides the data.
+
+    Each paper adds fields of its own. A field ``trials`` is the number of random splits, which a request may
+    choose.
+    """
+
+    letor: ClassVar[Sequence[str]] = ()  # folders of ``letor/`` that it can use
+
+    seed: int = 0  # of everything random
+
+    def read(self, data: Path) -> Mapping[str, Any]:
+        """Read the data from a folder, by name; each has a ``digest`` of all that results depend on."""
+        raise NotImplementedError
+
+    def run(self, data: Mapping[str, Any], work: Workspace) -> Any:
+        """Run all trainings, by ``work.cells`` and ``work.cross_validate``, and return `Results`."""
+        raise NotImplementedError
+
+
+E = TypeVar("E", bound=Experiment)
+C = TypeVar("C")
+R = TypeVar("R", bound="Results[Any, Any]")
+
+
+@dataclass(frozen=True, eq=False)
+class Results(Generic[E, C]):
+    """All results of an experiment."""
+
+    settings: E
+    collections: Mapping[str, C]  # by the name of the collection
+
+
+@dataclass(frozen=True)
+class Words:
+    """The texts of a paper, edited without Python: ``page.md``, ``captions.toml`` and ``published.toml``.
+
+    They may contain placeholders such as ``{settings.seed}`` or ``{rate:g}``, see `str.format`. A tuple is
+    written as numbers with commas between them. A text with a placeholder whose value is None is left out.
+
+    Parameters
+    ----------
+    title : str
+        Heading of the page.
+    citation : str
+        Citation and question of the paper; Markdown.
+    sections : mapping of str to tuple of str
+        Other parts of ``page.md``, by their headings: paragraphs and items of lists.
+    captions : mapping
+        Titles, columns and notes of ``tables``; titles and descriptions of ``figures``; texts, sources and
+        evidence of ``claims``; and ``notes`` that tables refer to by name.
+    published : mapping
+        Values as printed in the paper, and its orderings of methods.
+    """
+
+    title: str
+    citation: str
+    sections: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    captions: Mapping[str, Any] = field(default_factory=dict)
+    published: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, name: str) -> Words:
+        """Read the files of a paper.
+
+        In ``page.md`` the first heading is the title, the text below it the citation; every other heading
+        begins a section. Blank lines separate paragraphs, and every item of a list is a paragraph.
+        """
+        folder = Path(__file__).parent / "words" / name
+        captions, published = (
+            tomllib.loads((folder / file).read_text("utf-8")) for file in ("captions.toml", "published.toml")
+        )
+        page = (folder / "page.md").read_text("utf-8")
+        first, *rest = re.split(r"^#+ ", page, flags=re.MULTILINE)[1:]
+        title, citation = first.split("\n", 1)
+        headed = (part.split("\n", 1) for part in rest)
+        sections = {heading: tuple(re.split(r"\n+(?=- )|\n\n+", body.strip())) for heading, body in headed}
+        return cls(title, citation.strip(), sections, captions, published)
+
+    def section(self, heading: str, **values: Any) -> tuple[str, ...]:
+        """Return the paragraphs of a part of the page; none if the page does not have it."""
+        return _filled(self.sections.get(heading, ()), values)
+
+    def pairs(self, heading: str, **values: Any) -> tuple[tuple[str, str], ...]:
+        """Return the items ``- NAME: TEXT`` of a part of the page."""
+        items = (item.removeprefix("- ").partition(": ") for item in self.section(heading, **values))
+        return tuple((name, text) for name, _, text in items)
+
+    def table(
+        self,
+        key: str,
+        rows: Iterable[Sequence[Any]],
+        *,
+        heads: Sequence[tuple[str, Sequence[str]]] = (),
+        notes: Sequence[str] = (),
+        **values: Any,
+    ) -> Table:
+        """Make a table with its title, notes and digits.
+
+        ``heads`` are columns that vary, below the names of their groups: ``[("", columns)]`` has none.
+        ``notes`` are further notes, or names of notes.
+        """
+        caption, named = self.captions["tables"][key], self.captions.get("notes", {})
+        written = [named.get(note, note) for note in caption.get("notes", ())]
+        (title,) = _filled([caption["title"]], values)
+        groups = [(name, len(columns)) for name, columns in heads] if len(heads) > 1 else []
+        return Table(
+            title,
+            tuple(c for _, columns in heads for c in columns) or _filled(caption["columns"], values),
+            tuple(map(tuple, rows)),
+            tuple((name, n) for name, n in groups or caption.get("groups", ())),
+            (*_filled(written, values), *(named.get(note, note) for note in notes)),
+            caption.get("digits", 3),
+        )
+
+    def figure(self, key: str, panels: Iterable[Panel], **values: Any) -> Figure:
+        """Make a figure with its title and description; its name is the key unless the caption has one."""
+        caption = self.captions["figures"][key]
+        texts = (caption.get("name", key), caption["title"], caption["alt"])
+        name, title, alt = _filled(texts, values)
+        return Figure(name, title, tuple(panels), alt)
+
+    def statement(self, key: str, **values: Any) -> tuple[str, str]:
+        """Return text and source of a claim."""
+        caption = self.captions["claims"][key]
+        text, source = _filled((caption["text"], caption["source"]), values)
+        return text, source
+
+    def claim(self, key: str, verdict: Verdict, *, tested: Any = "", **values: Any) -> Claim:
+        """Make a claim with its text, source and evidence; ``tested`` says what a test was over."""
+        (evidence,) = _filled([self.captions["claims"][key]["evidence"]], values)
+        return Claim(*self.statement(key, **values), verdict, evidence, tested)
+
+    def fact(self, key: str, *, holds: bool, **values: Any) -> Claim:
+        """Make a claim that needs no test of significance."""
+        return self.claim(key, "holds" if holds else "does not hold", **values)
+
+
+class _Filler(Formatter):
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if isinstance(value, tuple):
+            return ", ".join(f"{number:g}" for number in value)
+        return _NOTHING if value is None else str(super().format_field(value, format_spec))
+
+
+def _filled(texts: Iterable[str], values: Mapping[str, Any]) -> tuple[str, ...]:
+    filled = (_Filler().vformat(text, (), values) for text in texts)
+    return tuple(text for text in filled if _NOTHING not in text)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paper(Generic[E, R]):
+    """What ``directrix reproduce`` runs.
+
+    Parameters
+    ----------
+    words : Words
+        Its page, captions and published values.
+    full, quick : Experiment
+        The experiment of a full and of a quick run.
+    claims, tables, figures, summary, per_query : callable
+        Parts of the `Report`, made of the results; tables in sections, the summary of the results and the
+        claims.
+    details : callable
+        Values for the placeholders in the sections "how", "differs" and "missing" of the page, in addition to
+        the settings, the minutes of all parts, and the collections that are absent.
+    more : callable
+        Further keys of ``tables.json``.
+    """
+
+    words: Words
+    full: E
+    quick: E
+    claims: Callable[[R], Iterable[Claim]]
+    tables: Callable[[R], Iterable[Section]]
+    figures: Callable[[R], Iterable[Figure]]
+    summary: Callable[[R, Sequence[Claim]], Iterable[str]]
+    per_query: Callable[[R], Iterable[PerQuery]]
+    details: Callable[[R], Mapping[str, Any]] = lambda _: {}
+    more: Callable[[R], Mapping[str, Any]] = lambda _: {}
+
+    def experiment(self, work: Workspace) -> E:
+        """Return the experiment that is asked for.
+
+        Raises
+        ------
+        InputError
+            If a number of trials is given to a paper without random splits.
+        """
+        given: dict[str, Any] = {"seed": work.seed}
+        if work.trials is not None:
+            if not hasattr(self.full, "trials"):
+                raise InputError(
+                    f"--trials {work.trials}: {work.name} has no random splits whose number could be chosen; "
+                    "leave it out."
+                )
+            given["trials"] = work.trials
+        return replace(self.quick if work.quick else self.full, **given)
+
+    def reproduce(self, work: Workspace, experiment: E | None = None) -> Report:
+        """Run what is not finished yet, and report all of it; by default the experiment that is asked for.
+
+        Raises
+        ------
+        InputError
+            If data are missing or cannot be read, or the folder holds a run of other settings or data.
+        """
+        chosen = self.experiment(work) if experiment is None else replace(experiment, seed=work.seed)
+        data = chosen.read(work.data)
+        fixed = asdict(chosen)
+        # a run may be resumed with more trials
+        free = {name: fixed.pop(name) for name in ("trials",) if name in fixed}
+        digests = {name: one.digest for name, one in data.items()}
+        record = work.open({**fixed, "data": digests}, **free)
+        begun = time.monotonic()
+        results = chosen.run(data, work)
+        parts = {"all parts": total_seconds(work.path)} if work.path.is_file() else {}
+        seconds = {**parts, "this call": time.monotonic() - begun}
+        record["seconds"] = {name: round(value, 1) for name, value in seconds.items()}
+        return self.report(results, work, record)
+
+    def report(self, results: R, work: Workspace, record: Mapping[str, Any]) -> Report:
+        """Return the report of finished results; ``record`` is the content of ``settings.json``."""
+        claims = tuple(self.claims(results))
+        summary = tuple(self.summary(results, claims))
+        seconds = record.get("seconds", {}).get("all parts")
+        details = {
+            "settings": results.settings,
+            "minutes": None if seconds is None else seconds / 60.0,
+            "absent": absent(self.full.letor, results.collections),
+            **self.details(results),
+        }
+        sections = tuple(section for section in self.tables(results) if section.tables or section.text)
+        if work.quick:
+            summary = (_QUICK_RUN, *summary)
+            sections = tuple(
+                replace(section, tables=tuple(map(without_published, section.tables))) for section in sections
+            )
+        return Report(
+            name=work.name,
+            title=self.words.title,
+            paper=self.words.citation,
+            summary=summary,
+            tables=tuple(table for section in sections for table in section.tables),
+            figures=tuple(self.figures(results)),
+            claims=claims,
+            missing=self.words.pairs("missing", **details),
+            how=self.words.section("how", **details),
+            settings=record,
+            command=work.command,
+            per_query=tuple(self.per_query(results)),
+            sections=sections,
+            differs=self.words.section("differs", **details),
+            more=self.more(results),
+        )
+
+
+def without_published(table: Table) -> Table:
+    """Leave out published values and differences from them: they are of other folds and trials."""
+    groups = [name for name, n in table.groups for _ in range(n)] or [""] * len(table.columns)
+    named = zip(groups, table.columns, strict=True)
+    published = {i for i, names in enumerate(named) if "published" in names}
+    differences = {i + 2 for i in published if table.columns[i : i + 3] == _COMPARED}
+    notes = tuple(note for note in table.notes if not note.startswith("Published"))
+    return replace(table.without(published | differences), notes=notes)
+
+
+def with_difference(published: float | None, ours: float) -> tuple[float | None, float, float | None]:
+    """Return three cells: a published value, if there is one, ours, and the difference."""
+    return published, ours, None if published is None else ours - published
+
+
+def settings_rows(compared: CrossValidation, is_shown: Callable[[str], bool]) -> list[tuple[Value, ...]]:
+    """Return for every entry the settings that validation chose in every fold, and its seconds."""
+    return [
+        (
+            entry,
+            *(
+                settings_text({name: value for name, value in of.items() if is_shown(name)})
+                for of in compared.selected(entry)
+            ),
+            compared.seconds(entry),
+        )
+        for entry in compared.entries
+    ]
+
+
+def line(
+    label: str,
+    x: Iterable[float],
+    y: Iterable[float],
+    style: Literal["line", "points", "dashed"] = "line",
+) -> Curve:
+    """Make a curve of plain numbers."""
+    return Curve(label, np.array(list(x), dtype=np.float64), np.array(list(y), dtype=np.float64), style)

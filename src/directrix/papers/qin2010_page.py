@@ -1,0 +1,501 @@
+"""The page of Qin, Liu and Li (2010): Tables 1 to 3, Figures 1 to 5, and whether the statements hold here."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from directrix.experiments.crossval_result import CrossValidation
+from directrix.experiments.significance import detectable, paired, paired_t
+from directrix.laws.bounds import BOUNDS, ap_bound, ndcg_bound
+from directrix.laws.ranks import rank_bound, rank_bounds
+from directrix.papers.claims import Ordering, check_ordering, comparable, p_value, scored, verdict, wins
+from directrix.papers.paper import Paper, Results, Words, line, with_difference
+from directrix.papers.qin2010 import (
+    COLLECTIONS,
+    FIGURES,
+    FUTURE_FIGURES,
+    MAP,
+    NDCG_10,
+    NDCG_ALL,
+    NDCG_EQ_5,
+    OWN,
+    PUBLISHED_METHODS,
+    QUICK,
+    SHORT,
+    Approximated,
+    Bounded,
+    Curves,
+    ErrorCurve,
+    Qin2010,
+    ndcg_at,
+)
+from directrix.rankers.training import mean_and_error
+from directrix.reports.claims import tally
+from directrix.reports.crossval import shown
+from directrix.reports.report import Claim, Figure, Panel, PerQuery, Section
+from directrix.surrogates.approx import soft_ranks
+from directrix.tables import PValue, Table, Value
+from directrix.types import Float64Array
+
+_Results = Results[Qin2010, Approximated]
+_Collections = Mapping[str, Approximated]
+
+WORDS = Words.of("qin2010")
+_FULL = {short: name for name, short in SHORT.items()}
+_ORDERINGS, _COMPARABLE = (
+    tuple(Ordering(**{**one, "measure": _FULL[one["measure"]]}) for one in WORDS.published[kind])
+    for kind in ("orderings", "comparable")
+)
+_SCORES, _POSITIONS = (np.array(WORDS.published[name]) for name in ("scores", "positions"))  # Table 1
+_ORIGINAL = {
+    True: ("TD2003", "TD2004"),
+    False: ("OHSUMED",),
+}  # collections of the paper's MAP, and of its NDCG
+_EPOCHS = (1, 10, 50, 100, 200)
+_DRAWN = 0.2  # a bound is drawn in the epochs in which it covers this share of the queries
+
+
+# claims
+
+
+def _claims(results: _Results) -> Iterator[Claim]:
+    """Check all statements, those about approximation first, as in the paper."""
+    collections = results.collections
+    yield _table_1_claim()
+    yield _bounds_of_table_1()
+    for name, one in collections.items():
+        yield from _of_curves(name, one.curves)
+    for ordering, name in _stated_on(collections, _ORDERINGS):
+        yield _ordering(name, collections[name].compared, ordering)
+    for pair, name in _stated_on(collections, _COMPARABLE):
+        yield comparable(
+            *WORDS.statement("comparable", name=name, pair=pair, measure=SHORT[pair.measure]),
+            scored(collections[name].compared, pair.first, pair.measure),
+            scored(collections[name].compared, pair.second, pair.measure),
+        )
+
+
+def _stated_on(present: Container[str], orderings: Iterable[Ordering]) -> list[tuple[Ordering, str]]:
+    """Return every ordering with every collection on which it can be checked."""
+    return [(one, name) for one in orderings for name in one.collections if name in present]
+
+
+def _elsewhere(source: str, collection: str, original: Sequence[str]) -> str:
+    """Add to the source of a statement the collections it is about, if the checked one is not among them."""
+    return source if collection in original else f"{source}, of {' and '.join(original)}"
+
+
+def _ordering(name: str, compared: CrossValidation, ordering: Ordering) -> Claim:
+    first, second, measure, source, collections, _ = ordering
+    original = [one for one in collections if one in _ORIGINAL[measure == MAP]]
+    placed = ordering._replace(source=_elsewhere(source, name, original))
+    claim = check_ordering(placed, name, compared, SHORT[measure])
+    values = [compared.values(method, measure) for method in (first, second)]
+    return replace(claim, evidence=f"{claim.evidence}; {wins(*values)}")
+
+
+def _table_1_claim() -> Claim:
+    published, ours = WORDS.published, soft_ranks(_SCORES, alpha=100.0)
+    eps = float(np.abs(ours - np.array([2, 4, 1, 5, 3])).max())
+    bound = rank_bound(_SCORES, 100.0)
+    same = np.allclose(ours, _POSITIONS, rtol=0, atol=5.1e-6) and round(eps, 5) == published["eps"]
+    holds = bool(same and round(bound, 5) == published["eps_bound"] and eps < bound)
+    return WORDS.fact("table-1", holds=holds, eps=eps, bound=bound)
+
+
+def _bounds_of_table_1() -> Claim:
+    published = WORDS.published
+    ap, ndcg = ap_bound(published["eps"], n_relevant=1, beta=100.0), ndcg_bound(published["eps"])
+    holds = round(ap, 4) == published["ap_bound"] and round(ndcg, 5) == published["ndcg_bound"]
+    return WORDS.fact("table-1-bounds", holds=holds, ap=ap, ndcg=ndcg)
+
+
+def _of_curves(name: str, curves: Curves) -> Iterator[Claim]:
+    for figure, source in (
+        ("ApproxAP by alpha", _elsewhere("Fig. 1", name, ["TD2004"])),
+        ("ApproxNDCG by alpha", _elsewhere("Fig. 3", name, ["OHSUMED"])),
+    ):
+        by_alpha = curves[figure]
+        values = {"name": name, "surrogate": figure.split()[0], "source": source}
+        yield _accurate("accurate", by_alpha, 0.95, values)
+        if 100.0 in by_alpha:
+            yield _accurate("sharp", {100.0: by_alpha[100.0]}, 0.98, values)
+        yield falls(name, figure, source, by_alpha)
+    yield falls(name, "ApproxAP by beta", _elsewhere("Fig. 2", name, ["TD2004"]), curves["ApproxAP by beta"])
+    for figure in filter(curves.__contains__, FUTURE_FIGURES):
+        yield falls(name, figure, "Sect. 7, future work", curves[figure])
+    bounds = [one for by in curves.values() for curve in by.values() for one in curve.bounds.values()]
+    broken = sum(one.broken for one in bounds)
+    shares = [float(one.covered.mean()) for one in bounds]
+    yield WORDS.fact(
+        "bounds", holds=broken == 0, name=name, broken=broken, least=min(shares), most=max(shares)
+    )
+
+
+def _accurate(
+    key: str, curves: Mapping[float, ErrorCurve], accuracy: float, values: Mapping[str, str]
+) -> Claim:
+    """Check the accuracy in every epoch; the evidence says from which epoch it holds."""
+    since = {value: curve.above(accuracy) for value, curve in curves.items()}
+    by_alpha = [
+        f"alpha = {value:g}: {1 - curve.rho[0]:.1%} after epoch 1, {1 - curve.rho[-1]:.1%} at the end"
+        + ("" if since[value] == 1 else f", above from epoch {since[value] or 'none'} on")
+        for value, curve in curves.items()
+    ]
+    holds = all(first == 1 for first in since.values())
+    return WORDS.fact(key, holds=holds, by_alpha="; ".join(by_alpha), **values)
+
+
+def falls(name: str, figure: str, source: str, curves: Mapping[float, ErrorCurve]) -> Claim:
+    """Check that every step of the parameter lowers the error, by paired t-tests over training queries.
+
+    The claim holds if all steps lower it, and does not hold if one raises it; else it is not significant.
+    Errors are means over the epochs.
+    """
+    surrogate, _, parameter = figure.split()
+    tests = {
+        f"{low:g} to {high:g}": paired_t(before.by_query, after.by_query)
+        for (low, before), (high, after) in pairwise(curves.items())
+    }
+    steps = "; ".join(f"{step}: {-test.difference:+.5f} ({p_value(test.p)})" for step, test in tests.items())
+    means = ", ".join(f"{value:g}: {curve.rho.mean():.4f}" for value, curve in curves.items())
+    values = {"name": name, "surrogate": surrogate, "parameter": parameter, "source": source}
+    return WORDS.claim("falls", verdict(*tests.values()), means=means, steps=steps, **values)
+
+
+# tables
+
+
+def _tables(results: _Results) -> tuple[Section, ...]:
+    """Make all tables, in the order of the paper."""
+    collections = results.collections
+    methods = list(next(iter(collections.values())).compared.entries)
+    accuracy = [
+        _mean_ap("table-2", collections, methods),
+        _mean_ap("table-3", collections, ["ApproxNDCG", "ApproxAP"]),
+    ]
+    if "OHSUMED" in collections:
+        accuracy += _on_ohsumed(collections["OHSUMED"].compared)
+    if "MQ2008" in collections:
+        accuracy.append(_edition_4(collections["MQ2008"].compared))
+    others = {name: one.by_measure for name, one in collections.items() if one.by_measure is not None}
+    future = [_future(others), _own(others)] if others else []
+    future += [_errors("future-errors", name, collections[name].curves, FUTURE_FIGURES) for name in others]
+    chosen = [_chosen(name, one.compared) for name, one in collections.items()]
+    chosen += [_chosen(f"{name}, other measures", compared) for name, compared in others.items()]
+    errors = [table for name, one in collections.items() for table in _approximation(name, one.curves)]
+    return (
+        Section("Approximation", (_table_1(), *errors)),
+        Section("Ranking accuracy", tuple(accuracy)),
+        Section("Tests of the orderings", (_tests(collections),)),
+        Section("Other measures (future work of the paper)", tuple(future)),
+        Section("What validation chose", tuple(chosen)),
+    )
+
+
+def _table_1() -> Table:
+    ours, bounds = soft_ranks(_SCORES, alpha=100.0), rank_bounds(_SCORES, 100.0)
+    ranks = (-_SCORES).argsort().argsort() + 1
+    columns = zip(_SCORES.tolist(), ranks.tolist(), _POSITIONS.tolist(), ours.tolist(), bounds, strict=True)
+    rows = [
+        (f"x{i}", score, rank, *with_difference(published, soft), abs(soft - rank), float(bound))
+        for i, (score, rank, published, soft, bound) in enumerate(columns, 1)
+    ]
+    return WORDS.table("table-1", rows)
+
+
+def _approximation(name: str, curves: Curves) -> Iterator[Table]:
+    """Make a table of the errors, and one of the bounds of the theorems."""
+    yield _errors("errors", name, curves, FIGURES)
+    rows = [
+        (
+            label,
+            *(value for kind in BOUNDS for value in _mean_bounds(curve.bounds[kind])),
+            sum(bounded.broken for bounded in curve.bounds.values()),
+        )
+        for label, curve in _labeled(curves, FIGURES)
+    ]
+    yield WORDS.table("bounds", rows, name=name)
+
+
+def _labeled(curves: Curves, figures: Sequence[str]) -> list[tuple[str, ErrorCurve]]:
+    return [
+        (f"{surrogate}, {parameter} = {value:g}", curve)
+        for surrogate, _, parameter in map(str.split, figures)
+        for value, curve in curves[f"{surrogate} by {parameter}"].items()
+    ]
+
+
+def _errors(key: str, name: str, curves: Curves, figures: Sequence[str]) -> Table:
+    labeled = _labeled(curves, figures)
+    n_epochs = len(labeled[0][1].rho)
+    epochs = [*(e for e in _EPOCHS if e < n_epochs), n_epochs]
+    rows = [
+        (label, *(float(curve.rho[e - 1]) for e in epochs), float(curve.rho.mean()))
+        for label, curve in labeled
+    ]
+    columns = ("surrogate", *(f"epoch {e}" for e in epochs), "mean")
+    return WORDS.table(key, rows, heads=[("", columns)], name=name)
+
+
+def _mean_bounds(bounded: Bounded) -> tuple[Value, ...]:
+    def mean(values: Float64Array) -> float | None:
+        known = ~np.isnan(values)
+        return float(np.average(values[known], weights=bounded.covered[known])) if known.any() else None
+
+    return float(bounded.covered.mean()), mean(bounded.bound), mean(bounded.error)
+
+
+def _mean_ap(key: str, collections: _Collections, methods: Sequence[str]) -> Table:
+    """Make a table of MAP on the paper's collections, whether they were run or not, and on the others."""
+    published = _ORIGINAL[True]
+    others = [name for name in collections if name not in published]
+    heads = [("", ["algorithm"])]
+    heads += [
+        (name, ["published", "ours", "difference"] if name in collections else ["published"])
+        for name in published
+    ]
+    heads += [(name, ["ours"]) for name in others]
+    rows = []
+    for method in methods:
+        row: list[Value] = [method]
+        for name in published:
+            theirs = WORDS.published["mean_ap"].get(method, {}).get(name)
+            is_run = name in collections
+            row += (
+                with_difference(theirs, collections[name].compared.mean(method, MAP)) if is_run else [theirs]
+            )
+        rows.append([*row, *(collections[name].compared.mean(method, MAP) for name in others)])
+    notes = ["ours"] * (len(methods) > len(PUBLISHED_METHODS))
+    notes += ["edition"] * any(name in collections for name in published)
+    return WORDS.table(key, rows, heads=heads, notes=notes)
+
+
+def _on_ohsumed(compared: CrossValidation) -> Iterator[Table]:
+    """Make a table of NDCG@n, one of NDCG@1 to NDCG@10, and one next to LETOR 3.0's own baselines."""
+    mean, published = compared.mean, WORDS.published
+    yield WORDS.table(
+        "ndcg-n",
+        [
+            (
+                method,
+                *with_difference(published["ndcg_n"].get(method), mean(method, NDCG_ALL)),
+                mean(method, NDCG_EQ_5),
+                mean(method, MAP),
+            )
+            for method in compared.entries
+        ],
+    )
+    yield WORDS.table("ndcg-at-k", [(method, *_by_cut_off(compared, method)) for method in compared.entries])
+    yield WORDS.table(
+        "letor-3",
+        [
+            (method, *with_difference(ap, mean(method, MAP)), *with_difference(ndcg, mean(method, NDCG_10)))
+            for method, (ap, ndcg) in published["letor_3"].items()
+        ],
+    )
+
+
+def _by_cut_off(compared: CrossValidation, method: str) -> list[float]:
+    return [compared.mean(method, ndcg_at(k).name) for k in range(1, 11)]
+
+
+def _edition_4(compared: CrossValidation) -> Table:
+    rows = [
+        (
+            method,
+            *with_difference(published, compared.mean(method, MAP)),
+            mean_and_error(compared.values(method, MAP))[1],
+        )
+        for method, published in WORDS.published["letor_4"].items()
+    ]
+    return WORDS.table("letor-4", rows)
+
+
+def _future(others: Mapping[str, CrossValidation]) -> Table:
+    rows = [
+        (method, *(compared.mean(method, measure) for compared in others.values() for measure in OWN))
+        for method in OWN.values()
+    ]
+    heads = [("", ["surrogate"]), *((name, [SHORT[measure] for measure in OWN]) for name in others)]
+    return WORDS.table("future", rows, heads=heads)
+
+
+def _own(others: Mapping[str, CrossValidation]) -> Table:
+    """Compare the surrogate of every measure with the best of the others: question (b) of the paper."""
+    rows = []
+    for name, compared in others.items():
+        for measure, own in OWN.items():
+            means = {method: compared.mean(method, measure) for method in OWN.values()}
+            mean = means.pop(own)
+            rival = max(means, key=means.__getitem__)
+            test = paired_t(*(compared.values(method, measure) for method in (own, rival)))
+            place = f"{1 + sum(other > mean for other in means.values())} of {len(OWN)}"
+            rows.append((name, SHORT[measure], own, mean, place, rival, means[rival], PValue(test.p)))
+    return WORDS.table("own", rows)
+
+
+def _tests(collections: _Collections) -> Table:
+    rows = []
+    for (first, second, measure, *_), name in _stated_on(collections, _ORDERINGS):
+        a, b = (collections[name].compared.values(method, measure) for method in (first, second))
+        test, pair = paired_t(a, b), paired(a, b)
+        counts = f"{pair.wins}/{pair.losses}/{pair.ties}"
+        row = (f"{first} - {second}", name, SHORT[measure], test.difference)
+        rows.append((*row, PValue(test.p), PValue(pair.p), counts))
+    return WORDS.table("tests", rows)
+
+
+def _chosen(name: str, compared: CrossValidation) -> Table:
+    rows = []
+    for method in compared.entries:
+        cells = []
+        for result in compared.results[method]:
+            tried = [one.settings for one in result.tried]
+            varied = [name for name in tried[0] if len({repr(settings[name]) for settings in tried}) > 1]
+            kept = result.tried[result.chosen]
+            chosen = ", ".join(f"{name} {shown(kept.settings[name])}" for name in varied)
+            cells.append(f"{chosen or '-'} ({kept.steps})")
+        rows.append((method, *cells, compared.seconds(method)))
+    return WORDS.table("chosen", rows, heads=[("", ("algorithm", *compared.folds, "seconds"))], name=name)
+
+
+# figures and values by query
+
+
+def _figures(results: _Results) -> Iterator[Figure]:
+    """Draw Figures 1 to 3 of every collection, 4 and 5 of OHSUMED."""
+    for name, one in results.collections.items():
+        yield _error_figure(name, one.curves)
+    if "OHSUMED" in results.collections:
+        compared = results.collections["OHSUMED"].compared
+        for number, methods in (
+            (4, ("SoftRank", "AdaRank.NDCG", "ApproxNDCG")),
+            (5, ("ApproxAP", "ApproxNDCG")),
+        ):
+            lines = tuple(line(method, range(1, 11), _by_cut_off(compared, method)) for method in methods)
+            panel = Panel("OHSUMED, means of the test folds", lines, "cut-off k", "NDCG@k")
+            yield WORDS.figure("ndcg", [panel], number=number, methods=", ".join(methods))
+
+
+def _error_figure(name: str, curves: Curves) -> Figure:
+    panels, has_bounds = [], False
+    for number, figure in enumerate(FIGURES, 1):
+        surrogate, _, parameter = figure.split()
+        fixed = {"ApproxAP by alpha": ", beta = 10", "ApproxAP by beta": ", alpha = 100"}.get(figure, "")
+        epochs = range(1, len(next(iter(curves[figure].values())).rho) + 1)
+        lines = [line(f"{parameter} = {value:g}", epochs, one.rho) for value, one in curves[figure].items()]
+        value, sharpest = list(curves[figure].items())[-1]
+        bounded = sharpest.bounds["relevant"]
+        bound = np.where(bounded.covered >= _DRAWN, bounded.bound, np.nan)
+        if not np.isnan(bound).all():
+            has_bounds = True
+            share = f"{bounded.covered.mean():.0%} of queries"
+            lines.append(line(f"bound, {parameter} = {value:g}, {share}", epochs, bound, "dashed"))
+            lines.append(line("error of these", epochs, bounded.error, "points"))
+        panels.append(
+            Panel(f"Fig. {number}: {surrogate}{fixed}", tuple(lines), "epoch", "mean error", y_scale="log")
+        )
+    drawn = "; dashed, where it covers enough queries, the mean bound of the theorem" if has_bounds else ""
+    return WORDS.figure("errors", panels, name=name, file=name.lower(), bounds=drawn)
+
+
+def _per_query(results: _Results) -> Iterator[PerQuery]:
+    """Show AP and NDCG@10 of the paper's methods on every test query, with the first documents."""
+    for one in results.collections.values():
+        methods = [method for method in PUBLISHED_METHODS if method in one.compared.entries]
+        yield from one.by_query(methods, {MAP: "AP", NDCG_10: "NDCG@10"})
+
+
+# sentences
+
+
+def _summary(results: _Results, claims: Sequence[Claim]) -> Iterator[str]:
+    """Summarize the claims, those on methods (Sections 6.3 to 6.5) by themselves, and each collection."""
+    collections = results.collections
+    better = [claim for claim in claims if claim.source.startswith("Sect. 6")]
+    accuracy = [claim for claim in claims if claim not in better]
+    for title, part in (("Accuracy of approximation", accuracy), ("Which method ranks better", better)):
+        if part:
+            yield f"- {title}. {tally(part)}"
+    for name, one in collections.items():
+        yield from _of_collection(name, one.compared)
+    if "OHSUMED" in collections:
+        parts = []
+        for method, published in WORDS.published["ndcg_n"].items():
+            ours = collections["OHSUMED"].compared.mean(method, NDCG_ALL)
+            parts.append(f"{method} {ours:.4f} ({ours - published:+.4f})")
+        yield from WORDS.section("summary of published values", methods=", ".join(parts))
+    for name, one in collections.items():
+        yield from _accuracy(name, one.curves)
+    parts = []
+    for name, one in collections.items():
+        curves = [curve for by in one.curves.values() for curve in by.values() if curve.bounds]
+        gap, relevant = (
+            float(np.mean([curve.bounds[kind].covered.mean() for curve in curves]))
+            for kind in ("gap", "relevant")
+        )
+        parts.append(f"{name} {gap:.0%} and {relevant:.0%}")
+    yield from WORDS.section("summary of bounds", shares=", ".join(parts))
+
+
+def _of_collection(name: str, compared: CrossValidation) -> tuple[str, ...]:
+    ranges = []
+    for measure in (MAP, NDCG_ALL):
+        means = {method: compared.mean(method, measure) for method in compared.entries}
+        low, high = (pick(means, key=means.__getitem__) for pick in (min, max))
+        ranges.append(f"{means[low]:.3f} ({low}) to {means[high]:.3f} ({high})")
+    values, others = (compared.values(method, MAP) for method in ("ApproxAP", "SVMmap"))
+    return WORDS.section(
+        "summary of a collection",
+        name=name,
+        map=ranges[0],
+        ndcg=ranges[1],
+        n=len(values),
+        error=mean_and_error(values)[1],
+        detectable=detectable(values, others),
+    )
+
+
+def _accuracy(name: str, curves: Curves) -> tuple[str, ...]:
+    parts = []
+    for figure in ("ApproxAP by alpha", "ApproxNDCG by alpha"):
+        low, high = min(curves[figure]), max(curves[figure])
+        ends = [1 - curves[figure][alpha].rho[-1] for alpha in (low, high)]
+        least = [1 - curves[figure][alpha].rho.max() for alpha in (low, high)]
+        parts.append(
+            f"{figure.split()[0]} ends with {ends[0]:.1%} at alpha = {low:g} and {ends[1]:.1%} at {high:g} "
+            f"(least of all epochs {least[0]:.1%} and {least[1]:.1%})"
+        )
+    return WORDS.section("summary of accuracy", name=name, accuracy="; ".join(parts))
+
+
+def _details(results: _Results) -> dict[str, Any]:
+    collections = results.collections
+    return {
+        "other_measures": " and ".join(n for n, one in collections.items() if one.by_measure) or None,
+        "sets": "; ".join(
+            f"{name}, {COLLECTIONS[name]}, {len(one.collection.splits)} folds"
+            for name, one in collections.items()
+        ),
+        "replacements": None if {*_ORIGINAL[True]} & {*collections} else " and ".join(collections),
+    }
+
+
+PAPER = Paper(
+    words=WORDS,
+    full=Qin2010(),
+    quick=QUICK,
+    claims=_claims,
+    tables=_tables,
+    figures=_figures,
+    summary=_summary,
+    per_query=_per_query,
+    details=_details,
+)
+"""OHSUMED and MQ2008 take three to four minutes of one core, most of it for Algorithm 1 and SoftRank."""

@@ -1,0 +1,162 @@
+"""The folder that a paper works in, what it computes there, and the collections that it reads."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from directrix.errors import InputError
+from directrix.experiments.cells import Cell, Progress, run_cells
+from directrix.experiments.crossval import cross_validate
+from directrix.experiments.crossval_result import CrossValidation
+from directrix.experiments.splits import Split, letor_splits
+from directrix.experiments.tuning import Entry
+from directrix.measures.base import RankingMeasure
+from directrix.reports.folder import open_folder
+from directrix.reports.rankings import compared_by_query
+from directrix.reports.report import PerQuery
+
+_FOLDS = 5  # of LETOR
+
+Cells = dict[Any, Any]
+"""Results by the key of their cell, a tuple."""
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """The folder of one call of ``directrix reproduce``; it computes what is not there yet."""
+
+    name: str  # of the paper, e.g. "qin2010"
+    data: Path  # folder of the data (`letor/`, `trec7/`)
+    folder: Path  # for the tables, figures, pages and finished cells
+    quick: bool  # few settings and trials: shows that everything works, and gives no results
+    seed: int
+    jobs: int  # cells at a time; -1 = all cores
+    command: str  # shell command that makes the same report
+    installation: Mapping[str, Any]  # versions, as JSON
+    # takes the name of what is counted; its context gives a function that is called after every cell
+    progress: Callable[[str], AbstractContextManager[Progress]]
+    trials: int | None = None  # number of random splits, for papers that have some
+
+    @property
+    def path(self) -> Path:
+        """File of finished cells."""
+        return self.folder / "cells.jsonl"
+
+    def open(self, fixed: Mapping[str, Any], **free: Any) -> dict[str, Any]:
+        """Make the folder, or resume the run in it, and return the record of the run for the `Report`.
+
+        ``fixed`` is JSON: all that results depend on (settings, digests of the data), to which the version of
+        directrix is added; ``free`` are settings that may differ when the run is resumed. Raises
+        `InputError` if the folder holds a run of other settings.
+        """
+        fixed = {**fixed, "quick": self.quick, "seed": self.seed, "directrix": self.installation["directrix"]}
+        record = {"name": self.name, "fixed": fixed, **free, "installation": dict(self.installation)}
+        open_folder(self.folder, record)
+        return record
+
+    def cells(self, name: str, cells: Sequence[Cell], share: Callable[[], None] | None = None) -> Cells:
+        """Run cells; ``name`` says what they are, for the progress bar, ``share`` is that of `run_cells`."""
+        with self.progress(name) as report:
+            return run_cells(cells, self.path, n_jobs=self.jobs, progress=report, share=share)
+
+    def cross_validate(
+        self,
+        name: str,
+        splits: Sequence[Split],
+        entries: Sequence[Entry],
+        measures: Sequence[RankingMeasure | str],
+        **options: Any,
+    ) -> CrossValidation:
+        """Train and test entries on folds; options are those of `directrix.experiments.cross_validate`."""
+        with self.progress(f"trainings on {name}") as report:
+            return cross_validate(
+                splits, entries, measures, path=self.path, n_jobs=self.jobs, progress=report, **options
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Collection:
+    """Queries in folds."""
+
+    name: str
+    splits: tuple[Split, ...]
+    rel: int = 1  # least relevant label
+
+    @property
+    def first(self) -> Split:
+        """The first fold."""
+        return self.splits[0]
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all data that results depend on."""
+        state = hashlib.sha256("".join(split.digest for split in self.splits).encode())
+        return f"sha256:{state.hexdigest()}"
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """A collection, and the cross-validation of methods on it."""
+
+    collection: Collection
+    compared: CrossValidation
+
+    @property
+    def has_all_folds(self) -> bool:
+        """Whether these are the five folds of LETOR: published means are compared with no others."""
+        return len(self.compared.folds) == _FOLDS
+
+    def by_query(self, entries: Iterable[str], measures: Mapping[str, str]) -> tuple[PerQuery, ...]:
+        """Return values and rankings of some entries on all test queries, see `compared_by_query`."""
+        name, splits = self.collection.name, self.collection.splits
+        return compared_by_query(name, self.compared, splits, tuple(entries), measures)
+
+
+def available(data: Path, names: Iterable[str]) -> list[str]:
+    """Return the names of the collections that a data folder holds."""
+    return [name for name in names if (data / "letor" / name / "Fold1").is_dir()]
+
+
+def read_collections(
+    data: Path, names: Iterable[str], n_folds: int | None = None, n_collections: int | None = None
+) -> dict[str, Collection]:
+    """Read the collections that a data folder holds, in the order of ``names``.
+
+    Parameters
+    ----------
+    data : Path
+        Holds ``letor/OHSUMED/Fold1/train.txt`` and so on.
+    names : iterable of str
+        Folders in ``letor/`` to look for.
+    n_folds, n_collections : int, optional
+        Number of folds to keep of each collection, and of collections to read; None = all.
+
+    Raises
+    ------
+    InputError
+        If the folder holds none of them, or one cannot be read.
+    """
+    names = list(names)
+    present = available(data, names)[:n_collections]
+    if not present:
+        raise InputError(
+            f"{data}: has none of letor/{', letor/'.join(names)} with a folder Fold1; at least one of these "
+            "LETOR collections is needed. Give the folder that holds letor/, e.g. --data DIR."
+        )
+    return {name: Collection(name, letor_splits(data / "letor" / name)[:n_folds]) for name in present}
+
+
+def absent(names: Iterable[str], present: Container[str]) -> dict[str, str | None]:
+    """Say of every collection that was not read what is needed; None for the others."""
+    return {
+        name: None
+        if name in present
+        else f"`letor/{name}/Fold1` is not in the data folder. Add it, and run the command with another "
+        "folder for the results."
+        for name in names
+    }

@@ -1,0 +1,437 @@
+"""Yue, Finley, Radlinski and Joachims (2007), Section 5: SVMmap on retrieval functions as features.
+
+Trials on runs of TREC-7, and on runs that are made of collections with documents: C is chosen by validation,
+and the test topics are measured.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from directrix.data.queries import Queries
+from directrix.data.trec.features import Form, RunScores, RunThresholds
+from directrix.errors import InputError
+from directrix.experiments.cells import Cell
+from directrix.experiments.significance import Paired, paired
+from directrix.laws.cutting_planes import constraints_bound, ranking_radius
+from directrix.measures.precision import AP
+from directrix.models.linear import LinearModel
+from directrix.models.stumps import StumpModel
+from directrix.objectives.objective import make_objective
+from directrix.papers.paper import Experiment, Results
+from directrix.papers.workspace import Workspace
+from directrix.papers.yue2007_data import RunsOfTopics, ap_of_topics, read_runs, text_runs
+from directrix.surrogates.structural import SVMMap, SVMRoc
+from directrix.trainers.cutting_plane import CuttingPlane
+from directrix.trainers.svm_acc import SVMAcc, step_features
+from directrix.types import Float64Array, Int64Array, Result
+
+# the methods
+
+
+class Method(NamedTuple):
+    """One of the methods of the paper."""
+
+    name: str  # as the paper has it
+    form: Form  # what is thresholded: the score, or what remains of it in its query
+    loss: Literal["map", "roc", "accuracy", "balanced accuracy"]  # what the SVM bounds
+    # of a classifier: squared, which can be minimized to the end, or as published
+    errors: Literal["squared_hinge", "hinge"] = "squared_hinge"
+
+    @property
+    def is_structural(self) -> bool:
+        """Whether it is trained by cutting planes, on queries, and not by classification, on documents."""
+        return self.loss in ("map", "roc")
+
+
+METHODS = (
+    Method("SVMmap", "score", "map"),
+    Method("SVMroc", "score", "roc"),
+    Method("SVMacc", "score", "accuracy"),
+    Method("SVMacc2", "score", "balanced accuracy"),
+    Method("SVMacc3", "percentile", "accuracy"),
+    Method("SVMacc4", "minmax", "accuracy"),
+    Method("SVMacc (hinge)", "score", "accuracy", "hinge"),
+)
+SVM_MAP = METHODS[0].name
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What training depends on besides the data; all values of C ascend."""
+
+    # SVMmap and SVMroc, in the paper's units: 1/2 |w|^2 + C/n sum xi. Below the smallest the ranking hardly
+    # changes.
+    hinge_c: tuple[float, ...] = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
+    # SVMacc, SVMacc3 and SVMacc4: 1/2 |w|^2 + C sum xi^2 over the documents
+    accuracy_c: tuple[float, ...] = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+    # SVMacc2, where relevant documents weigh more; likewise
+    balanced_c: tuple[float, ...] = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
+    # SVMacc with the hinge: 1/2 |w|^2 + C sum xi over the documents
+    published_c: tuple[float, ...] = (1e-3, 1e-2, 1e-1)
+    bins: int = 50  # thresholds per run
+    epsilon: float = 1e-3  # gap of the mean hinge at which the cutting planes stop
+    newton: int = 200  # steps of Newton's method for the classifiers
+    passes: int = 50  # of coordinate descent over the documents, for the hinge
+
+    def c_of(self, method: Method) -> tuple[float, ...]:
+        """Return the values of C that a method is trained with."""
+        if method.is_structural:
+            return self.hinge_c
+        if method.errors == "hinge":
+            return self.published_c
+        return self.balanced_c if method.loss == "balanced accuracy" else self.accuracy_c
+
+
+class Step(NamedTuple):
+    """A trained model: its C, its parameters, and whether the training converged."""
+
+    c: float
+    params: Float64Array
+    is_converged: bool
+
+
+def features_of(form: Form, train: RunScores, bins: int) -> tuple[Queries, StumpModel]:
+    """Return the queries to train on, and the model of their thresholds.
+
+    Scores are cut where those of the training topics are sensitive, percentiles and scaled scores at
+    ``bins`` evenly spaced places within (0, 1).
+    """
+    return train.queries(form), StumpModel(RunThresholds.of(train, bins, form).values)
+
+
+def train_path(method: Method, train: Queries, model: StumpModel, grid: Grid, *, seed: int) -> list[Step]:
+    """Train a method for every C of its grid, ascending.
+
+    The documents are those that a run retrieved: relevant ones that no run retrieved take no part in
+    training.
+    """
+    start, grid_c = np.zeros(model.n_params), grid.c_of(method)
+    results: Sequence[Result]
+    if method.is_structural:
+        surrogate = SVMMap(rel=1) if method.loss == "map" else SVMRoc(rel=1)
+        objective = make_objective(train, surrogate, model)
+        results = CuttingPlane(epsilon=grid.epsilon).path(objective, start, C=grid_c)
+    else:
+        # once, not for every C
+        columns = replace(train, features=step_features(model, train.features), feature_names=None)
+        objective = make_objective(columns, SVMRoc(rel=1), LinearModel())  # SVMAcc does not use the surrogate
+        classifier = SVMAcc(
+            loss=method.errors,
+            balanced=method.loss == "balanced accuracy",
+            max_iter=grid.passes if method.errors == "hinge" else grid.newton,
+            random_state=seed,
+        )
+        results = [replace(classifier, C=c).minimize(objective, start) for c in grid_c]
+    return [
+        Step(c, result.params, result.status == "converged")
+        for c, result in zip(grid_c, results, strict=True)
+    ]
+
+
+# the trials
+
+
+class Trial(NamedTuple):
+    """Positions of the queries of one split, in ascending order: disjoint; together all queries."""
+
+    train: Int64Array
+    valid: Int64Array
+    test: Int64Array
+
+
+def balanced_trials(n_queries: int, n_train: int, n_valid: int, n_trials: int, *, seed: int) -> list[Trial]:
+    r"""Split queries repeatedly so that each is equally often in training, validation and test.
+
+    The queries are put around a circle at random. The first ``n_train`` of them are for training, the next
+    ``n_valid`` for validation, the others for testing; then the circle turns by
+    g = gcd(n_queries, n_train, n_valid). After n_queries / g trials every query has been in every position,
+    and a new random circle is drawn: 10 trials for 50 queries, 10 and 5. Trial t does not depend on
+    ``n_trials``.
+
+    Raises
+    ------
+    InputError
+        If there are too few queries.
+
+    Examples
+    --------
+    >>> [trial.train.tolist() for trial in balanced_trials(6, 2, 2, 3, seed=0)]
+    [[2, 3], [4, 5], [0, 1]]
+    """
+    if n_train + n_valid >= n_queries:
+        raise InputError(
+            f"{n_queries} queries cannot be split into {n_train} to train, {n_valid} to validate and "
+            f"at least one to test: {n_train + n_valid + 1} or more are needed. Give smaller parts."
+        )
+    step = math.gcd(n_queries, n_train, n_valid)
+    turns = n_queries // step
+    trials = []
+    for t in range(n_trials):
+        circle = np.random.default_rng([seed, t // turns]).permutation(n_queries)
+        turned = np.roll(circle, -(t % turns) * step).astype(np.int64)
+        parts = np.split(turned, [n_train, n_train + n_valid])
+        trials.append(Trial(*map(np.sort, parts)))
+    return trials
+
+
+@dataclass(frozen=True)
+class Yue2007(Experiment):
+    """Trials on every data set; the seed is of the splits and of the classification."""
+
+    trials: int = 50  # number of splits of the topics; a multiple of 10 uses 50 topics equally often
+    # topics of 50 to train and to validate on, of other numbers the same shares; the others test
+    n_train: int = 10
+    n_valid: int = 5
+    counted: int = 5  # first trials whose constraints are counted
+    grid: Grid = field(default_factory=Grid)
+
+    def trials_of(self, n_topics: int) -> list[Trial]:
+        """Return the splits of a number of topics."""
+        n_train, n_valid = (n * n_topics // 50 for n in (self.n_train, self.n_valid))
+        return balanced_trials(n_topics, n_train, n_valid, self.trials, seed=self.seed)
+
+    def read(self, data: Path) -> dict[str, RunsOfTopics]:
+        """Read the runs and judgments of TREC-7, and make those of the collections with documents."""
+        return {"TREC-7": read_runs(data), **text_runs(data)}
+
+    def run(self, data: Mapping[str, RunsOfTopics], work: Workspace) -> TrialResults:
+        """Run every trial on every data set."""
+        of = {name: (runs, scores) for runs in data.values() for name, scores in runs.data_sets.items()}
+        trials = {name: self.trials_of(len(runs.topics)) for name, (runs, _) in of.items()}
+        counted = range(min(self.counted, self.trials))
+        cells = [
+            Cell((name, t, "constraints"), _count, (scores.take(trials[name][t].train), self.grid))
+            for t in counted
+            for name, (_, scores) in of.items()
+        ]
+        cells += [
+            Cell((name, t), _run_trial, (scores, trials[name][t], self))
+            for t in range(self.trials)
+            for name, (_, scores) in of.items()
+        ]
+        done = work.cells("trials of a data set", cells)
+        results = {
+            name: _result(
+                name,
+                runs,
+                self.grid,
+                features_of("score", scores.take(trials[name][0].train), self.grid.bins)[1].n_params,
+                [done[name, t] for t in range(self.trials)],
+            )
+            for name, (runs, scores) in of.items()
+        }
+        constraints = (_constraints(name, [done[name, t, "constraints"] for t in counted]) for name in of)
+        return TrialResults(self, results, tuple(constraints))
+
+
+QUICK = Yue2007(
+    trials=2,
+    counted=1,
+    grid=Grid(
+        hinge_c=(1e-2, 1e-1, 1.0),
+        accuracy_c=(1e-3, 1e-2),
+        balanced_c=(1e-7, 1e-6),
+        published_c=(1e-2,),
+        epsilon=1e-2,
+        passes=10,
+    ),
+)
+
+
+def _run_trial(runs: RunScores, trial: Trial, settings: Yue2007) -> dict[str, Any]:
+    """Return, as JSON, the positions of the test topics, and the results of every method.
+
+    Of a method these are the chosen ``c``; ``valid``, MAP for every C; ``test``, AP of the test topics at the
+    chosen C; ``test_by_c``, their MAP for every C; ``converged``, for every C; ``seconds`` of the processor.
+    """
+    train, valid, test = (runs.take(part) for part in trial)
+    results: dict[str, Any] = {}
+    for form in dict.fromkeys(method.form for method in METHODS):
+        queries, model = features_of(form, train, settings.grid.bins)
+        valid_rows, test_rows = (part.queries(form).features for part in (valid, test))
+        for method in (method for method in METHODS if method.form == form):
+            begun = time.process_time()
+            steps = train_path(method, queries, model, settings.grid, seed=settings.seed)
+            scores = [model.forward(step.params, valid_rows)[0] for step in steps]
+            means = [float(ap_of_topics(valid, one).mean()) for one in scores]
+            tests = [ap_of_topics(test, model.forward(step.params, test_rows)[0]) for step in steps]
+            best = int(np.argmax(means))  # the first, so the smallest C, of equals
+            results[method.name] = {
+                "c": steps[best].c,
+                "valid": means,
+                "test": tests[best].tolist(),
+                "test_by_c": [float(values.mean()) for values in tests],
+                "converged": [step.is_converged for step in steps],
+                "seconds": round(time.process_time() - begun, 2),
+            }
+    return {"test": trial.test.tolist(), "methods": {method.name: results[method.name] for method in METHODS}}
+
+
+@dataclass(frozen=True, eq=False)
+class SystemResult:
+    """One method or run on one data set."""
+
+    name: str  # of the method; "Best run", "2nd best", "3rd best"
+    values: Float64Array  # (n_topics,): mean average precision of each topic over the trials that test it
+    against: Paired | None  # SVMmap compared with it, topic by topic; None for SVMmap itself
+    run: str = ""  # name of the run, "" for a method
+
+    @property
+    def mean(self) -> float:
+        """MAP."""
+        return float(self.values.mean())
+
+
+@dataclass(frozen=True, eq=False)
+class DataSetResult:
+    """All methods and the best runs on one data set."""
+
+    name: str  # "basic", "plain + basic", "all", "all without the best"
+    n_runs: int  # number of runs that features were made of
+    n_features: int  # thresholds of the first trial
+    # of all topics, in the union of the runs
+    n_documents: int
+    n_relevant: int
+    topics: tuple[str, ...]  # topics that a trial tested: all of them if the trials are balanced
+    methods: tuple[SystemResult, ...]  # SVMmap first
+    base: tuple[SystemResult, ...]  # the three best runs
+    # by method:
+    chosen: dict[str, dict[float, int]]  # how often validation chose which C
+    by_c: dict[str, dict[float, float]]  # MAP of the test topics at each C, whatever was chosen; over trials
+    seconds: dict[str, float]  # processor time of all trials
+    not_converged: dict[str, int]  # number of trainings that ended before their criterion was met
+
+
+def _result(
+    name: str, runs: RunsOfTopics, grid: Grid, n_features: int, trials: Sequence[Any]
+) -> DataSetResult:
+    """Return the results on a data set, from the trials on it.
+
+    The value of a topic is the mean of its average precision over the trials that test it, and MAP the
+    mean over topics. In balanced trials that is the mean over all trials of their MAP, too.
+    """
+    scores = runs.data_sets[name]
+    every = np.concatenate([trial["test"] for trial in trials])
+    tested, at = np.unique(every, return_inverse=True)
+    of = {method.name: [trial["methods"][method.name] for trial in trials] for method in METHODS}
+    grids = {method.name: grid.c_of(method) for method in METHODS}
+    values = {
+        method: np.bincount(at, weights=np.concatenate([one["test"] for one in results])) / np.bincount(at)
+        for method, results in of.items()
+    }
+    reference, single = values[SVM_MAP], runs.single[name].items()
+    return DataSetResult(
+        name=name,
+        n_runs=len(scores.tags),
+        n_features=n_features,
+        n_documents=len(scores.labels),
+        n_relevant=int((scores.labels >= 1).sum()),
+        topics=tuple(runs.topics[topic] for topic in tested),
+        methods=tuple(
+            SystemResult(method, one, None if method == SVM_MAP else paired(reference, one))
+            for method, one in values.items()
+        ),
+        base=tuple(
+            SystemResult(place, one[tested], paired(reference, one[tested]), run)
+            for place, (run, one) in zip(("Best run", "2nd best", "3rd best"), single, strict=False)
+        ),
+        chosen={m: {c: sum(t["c"] == c for t in of[m]) for c in grids[m]} for m in of},
+        by_c={
+            m: dict(zip(grids[m], np.mean([t["test_by_c"] for t in of[m]], axis=0).tolist(), strict=True))
+            for m in of
+        },
+        seconds={m: float(sum(t["seconds"] for t in of[m])) for m in of},
+        not_converged={m: sum(t["converged"].count(False) for t in of[m]) for m in of},
+    )
+
+
+# Algorithm 1 as published: how many constraints it adds, next to the bound of Theorem 1
+
+_PASSES = 200  # of Algorithm 1 over the topics; the full run needs fewer
+
+
+class Count(NamedTuple):
+    """Trainings for one C; means over trials, but for the first three."""
+
+    c: float
+    bound: float  # of Theorem 1, the smallest of the trials
+    largest: int  # most constraints of a trial
+    added: float  # constraints that Algorithm 1 added
+    passes: float  # over the topics
+    one_slack: float  # planes of the form with one slack, to the same gap
+
+
+@dataclass(frozen=True, eq=False)
+class Constraints:
+    """Counts on one data set, for every C."""
+
+    name: str
+    radius: float  # largest of the trials
+    counts: tuple[Count, ...]
+    n_trainings: int
+    n_converged: int
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether no training added more constraints than Theorem 1 says."""
+        return all(count.largest <= count.bound for count in self.counts)
+
+
+@dataclass(frozen=True, eq=False)
+class TrialResults(Results[Yue2007, DataSetResult]):
+    """All results, by data set."""
+
+    constraints: tuple[Constraints, ...]  # of each data set
+
+
+def _count(train: RunScores, grid: Grid) -> dict[str, Any]:
+    """Train SVMmap for every C with a slack for each topic, and with one for all; JSON."""
+    queries, model = features_of(METHODS[0].form, train, grid.bins)
+    objective, start = make_objective(queries, SVMMap(rel=1), model), np.zeros(model.n_params)
+    rows = []
+    for c in grid.hinge_c:
+        each, one = (
+            CuttingPlane(epsilon=grid.epsilon, slack=slack, C=c, max_iter=most).minimize(objective, start)
+            for slack, most in (("each", _PASSES), ("one", 2000))
+        )
+        rows.append(
+            {
+                "c": c,
+                "added": each.counts["added"],
+                "passes": each.counts["iterations"],
+                "one_slack": one.counts["added"],
+                "converged": each.status == "converged",
+            }
+        )
+    worst = AP(rel=1)(-queries.labels, queries.labels, queries.qptr)
+    return {
+        "n": queries.n_queries,
+        "epsilon": grid.epsilon,
+        "radius": ranking_radius(step_features(model, queries.features), queries.labels, queries.qptr),
+        "loss": 1.0 - float(worst.min()),
+        "rows": rows,
+    }
+
+
+def _constraints(name: str, trials: Sequence[Any]) -> Constraints:
+    """Return the counts on a data set, from `_count` of its trials."""
+    counts = []
+    for rows in zip(*(trial["rows"] for trial in trials), strict=True):
+        c = float(rows[0]["c"])
+        bound = min(
+            constraints_bound(trial["n"], c, trial["epsilon"], trial["radius"], trial["loss"])
+            for trial in trials
+        )
+        means = (float(np.mean([row[key] for row in rows])) for key in ("added", "passes", "one_slack"))
+        counts.append(Count(c, bound, max(int(row["added"]) for row in rows), *means))
+    converged = [row["converged"] for trial in trials for row in trial["rows"]]
+    radius = max((trial["radius"] for trial in trials), default=0.0)
+    return Constraints(name, radius, tuple(counts), len(converged), sum(converged))

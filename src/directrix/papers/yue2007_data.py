@@ -1,0 +1,228 @@
+"""The data of Yue et al. (2007): runs of TREC-7, and runs that are made of collections with documents."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from directrix.data.files import open_data, readable
+from directrix.data.grouping import object_array
+from directrix.data.trec.features import RunScores, runs_as_features
+from directrix.data.trec.join import join_trec
+from directrix.data.trec.runs import Qrels, Run, read_trec_qrels, read_trec_run
+from directrix.errors import InputError
+from directrix.measures.precision import AP
+from directrix.text.documents import query_texts
+from directrix.text.index import Index
+from directrix.types import Float64Array
+
+_ALL, _WITHOUT_BEST = "all", "all without the best"
+# of names of runs; "basic" and "plain + basic" are in place of functions of the authors' own
+_PREFIXES = {"basic": ("basic-",), "plain + basic": ("basic-", "plain-"), _ALL: ("",)}
+_QRELS, _RUNS = "trec7/qrels.trec7.txt", "trec7/runs"
+_DEPTH = 1000  # documents of a run that count, as in the paper
+
+FUNCTIONS = ("cosine", "tf-idf", "bm25", "lm-dirichlet", "lm-jelinek-mercer")
+"""Those of Section 5.1."""
+INDEXES = ("none", "porter", "porter+stop")
+"""The three indexes of Section 5.1: plain, stemmed, and stemmed without stop words."""
+TEXTS = {
+    "Cranfield": ("cranfield/cran.all.1400", "cranfield/cran.qry", "cranfield/cranqrel"),
+    "CACM": ("cacm/cacm.all", "cacm/query.text", "cacm/qrels.text"),
+    "NPL": ("vaswani/doc-text.trec", "vaswani/query-text.trec", "vaswani/qrels"),
+}
+"""Test collections with documents, and their files in ``text/``."""
+
+
+@dataclass(frozen=True, eq=False)
+class RunsOfTopics:
+    """The data sets that are made of the same topics."""
+
+    topics: tuple[str, ...]  # in the order of all data sets
+    # documents in the union of what the runs retrieved, with the score of each run
+    data_sets: dict[str, RunScores]
+    # dict of str to dict of str to float64 (n_topics,): for each data set the runs that it is compared with,
+    # by falling MAP: name of the file, and average precision of every topic. "all without the best" is
+    # compared with all runs, as in the paper.
+    single: dict[str, dict[str, Float64Array]]
+    digest: str  # SHA-256 of the names and bytes of all files
+
+
+def read_runs(folder: Path) -> RunsOfTopics:
+    """Read the runs and judgments of TREC-7.
+
+    Parameters
+    ----------
+    folder : Path
+        Holds ``trec7/qrels.trec7.txt`` and ``trec7/runs``, where the names of runs begin with ``basic-``,
+        ``plain-`` and others.
+
+    Raises
+    ------
+    InputError
+        If files are missing, or cannot be read.
+    """
+    paths = sorted((folder / _RUNS).glob("*.res*"))
+    missing = [
+        str(folder / _RUNS / f"{prefix}*.res.gz")
+        for prefix in _PREFIXES["plain + basic"]
+        if not any(path.name.startswith(prefix) for path in paths)
+    ]
+    missing += [] if (folder / _QRELS).is_file() else [str(folder / _QRELS)]
+    if missing:
+        raise InputError(
+            f"{folder}: has no {', no '.join(missing)}; the judgments and runs of TREC-7 are needed. Give "
+            "the folder that holds trec7/, e.g. --data data."
+        )
+    qrels = read_trec_qrels(folder / _QRELS)
+    runs = [replace(read_trec_run(path), tag=path.name.split(".res")[0]) for path in paths]
+    members = {
+        name: [run for run in runs if run.tag.startswith(prefixes)] for name, prefixes in _PREFIXES.items()
+    }
+    found = _joined(members, qrels, [folder / _QRELS, *paths])
+    best, *_ = found.single[_ALL]
+    others = runs_as_features([run for run in runs if run.tag != best], qrels, depth=_DEPTH)
+    data_sets = {**found.data_sets, _WITHOUT_BEST: others}
+    for name, scores in data_sets.items():
+        if scores.query_ids != found.topics:
+            raise InputError(
+                f"the runs of the data set {name!r} have {scores.n_queries} topics, all runs together "
+                f"{len(found.topics)}; the same topics are needed. Check {folder / _RUNS}."
+            )
+    return replace(found, data_sets=data_sets, single={**found.single, _WITHOUT_BEST: found.single[_ALL]})
+
+
+def _joined(members: Mapping[str, Sequence[Run]], qrels: Qrels, files: Sequence[Path]) -> RunsOfTopics:
+    """Join the runs of every data set, of which the last has all, and order them by MAP."""
+    data_sets = {name: runs_as_features(chosen, qrels, depth=_DEPTH) for name, chosen in members.items()}
+    *_, every = members
+    topics = data_sets[every].query_ids
+    values = {run.tag: _by_topic(run, qrels, topics) for run in members[every]}
+    ordered = sorted(values, key=lambda tag: -values[tag].mean())
+    single = {
+        name: {tag: values[tag] for tag in ordered if tag in {run.tag for run in chosen}}
+        for name, chosen in members.items()
+    }
+    digest = hashlib.sha256()
+    for path in files:
+        digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
+    return RunsOfTopics(topics, data_sets, single, f"sha256:{digest.hexdigest()}")
+
+
+def ap_of_topics(runs: RunScores, scores: Any) -> Float64Array:
+    r"""Average precision of every topic, over all relevant documents of the judgments.
+
+    .. math:: \mathrm{AP} = \frac{1}{R}\sum_{i:\,r_i=1} \mathrm{P@}\pi(i)
+
+    Parameters
+    ----------
+    runs : RunScores
+        Documents with labels; ``n_relevant`` is R, which counts documents that no run retrieved: they
+        earn nothing.
+    scores : float (n_docs,)
+        Higher is better, -inf = not retrieved, ties by expectation.
+
+    Returns
+    -------
+    float64 (n_topics,)
+    """
+    measure = AP(rel=1)
+    earned = measure(scores, runs.labels, runs.qptr) * np.add.reduceat(runs.labels >= 1, runs.qptr[:-1])
+    return np.asarray(earned / np.maximum(runs.n_relevant, 1))
+
+
+def _by_topic(run: Run, qrels: Qrels, topics: tuple[str, ...]) -> Float64Array:
+    """Return the average precision of a run; a topic that it lacks counts 0."""
+    judged = join_trec(run, qrels, queries="judged")
+    values = dict(zip(judged.query_ids, AP(rel=1)(judged.scores, judged.labels, judged.qptr), strict=True))
+    return np.array([values[topic] for topic in topics])
+
+
+class Texts(NamedTuple):
+    """A test collection."""
+
+    documents: Path
+    queries: dict[str, str]
+    qrels: Qrels
+
+
+def read_texts(folder: Path) -> dict[str, Texts]:
+    """Return the collections whose files are in ``text/`` of a folder."""
+    found = {}
+    for name, files in TEXTS.items():
+        documents, queries, qrels = (folder / "text" / file for file in files)
+        if documents.is_file() and queries.is_file() and qrels.is_file():
+            texts = query_texts(queries)
+            if name == "Cranfield":  # its judgments number the queries
+                texts = {str(number): text for number, text in enumerate(texts.values(), start=1)}
+            found[name] = Texts(documents, texts, _JUDGMENTS[name](qrels))
+    return found
+
+
+def _cranfield(path: Path) -> Qrels:
+    """Turn code 1, a complete answer, into label 4, and so on.
+
+    Each query also has one judgment -1, which no document explains; it is not relevant.
+    """
+    read = read_trec_qrels(path)
+    is_known = (read.labels >= 1) & (read.labels <= 4)
+    return replace(read, labels=np.where(is_known, 5.0 - read.labels, 0.0))
+
+
+def _cacm(path: Path) -> Qrels:
+    """Read lines ``query document 0 0``, which are pairs of a query and a relevant document."""
+    pairs: dict[str, dict[str, int]] = {}
+    with readable(path), open_data(path) as file:
+        for line in file:
+            query, doc = (str(int(word)) for word in line.split()[:2])
+            pairs.setdefault(query, {})[doc] = 1
+    return Qrels.from_frame(pairs)
+
+
+_JUDGMENTS = {"Cranfield": _cranfield, "CACM": _cacm, "NPL": read_trec_qrels}
+
+
+def text_runs(folder: Path) -> dict[str, RunsOfTopics]:
+    """Return for every collection the runs of all functions on all indexes."""
+    return {
+        name: _joined(
+            {name: list(_base_functions(texts))},
+            texts.qrels,
+            [folder / "text" / file for file in TEXTS[name]],
+        )
+        for name, texts in read_texts(folder).items()
+    }
+
+
+def _base_functions(texts: Texts) -> Iterator[Run]:
+    """Yield the run of each function on each index: documents that have a term of the query."""
+    index = Index.build(texts.documents, analyzers=INDEXES)
+    judged = {name: text for name, text in texts.queries.items() if name in texts.qrels.query_ids}
+    qptr = np.arange(len(judged) + 1, dtype=np.int64) * index.n_docs
+    every = Run("all", tuple(judged), qptr, np.tile(index.doc_ids, len(judged)), np.zeros(int(qptr[-1])))
+    columns = [
+        f"{what}.{index.whole}.{analyzer}" for analyzer in INDEXES for what in ("coverage", *FUNCTIONS)
+    ]
+    features = index.features(judged, every, names=columns).features
+    for analyzer in INDEXES:
+        is_found = features[:, columns.index(f"coverage.{index.whole}.{analyzer}")] > 0.0
+        for function in FUNCTIONS:
+            scores = features[:, columns.index(f"{function}.{index.whole}.{analyzer}")]
+            yield _best(f"{function}.{analyzer}", every, scores, is_found)
+
+
+def _best(tag: str, every: Run, scores: np.ndarray, is_found: np.ndarray) -> Run:
+    """Return the best of the documents that were found, for each query."""
+    rows = []
+    for first, last in zip(every.qptr[:-1], every.qptr[1:], strict=True):
+        found = first + np.flatnonzero(is_found[first:last])
+        rows.append(found[np.argsort(-scores[found], kind="stable")[:_DEPTH]])
+    chosen = np.concatenate(rows)
+    qptr = np.cumsum([0, *map(len, rows)]).astype(np.int64)
+    doc_ids = object_array(every.doc_ids[chosen])
+    return Run(tag, every.query_ids, qptr, doc_ids, scores[chosen].astype(np.float64))

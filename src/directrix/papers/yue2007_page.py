@@ -1,0 +1,355 @@
+"""The page of Yue et al. (2007): Tables 1 to 11, published values next to ours, and the order of methods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain, repeat
+from typing import Any
+
+import numpy as np
+
+from directrix.experiments.significance import Paired, Significance, paired
+from directrix.measures.pairs import ROCArea
+from directrix.measures.precision import AP
+from directrix.papers.claims import verdict
+from directrix.papers.paper import Paper, Words, line
+from directrix.papers.yue2007 import (
+    QUICK,
+    SVM_MAP,
+    DataSetResult,
+    SystemResult,
+    TrialResults,
+    Yue2007,
+)
+from directrix.papers.yue2007_data import TEXTS
+from directrix.reports.report import Claim, Figure, Panel, PerQuery, Section, Verdict
+from directrix.tables import Table
+from directrix.types import Float64Array
+
+WORDS = Words.of("yue2007")
+_LAST_OF_RUNS = 8  # tables from 9 on compare with other SVMs
+_KINDS = {
+    "structural SVMs": ("SVMmap", "SVMroc"),
+    "classification": ("SVMacc", "SVMacc3", "SVMacc4"),
+    "balanced classification": ("SVMacc2",),
+    "classification with the hinge": ("SVMacc (hinge)",),
+}
+
+
+# claims
+
+
+def _better(first: SystemResult, second: SystemResult) -> Verdict:
+    """Judge whether the first wins on more topics, with p < .05 in the two-tailed signed-rank test."""
+    pair = _pair(first, second)
+    return verdict(Significance(pair.p, pair.wins - pair.losses, len(first.values)))
+
+
+def _slightly(first: SystemResult, second: SystemResult) -> Verdict:
+    """Judge whether the mean is higher, and the difference not significant."""
+    if _pair(first, second).is_clear:
+        return "does not hold"
+    return "holds" if first.mean > second.mean else "not significant"
+
+
+def _not_below(first: SystemResult, second: SystemResult) -> Verdict:
+    return "does not hold" if _better(first, second) == "does not hold" else "holds"
+
+
+def _highest(first: SystemResult, second: SystemResult) -> Verdict:
+    return verdict(Significance(_pair(first, second).p, first.mean - second.mean, len(first.values)))
+
+
+def _pair(first: SystemResult, second: SystemResult) -> Paired:
+    kept = second.against if first.name == SVM_MAP else None
+    return kept or paired(first.values, second.values)
+
+
+_RULES: dict[str, Callable[[SystemResult, SystemResult], Verdict]] = {
+    "better": _better,
+    "slightly": _slightly,
+    "not below": _not_below,
+    "highest": _highest,
+}
+
+
+def _claims(results: TrialResults) -> Iterator[Claim]:
+    """Check every statement on every data set that replaces one of the paper's."""
+    for bounded in results.constraints:
+        most = max(count.largest / count.bound for count in bounded.counts)
+        yield WORDS.fact(
+            "theorem-1", holds=bounded.is_bounded, name=bounded.name, most=most, n=bounded.n_trainings
+        )
+    for one in results.collections.values():
+        for statement in WORDS.published["statements"]:
+            if one.name in statement.get("data_sets", [one.name]):
+                yield _checked(statement, one)
+
+
+def _checked(statement: Mapping[str, Any], data_set: DataSetResult) -> Claim:
+    systems = {system.name: system for system in (*data_set.methods, *data_set.base)}
+    strongest = max(data_set.methods[1:], key=lambda method: method.mean)
+    a, b = systems[statement["first"]], systems.get(statement["second"], strongest)
+    pair = _pair(a, b)
+    of_runs, of_methods = (
+        table["number"]
+        for table in WORDS.published["tables"]
+        if data_set.name in (*table["data_sets"], *table.get("with_documents", ()))
+    )
+    return WORDS.claim(
+        "order",
+        _RULES[statement["rule"]](a, b),
+        tested=f"{len(a.values)} topics",
+        name=data_set.name,
+        text=statement["text"],
+        number=of_runs if b.run else of_methods,
+        names=[system.run or system.name for system in (a, b)],
+        a=a,
+        b=b,
+        pair=pair,
+        level=f", level on {pair.ties}" if pair.ties else "",
+    )
+
+
+# tables
+
+
+def _tables(results: TrialResults) -> tuple[Section, ...]:
+    """Make Tables 1 to 11, what Theorem 1 says, how often validation chose each C, and MAP at each C."""
+    by_name = results.collections
+    of_runs: list[Table] = []
+    of_methods: list[Table] = []
+    for table in WORDS.published["tables"]:
+        for names, where in (
+            (table["data_sets"], ""),
+            (table.get("with_documents", []), ", collections with documents"),
+        ):
+            if names and by_name.keys() >= set(names):
+                part = of_runs if table["number"] <= _LAST_OF_RUNS else of_methods
+                part.append(_compared(table, table["title"] + where, [by_name[name] for name in names]))
+    data_sets = ", ".join(f"{one.name} ({one.n_runs} runs)" for one in by_name.values())
+    first = (*_examples(), *_statistics(results), *_constraints(results))
+    return (
+        Section("Examples and data", first),
+        Section("How to read the tables", text=WORDS.section("reading", data_sets=data_sets)),
+        Section("Against single runs", tuple(of_runs)),
+        Section("Against other SVMs", tuple(of_methods)),
+        Section("Which C", _by_c(results), WORDS.section("choices", settings=results.settings)),
+    )
+
+
+def _compared(published: Mapping[str, Any], title: str, data_sets: Sequence[DataSetResult]) -> Table:
+    has_runs = published["number"] <= _LAST_OF_RUNS
+    systems = [(one.methods[0], *one.base) if has_runs else one.methods for one in data_sets]
+    nothing = [None] * len(published["rows"][0])  # of methods that are not the paper's
+    rows = []
+    for row, theirs in zip(
+        zip(*systems, strict=False), chain(published["rows"], repeat(nothing)), strict=False
+    ):
+        ours = [value for system in row for value in (system.mean, _wins(system.against))]
+        rows.append((row[0].name, *ours, *(value or None for value in theirs)))
+    notes = [
+        f"Best runs of {one.name!r}, in order: {', '.join(s.run for s in one.base)}." for one in data_sets
+    ]
+    groups = (*(one.name for one in data_sets), "TREC 9", "TREC 10")
+    return WORDS.table(
+        "compared",
+        rows,
+        heads=[("", ["model"]), *((name, ["MAP", "W/L"]) for name in groups)],
+        notes=notes if has_runs else (),
+        number=published["number"],
+        title=title,
+    )
+
+
+def _wins(against: Paired | None) -> str | None:
+    if against is None:
+        return None
+    counts = [against.wins, against.losses, *([against.ties] if against.ties else [])]
+    return "/".join(map(str, counts)) + (" **" if against.is_clear else "")
+
+
+def _examples() -> Iterator[Table]:
+    """Tables 1 to 4: what a method optimizes decides which of two rankings it prefers (Section 2)."""
+    for example in WORDS.published["examples"]:
+        labels = np.array(example["labels"], dtype=np.float64)
+        n, (first, second), other = len(labels), example["tables"], example["other"]
+        rankings = {"h1": np.arange(n, 0.0, -1.0), "h2": np.arange(1.0, n + 1.0)}
+        rows = [
+            ("p", *map(int, labels)),
+            ("rank(h1)", *range(n, 0, -1)),
+            ("rank(h2)", *range(1, n + 1)),
+        ]
+        heads = [("", ("document", *map(str, range(1, n + 1))))]
+        yield WORDS.table("example", rows, heads=heads, number=first)
+        values = [(h, *_values(scores, labels, other), *example[h]) for h, scores in rankings.items()]
+        yield WORDS.table("example-values", values, number=second, other=other)
+
+
+def _values(scores: Float64Array, labels: Float64Array, other: str) -> tuple[float, float]:
+    """Return AP of a ranking, and its ROC area or best accuracy."""
+    qptr = np.array([0, len(labels)])
+    ap = float(AP()(scores, labels, qptr)[0])
+    is_area = other == "ROCArea"
+    return ap, float(ROCArea()(scores, labels, qptr)[0]) if is_area else best_accuracy(scores, labels)
+
+
+def best_accuracy(scores: Float64Array, labels: Float64Array) -> float:
+    r"""Highest accuracy of any threshold on the scores of one query (Section 2.2).
+
+    .. math:: \max_t \frac1n \#\{i : [s_i > t] = [l_i \ge 1]\}
+
+    Examples
+    --------
+    >>> best_accuracy(np.array([2.0, 1.0, 0.0]), np.array([1.0, 0.0, 1.0]))
+    0.6666666666666666
+    """
+    relevant = labels >= 1.0
+    thresholds = np.append(-np.inf, scores)
+    return max(float(((scores > t) == relevant).mean()) for t in thresholds)
+
+
+def _statistics(results: TrialResults) -> Iterator[Table]:
+    """Table 5."""
+    rows = [
+        (f"{one.name} (ours)", one.n_runs, one.n_features, one.n_documents, one.n_relevant)
+        for one in results.collections.values()
+    ]
+    rows += [(one["name"] + " (published)", *one["row"], None, None) for one in WORDS.published["statistics"]]
+    yield WORDS.table("statistics", rows, bins=results.settings.grid.bins)
+
+
+def _constraints(results: TrialResults) -> Iterator[Table]:
+    """Make a table of what Algorithm 1 adds, next to the bound of Theorem 1; none without such trials."""
+    settings, counted = results.settings, results.constraints
+    rows = [
+        (one.name, f"{c:g}", added, largest, f"{bound:.1e}", passes, one_slack)
+        for one in counted
+        for c, bound, largest, added, passes, one_slack in one.counts
+    ]
+    if rows:
+        yield WORDS.table(
+            "constraints",
+            rows,
+            n_trials=min(settings.counted, settings.trials),
+            n_train=settings.n_train,
+            epsilon=settings.grid.epsilon,
+            n_trainings=sum(one.n_trainings for one in counted),
+            n_converged=sum(one.n_converged for one in counted),
+            radius=max(one.radius for one in counted),
+        )
+
+
+def _by_c(results: TrialResults) -> tuple[Table, ...]:
+    data_sets = list(results.collections.values())
+    chosen, means = [], []
+    for kind, methods in _KINDS.items():
+        often, worth = [], []
+        n_ends = n = 0
+        for one in data_sets:
+            for method in methods:
+                counts = list(one.chosen[method].values())
+                n_ends, n = n_ends + counts[0] + (counts[-1] if len(counts) > 1 else 0), n + sum(counts)
+                often.append((one.name, method, *counts, one.seconds[method] / sum(counts)))
+                worth.append((one.name, method, *one.by_c[method].values()))
+        columns = ("data set", "model", *(f"{c:g}" for c in data_sets[0].chosen[methods[0]]))
+        heads = [("", (*columns, "seconds per trial"))]
+        chosen.append(WORDS.table("chosen", often, heads=heads, kind=kind, n_ends=n_ends, n=n))
+        means.append(WORDS.table("means", worth, heads=[("", columns)], kind=kind))
+    return (*chosen, *means)
+
+
+# figures, values by query and sentences
+
+
+def _figures(results: TrialResults) -> Iterator[Figure]:
+    """Draw MAP of the test topics at each C."""
+    panels = [
+        Panel(
+            one.name,
+            tuple(line(method, means, means.values()) for method, means in one.by_c.items()),
+            "C",
+            "MAP of the test topics",
+            x_scale="log",
+        )
+        for one in results.collections.values()
+    ]
+    yield WORDS.figure("map-by-c", panels)
+
+
+def _per_query(results: TrialResults) -> Iterator[PerQuery]:
+    """Show AP of every method and of the best runs on every topic."""
+    for one in results.collections.values():
+        systems = (*one.methods, *one.base)
+        values = {f"{s.name} ({s.run})" if s.run else s.name: s.values for s in systems}
+        yield PerQuery(one.name, "AP, mean over trials", one.topics, values)
+
+
+def _summary(results: TrialResults, claims: Sequence[Claim]) -> Iterator[str]:
+    """Say on each data set what SVMmap is better and worse than."""
+    for one in results.collections.values():
+        first, *others = *one.methods, *one.base[:1]
+        kinds: dict[str, list[str]] = {"better than": [], "worse than": [], "no clear difference from": []}
+        named = dict(zip(("holds", "does not hold", "not significant"), kinds.values(), strict=True))
+        for system in others:
+            name = f"{system.name.lower()} (`{system.run}`)" if system.run else system.name
+            named[_better(first, system)].append(f"{name} {system.mean:.3f}")
+        compared = "; ".join(f"{kind} {', '.join(names)}" for kind, names in kinds.items() if names)
+        yield from WORDS.section("summary", name=one.name, first=first, compared=compared)
+    yield from WORDS.section("verdicts")
+
+
+def _details(results: TrialResults) -> dict[str, Any]:
+    settings, data_sets = results.settings, results.collections.values()
+    missing = [
+        f"`text/{files[0].split('/')[0]}`" for name, files in TEXTS.items() if name not in results.collections
+    ]
+    where = f"{', '.join(missing)} are not in the data folder. Add them, and run the command again."
+    return {
+        "texts": ", ".join(name for name in results.collections if name in TEXTS) or ", ".join(TEXTS),
+        "absent": where if missing else None,
+        "hours": sum(sum(one.seconds.values()) for one in data_sets) / 3600,
+        "trainings": sum(
+            settings.trials * len(counts) for one in data_sets for counts in one.chosen.values()
+        ),
+        "unconverged": sum(sum(one.not_converged.values()) for one in data_sets),
+    }
+
+
+def _more(results: TrialResults) -> dict[str, Any]:
+    """Return the results of every data set for ``tables.json``."""
+
+    def system(one: SystemResult) -> dict[str, Any]:
+        against = one.against and one.against._asdict()
+        return {
+            "name": one.name,
+            "run": one.run,
+            "MAP": one.mean,
+            "against": against,
+            "topics": one.values,
+        }
+
+    return {
+        "columns": [
+            {
+                **{"column" if name == "name" else name: value for name, value in vars(one).items()},
+                **{name: [system(s) for s in getattr(one, name)] for name in ("methods", "base")},
+            }
+            for one in results.collections.values()
+        ]
+    }
+
+
+PAPER = Paper(
+    words=WORDS,
+    full=Yue2007(),
+    quick=QUICK,
+    claims=_claims,
+    tables=_tables,
+    figures=_figures,
+    summary=_summary,
+    per_query=_per_query,
+    details=_details,
+    more=_more,
+)
+"""A full run takes about two hours of one core, a quick run about two minutes."""

@@ -1,0 +1,68 @@
+"""Verdicts on values made by hand."""
+
+import numpy as np
+import pytest
+
+from directrix.experiments.crossval_result import CrossValidation, FoldResult
+from directrix.experiments.significance import Significance, paired_t
+from directrix.papers.claims import Scored, ahead, scored, verdict
+
+
+@pytest.mark.parametrize(
+    ("tests", "expected"),
+    [
+        ([(0.1, 0.01), (0.2, 0.001)], "holds"),
+        ([(0.1, 0.01), (0.2, 0.04)], "holds"),
+        ([(0.1, 0.01), (0.2, 0.06)], "not significant"),
+        ([(0.1, 0.01), (-0.2, 0.06)], "not significant"),
+        ([(0.1, 0.01), (-0.2, 0.3)], "not significant"),
+        ([(0.1, 0.01), (-0.2, 0.04)], "does not hold"),
+        ([(0.1, 0.05)], "not significant"),
+        ([(0.0, 0.0)], "not significant"),
+        ([(0.1, np.nan)], "not significant"),
+        ([], "not significant"),
+    ],
+)
+def test_a_verdict_needs_every_test(tests, expected):
+    assert verdict(*(Significance(p, difference, 50) for difference, p in tests)) == expected
+
+
+def test_one_system_ahead_of_several():
+    rng = np.random.default_rng(0)
+    values = [level + 0.01 * rng.normal(size=40) for level in (0.5, 0.4, 0.3)]
+    first, *others = (Scored(name, of) for name, of in zip("ABC", values, strict=True))
+    claim = ahead("A is best", "Table 1", first, *others)
+    assert claim.verdict == "holds"
+    for other in others:
+        test = paired_t(first.values, other.values)
+        shown = f"{other.name} {other.mean:.4f} (difference {test.difference:+.4f}, p = {test.p:.3g})"
+        assert shown in claim.evidence
+    assert ahead("C is best", "Table 1", others[1], first, others[0]).verdict == "does not hold"
+
+
+def test_the_mean_of_a_claim_is_over_queries_as_its_test_is():
+    """Folds of one and of three queries: the mean of the folds' means would be .55."""
+    folds = [FoldResult((), 0, np.array([values])) for values in ([0.8], [0.2, 0.3, 0.4])]
+    compared = CrossValidation(("A",), ("AP",), ("Fold1", "Fold2"), tuple(range(4)), "default", {"A": folds})
+    np.testing.assert_allclose(compared.mean("A", "AP"), (0.8 + 0.3) / 2, rtol=1e-12)
+    np.testing.assert_allclose(scored(compared, "A", "AP").mean, (0.8 + 0.2 + 0.3 + 0.4) / 4, rtol=1e-12)
+
+
+def test_the_verdict_on_two_systems_follows_the_test():
+    rng = np.random.default_rng(0)
+    a, b = rng.random((2, 30))
+
+    def claim(first, second):
+        pair = (Scored(name, of) for name, of in (("A", first), ("B", second)))
+        return ahead("A is above B", "Table 1", *pair, unit="folds")
+
+    assert (claim(a + 0.5, b).verdict, claim(b, a + 0.5).verdict) == ("holds", "does not hold")
+    level = claim(a, b)
+    assert paired_t(a, b).p > 0.05
+    assert level.verdict == "not significant"
+    assert (
+        f"over 30 folds: difference {a.mean() - b.mean():+.4f}, p = {paired_t(a, b).p:.3g}" in level.evidence
+    )
+    near = 0.5 * (b - a) + b + 0.12  # p between .005 and .05
+    assert 0.005 < paired_t(near, b).p < 0.05
+    assert claim(near, b).verdict == "holds"
