@@ -60,7 +60,7 @@ _SIGMOIDS: dict[str, tuple[int, float]] = {
 def sigmoid_code(sigmoid: str) -> tuple[int, float]:
     """Kind of the sigmoid in the kernels, and the factor on its steepness; `InputError` if there is none."""
     if sigmoid not in _SIGMOIDS:
-        raise InputError(f"sigmoid must be one of {', '.join(map(repr, _SIGMOIDS))}, got {sigmoid!r}.")
+        raise InputError(f"sigmoid={sigmoid!r}: type one of {', '.join(map(repr, _SIGMOIDS))}.")
     return _SIGMOIDS[sigmoid]
 
 
