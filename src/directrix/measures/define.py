@@ -20,7 +20,7 @@ Norm = Literal["ideal"]
 
 
 class Definition(NamedTuple):
-    """What was given to `define_measure`."""
+    """Arguments of `define_measure`."""
 
     name: str
     terms: Callable[..., Any] | None

@@ -1,4 +1,4 @@
-"""From text to measures: the `ir-measures` grammar, aliases, every ``repr``, and modules of the user."""
+"""Measures by their texts: the `ir-measures` grammar, aliases, every ``repr``, and modules of the user."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class UndefinedMeasure(RankingMeasure):
 
     @property
     def name(self) -> str:
-        """What the file says."""
+        """Return the text of the file."""
         return self.text
 
     def check_labels(self, highest: float) -> None:

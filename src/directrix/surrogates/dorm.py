@@ -17,7 +17,7 @@ from directrix.types import Float64Array, FloatArray, Int64Array
 
 
 class _Prepared(NamedTuple):
-    """What depends on labels, and the coefficients of the perfect order if they are ``fixed``."""
+    """Arrays that depend on labels, and the coefficients of the perfect order if they are ``fixed``."""
 
     gains: Float64Array
     worth: Float64Array

@@ -44,7 +44,7 @@ _SWAPPED: tuple[Form, ...] = ("sum", "precision", "first_hit", "cascade")
 
 
 class _Prepared(NamedTuple):
-    """What depends on the labels alone; see `_kernels.lambdas.lambda_chunk`."""
+    """Arrays that depend on the labels alone; see `_kernels.lambdas.lambda_chunk`."""
 
     worth: Float64Array
     unit: Float64Array

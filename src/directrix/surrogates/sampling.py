@@ -254,17 +254,17 @@ class Gumbel(RandomSurrogate):
 
     @property
     def measure(self) -> Any:
-        """That of the surrogate."""
+        """Measure of the surrogate."""
         return self.surrogate.measure
 
     @property
     def steepness(self) -> float:
-        """That of the surrogate; boosting itself takes the mean of the curvatures."""
+        """Steepness of the surrogate; boosting itself takes the mean of the curvatures."""
         return self._inner.steepness
 
     @property
     def entries(self) -> tuple[str, ...] | None:  # type: ignore[override]
-        """Those of the surrogate, after the labels."""
+        """Entries of the surrogate, after the labels."""
         inner = self._inner.entries
         return None if inner is None else ("document", *inner)
 

@@ -44,7 +44,7 @@ Prepared = tuple[Float64Array, Float64Array]
 
 
 class SmoothRank(Smoothed):
-    """What all of this family share: they tend to their measure as sigma -> 0."""
+    """Base of this family; its members tend to their measure as sigma -> 0."""
 
     compiled: ClassVar[str] = "smooth.smooth_chunk"
     entries: ClassVar[tuple[str, ...] | None] = ("document", "data")

@@ -335,7 +335,7 @@ def _approx_kendall(surrogate: Any, lists: Lists) -> Any:
 
 
 def _shares(surrogate: Any, lists: Lists) -> tuple[Any, Any]:
-    """What each rank earns by its soft document, and the discounts of the ranks, 0 where there is none."""
+    """Return what each rank earns by its soft document, and the discounts of the ranks, 0 for no rank."""
     discount = lists.prepared[1]
     order = torch.where(lists.mask, lists.scores, -math.inf).argsort(dim=1, descending=True, stable=True)
     x, gain, mask = (t.gather(1, order) for t in (lists.scores, lists.prepared[0], lists.mask))

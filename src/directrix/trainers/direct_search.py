@@ -148,7 +148,7 @@ class _Point(NamedTuple):
 
 
 def _limits(linear: DataObjective, n: int) -> tuple[Any, Float64Array, Float64Array]:
-    """What takes weights into their limits, and the limits."""
+    """Return a function that takes weights into their limits, and the limits."""
     box = linear.box
     low, high = (np.full(n, -np.inf), np.full(n, np.inf)) if box is None else (box.low, box.high)
     return nearest_in(linear), low, high

@@ -156,7 +156,7 @@ class SVMAcc:
 
 
 def _columns(q: Queries, model: Any) -> Any:
-    """What the parameters multiply, float64; liblinear takes 32-bit indices alone."""
+    """Return what the parameters multiply, float64; liblinear takes 32-bit indices alone."""
     if isinstance(model, StumpModel):
         return step_features(model, q.features)
     X = q.features
