@@ -18,6 +18,7 @@ LAYERS = [
     "parameters",
     "tables",
     "threads",
+    "linkage",
     "kernels",
     "data",
     "measures",
