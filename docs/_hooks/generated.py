@@ -25,6 +25,7 @@ LAYERS = {
     "objectives": "Objectives",
     "trainers": "Trainers",
     "rankers": "Rankers",
+    "search": "Search",
     "experiments": "Experiments",
     "reports": "Reports",
     "cluster": "Clusters",
@@ -51,7 +52,12 @@ SHARED = {  # members that all names of a layer inherit, shown once
         "rankers.stored.StoredRanker": "save",
     },
 }
-NOT_MEASURED = "No figures are stored in this checkout; `make bench` measures them."
+
+COPIED = {
+    "changelog.md": "CHANGELOG.md",
+    "contributing.md": "CONTRIBUTING.md",
+    "benchmarks.md": "benchmarks/RESULTS.md",
+}
 
 
 def on_files(files: Files, config: Any, **_: object) -> Files:
@@ -66,9 +72,8 @@ def generated() -> Iterator[tuple[str, str | bytes]]:
     for layer, title in LAYERS.items():
         yield f"reference/{layer}.md", reference(layer, title)
     yield "reference/cli.md", command_line()
-    yield "changelog.md", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    yield "contributing.md", local_links_as_code((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
-    yield "benchmarks.md", benchmarks(ROOT / "benchmarks")
+    for page, source in COPIED.items():
+        yield page, local_links_as_code((ROOT / source).read_text(encoding="utf-8"))
     for script in sorted((ROOT / "docs" / "figures").glob("*.py")):
         yield f"figures/{script.stem}.svg", picture(script)
 
@@ -153,17 +158,6 @@ def argument(param: Any) -> list[str]:
         return []
     text = param.metavar or (param.name.upper() + ("..." if param.nargs == -1 else ""))
     return [text if param.required else f"[{text}]"]
-
-
-def benchmarks(folder: Path) -> str:
-    """The results with their explanation, or else the output of the benchmarks."""
-    if (folder / "RESULTS.md").is_file():
-        return local_links_as_code((folder / "RESULTS.md").read_text(encoding="utf-8"))
-    printed = [
-        f"## {path.stem}\n\n```text\n{path.read_text(encoding='utf-8').rstrip()}\n```"
-        for path in sorted((folder / "results").glob("*.txt"))
-    ]
-    return "\n\n".join(["# Benchmarks", *(printed or [NOT_MEASURED])]) + "\n"
 
 
 def picture(script: Path) -> bytes:

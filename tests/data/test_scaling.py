@@ -131,7 +131,7 @@ def test_features_in_a_file_have_the_columns_of_a_union_too(tmp_path):
     dx.data.write_parquet(q, tmp_path / "q.parquet")
     stored = dx.data.open_parquet(tmp_path / "q.parquet")
     union = fit_scale("log+query-percentile", stored.features)
-    scaled = union.apply(stored.features, stored.qptr)
+    scaled = stored.scaled(union).features
     assert scaled.shape == (q.n_docs, 2 * q.n_features)
     want = fit_scale("log+query-percentile", q.features).apply(q.features, q.qptr)
     assert np.array_equal(np.concatenate([rows for _, rows in scaled.blocks(stored.qptr)]), want)

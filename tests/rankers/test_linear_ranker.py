@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-import scipy.sparse as sp
 
 import directrix as dx
 from directrix.data.scale import SCALES
@@ -115,13 +114,6 @@ def test_saved_names_are_checked_when_predicting(tmp_path):
     assert list(loaded.feature_names_in_) == list("abcde")
     with pytest.raises(ValueError, match="feature names"):
         loaded.predict(frame.rename(columns={"a": "z"}))
-
-
-def test_sparse_rows_give_the_same_weights():
-    cut = np.where(np.abs(X) < 0.5, 0.0, X)
-    dense = dx.LinearRanker(l2=1e-2).fit(cut, Y, qid=QID)
-    sparse = dx.LinearRanker(l2=1e-2).fit(sp.csr_array(cut), Y, qid=QID)
-    np.testing.assert_allclose(sparse.coef_, dense.coef_, rtol=1e-4, atol=0)
 
 
 @pytest.mark.parametrize(
@@ -315,15 +307,6 @@ def test_the_penalty_can_pull_to_the_start():
     np.testing.assert_allclose(held.coef_, dx.trainers.regression_start(Q), atol=1e-7)
     pulled = dx.LinearRanker(l2=1e9).fit_queries(Q)
     np.testing.assert_allclose(pulled.coef_, np.zeros(Q.n_features), atol=1e-7)
-
-
-def test_a_callback_sees_every_step_and_can_end_the_training():
-    seen = []
-    ranker = dx.LinearRanker(max_iter=50).fit_queries(
-        Q, callback=lambda step: seen.append(step.iteration) or step.iteration == 2
-    )
-    assert seen == [0, 1, 2]
-    assert ranker.result_.status == "stopped"
 
 
 def test_it_trains_on_the_objective_with_fused_kernels():

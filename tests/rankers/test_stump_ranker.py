@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 import directrix as dx
 
@@ -117,15 +116,6 @@ def test_it_goes_on_with_its_thresholds(data):
     ten = dx.StumpRanker(max_iter=10).fit_queries(q)
     again = ranker.set_params(warm_start=False).fit_queries(q).set_params(warm_start=True).fit_queries(q)
     np.testing.assert_allclose(again.result_.value, ten.result_.value, rtol=1e-5)
-
-
-def test_sparse_features(data):
-    q, _ = data
-    X, qid = q.features, np.repeat(np.arange(50), 15)
-    dense = dx.StumpRanker(max_iter=6).fit(X, q.labels, qid=qid)
-    sparse = dx.StumpRanker(max_iter=6).fit(sp.csr_array(X), q.labels, qid=qid)
-    assert np.array_equal(dense.coef_, sparse.coef_)
-    np.testing.assert_allclose(sparse.predict(sp.csr_array(X)), dense.predict(X), rtol=1e-5, atol=1e-6)
 
 
 def test_document_weights_count_for_the_better_document(data):

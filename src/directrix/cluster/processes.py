@@ -14,7 +14,7 @@ _ATTEMPTS = 3
 
 
 class Processes(Driver):
-    """As many processes as are wanted; one that dies is started again, and asked again."""
+    """Run a number of processes; one that dies is started again, and asked again."""
 
     def __init__(self, n_workers: int) -> None:
         self.n_workers = n_workers

@@ -156,7 +156,11 @@ class Queries:
 
     def scaled(self, scale: Any) -> Queries:
         """Return the same queries with scaled features; a union of scales has more columns than names."""
-        return replace(self, features=scale.apply(self.features, self.qptr), feature_names=None)
+        if self.held == "file":
+            features = self.features.scaled(scale.apply, self.qptr, scale.n_columns)
+        else:
+            features = scale.apply(self.features, self.qptr)
+        return replace(self, features=features, feature_names=None)
 
     @classmethod
     def from_arrays(

@@ -22,7 +22,6 @@ from directrix.data.statistics import (
     mapped_by_query,
     statistics,
 )
-from directrix.data.stored import StoredFeatures
 from directrix.errors import InputError, short_text
 from directrix.types import Float64Array, Int64Array, is_sparse
 
@@ -176,7 +175,7 @@ class Scale:
         Parameters
         ----------
         features : float32 or float64 (n_docs, n_features), or CSR
-            Not changed; the result has the same dtype. `StoredFeatures` are scaled as they are read. CSR
+            Not changed; the result has the same dtype. For features in a file see `Queries.scaled`. CSR
             features get the same values as dense ones: where a scale moves 0, what is not stored has one
             value per column, and the result, no longer a matrix of SciPy, has a method ``toarray``.
         qptr : int64 (n_queries + 1,)
@@ -194,8 +193,6 @@ class Scale:
         of a query's columns that become other than 0.
         """
         check_form(features)
-        if isinstance(features, StoredFeatures):
-            return features.scaled(self.apply, qptr)
         if is_sparse(features):
             return self._of_sparse(features, qptr)
         if self.by_query:
@@ -341,8 +338,6 @@ class ScaleUnion:
 
     def apply(self, features: Any, qptr: Int64Array) -> Any:
         """Return (n_docs, n_columns * n_features): the features by every part; see `Scale.apply`."""
-        if isinstance(features, StoredFeatures):
-            return features.scaled(self.apply, qptr, self.n_columns)
         columns = [features if part is None else part.apply(features, qptr) for part in self.parts]
         return side_by_side(columns) if is_sparse(features) else np.hstack(columns)
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from directrix.data.checks import has_finite_sum
 from directrix.data.sparse import absent_values, column_of_csr
-from directrix.data.stored import StoredFeatures
 from directrix.errors import InputError
 from directrix.threads import run_chunks
 from directrix.types import Array, Float64Array, Int64Array, is_sparse
@@ -30,11 +29,8 @@ def statistics(kind: str, features: Any) -> tuple[Float64Array, Float64Array, Fl
     `StoredFeatures` are read once.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        if hasattr(features, "moments"):  # of shards
+        if hasattr(features, "moments"):  # in a file, or in shards
             return of_moments(kind, features.moments(kind))
-        if isinstance(features, StoredFeatures):
-            stored = features.spans(itertools.pairwise(block_rows(features)))
-            return of_moments(kind, moments_of(kind, features.shape[1], stored))
         if is_sparse(features):
             return of_moments(kind, _moments_of_csr(kind, features))
         low, high = features.min(axis=0).astype(np.float64), features.max(axis=0).astype(np.float64)
@@ -277,23 +273,11 @@ def fit_knots(features: Any) -> tuple[Rows, Rows]:
 
 
 def _sample(features: Any) -> Any:
-    n, in_memory = int(features.shape[0]), isinstance(features, np.ndarray) or is_sparse(features)
-    if in_memory and n <= _SAMPLE:
-        return features
-    chosen = (
-        np.arange(n) if n <= _SAMPLE else np.sort(np.random.default_rng(0).choice(n, _SAMPLE, replace=False))
-    )
-    if in_memory:
-        return features[chosen]
-    if hasattr(features, "rows"):  # of shards
-        rows: Array = features.rows(chosen)
-        return rows
-    out, bounds = np.empty((len(chosen), features.shape[1]), features.dtype), block_rows(features)
-    cuts = np.searchsorted(chosen, bounds)
-    for number, rows in enumerate(features.spans(itertools.pairwise(bounds))):
-        first, last = cuts[number : number + 2]
-        out[first:last] = rows[chosen[first:last] - bounds[number]]
-    return out
+    n, is_elsewhere = int(features.shape[0]), hasattr(features, "rows")  # in a file, or in shards
+    if n <= _SAMPLE:
+        return features.rows(np.arange(n)) if is_elsewhere else features
+    chosen = np.sort(np.random.default_rng(0).choice(n, _SAMPLE, replace=False))
+    return features.rows(chosen) if is_elsewhere else features[chosen]
 
 
 def _knots(values: Array) -> tuple[Float64Array, Float64Array]:

@@ -18,6 +18,7 @@ from directrix.data.checks import has_finite_sum
 from directrix.data.files import Stamp, check_stamp, readable
 from directrix.data.memory import check_room
 from directrix.data.sparse import cell_of, entries
+from directrix.data.statistics import Moments, block_rows, moments_of
 from directrix.errors import InputError
 from directrix.threads import query_chunks
 from directrix.types import Array, Int64Array
@@ -259,6 +260,19 @@ class StoredFeatures:
             shell="Name fewer features: --feature-columns NAME,OTHER.",
         )
         return [np.empty(shape, self.dtype) for _ in range(n_blocks)]
+
+    def moments(self, kind: str) -> Moments:
+        """Moments of all rows for a kind of scale; the file is read once."""
+        return moments_of(kind, self.shape[1], self.spans(itertools.pairwise(block_rows(self))))
+
+    def rows(self, chosen: Int64Array) -> Array:
+        """Return some rows, ascending numbers, in memory; the file is read once."""
+        out, bounds = np.empty((len(chosen), self.shape[1]), self.dtype), block_rows(self)
+        cuts = np.searchsorted(chosen, bounds)
+        for number, rows in enumerate(self.spans(itertools.pairwise(bounds))):
+            first, last = cuts[number : number + 2]
+            out[first:last] = rows[chosen[first:last] - bounds[number]]
+        return out
 
     def blocks(self, qptr: Int64Array) -> Iterator[tuple[int, Array]]:
         """All rows in order, as (first row, block of whole queries); see `spans`."""

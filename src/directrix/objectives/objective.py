@@ -206,7 +206,7 @@ class Objective:
 
     @property
     def surrogate(self) -> Surrogate:
-        """What is maximized."""
+        """The surrogate, which is maximized."""
         return self.kernel.surrogate
 
     @property

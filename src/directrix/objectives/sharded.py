@@ -41,7 +41,7 @@ class Sharded(Source):
 
     @cached_property
     def preparation(self) -> Preparation:
-        """What every shard has to prepare."""
+        """The preparation of every shard."""
         scale = self.queries.features.scale
         preparation = Preparation(self.surrogate, self.model, scale, self.convexified_at)
         _ = preparation.key  # computed here, and sent with it

@@ -1,4 +1,4 @@
-"""Where the parts of an objective come from: sources, and `Memory`, whose features are in memory.
+"""Sources of the parts of an objective, and `Memory`, whose features are in memory.
 
 `Stream`, whose features remain in a file, is in `directrix.objectives.stream`; `Sharded` in
 `directrix.objectives.sharded`.
@@ -156,7 +156,7 @@ class Kernel(Protocol):
 
     @property
     def surrogate(self) -> Any:
-        """What is maximized."""
+        """The surrogate, which is maximized."""
 
     def check(self, params: Float64Array, n_features: int) -> None:
         """Raise `InputError` if the parameters do not fit."""

@@ -101,7 +101,7 @@ class Stream(InParts):
         return block
 
     def _blocks_of(self, order: Int64Array) -> Iterator[tuple[Int64Array, Int64Array, Array]]:
-        """For every run of ``order`` within one block: that run, all queries of the block, its features."""
+        """Yield every run of ``order`` within one block, with all queries of the block and its features."""
         block = self._block_of(order)
         cuts = np.flatnonzero(np.diff(block)) + 1
         bounds = [(int(self._starts[b]), int(self._starts[b + 1])) for b in block[np.append(0, cuts)]]

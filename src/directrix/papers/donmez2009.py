@@ -12,10 +12,10 @@ import numpy as np
 
 from directrix.data.queries import Queries
 from directrix.experiments.cells import Cell
+from directrix.experiments.crossval import Entry
 from directrix.experiments.measure_matching import Matching
 from directrix.experiments.optimality import certify, polish
 from directrix.experiments.splits import Split, letor_splits
-from directrix.experiments.tuning import Entry
 from directrix.measures.names import measure as parse_measure
 from directrix.objectives.objective import make_objective
 from directrix.papers.claims import Scored
@@ -52,6 +52,7 @@ from directrix.papers.paper import Results
 from directrix.papers.workspace import Collection, Compared, Workspace, available
 from directrix.rankers.methods import method
 from directrix.rankers.training import mean_and_error
+from directrix.search.candidates import candidates_of
 from directrix.surrogates.lambdas import Lambda
 
 GAIN_EPOCHS = 10
@@ -211,9 +212,9 @@ def _certificate_cells(
 
     Keys are (kind, collection, net, measure). Kinds are "chosen", "converged", "converged, small steps",
     "converged, one weight" and "polished"; of the two-layer net for nDCG@10 "epoch 7", "epoch 12" and "RR
-    weights"; and "random" for nDCG. The result is a certificate, see `_certificate`; "polished" also has
-    ``before``, ``moves`` and ``tests``. The results of "gain from epoch 7", "gain from RR weights" and so on
-    are the values of the measure on the training queries after every epoch.
+    weights"; and "random" for nDCG. The result is a certificate, see `_certificate`. The results of "gain
+    from epoch 7", "gain from RR weights" and so on are the values of the measure on the training queries
+    after every epoch.
     """
     examined = [collections[name] for name in _EXAMINED if name in collections]
     cells = [cell for one in examined for cell in _tests_on(one, trainings, settings)]
@@ -286,8 +287,7 @@ def _polished(
         seed=settings.seed,
         max_moves=settings.polish_moves,
     )
-    counts = {"before": polished.start, "moves": polished.moves, "tests": polished.tests}
-    return {**_as_json(polished.certificate, polished.params), **counts}
+    return _as_json(polished.certificate, polished.params)
 
 
 def _gained(
@@ -341,8 +341,8 @@ def _construction(
 
 def _learner(split: Split, learner: str, measure: str, settings: TrainingSettings) -> dict[str, Any]:
     goal = parse_measure(measure)
-    trial = method(learner).candidates(goal, {})[0]
-    ranker = trial.ranker(goal, settings.seed).fit_queries(split.train)
+    first = candidates_of(method(learner), goal)[0][0]
+    ranker = replace(first, seed=settings.seed).ranker().fit_queries(split.train)
     return _both(ranker, split.train, measure, ranker.coef_, settings)
 
 

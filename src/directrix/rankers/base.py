@@ -23,7 +23,7 @@ from directrix.data.grouping import require_queries
 from directrix.data.queries import Queries, need_queries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
-from directrix.rankers.inputs import Training, one_set, per_document, per_query, training_for
+from directrix.rankers.inputs import Training, document_weights, one_set, query_weights, training_for
 from directrix.rankers.saved import SavedModel
 from directrix.rankers.training import mean_of, query_means
 from directrix.types import Callback, Float64Array
@@ -33,62 +33,7 @@ fit_context: Callable[..., Callable[[F], F]] = _fit_context
 """Checks the constructor's parameters when ``fit`` begins."""
 
 
-class NestedParameters(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """An estimator with parameters that are frozen values, whose fields are parameters too."""
-
-    nested: ClassVar[tuple[str, ...]] = ()
-    """Names of these parameters."""
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002 - as in scikit-learn
-        """Return the constructor's parameters, and with ``deep`` those of surrogate and trainer.
-
-        Parameters
-        ----------
-        deep : bool
-            Also ``surrogate__alpha``, ``trainer__max_iter``, ``trainer__trainer__max_iter`` and so on. A
-            surrogate that is None or text has the parameters of the surrogate that it means, a trainer by
-            name those of the trainer that ``fit`` makes of it.
-        """
-        params: dict[str, Any] = super().get_params(deep=deep)
-        for name in self.nested if deep else ():
-            try:
-                value = self._value_of(name)
-            except (ValueError, TypeError, LookupError, OverflowError):  # fit says what is wrong with it
-                continue
-            params |= _nested_parameters(name, value)
-        return params
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters of the ranker, its surrogate and its trainer: ``set_params(surrogate__alpha=5.0)``.
-
-        Surrogates and trainers are replaced by changed copies; the objects that were given stay as they are.
-
-        Raises
-        ------
-        InputError
-            If surrogate or trainer does not have a parameter of this name, or refuses the value.
-        ValueError
-            If the constructor does not have a parameter of this name.
-        """
-        changes: defaultdict[str, dict[str, Any]] = defaultdict(dict)
-        for key in list(params):
-            name, _, path = key.partition("__")
-            if path and name in self.nested:
-                changes[name][path] = params.pop(key)
-        super().set_params(**params)
-        for name, more in changes.items():
-            value = self._value_of(name)
-            changed = _with_nested(name, value, more)
-            if changed is not value:
-                setattr(self, name, changed)
-        return self
-
-    def _value_of(self, name: str) -> Any:
-        """The object that a parameter of `nested` means, where it may be None or text."""
-        return getattr(self, name)
-
-
-class Ranker(NestedParameters, ABC):
+class Ranker(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no types
     """Base of the rankers: rows and query identifiers in, `Queries` out, and back.
 
     A subclass trains on `Queries` (`_train`) and scores them (`predict_queries`).
@@ -96,6 +41,9 @@ class Ranker(NestedParameters, ABC):
 
     reads_files: ClassVar[bool] = False
     """Whether it takes `Queries` of `directrix.data.open_parquet`, whose features stay in their file."""
+
+    nested: ClassVar[tuple[str, ...]] = ()
+    """Names of parameters that are frozen values, whose fields are parameters too: ``surrogate__alpha``."""
 
     @property
     def takes_missing(self) -> bool:
@@ -183,8 +131,8 @@ class Ranker(NestedParameters, ABC):
         q = self._grouped(X, y, qid, group, reset=not self._continues())
         validation = one_set(eval_set, eval_qid, eval_group)
         valid = None if validation is None else self._grouped(*validation, reset=False, prefix="eval_")
-        by_document = per_document(sample_weight, q, "sample_weight")
-        weights = by_document, per_query(query_weight, q, "query_weight")
+        by_document = document_weights(sample_weight, q, "sample_weight")
+        weights = by_document, query_weights(query_weight, q, "query_weight")
         stopping = verbose, early_stopping_rounds
         return self._train(training_for(self, q, valid, measure, weights, callback, *stopping))
 
@@ -254,6 +202,54 @@ class Ranker(NestedParameters, ABC):
         q = Queries.from_arrays(X, y, qid=qid, group=group, feature_names=names, missing="nan")
         # the caller gave no rule for missing values, so whether there are any decides
         return replace(q, categories=by_column(categories, names or ()), missing="error")
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002 - as in scikit-learn
+        """Return the constructor's parameters, and with ``deep`` those of surrogate and trainer.
+
+        Parameters
+        ----------
+        deep : bool
+            Also ``surrogate__alpha``, ``trainer__max_iter``, ``trainer__trainer__max_iter`` and so on. A
+            surrogate that is None or text has the parameters of the surrogate that it means, a trainer by
+            name those of the trainer that ``fit`` makes of it.
+        """
+        params: dict[str, Any] = super().get_params(deep=deep)
+        for name in self.nested if deep else ():
+            try:
+                value = self._value_of(name)
+            except (ValueError, TypeError, LookupError, OverflowError):  # fit says what is wrong with it
+                continue
+            params |= _nested_parameters(name, value)
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters of the ranker, its surrogate and its trainer: ``set_params(surrogate__alpha=5.0)``.
+
+        Surrogates and trainers are replaced by changed copies; the objects that were given stay as they are.
+
+        Raises
+        ------
+        InputError
+            If surrogate or trainer does not have a parameter of this name, or refuses the value.
+        ValueError
+            If the constructor does not have a parameter of this name.
+        """
+        changes: defaultdict[str, dict[str, Any]] = defaultdict(dict)
+        for key in list(params):
+            name, _, path = key.partition("__")
+            if path and name in self.nested:
+                changes[name][path] = params.pop(key)
+        super().set_params(**params)
+        for name, more in changes.items():
+            value = self._value_of(name)
+            changed = _with_nested(name, value, more)
+            if changed is not value:
+                setattr(self, name, changed)
+        return self
+
+    def _value_of(self, name: str) -> Any:
+        """The object that a parameter of `nested` means, where it may be None or text."""
+        return getattr(self, name)
 
     def check_parameters(self) -> None:
         """Check the constructor's parameters now, as ``fit`` would.
@@ -330,7 +326,7 @@ class Ranker(NestedParameters, ABC):
         """
         check_is_fitted(self)
         q = self._grouped(X, y, qid, group, reset=False)
-        weights = per_document(sample_weight, q, "sample_weight")
+        weights = document_weights(sample_weight, q, "sample_weight")
         by_query = None if weights is None else query_means(weights, q)
         return mean_of(self.measure_, self.predict_queries(q), q, by_query)
 

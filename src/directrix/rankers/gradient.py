@@ -34,7 +34,7 @@ from directrix.types import Callback, Float64Array, Model, Result, Surrogate, Tr
 
 
 def constraints(trainers: frozenset[str], starts: frozenset[str]) -> dict[str, list[Any]]:
-    """What scikit-learn checks of the parameters that all of these rankers have."""
+    """Return what scikit-learn checks of the parameters that all of these rankers have."""
     return {
         **SHARED_CONSTRAINTS,
         "trainer": [StrOptions(set(trainers)), HasMethods(["minimize"])],

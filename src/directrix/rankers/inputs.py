@@ -28,7 +28,7 @@ Weights = tuple[Float64Array | None, Float64Array | None]
 """Of documents, and of queries."""
 
 
-def per_document(values: Any, q: Queries, name: str) -> Float64Array | None:
+def document_weights(values: Any, q: Queries, name: str) -> Float64Array | None:
     """Weights of rows in the order of the input, brought into the order of ``q``."""
     if values is None:
         return None
@@ -36,7 +36,7 @@ def per_document(values: Any, q: Queries, name: str) -> Float64Array | None:
     return weights_of(values, q.n_docs, name, "row", advice)[q.rows]
 
 
-def per_query(values: Any, q: Queries, name: str) -> Float64Array | None:
+def query_weights(values: Any, q: Queries, name: str) -> Float64Array | None:
     """Weights of queries, from a mapping by query id or an array in order of first appearance."""
     if values is None:
         return None
@@ -389,7 +389,7 @@ def read_as(q: Any, rule: str, which: str = "the data") -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """What a ranker is trained on and for."""
+    """Data, measure and settings of one training."""
 
     queries: Any  # `Data`
     valid: Any  # likewise, or None

@@ -1,4 +1,4 @@
-"""What every ranker shares that is trained once and kept in a model file."""
+"""`StoredRanker`: data are prepared, a trainer is called, and the fitted model can be kept in a file."""
 
 from __future__ import annotations
 

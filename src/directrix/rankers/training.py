@@ -1,4 +1,4 @@
-"""What a model file records of a training, and the figures of a fitted ranker."""
+"""The record of a training that a model file keeps, and means of measures, in memory and on shards."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _CHECKSUM = 32  # bytes: SHA-256 of head and numbers
 
 
 class _Entry(NamedTuple):
-    """Where the numbers of an answer are in the file."""
+    """Place and shape of an answer in the file."""
 
     offset: int
     shape: tuple[int, ...]

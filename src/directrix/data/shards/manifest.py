@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +16,26 @@ from directrix.data.files import readable, replacing
 from directrix.data.shards.context import MANIFEST, is_sharded
 from directrix.data.statistics import Moments
 from directrix.errors import InputError, short_text
+from directrix.schema import check
 from directrix.types import Float64Array
 
-_FORMAT = "directrix-shards/1"
-_MOST_SHARDS, _MOST_FEATURES = 1 << 16, 1 << 24
+_FORMAT = "directrix-shards/2"
 _ROWS = ("number", "mean", "spread", "low", "high")  # of the moments
+_COUNT = range(1 << 48)
+_FORM = {
+    "format": frozenset({_FORMAT}),
+    "sha256": str,
+    "shards": [{"file": str, "sha256": str, "bytes": _COUNT, "queries": _COUNT, "documents": _COUNT}],
+    "features": {
+        "count": range(1 << 24),
+        "dtype": frozenset({"float32", "float64"}),
+        "names": ([str], None),
+    },
+    "labels": {"values": [float], "documents": [_COUNT]},
+    "ordered": _COUNT,
+    "statistics": {name: [float] for name in _ROWS},
+}
+"""Of the JSON file; see `directrix.schema`."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +51,7 @@ class Shard:
 
 @dataclass(frozen=True, eq=False)
 class Manifest:
-    """What is in the shards of a folder, so that nobody needs to read them all to know it."""
+    """Description of the shards of a folder, so that nobody needs to read them all to know it."""
 
     shards: tuple[Shard, ...]
     n_features: int
@@ -74,7 +87,7 @@ class Manifest:
 
     @cached_property
     def form(self) -> str:
-        """Of the features, see `form_of`."""
+        """Digest of the form of the features, see `form_of`."""
         return form_of(self.n_features, self.dtype, self.feature_names)
 
     @cached_property
@@ -93,7 +106,10 @@ class Manifest:
                 "dtype": self.dtype,
                 "names": self.feature_names,
             },
-            "labels": [[label, count] for label, count in sorted(self.labels.items())],
+            "labels": {
+                "values": sorted(self.labels),
+                "documents": [self.labels[y] for y in sorted(self.labels)],
+            },
             "ordered": self.n_ordered,
             "statistics": {
                 name: np.where(self.moments.number > 0, row, 0.0).tolist()  # JSON has no infinity
@@ -103,6 +119,11 @@ class Manifest:
         data["sha256"] = _digest_of(data)
         with replacing(folder / MANIFEST) as file:
             file.write(json.dumps(data, indent=1, allow_nan=False).encode())
+
+
+def file_of(number: int) -> str:
+    """Return the name of the file of a shard."""
+    return f"shard-{number:03d}.arrow"
 
 
 def form_of(n_features: int, dtype: Any, names: Sequence[str] | None) -> str:
@@ -129,88 +150,43 @@ def read_manifest(folder: Path) -> Manifest:
         content = path.read_bytes()
     try:
         data = json.loads(content)
-        if data["format"] != _FORMAT:
-            raise ValueError(f"the format is {short_text(data['format'])}, not {_FORMAT!r}")
+        check(data, _FORM)
         if data["sha256"] != _digest_of(data):
             raise ValueError("it has changed since it was written, as its SHA-256 shows")
-        return _checked(data)
-    except (KeyError, TypeError, ValueError, RecursionError, OverflowError, AttributeError) as error:
-        what = f"{error} is missing" if isinstance(error, KeyError) else str(error) or type(error).__name__
-        raise InputError(f"{path} is damaged: {what[:200]}. Write the shards again.") from error
+        return _manifest_of(data)
+    except (ValueError, RecursionError) as error:
+        problem = str(error).rstrip(".")[:200] or type(error).__name__
+        raise InputError(f"{path} is damaged: {problem}. Write the shards again.") from error
 
 
-def _checked(data: dict[str, Any]) -> Manifest:
-    shards = tuple(_shard(entry) for entry in data["shards"])
-    features = data["features"]
-    n_features = _count(features["count"], "features", _MOST_FEATURES)
-    if not 1 <= len(shards) <= _MOST_SHARDS:
-        raise ValueError(f"there are {len(shards):,} shards")
-    files = [shard.file for shard in shards if shard.file]
-    if any(first >= second for first, second in pairwise(files)):  # readers of the folder go by name
-        raise ValueError("the files of the shards are not in the order of their names")
-    if features["dtype"] not in ("float32", "float64"):
-        raise ValueError(f"features are {short_text(features['dtype'])}")
-    moments = Moments(*[_numbers(data["statistics"][name], n_features) for name in _ROWS])
+def _manifest_of(data: dict[str, Any]) -> Manifest:
+    features, labels = data["features"], data["labels"]
+    n_features, names = features["count"], features["names"]
+    rows = [data["statistics"][name] for name in _ROWS]
+    if {len(row) for row in rows} != {n_features} or len(names or rows[0]) != n_features:
+        raise ValueError(f"statistics or names are not those of {n_features:,} features")
+    moments = Moments(*(np.array(row, dtype=np.float64) for row in rows))
     is_known = moments.number > 0
     low, high = np.where(is_known, moments.low, np.inf), np.where(is_known, moments.high, -np.inf)
-    labels = {_number(label): _count(count, "documents") for label, count in data["labels"]}
+    shards = tuple(_shard(number, entry) for number, entry in enumerate(data["shards"]))
     manifest = Manifest(
         shards,
         n_features,
         features["dtype"],
-        labels,
-        _count(data["ordered"], "ordered queries"),
+        {float(label): count for label, count in zip(labels["values"], labels["documents"], strict=False)},
+        data["ordered"],
         moments._replace(low=low, high=high),
-        _names(features["names"], n_features),
+        None if names is None else tuple(names),
     )
-    if sum(labels.values()) != manifest.n_docs or manifest.n_ordered > manifest.n_queries:
-        raise ValueError("the shards have another number of documents or queries than the labels")
-    _check_moments(moments, manifest.n_docs)
+    if sum(manifest.labels.values()) != manifest.n_docs or not shards:
+        raise ValueError("the shards have another number of documents than the labels")
     return manifest
 
 
-def _check_moments(moments: Moments, n_docs: int) -> None:
-    number, mean, spread, low, high = (row[moments.number != 0] for row in moments)
-    rounding = 1e-6 * np.maximum(abs(low), abs(high))
-    is_sound = (number > 0) & (number <= n_docs) & (spread >= 0)
-    if not (is_sound & (mean >= low - rounding) & (mean <= high + rounding)).all():
-        raise ValueError("statistics are not those of features")
-
-
-def _shard(entry: Any) -> Shard:
-    file, sha256 = entry["file"], entry["sha256"]
-    counts = [_count(entry[name], name) for name in ("bytes", "queries", "documents")]
-    if not (isinstance(file, str) and isinstance(sha256, str) and len(sha256) in (0, 64)):
-        raise ValueError("a shard has no file or no SHA-256")
-    is_name = file.isprintable() and file == Path(file).name and file not in (".", "..")
-    if not is_name or bool(file) != bool(counts[2]):
-        raise ValueError(f"a shard has the file {short_text(file)} and {counts[2]:,} documents")
-    if bool(counts[0]) != bool(file) or bool(counts[1]) != bool(file) or counts[1] > counts[2]:
-        raise ValueError(f"a shard has {counts[0]:,} bytes, {counts[1]:,} queries, {counts[2]:,} documents")
-    return Shard(file, sha256, *counts)
-
-
-def _count(value: Any, what: str, most: int = 1 << 48) -> int:
-    if type(value) is not int or not 0 <= value <= most:
-        raise ValueError(f"the number of {what} is {short_text(value)}")
-    return value
-
-
-def _number(value: Any) -> float:
-    if type(value) not in (int, float) or not math.isfinite(value):
-        raise ValueError(f"{short_text(value)} is not a finite number")
-    return float(value)
-
-
-def _numbers(values: Any, n: int) -> Any:
-    if not isinstance(values, list) or len(values) != n:
-        raise ValueError(f"statistics are not lists of {n:,} numbers")
-    return np.array([_number(value) for value in values])
-
-
-def _names(names: Any, n: int) -> tuple[str, ...] | None:
-    if names is None:
-        return None
-    if not isinstance(names, list) or len(names) != n or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"names are not a list of {n:,} texts")
-    return tuple(names)
+def _shard(number: int, entry: dict[str, Any]) -> Shard:
+    shard = Shard(**{field.name: entry[field.name] for field in fields(Shard)})
+    counts = shard.bytes, shard.queries, shard.documents
+    file = file_of(number) if any(counts) else ""  # another name could lead out of the folder
+    if shard.file != file or any(counts) != all(counts):
+        raise ValueError(f"shard {number} has the file {short_text(shard.file)} and the sizes {counts}")
+    return shard

@@ -114,7 +114,7 @@ class ShardedQueries:
 
     @property
     def manifest(self) -> Manifest:
-        """What is in the shards."""
+        """The description of the shards."""
         return self.features.manifest
 
     @property

@@ -37,7 +37,7 @@ ROOM = 0.25
 
 
 class Question:
-    """What is asked of every shard; a frozen value that can be pickled.
+    """A request to every shard; a frozen value that can be pickled.
 
     A subclass has a method ``answer``. Answers of neighbors are merged by `merge`, left before right: arrays
     are added, lists are joined.

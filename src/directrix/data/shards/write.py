@@ -20,7 +20,7 @@ from directrix.data.files import path_of
 from directrix.data.formats import format_of
 from directrix.data.frames import check_features, is_dict, is_frame
 from directrix.data.queries import Queries
-from directrix.data.shards.manifest import Manifest, Shard
+from directrix.data.shards.manifest import Manifest, Shard, file_of
 from directrix.data.statistics import moments_of
 from directrix.data.tables.read import open_parquet, read_parquet
 from directrix.data.tables.write import write_parquet, writing
@@ -200,7 +200,7 @@ class Router:
 
     def path(self, number: int) -> Path:
         """File of a shard."""
-        return self.folder / f"shard-{number:03d}.arrow"
+        return self.folder / file_of(number)
 
     def route(
         self, stack: contextlib.ExitStack, parts: Iterable[Queries], sizes: dict[Hashable, int] | None
@@ -315,7 +315,7 @@ def _form_of(q: Queries) -> str:
 
 
 def _facts(path: Path) -> Any:
-    """What the manifest says of one file; None if it was not written."""
+    """Return what the manifest says of one file; None if it was not written."""
     if not path.exists():
         return None
     q = open_parquet(path)
