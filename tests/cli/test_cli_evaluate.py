@@ -72,7 +72,7 @@ def test_a_convention_changes_the_number_and_is_named(run, files, scored):
 def test_all_conventions_are_a_list_of_the_same_objects(run, files):
     asked = ("evaluate", files.test, files.scores, "-m", "nDCG@10", "-f", "json")
     found = json.loads(run(*asked, "--convention", "all").stdout)
-    assert [entry["convention"] for entry in found] == ["default", *dx.conventions()]
+    assert [entry["convention"] for entry in found] == ["default", *dx.measures.conventions()]
     for entry in found:
         alone = () if entry["convention"] == "default" else ("--convention", entry["convention"])
         assert entry == json.loads(run(*asked, *alone).stdout)

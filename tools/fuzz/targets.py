@@ -247,7 +247,7 @@ TEXTS = {
     ),
     "surrogate-fit": Target("texts", seeds.surrogates, of_text, _text(_subtext)),
     "method": Target("texts", _names(dx.methods), of_text, _text(dx.method)),
-    "convention": Target("texts", _names(dx.conventions), of_text, _text(dx.convention)),
+    "convention": Target("texts", _names(dx.measures.conventions), of_text, _text(dx.convention)),
     "scale": Target(
         "texts", _encoded("standard", "raw+log", "query-percentile", "quantile"), of_text, _text(_scale)
     ),

@@ -21,7 +21,7 @@ _NAMES = {
 def is_model(path: Path) -> bool:
     """Return whether a file begins like JSON; the readers report what cannot be read."""
     content = content_of(path)
-    return content == "json" or (not content and ".json" in path.suffixes)
+    return content == "json" or (".json" in path.suffixes and not path.is_file())
 
 
 def tables_of(paths: list[Path], columns: ColumnNames) -> dict[Path, list[str]]:
