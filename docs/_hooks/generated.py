@@ -123,7 +123,7 @@ def command_line() -> str:
     parts += [
         "| exit status | meaning |\n|---|---|\n| 0 | fine |\n| 1 | the data cannot be used |\n"
         "| 2 | wrong usage |\n| 130 | interrupted |",
-        "Write `--threads` before the command: `directrix --threads 1 train ...`.",
+        "`--threads` may also stand before the command: `directrix --threads 1 train ...`.",
     ]
     for name, command in group.commands.items():
         parts += [f"## directrix {name}", (command.help or "").strip()]

@@ -119,13 +119,18 @@ TARGETS = {
 }
 """Formats that a fitted ranker is exported to."""
 
-COMMANDS = (
-    *("train", "predict", "evaluate", "compare", "crossval", "certify", "tendency"),
-    *("describe", "explain", "export", "convert", "shard", "features", "index", "candidates"),
-    *("text_features", "rerank", "fuse", "reconcile", "methods", "reproduce", "demo", "doctor"),
-)
-"""Commands in the order of ``directrix --help``; each is a function of the same name in
-``directrix.cli``, or NAME_command where the library has a function NAME."""
+COMMANDS = {
+    **dict.fromkeys(("train", "predict"), "train"),
+    **dict.fromkeys(("evaluate", "compare", "crossval"), "evaluate"),
+    **dict.fromkeys(("certify", "tendency", "describe", "explain"), "analyze"),
+    "export": "train",
+    **dict.fromkeys(("convert", "shard", "features"), "data"),
+    **dict.fromkeys(("index", "candidates", "text_features", "rerank", "fuse", "reconcile"), "text"),
+    "methods": "train",
+    **{name: name for name in ("reproduce", "demo", "doctor")},
+}
+"""Commands in the order of ``directrix --help``, and their modules in ``directrix.cli``; each is a function
+of the same name, or NAME_command where the library has a function NAME."""
 
 _TOP_TRAINERS = ("Adam", "Anneal", "CG", "CoordinateAscent", "CuttingPlane", "LBFGS", "Restarts", "SGD")
 

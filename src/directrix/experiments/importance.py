@@ -11,7 +11,7 @@ import numpy as np
 from directrix.data.queries import Queries, need_queries
 from directrix.data.sparse import dense
 from directrix.errors import InputError
-from directrix.experiments.significance.effects import t_interval
+from directrix.experiments.significance.pairs import t_interval
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
 from directrix.parameters import seed_number, whole

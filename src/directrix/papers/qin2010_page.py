@@ -35,9 +35,8 @@ from directrix.papers.qin2010 import (
     ndcg_at,
 )
 from directrix.rankers.training import mean_and_error
-from directrix.reports.claims import tally
 from directrix.reports.crossval import shown
-from directrix.reports.report import Claim, Figure, Panel, PerQuery, Section
+from directrix.reports.report import Claim, Figure, Panel, PerQuery, Section, tally
 from directrix.surrogates.approx import soft_ranks
 from directrix.tables import PValue, Table, Value
 from directrix.types import Float64Array

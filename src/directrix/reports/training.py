@@ -12,7 +12,6 @@ from directrix.data.queries import Queries
 from directrix.experiments.crossval import top_of
 from directrix.experiments.inspection import BASELINE, Inspection, inspect_search
 from directrix.rankers.training import mean_and_error
-from directrix.reports.compare import comparison_tables
 from directrix.reports.rankings import shown_rankings
 from directrix.reports.report import PerQuery, Report, Section
 from directrix.reports.training_figures import training_figures
@@ -120,19 +119,21 @@ def training_report(
     )
 
 
-def race_rows(result: SearchResult) -> tuple[tuple[str, ...], list[tuple[Value, ...]]]:
-    """Headings, and a row for every candidate: its figures, why training ended, its part in the choice."""
+def race_table(result: SearchResult) -> Table:
+    """Return a row for every candidate: its figures, why training ended, its part in the choice."""
     name = result.ranker.measure_.name
     heads = ("candidate", f"{name} valid", "error", f"{name} train", "steps", "status", "seconds", "")
-    return heads, [
+    rows = [
         (c.label, c.valid, c.error, c.train, c.steps, c.status, f"{c.seconds:.1f}", result.part_of(c))
         for c in result.candidates
     ]
+    return Table("", heads, tuple(rows), digits=4)
 
 
 def _race_table(result: SearchResult, inspection: Inspection) -> Table:
-    """The rows of `race_rows` with the lead of what was chosen, query by query; the outcome comes second."""
-    heads, rows = race_rows(result)
+    """The rows of `race_table` with the lead of what was chosen, query by query; the outcome comes second."""
+    race = race_table(result)
+    heads, rows = race.columns, race.rows
     values = next(iter(inspection.values.values()))
     wider: list[tuple[Value, ...]] = []
     for c, (label, valid, error, *others, outcome) in zip(result.candidates, rows, strict=True):
@@ -216,7 +217,7 @@ def _compared(result: SearchResult, inspection: Inspection) -> tuple[Table, ...]
         rows,
         digits=4,
     )
-    return (*comparison_tables(inspection.comparison, measure), movers)
+    return (*inspection.comparison.tables(measure), movers)
 
 
 def _summary(result: SearchResult, inspection: Inspection) -> tuple[str, ...]:

@@ -9,8 +9,13 @@ from typing import Any
 
 from directrix.data.queries import Queries, need_queries
 from directrix.errors import InputError
-from directrix.experiments.explanation.dependence import Dependence, dependence
-from directrix.experiments.explanation.left_out import LeftOut, left_out
+from directrix.experiments.explanation.effects import (
+    Dependence,
+    LeftOut,
+    dependence,
+    dependence_table,
+    left_out,
+)
 from directrix.experiments.explanation.of_query import Advantage, OfQuery, RankedQuery
 from directrix.experiments.importance import Importance, permutation_importance, sampled_queries
 from directrix.measures.base import RankingMeasure
@@ -19,12 +24,14 @@ from directrix.parameters import whole
 from directrix.rankers.contributions import Contributions
 from directrix.rankers.training import mean_over_queries
 from directrix.search.clock import Progress
+from directrix.tables import Table, Value
 
 _SHUFFLED = 200_000  # documents over all repeats; of more than that the queries are the larger noise
 _MOST_REPEATS = 5
 _MOST_FEATURES = 1000  # of more those that move the scores most are examined
 _MOST_CELLS = 1 << 28  # of features, which are dense: 2 GiB; of larger data a sample of the queries
 _MOVED = 4_000  # documents of queries in which features are changed for `Dependence`
+_IN_GROUPS = 5  # features for every group
 _SEEN = 10_000  # documents that count the ways through trees
 
 
@@ -93,6 +100,15 @@ class Explanation:
         Raises `InputError` if there is no such query or document, or the ranker is none of directrix.
         """
         return self._of(query).advantage(self._contributions, first, second)
+
+    def tables(self, top: int = 10) -> tuple[Table, ...]:
+        """Return the tables of the ``top`` features: importance, ranks by values, groups of queries."""
+        tables = [_importance_table(self, top)]
+        if self.dependence:
+            tables.append(dependence_table(self.dependence[:top]))
+        if self.groups:
+            tables.append(_group_table(self))
+        return tuple(tables)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything that was computed in JSON types; features in the order of their importance."""
@@ -244,3 +260,44 @@ def _grouped(importance: Importance, groups: Mapping[Any, str]) -> tuple[QueryGr
         intervals = tuple(importance.interval(j, rows) for j in columns)
         found.append(QueryGroup(name, len(rows), value, mean, intervals))
     return tuple(found)
+
+
+def _importance_table(explanation: Explanation, top: int) -> Table:
+    found, without = explanation.importance, explanation.left_out
+    shown = [j for j in found.ranked if found.mean[j] or found.error[j]]
+    heads: tuple[str, ...] = ("feature", "importance", "low", "high")
+    groups: tuple[tuple[str, int], ...] = ()
+    rows: list[tuple[Value, ...]] = [
+        (found.names[j], float(found.mean[j]), *found.interval(j)) for j in shown[:top]
+    ]
+    notes = [
+        "importance: how far the measure falls when the values of the feature are shuffled within every "
+        "query; low, high: 95 % interval over queries, for each feature alone."
+    ]
+    unused = sum(not (found.mean[j] or found.error[j]) for j in found.ranked)
+    if unused:
+        notes.append(f"{unused} of {len(found.ranked)} features make no difference.")
+    if len(found.ranked) < len(found.names):
+        notes.append(f"Examined: the {len(found.ranked)} of {len(found.names)} that move the scores most.")
+    if without is not None:
+        heads, groups = (*heads, "fall", "low", "high"), (("", 4), ("left out", 3))
+        rows = [
+            (*row, *((without.mean(j), *without.interval(j)) if j in without.columns else (None,) * 3))
+            for row, j in zip(rows, shown, strict=False)
+        ]
+        notes.append(
+            f"left out: how far it falls from {without.value:.4f} when the ranker is trained without it."
+        )
+    sizes = f"{found.n_queries} queries, {found.n_docs} documents"
+    title = f"Importance of features for {found.measure}, {found.value:.4f} on {sizes}"
+    return Table(title, heads, tuple(rows), groups, tuple(notes), digits=4)
+
+
+def _group_table(explanation: Explanation) -> Table:
+    found, rows = explanation.importance, []
+    for group in explanation.groups:
+        for j in found.ranked[:_IN_GROUPS]:
+            interval = group.intervals[j]
+            rows.append((group.name, group.n_queries, group.value, found.names[j], group.mean[j], *interval))
+    heads = ("group", "queries", found.measure, "feature", "importance", "low", "high")
+    return Table("Groups of queries", heads, tuple(rows), digits=4)

@@ -12,11 +12,27 @@ import numpy as np
 
 from directrix.data.checks import as_floats
 from directrix.errors import InputError
-from directrix.experiments.significance.comparisons import Comparisons, Pair, letters
-from directrix.experiments.significance.effects import bootstrap_interval, detectable, effect_size, t_interval
-from directrix.experiments.significance.family import Tukey, adjust, check_correction, randomized_tukey, tukey
-from directrix.experiments.significance.fisher import check_resampling, randomization_p
-from directrix.experiments.significance.single import gaps_of, paired_t, sign_test, signed_rank
+from directrix.experiments.significance.comparisons import Comparisons, Pair
+from directrix.experiments.significance.family import (
+    Tukey,
+    adjust,
+    check_correction,
+    letters,
+    randomized_tukey,
+    tukey,
+)
+from directrix.experiments.significance.pairs import (
+    bootstrap_interval,
+    check_resampling,
+    detectable,
+    effect_size,
+    gaps_of,
+    paired_t,
+    randomization_p,
+    sign_test,
+    signed_rank,
+    t_interval,
+)
 from directrix.parameters import share, spelled
 from directrix.types import Float64Array
 
