@@ -47,10 +47,10 @@ MODELS = {
     "newer": (lambda c: c.update(format="directrix/9"), "pip install -U directrix"),
     "no coef": (lambda c: c["model"].pop("coef"), "model.coef is missing"),
     "NaN": (lambda c: c["model"].update(coef=[float("nan")] * 4), "NaN"),
-    "too many weights": (lambda c: c["model"]["coef"].append(1.0), "holds 5 numbers, must hold 4"),
+    "too many weights": (lambda c: c["model"]["coef"].append(1.0), "model.coef holds 5 numbers"),
     "wrong scale": (
         lambda c: c.update(scale={"kind": "minmax", "center": [0], "width": [1]}),
-        "scale is for 1 features, the model for 4",
+        "scale is for 1 features",
     ),
 }
 

@@ -111,7 +111,7 @@ def _run(path: Path) -> Any:
 
 
 def _scores(path: Path) -> Any:
-    from directrix.cli.scores import read_scores
+    from directrix.cli.rankings import read_scores
 
     return read_scores(path, 5, Path("data.txt"))
 
