@@ -31,6 +31,7 @@ LAYERS = [
 LAYERS += [
     "trainers",
     "rankers",
+    "search",
     "experiments",
     "reports",
     "cluster",

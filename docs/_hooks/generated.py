@@ -25,6 +25,7 @@ LAYERS = {
     "objectives": "Objectives",
     "trainers": "Trainers",
     "rankers": "Rankers",
+    "search": "Search",
     "experiments": "Experiments",
     "reports": "Reports",
     "cluster": "Clusters",

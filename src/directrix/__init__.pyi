@@ -47,7 +47,6 @@ from directrix.measures.sets import NumRet as NumRet
 from directrix.measures.sets import SetAP as SetAP
 from directrix.measures.sets import SetF as SetF
 from directrix.objectives.objective import linear_objective as linear_objective
-from directrix.rankers.auto import AutoRanker as AutoRanker
 from directrix.rankers.boosted import BoostedRanker as BoostedRanker
 from directrix.rankers.ensemble import EnsembleRanker as EnsembleRanker
 from directrix.rankers.linear import LinearRanker as LinearRanker
@@ -57,9 +56,10 @@ from directrix.rankers.methods import method as method
 from directrix.rankers.methods import methods as methods
 from directrix.rankers.mlp import MLPRanker as MLPRanker
 from directrix.rankers.scorer import load_scorer as load_scorer
-from directrix.rankers.selection.search import search as search
 from directrix.rankers.stumps import StumpRanker as StumpRanker
 from directrix.reconciliation.search import reconcile as reconcile
+from directrix.search.auto import AutoRanker as AutoRanker
+from directrix.search.search import search as search
 from directrix.surrogates.approx import ApproxAP as ApproxAP
 from directrix.surrogates.approx import ApproxERR as ApproxERR
 from directrix.surrogates.approx import ApproxKendall as ApproxKendall

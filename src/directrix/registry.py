@@ -95,7 +95,7 @@ TRAINERS = {
 """Trainers and wrappers of trainers."""
 
 RANKERS = {
-    "AutoRanker": "rankers.auto",
+    "AutoRanker": "search.auto",
     "BoostedRanker": "rankers.boosted",
     "EnsembleRanker": "rankers.ensemble",
     "LinearRanker": "rankers.linear",
@@ -160,8 +160,8 @@ PUBLIC = {
     "read_letor": "data.letor.read",
     "read_trec_qrels": "data.trec.runs",
     "read_trec_run": "data.trec.runs",
+    "search": "search.search",
     "reconcile": "reconciliation.search",
-    "search": "rankers.selection.search",
     "set_threads": "threads",
     "surrogate": "surrogates.names",
     "tendency": "experiments.tendency",
@@ -198,7 +198,7 @@ NAMESPACES = {
         "Certificate": "experiments.optimality",
         "Comparisons": "experiments.significance",
         "CrossValidation": "experiments.crossval_result",
-        "Entry": "experiments.tuning",
+        "Entry": "experiments.crossval",
         "Explanation": "experiments.explanation.explain",
         "Importance": "experiments.importance",
         "Matching": "experiments.measure_matching",

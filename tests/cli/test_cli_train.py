@@ -62,9 +62,9 @@ def test_json_holds_every_candidate_and_the_gap(run, files, tmp_path):
 
 
 def test_it_prints_the_members_of_an_ensemble_and_single_keeps_one(run, tmp_path, monkeypatch):
-    from directrix.rankers.selection import blend
+    from directrix.search import choice
 
-    monkeypatch.setattr(blend, "mean_and_error", lambda values: (1.0, 0.0))  # every lead counts
+    monkeypatch.setattr(choice, "mean_and_error", lambda values: (1.0, 0.0))  # every lead counts
     rng = np.random.default_rng(2)
     X = rng.normal(size=(3200, 6))
     total = X[:, :3].sum(axis=1) + np.where(X[:, 3] * X[:, 4] > 0.0, 2.5, 0.0) + 2.0 * (X[:, 5] > 1.0)
@@ -232,7 +232,7 @@ def test_where_the_model_cannot_go_is_said_before_training(run, files, tmp_path,
     def unexpected(*_, **__):
         raise RuntimeError("the search began")
 
-    monkeypatch.setattr("directrix.rankers.selection.search.run_search", unexpected)
+    monkeypatch.setattr("directrix.search.search.Search.run", unexpected)
     result = run("train", files.train, "-o", tmp_path / "absent" / "m.json")
     assert result.exit_code == 1
     assert "absent" in result.stderr
@@ -275,7 +275,7 @@ def test_a_report_names_the_files_and_the_command(run, files, tmp_path):
 )
 def test_where_the_report_cannot_go_is_said_before_training(run, files, tmp_path, monkeypatch, name, message):
     (tmp_path / "folder").mkdir()
-    monkeypatch.setattr("directrix.rankers.selection.search.run_search", None)
+    monkeypatch.setattr("directrix.search.search.Search.run", None)
     result = run("train", files.train, "-o", tmp_path / "m.json", "--report", tmp_path / name)
     assert result.exit_code == 1
     assert message in result.stderr
@@ -283,7 +283,7 @@ def test_where_the_report_cannot_go_is_said_before_training(run, files, tmp_path
 
 def test_without_matplotlib_a_report_is_refused_before_training(run, files, tmp_path, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    monkeypatch.setattr("directrix.rankers.selection.search.run_search", None)
+    monkeypatch.setattr("directrix.search.search.Search.run", None)
     result = run("train", files.train, "-o", tmp_path / "m.json", "--report", tmp_path / "r.html")
     assert result.exit_code == 1
     assert 'pip install "directrix[plot]"' in result.stderr

@@ -138,8 +138,8 @@ def test_one_file_is_cut_into_folds_by_query(run, tmp_path):
     assert document["significance"]["rows"] == []
 
 
-def test_search_set_and_select_reach_the_trainings(run, folds, tmp_path):
-    options = (*OPTIONS, "--search", "random", "--candidates", 2, "--select", "nDCG@3", "--set", "l2=0.5")
+def test_set_and_select_reach_the_trainings(run, folds, tmp_path):
+    options = (*OPTIONS, "--select", "nDCG@3", "--set", "l2=0.5")
     document = json.loads(run("crossval", folds, *options, "-o", tmp_path / "cv", "--format", "json").stdout)
     assert document["select"] == "nDCG@3"
     assert {settings["l2"] for settings in document["rows"][2]["selected"]} == {0.5}
@@ -152,15 +152,15 @@ def test_search_set_and_select_reach_the_trainings(run, folds, tmp_path):
 
 SLOWLY = """
     import sys, time
-    from directrix.experiments import contest
+    from directrix.experiments import crossval
 
-    plain = contest.run_trial
+    plain = crossval.train_candidate
 
     def slow(*arguments):
         time.sleep(0.2)  # so that the kill comes in the middle
         return plain(*arguments)
 
-    contest.run_trial = slow
+    crossval.train_candidate = slow
     from directrix.cli.main import app
 
     app()
@@ -202,7 +202,7 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_table(run, done, folds, tmp
 def test_a_run_of_other_settings_or_data_is_refused(run, done, folds, tmp_path):
     folder = done[0]
     before = (folder / "cells.jsonl").read_bytes()
-    for other in (("--seed", 1), ("--set", "l2=1.0"), ("--search", "halving"), ("--convention", "trec_eval")):
+    for other in (("--seed", 1), ("--set", "l2=1.0"), ("--convention", "trec_eval")):
         result = run("crossval", folds, *OPTIONS, "--convention", "letor3", "-o", folder, *other)
         assert result.exit_code == 1
         assert "which cannot be resumed with" in result.stderr
@@ -250,7 +250,6 @@ def test_what_is_wrong_is_said_before_anything_is_done(run, folds, tmp_path):
         (("--method", "Regression", "-m", "nDGC"), 2, "did you mean nDCG"),
         (("--method", "Regression", "--select", "AP@x"), 2, "AP@x"),
         (("--method", "Regression", "--convention", "letor9"), 2, "letor9"),
-        (("--method", "Regression", "--candidates", 3), 2, "has no effect on a search over the whole grid"),
         (("--method", "Regression", "--jobs", 0), 2, "--jobs 0: a number of parallel trainings"),
         (("--method", "Regression", "--folds", 4), 2, "--folds 4:"),
         ((), 2, "--method"),
@@ -267,14 +266,14 @@ def test_what_is_wrong_is_said_before_anything_is_done(run, folds, tmp_path):
 
 def test_candidates_that_could_not_be_trained_are_named(run, folds, tmp_path, monkeypatch):
     from directrix.errors import InputError
-    from directrix.experiments import contest
+    from directrix.experiments import crossval
 
     def fussy(trial, *rest):
         if trial.settings.get("l2") == 1e-5:
             raise InputError("labels 0 and 1 are needed")
         return plain(trial, *rest)
 
-    plain = contest.run_trial
-    monkeypatch.setattr(contest, "run_trial", fussy)
+    plain = crossval.train_candidate
+    monkeypatch.setattr(crossval, "train_candidate", fussy)
     result = run("crossval", folds, *OPTIONS, "-o", tmp_path / "cv")
     assert "note: RankCosine, Fold1: 2 of 4 candidates could not be trained: labels 0 and 1" in result.stderr

@@ -64,7 +64,7 @@ def test_auto_tries_what_can_be_trained_on_shards(files, run, monkeypatch):
     run("shard", "train.txt", "auto", "--shards", "2")
     settings = ["--method", "Regression,ListNet,LambdaMART,LambdaRank", "-o", "auto.json"]
     done = run("train", "auto", "--valid", "valid.txt", "--cluster", "local:1", *settings)
-    assert "not trained on shards: LambdaMART, LambdaRank" in done.stderr
+    assert "LambdaMART, LambdaRank: not trained, because they do not suit data in shards" in done.stderr
     assert "ListNet" in done.stdout
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import directrix as dx
-from directrix.rankers.selection.search import search
+from directrix.search.search import search
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ import threading
 import time
 from pathlib import Path
 
-import joblib
 import pytest
 
 import directrix
@@ -28,17 +27,6 @@ def squared(x, marks):
 
 def cells_of(marks, n=5):
     return [Cell(("square", x), squared, (x, str(marks))) for x in range(n)]
-
-
-@pytest.mark.parametrize(
-    ("n_jobs", "backend", "shared"), [(1, "loky", 0), (2, "loky", 1), (2, "threading", 0)]
-)
-def test_what_cells_share_is_written_before_they_go_to_other_processes(tmp_path, n_jobs, backend, shared):
-    path, calls = tmp_path / "cells.jsonl", []
-    with joblib.parallel_config(backend, n_jobs=n_jobs):
-        for _ in range(2):  # the second time every cell is finished
-            run_cells(cells_of(tmp_path / "marks"), path, share=lambda: calls.append(path.read_text()))
-    assert calls == [""] * shared
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

@@ -2,34 +2,29 @@
 
 import json
 import math
-import pickle
-import threading
-import time
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 import joblib
 import numpy as np
 import pytest
 
-from directrix.data.files import lock
 from directrix.data.letor.read import read_letor
+from directrix.data.synthetic import make_linear
 from directrix.errors import InputError
-from directrix.experiments import contest
-from directrix.experiments.contest import Contest, Job
-from directrix.experiments.crossval import Rules, cross_validate
-from directrix.experiments.splits import Split, StoredSplit, k_fold_splits, letor_splits, stored, write_folds
-from directrix.experiments.tuning import Entry, candidates_of, check_candidates, subset
+from directrix.experiments import crossval
+from directrix.experiments.crossval import Entry, cross_validate, plan_entry
+from directrix.experiments.splits import Split, k_fold_splits, letor_splits
 from directrix.measures.convention import conventions
 from directrix.measures.dcg import NDCG
 from directrix.measures.evaluation import evaluate
 from directrix.measures.precision import AP
-from directrix.rankers.method import Method, Trial
+from directrix.rankers.method import Method
 from directrix.rankers.methods import method, methods
-from directrix.rankers.selection.search import search
 from directrix.rankers.training import mean_of, values_of
 from directrix.reports.crossval import crossval_tables
+from directrix.search.candidates import Candidate
+from directrix.search.search import search
 from tests.experiments.letor_folder import letor_folder, letor_queries
 
 ENTRIES = (Entry("Regression", "Regression"), Entry("cosine", "RankCosine", grid={"l2": [1e-5, 1e-1, 1.0]}))
@@ -188,25 +183,28 @@ def test_auto_chooses_what_a_search_chooses(splits):
         splits[0].train, splits[0].valid, method="auto", measure="AP", settings={"max_iter": 5, "epochs": 2}
     )
     (selected,) = found.selected("auto")
-    assert selected == {"method": alone.chosen.method, **alone.chosen.settings}
+    assert selected == {"method": alone.chosen.name, **alone.chosen.settings}
     values = {each.method: each.chosen_by for each in found.candidates("auto", "Fold1")}
-    assert set(values) == {each.method for each in alone.candidates}
+    assert set(values) == {each.name for each in alone.candidates}
 
 
 @pytest.mark.parametrize(("others", "chosen"), [((0.6, 0.6, 0.7, 0.6), 0), ((0.6, 0.7, 0.7, 0.7), 1)])
-def test_the_first_method_is_chosen_within_one_standard_error(splits, tmp_path, others, chosen):
+def test_the_first_method_is_chosen_within_one_standard_error(splits, monkeypatch, others, chosen):
     """Ahead by .025 +- .048, and by .075 +- .025."""
-    trials = [Trial(method("ListNet"), {}), Trial(method("RankSVM"), {})]
-    job = Job(AP(), AP(), (AP(),), 0, 0, keeps_judged=True)
-    contest = Contest("auto", StoredSplit(splits[0], tmp_path / "x"), trials, job, "", [(2, 6)])
-    keys = [cell.key for cell in contest.cells(0)]
-    results = {}
-    for key, judged in zip(keys, [(0.5, 0.7, 0.6, 0.6), others], strict=True):
-        means = {part: [0.5] for part in ("train", "valid", "test")}
-        common = {"status": "converged", "steps": 1, "seconds": 0.1, "values": [[0.5] * 6]}
-        results[key] = {**common, **means, "chosen_by": sum(judged) / 4, "judged": list(judged)}
-    contest.end(0, results)
-    assert contest.result(("AP",)).chosen == chosen
+    candidates = [Candidate(method(name), {}, measure=AP(), seed=0) for name in ("ListNet", "RankSVM")]
+    outcomes = {}
+
+    def finished(cells, *_, **__):
+        for cell, judged in zip(cells, [(0.5, 0.7, 0.6, 0.6), others], strict=True):
+            means = {part: [0.5] for part in ("train", "valid", "test")}
+            common = {"status": "converged", "steps": 1, "seconds": 0.1, "values": [[0.5] * 6]}
+            outcomes[cell.key] = {**common, **means, "chosen_by": sum(judged) / 4, "judged": list(judged)}
+        return outcomes
+
+    monkeypatch.setattr(crossval, "run_cells", finished)
+    monkeypatch.setattr(crossval, "candidates_of", lambda *_: (candidates, ()))
+    found = cross_validate(splits[:1], ["auto"], ["AP"])
+    assert found.results["auto"][0].chosen == chosen
 
 
 def test_without_a_validation_part_the_training_queries_judge_as_in_a_search(splits):
@@ -285,80 +283,23 @@ def test_one_entry_and_one_measure_need_no_list(splits):
     assert by_object.mean("Regression", "AP") == found.mean("Regression", "AP")
 
 
-# searches
-
-
-def test_a_random_search_draws_from_the_grid(splits):
-    grid = {"l2": [1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0], "centered": [False, True]}
-    entry = Entry("a", "RankCosine", grid=grid)
-    kinds = {"search": "random", "n_candidates": 4}
-    first = cross_validate(splits[:2], [entry], ["AP"], **kinds)
-    again = cross_validate(splits[:2], [Entry("b", "Regression"), entry], ["AP"], **kinds)
-    other = cross_validate(splits[:1], [entry], ["AP"], seed=1, **kinds)
-    drawn = [each.settings for each in first.candidates("a", "Fold1")]
-    assert drawn == [each.settings for each in first.candidates("a", "Fold2")]
-    assert drawn == [each.settings for each in again.candidates("a", "Fold1")]
-    assert drawn != [each.settings for each in other.candidates("a", "Fold1")]
-    every = [{"l2": l2, "centered": c} for l2 in grid["l2"] for c in grid["centered"]]
-    places = [every.index(settings) for settings in drawn]
-    assert len(set(places)) == 4
-    assert places == sorted(places)
-
-
-def test_a_random_search_draws_from_distributions(splits):
-    import scipy.stats
-
-    entry = Entry(
-        "a", "RankCosine", grid={"l2": scipy.stats.loguniform(1e-4, 1e-2), "centered": [False, True]}
-    )
-    found = cross_validate(splits[:1], [entry], ["AP"], search="random")
-    drawn = [each.settings for each in found.candidates("a", "Fold1")]
-    assert len(drawn) == 10
-    assert len({settings["l2"] for settings in drawn}) == 10
-    assert all(type(s["l2"]) is float and 1e-4 <= s["l2"] <= 1e-2 for s in drawn)
-    assert {settings["centered"] for settings in drawn} == {False, True}
-    again = cross_validate(splits[:1], [entry], ["AP"], search="random")
-    assert numbers(again) == numbers(found)
-
-
-def test_halving_goes_on_with_the_better_third_on_more_queries():
-    q = letor_queries(90, seed=1)
-    (split, *_) = k_fold_splits(q, 3)
-    split = replace(split, train=q.take(range(60)))
-    values = (1e-5, 1e-3, 1e-1, 1.0, 10.0)
-    entry = Entry("a", "RankCosine", grid={"l2": values})
-    found = cross_validate([split], [entry], ["AP"], search="halving")
-    few = split.train.take(subset(60, 20, seed=0))
-    judged = []
-    for l2 in values:
-        ranker = method("RankCosine").ranker(measure=AP(), l2=l2).fit_queries(few, split.valid, measure=AP())
-        judged.append(mean_of(AP(), ranker.predict_queries(split.valid), split.valid))
-    kept = sorted(sorted(range(5), key=lambda i: -judged[i])[:2])
-    tried = found.candidates("a", split.name)
-    assert [i for i, each in enumerate(tried) if each.status != "dropped"] == kept
-    assert all(tried[i].chosen_by == judged[i] and tried[i].test == {} for i in range(5) if i not in kept)
-    whole = cross_validate([split], [entry], ["AP"]).candidates("a", split.name)
-    assert all(replace(tried[i], seconds=0.0) == replace(whole[i], seconds=0.0) for i in kept)
-    best = max(kept, key=lambda i: tried[i].chosen_by)
-    assert found.selected("a") == ({"l2": values[best]},)
-
-
 # however it is run
 
 
-@pytest.mark.parametrize("kind", ["grid", "random", "halving"])
-def test_numbers_do_not_depend_on_workers(splits, kind, tmp_path):
-    kinds = {"search": kind, "keep_top": 3} | ({"n_candidates": 2} if kind != "grid" else {})
-    alone = cross_validate(splits, ENTRIES, ["AP", "nDCG@3"], **kinds)
-    path, seen = tmp_path / "cells.jsonl", set()
-
-    def look(*_):
-        seen.update(file.name for file in tmp_path.iterdir())
-
-    two = cross_validate(splits, ENTRIES, ["AP", "nDCG@3"], n_jobs=2, path=path, progress=look, **kinds)
+def test_numbers_do_not_depend_on_workers(splits):
+    options = {"keep_top": 3}
+    alone = cross_validate(splits, ENTRIES, ["AP", "nDCG@3"], **options)
+    two = cross_validate(splits, ENTRIES, ["AP", "nDCG@3"], n_jobs=2, **options)
     assert numbers(two) == numbers(alone)
-    assert ".cells.jsonl-fold-2.pickle" in seen  # there were other processes
-    assert [file.name for file in tmp_path.iterdir()] == ["cells.jsonl"]
+
+
+def test_large_data_reach_other_processes_as_files_with_the_same_numbers(splits):
+    """Arrays of more than a megabyte are mapped by joblib."""
+    q = make_linear(240, 40, 40, seed=1)[0]
+    large = k_fold_splits(q, 3)[:1]
+    assert large[0].train.features.nbytes > 1e6
+    alone, two = (cross_validate(large, ["Regression", "ListNet"], "AP", n_jobs=n) for n in (1, 2))
+    assert numbers(two) == numbers(alone)
 
 
 @pytest.mark.parametrize("backend", ["threading", "multiprocessing"])
@@ -369,81 +310,6 @@ def test_numbers_do_not_depend_on_the_backend_of_joblib(splits, backend):
     assert numbers(other) == numbers(alone)
 
 
-def test_threads_are_used_when_joblib_is_told_to(splits, tmp_path, monkeypatch):
-    """No file of a fold is written, for threads share it."""
-    seen, threads, plain = [], set(), contest.run_trial
-
-    def slowly(*arguments):
-        threads.add(threading.get_ident())
-        time.sleep(0.02)  # long enough for the other one to begin
-        return plain(*arguments)
-
-    def look(*_):
-        seen.append(len(list(tmp_path.iterdir())))
-
-    monkeypatch.setattr(contest, "run_trial", slowly)
-    with joblib.parallel_config("threading", n_jobs=2):
-        cross_validate(splits, ENTRIES, ["AP"], path=tmp_path / "cells.jsonl", progress=look)
-    assert seen == [1] * 12
-    assert len(threads) == 2
-
-
-def test_workers_that_are_still_there_read_the_folds_of_the_next_run(splits, tmp_path):
-    """Both runs have one path, so their folds are files of the same name."""
-    path = tmp_path / "cells.jsonl"
-    for part in (splits[:1], splits[1:2]):
-        found = cross_validate(part, ENTRIES, ["AP"], n_jobs=2, path=path)
-        assert numbers(found) == numbers(cross_validate(part, ENTRIES, ["AP"]))
-
-
-def test_a_run_that_is_refused_leaves_the_folds_of_the_one_under_way(splits, tmp_path):
-    path = tmp_path / "cells.jsonl"
-    with stored(splits, path) as folds:
-        folds[0].write()  # as for another process
-        with path.open("a+b") as file:
-            lock(file, "give another folder")
-            with pytest.raises(InputError, match="another process is writing to it"):
-                cross_validate(splits, ENTRIES, ["AP"], path=path)
-            cross_validate(splits[1:], ENTRIES, ["AP"], path=tmp_path / "other.jsonl", n_jobs=2)
-        again = pickle.loads(pickle.dumps(folds[0]))
-        assert again.split.digest == splits[0].digest
-    assert not folds[0].path.exists()
-
-
-def test_a_fold_goes_to_other_processes_as_a_file_only_once_it_was_written(splits, tmp_path):
-    with stored(splits, tmp_path / "cells.jsonl") as folds:
-        whole = pickle.dumps(folds[0])
-        assert list(tmp_path.iterdir()) == []
-        assert pickle.loads(whole).split.digest == splits[0].digest
-        write_folds(folds)
-        assert [file.name for file in sorted(tmp_path.iterdir())] == [
-            f".cells.jsonl-fold-{i}.pickle" for i in range(3)
-        ]
-        assert len(pickle.dumps(folds[0])) < len(whole) / 2
-        assert pickle.loads(pickle.dumps(folds[0])).split.digest == splits[0].digest
-    assert list(tmp_path.iterdir()) == []
-
-
-class _Hostile:
-    def __reduce__(self):
-        return Path("hostile").touch, ()
-
-
-def test_only_the_bytes_that_a_run_wrote_are_unpickled(splits, tmp_path, monkeypatch):
-    """Whoever can write to the folder of results must not run code in the workers."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / ".cells.jsonl-fold-0.pickle").symlink_to("precious")
-    with stored(splits, tmp_path / "cells.jsonl") as folds:
-        folds[0].write()
-        sent = pickle.dumps(folds[0])
-        assert not Path("precious").exists()
-        for content in (splits[1], _Hostile()):
-            folds[0].path.write_bytes(pickle.dumps(content))
-            with pytest.raises(InputError, match="holds other data now; one run at a time"):
-                pickle.loads(sent)
-    assert not Path("hostile").exists()
-
-
 def test_a_finished_file_is_not_computed_again(splits, tmp_path):
     path = tmp_path / "cells.jsonl"
     first = cross_validate(splits, ENTRIES, ["AP"], path=path)
@@ -452,9 +318,9 @@ def test_a_finished_file_is_not_computed_again(splits, tmp_path):
     assert numbers(again) == numbers(first)
     assert path.read_bytes() == before
     assert said == []
-    more = cross_validate(splits, [*ENTRIES, "ListNet"], ["AP"], path=path, search="random", n_candidates=1)
+    more = cross_validate(splits, [*ENTRIES, "ListNet"], ["AP"], path=path)
     assert path.read_bytes().startswith(before)
-    assert len(path.read_text().splitlines()) == 12 + 3
+    assert len(path.read_text().splitlines()) > 12
     assert more.folds_of("Regression", "AP") == first.folds_of("Regression", "AP")
 
 
@@ -533,16 +399,6 @@ def test_cells_of_code_that_was_edited_are_refused(splits, tmp_path, old, new, n
     run(OWN.replace(old, new), tmp_path / "others.jsonl")
 
 
-def test_progress_counts_all_rungs(splits):
-    said = []
-    (split, *_) = splits
-    split = replace(split, train=letor_queries(60, seed=1))
-    cross_validate([split], ENTRIES, ["AP"], search="halving", progress=lambda *now: said.append(now))
-    # Regression: one candidate, one rung; cosine: three on 20 queries, one on 60
-    assert [now[:2] for now in said] == [(i, 5) for i in range(1, 6)]
-    assert said[-1][2] == "0 s left of rung 2 of 2"
-
-
 # what is refused, and what fails
 
 
@@ -552,8 +408,8 @@ def test_a_candidate_that_cannot_be_trained_is_reported(splits, monkeypatch):
             raise InputError("labels 0 and 1 are needed")
         return plain(trial, *rest)
 
-    plain = contest.run_trial
-    monkeypatch.setattr(contest, "run_trial", fussy)
+    plain = crossval.train_candidate
+    monkeypatch.setattr(crossval, "train_candidate", fussy)
     found = cross_validate(splits[:2], ENTRIES, ["AP"])
     failed = found.candidates("cosine", "Fold1")[0]
     assert (failed.status, failed.message) == ("failed", "labels 0 and 1 are needed")
@@ -566,19 +422,6 @@ def test_a_candidate_that_cannot_be_trained_is_reported(splits, monkeypatch):
         cross_validate(splits[:1], [Entry("a", "RankCosine", {"l2": 1e-5, "centered": True})], ["AP"])
 
 
-def test_halving_drops_nobody_where_nobody_could_be_trained(splits, monkeypatch):
-    def fussy(trial, folds, *rest):
-        if folds[0].train.n_queries < 60 and trial.method.name == "RankCosine":
-            raise InputError("too few")
-        return plain(trial, folds, *rest)
-
-    plain = contest.run_trial
-    monkeypatch.setattr(contest, "run_trial", fussy)
-    split = replace(splits[0], train=letor_queries(60, seed=1))
-    found = cross_validate([split], ENTRIES, ["AP"], search="halving")
-    assert "failed" not in {each.status for each in found.candidates("cosine", "Fold1")}
-
-
 def test_messages(splits):
     run = lambda entries=ENTRIES, measures=("AP",), given=splits, **more: cross_validate(  # noqa: E731
         given, entries, measures, **more
@@ -588,9 +431,6 @@ def test_messages(splits):
         (dict(entries=["Regression", "Regression"]), "entry 'Regression' is given 2 times"),
         (dict(given=[splits[0], splits[0]]), "fold 'Fold1' is given 2 times"),
         (dict(entries=["Regresion"]), "did you mean 'Regression'"),
-        (dict(search="bayes"), "search='bayes': 'grid', 'random' and 'halving' are known"),
-        (dict(n_candidates=3), "n_candidates=3 has no effect on a search over the whole grid"),
-        (dict(search="random", n_candidates=0), "n_candidates"),
         (dict(entries=[Entry("a", "RankCosine", grid={"l2": []})]), r"a: grid\['l2'\] is \[\]"),
         (dict(entries=[Entry("a", "RankCosine", grid={"l2": 0.1})]), r"a: grid\['l2'\] is 0.1"),
         (dict(entries=[Entry("a", "RankCosine", grid={"alpha": [1]})]), "has no setting 'alpha'"),
@@ -603,11 +443,6 @@ def test_messages(splits):
     for given, message in cases:
         with pytest.raises(ValueError, match=message):  # scikit-learn's own for l2
             run(**given)
-    import scipy.stats
-
-    for kind in ({}, {"search": "halving"}):
-        with pytest.raises(InputError, match=r"grid\['l2'\] is a distribution, which has no list of values"):
-            run([Entry("a", "RankCosine", grid={"l2": scipy.stats.uniform(0.1, 1)})], **kind)
     wide = replace(splits[0], test=splits[0].test.widened(9))
     with pytest.raises(InputError, match="Fold1: the test data have 9 features, the training data 4"):
         run(given=[wide])
@@ -635,10 +470,8 @@ def test_messages(splits):
 def test_every_method_can_be_made_under_every_convention(name):
     """Ties and empty queries of a tool are for judging; LambdaRank can be trained for neither."""
     for tool in conventions():
-        goal = Rules(tool).trained_for(name)
-        for way in methods():
-            check_candidates(candidates_of(Entry("a", way), goal, "grid", None, 0), goal)
-        judged = Rules(tool)(name)
+        plans = [plan_entry(Entry("a", way), name, tool) for way in methods()]
+        judged, goal = plans[0].goal, plans[0].candidates[0].measure
         assert getattr(goal, "gain", None) == getattr(judged, "gain", None)
         assert goal.ties == "expected"
 

@@ -8,9 +8,9 @@ from numpy.testing import assert_allclose
 
 from directrix.data.synthetic import make_cubic
 from directrix.errors import InputError
+from directrix.experiments.crossval import Entry
 from directrix.experiments.measure_matching import Matching, matching
 from directrix.experiments.splits import k_fold_splits
-from directrix.experiments.tuning import Entry
 from directrix.measures.names import measure
 from directrix.rankers.methods import method
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import directrix as dx
+from directrix.experiments.crossval import plan_entry
 from directrix.experiments.significance import adjust, paired_t
-from directrix.experiments.tuning import candidates_of
 from directrix.papers import chapelle2010
 from directrix.papers.chapelle2010 import CHOSEN_BY, QUICK, Chapelle2010, Smoothed, check_theory
 from directrix.papers.chapelle2010_page import PAPER, best_claim, compared_table, listwise_claims
@@ -202,8 +202,8 @@ def test_the_start_of_section_4_4_1_is_ranksvm(report):
     (table,) = [table for table in report.tables if table.title.startswith("Section 4.4.1")]
     assert [row[0] for row in table.rows] == ["regression", "RankSVM", "RankSVM itself"]
     (entry,) = [one for one in TINY.entries(is_first=True) if one.name == "SmoothNDCG from RankSVM"]
-    (candidate,) = candidates_of(entry, CHOSEN_BY, "grid", None, 0)
-    start = candidate.ranker(CHOSEN_BY).start
+    (candidate,) = plan_entry(entry, CHOSEN_BY).candidates
+    start = candidate.ranker().start
     assert (repr(start.surrogate), start.l2) == ("'RankSVM'", 0.01)
 
 
@@ -221,7 +221,7 @@ def test_a_full_run_has_all_rows():
     assert truncated["SmoothNDCG, k = 10"] == 10
     assert list(truncated.values()) == list(settings.truncations)
     for entry in settings.entries(is_first=True):
-        assert entry.resolved.candidates(CHOSEN_BY, entry.settings)
+        assert plan_entry(entry, CHOSEN_BY).candidates
 
 
 @pytest.mark.parametrize(

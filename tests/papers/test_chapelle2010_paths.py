@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from directrix.experiments.cells import run_cells
-from directrix.experiments.splits import k_fold_splits, stored
+from directrix.experiments.splits import k_fold_splits
 from directrix.measures.names import measure
 from directrix.objectives.objective import linear_objective
 from directrix.papers.chapelle2010 import Chapelle2010, PathResult, SmoothingPath, path_result
@@ -26,9 +26,8 @@ def splits():
 @pytest.fixture(scope="module")
 def found(splits, tmp_path_factory):
     folder = tmp_path_factory.mktemp("cells")
-    with stored(splits, folder / "cells.jsonl") as folds:
-        done = run_cells([PATH.cell("tiny", fold) for fold in folds], folder / "cells.jsonl")
-        return path_result(PATH, list(done.values()))
+    done = run_cells([PATH.cell("tiny", split) for split in splits], folder / "cells.jsonl")
+    return path_result(PATH, list(done.values()))
 
 
 def test_a_path_is_the_annealing_of_the_ranker(splits, found):

@@ -178,9 +178,9 @@ def test_trees_go_on_with_the_same_categories(data, ranker):
 def test_a_search_leaves_out_what_takes_no_categories(data):
     frame, y = data
     auto = dx.AutoRanker(method="ListNet,YetiRank", folds=2).fit(frame, y, qid=QID)
-    assert auto.search_.chosen.method == "YetiRank"
-    assert "ListNet could not be trained" in auto.search_.remarks[0]
-    assert "'shop' holds categories" in auto.search_.remarks[0]
+    assert auto.search_.chosen.name == "YetiRank"
+    assert "ListNet could not be trained" in auto.search_.notes[0]
+    assert "'shop' holds categories" in auto.search_.notes[0]
 
 
 def test_scikit_learn_hands_frames_on(data):

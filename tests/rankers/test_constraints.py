@@ -326,16 +326,14 @@ def test_a_search_tries_only_methods_that_keep_to_constraints():
     found = dx.search(
         NAMED, method="ApproxNDCG,SmoothNDCG,AdaRank-NDCG,BoostedNDCG", settings=settings, folds=2
     )
-    assert {candidate.method for candidate in found.candidates} == {"ApproxNDCG"}
-    assert "SmoothNDCG, AdaRank-NDCG, BoostedNDCG: not trained, because they cannot keep" in found.remarks[0]
+    assert {candidate.name for candidate in found.candidates} == {"ApproxNDCG"}
+    assert "SmoothNDCG, AdaRank-NDCG, BoostedNDCG: not trained, because they cannot keep" in found.notes[0]
     assert found.ranker.coef_[0] >= 0.0 >= found.ranker.coef_[1]
     assert "bounds" not in found.name
     with pytest.raises(dx.InputError, match="SmoothNDCG: cannot keep to monotone"):
         dx.search(NAMED, method="SmoothNDCG", settings={"monotone": {"a": 1}})
     every = dx.search(NAMED, settings={"monotone": {"a": 1, "b": -1}}, folds=1, single=True)
-    assert {"LambdaRank", "MLP", "Network", "YetiRank"} <= {
-        candidate.method for candidate in every.candidates
-    }
+    assert {"LambdaRank", "MLP", "Network", "YetiRank"} <= {candidate.name for candidate in every.candidates}
 
 
 def test_ohsumed_with_weights_of_one_sign(data_dir):

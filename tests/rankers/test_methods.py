@@ -9,6 +9,7 @@ import directrix as dx
 from directrix.data.synthetic import make_linear
 from directrix.rankers.kinds import KINDS
 from directrix.registry import RANKERS, classes
+from directrix.search.candidates import candidates_of
 
 EVERY = [pytest.param(m, id=m.name) for m in dx.methods()]
 APPROX = [m for m in dx.methods() if m.name.startswith("Approx")]
@@ -56,8 +57,8 @@ def test_every_setting_can_be_given(m):
     """Each one alone, at the value that it has anyway; the grid at each of its values."""
     skip_without_its_package(m)
     ranker = m.ranker(measure=dx.measure("nDCG@10"))
-    for part, chosen in m.candidates(dx.measure("nDCG@10"), {}):
-        part.ranker(measure=dx.measure("nDCG@10"), **chosen).check_parameters()
+    for candidate in candidates_of(m, dx.measure("nDCG@10"))[0]:
+        candidate.ranker().check_parameters()
     for name in m.settings:
         owner = next((o for o in (ranker.surrogate, ranker) if hasattr(o, name)), None)
         if owner is not None:
@@ -109,9 +110,9 @@ def test_what_would_have_no_effect_is_no_setting(name, setting):
 
 def test_the_grid_is_tried_in_order_and_fixed_settings_replace_its_axes():
     m = dx.method("ApproxAP")
-    every = [chosen for _, chosen in m.candidates(dx.AP(), {})]
+    every = [c.settings for c in candidates_of(m, dx.AP())[0]]
     assert len(every) == len(m.grid["alpha"]) * len(m.grid["l2"])
-    fixed = [chosen for _, chosen in m.candidates(dx.AP(), {"alpha": 7, "beta": 3})]
+    fixed = [c.settings for c in candidates_of(m, dx.AP(), {"alpha": 7, "beta": 3})[0]]
     assert [chosen["l2"] for chosen in fixed] == list(m.grid["l2"])
     assert {(chosen["alpha"], chosen["beta"]) for chosen in fixed} == {(7, 3)}
 
@@ -140,15 +141,15 @@ def test_cut_off_and_relevance_come_from_the_measure():
     ],
 )
 def test_auto_tries_what_suits_the_measure(measure, first, others):
-    tried = [part.name for part, _ in dx.method("auto").candidates(dx.measure(measure), {})]
+    tried = [c.name for c in candidates_of(dx.method("auto"), dx.measure(measure))[0]]
     assert tried[0] == first
     installed = {name for name in others if dx.method(name).is_installed}
     assert {*installed, "Regression"} <= set(tried)
 
 
 def test_auto_gives_a_setting_to_the_parts_that_have_it():
-    tried = dx.method("auto").candidates(dx.measure("tau"), {"k": 5, "l2": 0.0})
-    got = {part.name: (chosen.get("k"), chosen.get("l2")) for part, chosen in tried}
+    tried, _ = candidates_of(dx.method("auto"), dx.measure("tau"), {"k": 5, "l2": 0.0})
+    got = {c.name: (c.settings.get("k"), c.settings.get("l2")) for c in tried}
     assert got["ApproxNDCG"] == (5, 0.0)
     assert got["ApproxKendall"] == (None, 0.0)
     assert got["Regression"] == (None, None)
@@ -173,7 +174,7 @@ def test_regression_trains_nothing():
             lambda: dx.method("ApproxAP").ranker(alfa=3),
             "no setting 'alfa'; it has .*Did you mean 'alpha'",
         ),
-        (lambda: dx.method("auto").candidates(dx.AP(), {"alfa": 3}), "no setting 'alfa'"),
+        (lambda: candidates_of(dx.method("auto"), dx.AP(), {"alfa": 3}), "no setting 'alfa'"),
         (lambda: dx.method("Regression").ranker(alpha=3), "no setting 'alpha'"),
     ],
 )
@@ -199,7 +200,7 @@ def test_methods_with_commas_are_one_to_a_search():
     assert several.name == "Regression, ListNet"
     assert dx.method("ListNet,") is dx.method("ListNet")
     found = dx.search(dx.data.make_cubic(12, 10, 4, seed=0), method="Regression,ListNet", folds=2)
-    assert {c.method for c in found.candidates} == {"Regression", "ListNet"}
+    assert {c.name for c in found.candidates} == {"Regression", "ListNet"}
     with pytest.raises(dx.InputError, match="auto is no part of a list of methods"):
         dx.method("auto,ListNet")
     with pytest.raises(dx.InputError, match="method 'Foo' is not known"):

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import directrix as dx
-from directrix.rankers.selection.search import search
 from directrix.rankers.training import mean_of
+from directrix.search.search import search
 
 X = np.array([[0.1, 1.0], [0.7, 0.5], [0.3, 0.2], [0.9, 0.2]])
 Y = [0, 2, 1, 0]
@@ -191,9 +191,9 @@ def test_nothing_is_learned_from_queries_of_one_label():
 
 def test_validation_queries_of_one_label_are_said():
     found = search(queries(), queries(labels=[1, 1, 0, 0]), settings={"alpha": 3.0, "l2": 0.0, "max_iter": 2})
-    assert any("no validation query has documents of different labels" in text for text in found.remarks)
+    assert any("no validation query has documents of different labels" in text for text in found.notes)
     q = queries()
-    assert search(q, q, method="ApproxNDCG", settings={"alpha": 3.0, "l2": 0.0}).remarks == ()
+    assert search(q, q, method="ApproxNDCG", settings={"alpha": 3.0, "l2": 0.0}).notes == ()
 
 
 def test_a_search_of_regression_has_no_gap():

@@ -10,7 +10,7 @@ from directrix.errors import InputError, short_text
 
 if TYPE_CHECKING:
     from directrix.data.queries import Queries
-    from directrix.rankers.selection.search import SearchPlan
+    from directrix.search.search import Search
 
 NonnegativeOption = Annotated[
     list[str] | None,
@@ -54,13 +54,10 @@ def constraint_settings(
 
 
 def with_features(
-    plan: SearchPlan, nonnegative: Sequence[str] | None, monotone: Sequence[str] | None, q: Queries
-) -> SearchPlan:
-    """Return the plan of a search with the features of the data that the options name."""
-    from directrix.rankers.selection.constrained import with_constraints
-
-    settings = constraint_settings(nonnegative, monotone, q)
-    return plan._replace(trials=with_constraints(plan.trials, settings))
+    search: Search, nonnegative: Sequence[str] | None, monotone: Sequence[str] | None, q: Queries
+) -> Search:
+    """Return a search with the features of the data that the options name."""
+    return search.with_settings(constraint_settings(nonnegative, monotone, q))
 
 
 def _feature(text: str, q: Queries, option: str = "--nonnegative") -> tuple[int | str, int]:

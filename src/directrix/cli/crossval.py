@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,18 +20,9 @@ from directrix.errors import InputError
 from directrix.reports.folder import check_folder
 
 if TYPE_CHECKING:
+    from directrix.experiments.crossval import Entry
     from directrix.experiments.crossval_result import CrossValidation
     from directrix.experiments.splits import Split
-    from directrix.experiments.tuning import Entry
-    from directrix.measures.convention import Convention
-
-
-class SearchKind(StrEnum):
-    """Which settings of a grid are trained."""
-
-    grid = "grid"
-    random = "random"
-    halving = "halving"
 
 
 _Methods = Annotated[
@@ -43,12 +33,6 @@ _Methods = Annotated[
 
 _Data = Annotated[
     Path, options.argument(metavar="FOLDS", help="Folder with Fold1, Fold2, ... of LETOR, or one data file.")
-]
-_Candidates = Annotated[
-    int | None,
-    options.without_default(
-        min=1, help="Number of settings that random (default 10) and halving search sample per method."
-    ),
 ]
 
 
@@ -63,10 +47,6 @@ def crossval(
     ] = None,
     convention: options.ConventionOption = None,
     settings: options.SettingsOption = None,
-    search: Annotated[
-        SearchKind, Option(help="Train the whole grid, a random part of it, or use successive halving.")
-    ] = SearchKind.grid,
-    candidates: _Candidates = None,
     folds: Annotated[
         int | None, options.without_default(min=3, help="Number of folds of a single file; default 5.")
     ] = None,
@@ -85,7 +65,7 @@ def crossval(
     Every finished training is kept in the folder: the same command resumes an interrupted run, and a command
     with other methods adds them.
     """
-    from directrix.experiments.crossval import cross_validate
+    from directrix.experiments.crossval import cross_validate, plan_entry
 
     with options.usage():
         options.check_jobs(jobs)
@@ -94,15 +74,14 @@ def crossval(
         select = select or names[0]
         tool = options.convention_named(convention)
         entries, fixed = _entries(methods, settings)
-        _check_candidates(entries, tool, select, search, candidates, seed)
+        for entry in entries:
+            plan_entry(entry, select, tool)  # wrong settings are errors before any data are read
     check_folder(output)
     check_writable(report, data)
     splits = _splits(data, missing, columns, folds or 5, seed)
     plan = {
         "select": select,
         "convention": "default" if tool is None else tool.name,
-        "search": search.value,
-        "candidates": candidates,
         "seed": seed,
         "measures": names,
         "set": json.loads(json.dumps(fixed, default=repr)),
@@ -115,8 +94,6 @@ def crossval(
             names,
             select=select,
             convention=tool,
-            search=search.value,
-            n_candidates=candidates,
             path=path,
             seed=seed,
             n_jobs=jobs,
@@ -141,7 +118,7 @@ def _check_folds(folds: int | None, data: Path) -> None:
 
 def _entries(methods: list[str], settings: list[str] | None) -> tuple[list[Entry], dict[str, Any]]:
     """Return the methods, each with those of the fixed settings that it has, and all fixed settings."""
-    from directrix.experiments.tuning import Entry
+    from directrix.experiments.crossval import Entry
     from directrix.rankers.methods import method
 
     fixed = options.parse_settings(settings, {"random_state": "--seed"})
@@ -153,23 +130,6 @@ def _entries(methods: list[str], settings: list[str] | None) -> tuple[list[Entry
         Entry(one.name, one, {name: value for name, value in fixed.items() if name in one.settings})
         for one in chosen
     ], fixed
-
-
-def _check_candidates(
-    entries: list[Entry],
-    tool: Convention | None,
-    select: str,
-    search: SearchKind,
-    count: int | None,
-    seed: int,
-) -> None:
-    """Raise what is wrong with the settings before any data are read."""
-    from directrix.experiments.crossval import Rules
-    from directrix.experiments.tuning import candidates_of, check_candidates
-
-    goal = Rules(tool).trained_for(select)
-    for entry in entries:
-        check_candidates(candidates_of(entry, goal, search.value, count, seed), goal)
 
 
 def _splits(

@@ -105,7 +105,7 @@ def _trainings(train: Queries, valid: Queries, seed: int) -> list[tuple[str, Cal
     """Return the name of each row, and a function that trains its ranker."""
     from directrix.measures.names import measure
     from directrix.rankers.methods import method
-    from directrix.rankers.selection.search import search
+    from directrix.search.search import search
 
     goal = measure(_MEASURE)
 

@@ -22,8 +22,7 @@ from directrix.errors import InputError
 
 if TYPE_CHECKING:
     from directrix.data.queries import Queries
-    from directrix.rankers.selection.result import Search
-    from directrix.rankers.selection.search import SearchPlan
+    from directrix.search.search import Search, SearchResult
 
 
 _Report = Annotated[
@@ -120,29 +119,26 @@ def train(
     queries. Of several methods it keeps an ensemble, if its lead exceeds the standard error. The candidates
     are printed to standard output, remarks and progress to standard error.
     """
-    from directrix.rankers.selection.search import run_search
-
     with options.usage():
         options.check_jobs(jobs)
         constraints = constraint_settings(nonnegative, monotone)
-        plan = _plan(settings, scale, measure, method, models, constraints, by_query=by_query)
+        search = _search(settings, scale, measure, method, models, constraints, by_query=by_query)
     check_writable(output, train, valid)
     if report is not None:
         _check_report(report, output, train, valid)
     start = time.perf_counter()
     if is_on_cluster():
         _check_shards(train, valid, report, folds, time_budget)
-        result = _train_shards(plan, train, valid, output, seed, resume=resume)
+        result = _train_shards(search, train, valid, output, seed, resume=resume)
         _save(result, output, form, start)
         return
     if resume:
         raise InputError("--resume continues a training on shards; add --cluster, or leave it out.")
     queries = read_or_open(train, missing, columns, stream=stream)
-    plan = with_features(plan, nonnegative, monotone, queries)
+    search = with_features(search, nonnegative, monotone, queries)
     validation = _validation(valid, train, queries, missing, columns, stream, by_position=by_position)
     with progress_bar(f"training {method} for {measure}") as progress:
-        result = run_search(
-            plan,
+        result = search.run(
             queries,
             validation,
             folds=folds,
@@ -161,7 +157,7 @@ def train(
         remark(f"open: {report}")
 
 
-def _save(result: Search, output: Path, form: options.Format, start: float) -> None:
+def _save(result: SearchResult, output: Path, form: options.Format, start: float) -> None:
     result.ranker.save(output)
     _print(result, form)
     _print_remarks(result)
@@ -186,20 +182,19 @@ def _check_shards(
 
 
 def _train_shards(
-    plan: SearchPlan, train: Path, valid: Any, output: Path, seed: int, *, resume: bool
-) -> Search:
+    search: Search, train: Path, valid: Any, output: Path, seed: int, *, resume: bool
+) -> SearchResult:
     """Train on the cluster; answers of the shards are kept next to the model until it is done."""
     from directrix.data.shards.checkpoint import keep_answers
     from directrix.data.shards.queries import open_shards
-    from directrix.rankers.selection.sharded import search_shards
 
     answers = output.with_name(f"{output.name}.answers")
     judged = open_shards(valid) if is_sharded(valid) else read_file(valid)
     with (
-        progress_bar(f"training for {plan.measure.name}") as progress,
+        progress_bar(f"training for {search.measure.name}") as progress,
         keep_answers(answers, resume=resume),
     ):
-        return search_shards(plan, open_shards(train), judged, seed=seed, progress=progress)
+        return search.run(open_shards(train), judged, seed=seed, progress=progress)
 
 
 def _check_report(report: Path, output: Path, train: Path, valid: Path | None) -> None:
@@ -212,7 +207,7 @@ def _check_report(report: Path, output: Path, train: Path, valid: Path | None) -
     need_plot()
 
 
-def _plan(
+def _search(
     settings: list[str] | None,
     scale: str | None,
     measure: str,
@@ -221,16 +216,16 @@ def _plan(
     constraints: dict[str, Any],
     *,
     by_query: bool,
-) -> SearchPlan:
-    """Return the plan of the search, with the settings that options fix."""
-    from directrix.rankers.selection.search import plan_search
+) -> Search:
+    """Return the search, with the settings that options fix."""
+    from directrix.search.search import Search
 
     by_option = {"random_state": "--seed"} | ({} if scale is None else {"scale": "--scale"})
     by_option |= {name: {"bounds": "--nonnegative"}.get(name, "--monotone") for name in constraints}
     fixed = options.parse_settings(settings, by_option) | constraints
     if scale is not None:
         fixed["scale"] = scale
-    return plan_search(method, measure, fixed, options.comma_separated(models) or None, by_query=by_query)
+    return Search.of(method, measure, fixed, options.comma_separated(models) or None, by_query=by_query)
 
 
 def _validation(
@@ -252,16 +247,16 @@ def _validation(
     )
 
 
-def _print(result: Search, form: options.Format) -> None:
+def _print(result: SearchResult, form: options.Format) -> None:
     name = result.ranker.measure_.name
     if form is not options.Format.json:
         from directrix.reports.training import race_rows
 
         print_rows(*race_rows(result), form)
         return
-    fields: tuple[str, ...] = ("method", "settings", "valid", "error", "train", "steps", "status", "seconds")
+    fields: tuple[str, ...] = ("settings", "valid", "error", "train", "steps", "status", "seconds")
     fields += ("outcome", "progress")
-    candidates = [{name: getattr(c, name) for name in fields} for c in result.candidates]
+    candidates = [{"method": c.name} | {name: getattr(c, name) for name in fields} for c in result.candidates]
     places = {id(c): i for i, c in enumerate(result.candidates)}
     print_json(
         {
@@ -277,8 +272,8 @@ def _print(result: Search, form: options.Format) -> None:
     )
 
 
-def _print_remarks(result: Search) -> None:
-    for text in result.remarks:
+def _print_remarks(result: SearchResult) -> None:
+    for text in result.notes:
         remark(f"note: {text}")
     remark(f"chosen: {result.name} by {result.ranker.measure_.name} on {result.selection}")
     remark(f"why: {result.why}")

@@ -1,6 +1,7 @@
 """Public names for type checkers; written by tests/test_public_names.py."""
 
 from directrix.experiments.card import model_card as model_card
+from directrix.experiments.crossval import Entry as Entry
 from directrix.experiments.crossval_result import CrossValidation as CrossValidation
 from directrix.experiments.explanation.explain import Explanation as Explanation
 from directrix.experiments.importance import Importance as Importance
@@ -19,7 +20,6 @@ from directrix.experiments.surrogate_error import approximation as approximation
 from directrix.experiments.tendency import Tendency as Tendency
 from directrix.experiments.tendency_on_data import random_models as random_models
 from directrix.experiments.tendency_on_data import surrogate_tendencies as surrogate_tendencies
-from directrix.experiments.tuning import Entry as Entry
 from directrix.measures.evaluation import evaluate_conventions as evaluate_conventions
 from directrix.measures.line_search import line_search as line_search
 from directrix.reconciliation.result import Reconciliation as Reconciliation

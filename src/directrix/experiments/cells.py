@@ -48,7 +48,6 @@ def run_cells(
     *,
     n_jobs: int | None = None,
     progress: Progress | None = None,
-    share: Callable[[], None] | None = None,
 ) -> dict[tuple[str | int, ...], Any]:
     """Run the cells whose results are not in a file yet, add them, and return results by key in their order.
 
@@ -59,9 +58,10 @@ def run_cells(
 
     ``n_jobs`` cells run at a time, by joblib: 1 = in this process, -1 = all cores, None = as
     ``joblib.parallel_config`` says, with the backend that it names, else 1. Each cell uses one thread, and
-    results do not depend on ``n_jobs``. ``progress`` is called after every cell, ``share`` before cells are
-    sent to other processes, to write the files that they read there. Raises `InputError` if the file holds
-    something else, or a cell whose names have other meanings now, or another process is writing to it.
+    results do not depend on ``n_jobs``. ``progress`` is called after every cell.
+
+    Raises `InputError` if the file holds something else, or a cell whose names have other meanings now, or
+    another process is writing to it.
     """
     with open_locked(Path(path), "give another folder") as file:
         done = _read(file)
@@ -69,8 +69,6 @@ def run_cells(
         for cell in cells:
             if cell.key in done:
                 _check_meanings(file.name, done[cell.key].meanings, cell.meanings)
-        if left and share is not None and _leaves_this_process(n_jobs):
-            share()
         begun, before = time.monotonic(), len(cells) - len(left)
         for count, line in enumerate(_ended(left, n_jobs), start=1):
             file.write(line.encode() + b"\n")
@@ -93,25 +91,17 @@ def total_seconds(path: str | os.PathLike[str]) -> float:
     return float(sum(cell.seconds for cell in _finished(str(path), lines)))
 
 
-def _leaves_this_process(n_jobs: int | None) -> bool:
-    from joblib import effective_n_jobs
-    from joblib.parallel import get_active_backend
-
-    backend, _ = get_active_backend()
-    return effective_n_jobs(n_jobs) > 1 and not getattr(backend, "supports_sharedmem", False)
-
-
 def _ended(cells: Sequence[Cell], n_jobs: int | None) -> Iterator[str]:
     """Lines of cells, each when it ends; in batches of one cell per worker, if the backend needs that."""
     from joblib import Parallel, delayed, effective_n_jobs
 
     jobs = [delayed(_run)(cell) for cell in cells]
-    # no memory maps: read-only arrays are another type, for which Numba would compile again
+    # Arrays that are mapped read-only would be another type, for which Numba compiles again.
     try:
-        parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", max_nbytes=None)
+        parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", mmap_mode="c")
     except ValueError:  # "does not support return_as", for instance that of multiprocessing
         size = effective_n_jobs(n_jobs)
-        with Parallel(n_jobs=n_jobs, max_nbytes=None) as parallel:
+        with Parallel(n_jobs=n_jobs, mmap_mode="c") as parallel:
             for start in range(0, len(jobs), size):
                 yield from parallel(jobs[start : start + size])
     else:

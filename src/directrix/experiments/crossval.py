@@ -5,38 +5,81 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from directrix import __version__
+from directrix.data.checks import generator
+from directrix.data.queries import Queries
 from directrix.errors import InputError
-from directrix.experiments.cells import Progress, run_cells
-from directrix.experiments.contest import Contest, Job
-from directrix.experiments.crossval_result import CrossValidation, FoldResult
-from directrix.experiments.splits import Split, StoredSplit, stored, write_folds
-from directrix.experiments.tuning import (
-    Entry,
-    Search,
-    candidates_of,
-    canonical,
-    check_candidates,
-    halving_rungs,
-)
+from directrix.experiments.cells import Cell, Progress, run_cells
+from directrix.experiments.crossval_result import CrossValidation, FoldResult, Tried, canonical
+from directrix.experiments.splits import Split
+from directrix.fingerprint import fingerprint
+from directrix.kernels import working_time
 from directrix.measures.base import RankingMeasure
 from directrix.measures.convention import Convention
 from directrix.measures.convention import convention as find_convention
 from directrix.measures.evaluation import warn_lacking
 from directrix.measures.names import listed
 from directrix.measures.names import measure as parse_measure
+from directrix.measures.prepared import Prepared
 from directrix.parameters import whole
 from directrix.rankers.inputs import check_finite, check_measurable, check_training, goal_of
-from directrix.rankers.method import Trial
+from directrix.rankers.method import Method
+from directrix.rankers.methods import method as find_method
+from directrix.rankers.training import mean_over_queries
+from directrix.search.candidates import Candidate, candidates_of
+from directrix.search.choice import preferred
+from directrix.search.clock import Clock
+from directrix.search.folds import UNWEIGHTED, search_folds
+from directrix.search.training import refit, train_candidate
+from directrix.tables import json_value
+from directrix.types import Float64Array, FloatArray
 
 _PARTS = ("name", "model", "surrogate", "trainer", "fixed", "keeps")  # of a method, without its grid
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """A compared system: a method and the settings that are tried.
+
+    Parameters
+    ----------
+    name : str
+        Row of the tables, different for every entry.
+    method : Method or str
+        See `directrix.methods`; "auto" tries several.
+    settings : mapping, optional
+        Fixed settings; they replace values of the grid.
+    grid : mapping of setting to values, optional
+        Replaces the method's own grid.
+    measure : measure or str, optional
+        What is trained for and chosen by; None = ``cross_validate(select=)``.
+
+    Examples
+    --------
+    >>> from directrix.experiments import Entry
+    >>> entry = Entry("strong penalty", "ApproxNDCG", {"l2": 1e-2})
+    >>> entry.name, dict(entry.settings)
+    ('strong penalty', {'l2': 0.01})
+    """
+
+    name: str
+    method: Method | str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    grid: Mapping[str, Any] | None = None
+    measure: RankingMeasure | str | None = None
+
+    @property
+    def resolved(self) -> Method:
+        """The method itself, where ``method`` may be its name."""
+        return find_method(self.method) if isinstance(self.method, str) else self.method
 
 
 def cross_validate(  # noqa: PLR0913 - all but the first three are optional and by name
@@ -46,8 +89,6 @@ def cross_validate(  # noqa: PLR0913 - all but the first three are optional and 
     *,
     select: RankingMeasure | str | None = None,
     convention: Convention | str | None = None,
-    search: Search = "grid",
-    n_candidates: int | None = None,
     path: str | os.PathLike[str] | None = None,
     seed: int = 0,
     n_jobs: int | None = None,
@@ -63,7 +104,7 @@ def cross_validate(  # noqa: PLR0913 - all but the first three are optional and 
     splits : sequence of Split
         Folds, from `letor_splits`, `k_fold_splits`, or of your own.
     entries : Entry or str, or a sequence of them
-        What is compared; a name is the method of this name with its own grid.
+        Compared systems; a name is the method of this name with its own grid.
     measures : measure or str, or a sequence of them
         Reported.
     select : measure or str, optional
@@ -71,16 +112,11 @@ def cross_validate(  # noqa: PLR0913 - all but the first three are optional and 
     convention : Convention or str, optional
         Count as this tool does, when reporting and when choosing. A measure object for ``select`` or of an
         entry, instead of a text, is taken as it is.
-    search : {"grid", "random", "halving"}
-        Which candidates are trained: all; ``n_candidates`` at random; or by successive halving, see
-        `directrix.experiments.tuning.halving_rungs`.
-    n_candidates : int >= 1, optional
-        For "random", default 10, and for "halving", default the whole grid.
     path : path, optional
         File of finished trainings, made if it does not exist. Trainings that it holds of the same data and
         settings are not repeated. None: nothing is kept.
     seed : int >= 0
-        For drawn candidates, stochastic trainers, inner folds and subsets.
+        For stochastic trainers and inner folds.
     n_jobs : int, optional
         Trainings at a time; -1 = all cores. None: 1, or as ``joblib.parallel_config`` says, with any of its
         backends. The numbers do not depend on it.
@@ -104,60 +140,119 @@ def cross_validate(  # noqa: PLR0913 - all but the first three are optional and 
     >>> result.mean("Regression", "AP") > 0.8, len(result.values("RankCosine", "nDCG@5"))
     (True, 12)
     """
-    rules, contenders, (wanted, names) = Rules(convention), _contenders(entries), listed(measures)
-    reported = dict(zip(names, (rules(each, always=True) for each in wanted), strict=True))
-    _check_names(splits, contenders, reported)
-    rules.warn(list(reported), list(reported.values()))
-    study = _Study(rules, reported, select or wanted[0], search, n_candidates, seed, keep_top)
-    plans = {entry.name: study.plan(entry) for entry in contenders}
+    tool = None if convention is None else find_convention(convention)
+    given = [entries] if isinstance(entries, Entry | str) else entries
+    compared = [Entry(each, each) if isinstance(each, str) else each for each in given]
+    wanted, names = listed(measures)
+    reported = tuple(reported_measure(each, tool, always=True) for each in wanted)
+    _check_names(splits, compared, names)
+    if tool is not None:
+        warn_lacking(tool, list(names), list(reported), "Leave out those, or the convention.")
+    generator(seed)  # refuses what is not a seed
+    whole(keep_top, "keep_top", least=0)
+    plans = [plan_entry(entry, select or wanted[0], tool, seed) for entry in compared]
     for split in splits:
-        _check_data(split, plans.values())
+        _check_data(split, plans)
+    tasks = [_Task(plan, split, reported, keep_top) for split in splits for plan in plans]
     with ExitStack() as stack:
         if path is None:
             path = Path(stack.enter_context(tempfile.TemporaryDirectory()), "cells.jsonl")
-        folds = stack.enter_context(stored(splits, Path(path).absolute()))
-        contests = [study.contest(name, *plan, fold) for fold in folds for name, plan in plans.items()]
-        _run(contests, folds, Path(path), n_jobs, progress)
-    return _result(contests, splits, tuple(reported), rules.name)
+        cells = [cell for task in tasks for cell in task.cells()]
+        finished = run_cells(cells, path, n_jobs=n_jobs, progress=progress)
+    results: dict[str, list[FoldResult]] = {entry.name: [] for entry in compared}
+    for task in tasks:
+        results[task.plan.name].append(task.result(finished, names))
+    return CrossValidation(
+        entries=tuple(results),
+        measures=tuple(names),
+        folds=tuple(split.name for split in splits),
+        query_ids=tuple(query for split in splits for query in split.test.query_ids),
+        convention="default" if tool is None else tool.name,
+        results=results,
+    )
 
 
-@dataclass(frozen=True, eq=False)
-class _Study:
-    """What every entry is asked; the parameters are those of `cross_validate`."""
+class Plan(NamedTuple):
+    """The candidates of an entry, and the measure that chooses among them."""
 
-    rules: Rules  # of the convention
-    reported: dict[str, RankingMeasure]
-    select: RankingMeasure | str  # for the entries without a measure of their own
-    search: Search
-    n_candidates: int | None
-    seed: int
-    keep_top: int
-
-    def plan(self, entry: Entry) -> tuple[list[Trial], Job]:
-        """Candidates of an entry, and what is done with each."""
-        goal = entry.measure or self.select
-        trained_for = self.rules.trained_for(goal)
-        trials = candidates_of(entry, trained_for, self.search, self.n_candidates, self.seed)
-        check_candidates(trials, trained_for)
-        several = len({method.name for method, _ in trials}) > 1
-        reported, keep_top = tuple(self.reported.values()), whole(self.keep_top, "keep_top", least=0)
-        return trials, Job(self.rules(goal), trained_for, reported, self.seed, keep_top, several)
-
-    def contest(self, name: str, trials: list[Trial], job: Job, fold: StoredSplit) -> Contest:
-        """Return the contest of an entry's candidates on a fold."""
-        n_queries = fold.split.train.n_queries
-        rungs = [(len(trials), n_queries)]
-        if self.search == "halving":
-            rungs = halving_rungs(len(trials), n_queries)
-        return Contest(name, fold, trials, job, _mark(fold.split, trials, job), rungs)
+    name: str
+    goal: RankingMeasure
+    candidates: list[Candidate]
 
 
-def _contenders(entries: Sequence[Entry | str] | Entry | str) -> list[Entry]:
-    given = [entries] if isinstance(entries, Entry | str) else entries
-    return [Entry(each, each) if isinstance(each, str) else each for each in given]
+def plan_entry(
+    entry: Entry, select: RankingMeasure | str, tool: Convention | None = None, seed: int = 0
+) -> Plan:
+    """List the candidates of an entry, the same on every fold, before data are read.
+
+    Raises `InputError` if a setting does not exist, an axis is empty, or no candidate can be made.
+    """
+    method, given = entry.resolved, entry.measure or select
+    goal, trained_for = reported_measure(given, tool), _trained_for(given, tool)
+    if entry.grid is not None:
+        parts = method.parts(trained_for)
+        if len(parts) > 1:
+            names = ", ".join(part.name for part in parts)
+            raise InputError(
+                f"{entry.name}: a grid was given for {method.name!r}, which tries {names}, each with its own "
+                "grid; give one entry per method."
+            )
+        axes = {name: values for name, values in entry.grid.items() if name not in entry.settings}
+        for name, values in axes.items():
+            if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray) or not len(values):
+                raise InputError(
+                    f"{entry.name}: grid[{name!r}] is {values!r}; a list of values is needed, e.g. "
+                    f"grid={{{name!r}: [{values!r}]}}."
+                )
+        first = {name: values[0] for name, values in axes.items()}
+        candidates_of(method, trained_for, {**first, **entry.settings})  # refuses unknown settings
+        method = replace(method, grid={name: tuple(map(_plain, values)) for name, values in axes.items()})
+    candidates, _ = candidates_of(method, trained_for, entry.settings)
+    candidates = [replace(candidate, seed=seed) for candidate in candidates]
+    _check_rankers(candidates)
+    return Plan(entry.name, goal, candidates)
 
 
-def _check_names(splits: Sequence[Split], entries: Sequence[Entry], measures: Mapping[str, Any]) -> None:
+def _check_rankers(candidates: Sequence[Candidate]) -> None:
+    """Raise the first `InputError` if no ranker can be made of any candidate."""
+    errors = []
+    for candidate in candidates:
+        try:
+            candidate.ranker().check_parameters()
+        except InputError as error:
+            errors.append(error)
+        else:
+            return
+    if errors:
+        raise errors[0]
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def reported_measure(
+    measure: RankingMeasure | str, tool: Convention | None, *, always: bool = False
+) -> RankingMeasure:
+    """Return a measure under the convention of a tool; a measure object only if ``always``."""
+    parsed = goal_of(measure)
+    return parsed.under(tool) if tool is not None and (always or isinstance(measure, str)) else parsed
+
+
+def _trained_for(measure: RankingMeasure | str, tool: Convention | None) -> RankingMeasure:
+    """Return the measure that methods train for: with gain, discount and denominators of the tool.
+
+    The tool's rules for ties and for queries without relevant documents concern finished scores; LambdaRank
+    cannot be trained for them.
+    """
+    reported = reported_measure(measure, tool)
+    if tool is None or not isinstance(measure, str):
+        return reported
+    plain = parse_measure(measure)
+    return replace(reported, **{n: getattr(plain, n) for n in ("ties", "empty") if hasattr(plain, n)})
+
+
+def _check_names(splits: Sequence[Split], entries: Sequence[Entry], measures: Collection[str]) -> None:
     if not measures or not splits or not entries:
         raise InputError(
             f"{len(splits)} folds, {len(entries)} entries, {len(measures)} measures; at least one of each "
@@ -173,8 +268,8 @@ def _check_names(splits: Sequence[Split], entries: Sequence[Entry], measures: Ma
             )
 
 
-def _check_data(split: Split, plans: Collection[tuple[list[Trial], Job]]) -> None:
-    missing = any(trial.ranker(job.trained_for).takes_missing for trials, job in plans for trial in trials)
+def _check_data(split: Split, plans: Sequence[Plan]) -> None:
+    missing = any(c.ranker().takes_missing for plan in plans for c in plan.candidates)
     try:
         check_training(split.train, split.valid, allow_missing=missing)
         if split.test.n_features != split.train.n_features:
@@ -183,7 +278,7 @@ def _check_data(split: Split, plans: Collection[tuple[list[Trial], Job]]) -> Non
                 f"{split.train.n_features}; both must have the same ones."
             )
         check_finite(split.test, "the test data", allow_missing=missing)
-        for goal in {job.goal for _, job in plans}:
+        for goal in {plan.goal for plan in plans}:
             for part in (split.train, split.valid):
                 if part is not None:
                     check_measurable(goal, part)
@@ -191,87 +286,166 @@ def _check_data(split: Split, plans: Collection[tuple[list[Trial], Job]]) -> Non
         raise error.at(split.name) from None
 
 
-def _mark(split: Split, trials: Sequence[Trial], job: Job) -> str:
-    """Short digest of what figures depend on except settings: with other data a cell has another key."""
-    methods = {method.name: method.describe() for method, _ in trials}
-    parts = [{name: each[name] for name in _PARTS} for each in methods.values()]
-    depends = [__version__, split.digest, repr(job), *map(canonical, parts)]
-    return hashlib.sha256("\n".join(depends).encode()).hexdigest()[:12]
+class _Task(NamedTuple):
+    """The candidates of an entry on one split: their trainings, and the choice between them."""
+
+    plan: Plan
+    split: Split
+    measures: tuple[RankingMeasure, ...]
+    keep_top: int
+
+    def cells(self) -> list[Cell]:
+        """Return a training for each candidate."""
+        goal = self.plan.goal
+        every = goal, self.plan.candidates[0].measure, *self.measures
+        measures = {
+            f"measure {measure.name}": fingerprint(measure) for measure in every if measure is not None
+        }
+        return [
+            Cell(
+                key,
+                train_and_test,
+                (self.split, candidate, goal, self.measures, self.keep_top),
+                measures | _meanings(candidate),
+            )
+            for candidate, key in zip(self.plan.candidates, self._keys(), strict=True)
+        ]
+
+    def result(self, finished: Mapping[tuple[str | int, ...], Any], names: Sequence[str]) -> FoldResult:
+        """Choose by validation; raises `InputError` if no candidate could be trained."""
+        outcomes = [finished[key] for key in self._keys()]
+        tried = tuple(
+            _tried(candidate, outcome, names)
+            for candidate, outcome in zip(self.plan.candidates, outcomes, strict=True)
+        )
+        trained = [i for i, each in enumerate(tried) if each.status != "failed"]
+        if not trained:
+            raise InputError(
+                f"{self.plan.name}, {self.split.name}: none of {len(tried)} candidates could be trained:",
+                python=outcomes[0]["failed"],
+                shell=outcomes[0]["in_shell"],
+            )
+        candidates = [
+            replace(self.plan.candidates[i], valid=tried[i].chosen_by, values=_array(outcomes[i]["judged"]))
+            for i in trained
+        ]
+        chosen = trained[candidates.index(preferred(candidates))]
+        top = tuple(
+            tuple((int(row), float(score)) for row, score in query)
+            for query in outcomes[chosen].get("top", ())
+        )
+        return FoldResult(tried, chosen, _array(outcomes[chosen]["values"]), top)
+
+    def _keys(self) -> list[tuple[str, ...]]:
+        mark = self._mark()
+        return [
+            (self.plan.name, self.split.name, c.name, canonical(c.settings), mark)
+            for c in self.plan.candidates
+        ]
+
+    def _mark(self) -> str:
+        """Short digest of what figures depend on except settings: with other data a cell has another key."""
+        candidates = self.plan.candidates
+        methods = {c.name: c.method.describe() for c in candidates}
+        parts = [{name: each[name] for name in _PARTS} for each in methods.values()]
+        for_all = repr(
+            (self.plan.goal, candidates[0].measure, candidates[0].seed, self.measures, self.keep_top)
+        )
+        depends = [__version__, self.split.digest, for_all, *map(canonical, parts)]
+        return hashlib.sha256("\n".join(depends).encode()).hexdigest()[:12]
 
 
-def _run(
-    contests: Sequence[Contest],
-    folds: Sequence[StoredSplit],
-    path: Path,
-    n_jobs: int | None,
-    progress: Progress | None,
-) -> None:
-    """Run all rungs, each as one table of cells."""
-    n_rungs = max(len(contest.plan) for contest in contests)
-    sizes = [
-        sum(contest.plan[rung][0] for contest in contests if rung < len(contest.plan))
-        for rung in range(n_rungs)
+def _meanings(candidate: Candidate) -> dict[str, str]:
+    """Return fingerprints of a method, its surrogate and its trainer, by name."""
+    method, parameters = candidate.method, dict[str, Any]()
+    with suppress(InputError):  # which is the result of the cell
+        parameters |= vars(candidate.ranker())
+    parts = {}
+    for part in ("surrogate", "trainer"):
+        made = parameters.pop(part, None)
+        parts[f"{part} {type(made).__name__}"] = getattr(method, part), made
+    parts[f"method {method.name}"] = type(method), parameters
+    return {name: fingerprint(part) for name, part in parts.items()}
+
+
+def train_and_test(
+    split: Split,
+    candidate: Candidate,
+    goal: RankingMeasure,
+    measures: tuple[RankingMeasure, ...],
+    keep_top: int,
+) -> dict[str, Any]:
+    """Train and evaluate one candidate.
+
+    The result is JSON: ``status``, ``steps``, ``seconds`` of training and choosing, ``chosen_by`` (mean of
+    the goal on the validation queries, whose values are ``judged``), ``train``, ``valid`` and ``test`` (a
+    mean for each measure), ``values`` (for each measure the value of every test query), and ``top``. NaN is
+    None. If the candidate cannot be trained on these data, ``failed`` and ``in_shell`` say why, in words for
+    Python and for a shell.
+    """
+    train, begun, clock = split.train, working_time(), Clock()
+    try:
+        folds, _ = search_folds(train, split.valid, UNWEIGHTED, None, candidate.seed or 0)
+        trained = train_candidate(candidate, folds, goal, clock)
+        ranker = trained.rankers[-1]
+        if folds[0].train is not train:  # inner folds chose
+            ranker = refit(trained, train, UNWEIGHTED, goal, clock)
+    except InputError as error:
+        return {"failed": str(error), "in_shell": error.in_shell}
+    seconds = round(working_time() - begun, 3)
+    judged = [
+        _values(measures, each.predict_queries(fold.judge), fold.judge)
+        for fold, each in zip(folds, trained.rankers, strict=True)
     ]
+    scores = ranker.predict_queries(split.test)
+    values = _values(measures, scores, split.test)
+    record = {
+        "status": trained.status,
+        "steps": trained.steps,
+        "seconds": seconds,
+        "chosen_by": json_value(trained.valid),
+        "judged": json_value(trained.values),
+        "train": _means(_values(measures, ranker.predict_queries(train), train)),
+        "valid": _means([np.concatenate(parts) for parts in zip(*judged, strict=True)]),
+        "test": _means(values),
+        "values": json_value(values),
+    }
+    return record | ({"top": top_of(scores, split.test, keep_top)} if keep_top else {})
 
-    for rung in range(n_rungs):
-        before = sum(sizes[:rung])
 
-        def report(done: int, _: int, left: str, before: int = before, rung: int = rung) -> None:
-            if progress is not None:
-                of = f" of rung {rung + 1} of {n_rungs}" if n_rungs > 1 else ""
-                progress(before + done, sum(sizes), left + of)
-
-        cells = [cell for contest in contests for cell in contest.cells(rung)]
-        results = run_cells(cells, path, n_jobs=n_jobs, progress=report, share=partial(write_folds, folds))
-        for contest in contests:
-            contest.end(rung, results)
+def _values(measures: tuple[RankingMeasure, ...], scores: Float64Array, q: Queries) -> list[Float64Array]:
+    return list(Prepared(measures, q.labels, q.qptr, q.doc_ids)(scores))
 
 
-def _result(
-    contests: Sequence[Contest], splits: Sequence[Split], measures: tuple[str, ...], convention: str
-) -> CrossValidation:
-    results: dict[str, list[FoldResult]] = {contest.name: [] for contest in contests}
-    for contest in contests:
-        results[contest.name].append(contest.result(measures))
-    return CrossValidation(
-        entries=tuple(results),
-        measures=measures,
-        folds=tuple(split.name for split in splits),
-        query_ids=tuple(query for split in splits for query in split.test.query_ids),
-        convention=convention,
-        results=results,
+def _means(values: Iterable[Float64Array]) -> list[float | None]:
+    return [json_value(mean_over_queries(each)) for each in values]
+
+
+def top_of(scores: FloatArray, q: Queries, n: int) -> list[list[tuple[int, float]]]:
+    """Row in its query and score of the first documents of every query; equal scores by row."""
+    top = []
+    for low, high in zip(q.qptr[:-1], q.qptr[1:], strict=True):
+        rows = np.argsort(-scores[low:high], kind="stable")[:n]
+        top.append(list(zip(rows.tolist(), scores[low:high][rows].tolist(), strict=True)))
+    return top
+
+
+def _tried(candidate: Candidate, outcome: Mapping[str, Any], measures: Sequence[str]) -> Tried:
+    means = {
+        part: dict(zip(measures, _array(outcome[part]).tolist(), strict=True)) if part in outcome else {}
+        for part in ("train", "valid", "test")
+    }
+    return Tried(
+        method=candidate.name,
+        settings=candidate.settings,
+        status=outcome.get("status", "failed"),
+        chosen_by=float(_array(outcome.get("chosen_by"))),
+        **means,
+        steps=outcome.get("steps", 0),
+        seconds=outcome.get("seconds", 0.0),
+        message=outcome.get("failed", ""),
     )
 
 
-class Rules:
-    """Parses measures and puts them under the convention of a tool; measure objects are kept as they are.
-
-    Without a tool: directrix's own rules.
-    """
-
-    def __init__(self, tool: Convention | str | None) -> None:
-        self._tool = None if tool is None else find_convention(tool)
-        self.name = "default" if self._tool is None else self._tool.name
-
-    def __call__(self, measure: RankingMeasure | str, *, always: bool = False) -> RankingMeasure:
-        """Return the measure to report; with ``always`` a measure object is put under the convention too."""
-        parsed = goal_of(measure)
-        return parsed.under(self._tool) if self._tool and (always or isinstance(measure, str)) else parsed
-
-    def trained_for(self, measure: RankingMeasure | str) -> RankingMeasure:
-        """Return the measure that methods train for: with gain, discount and denominators of the tool.
-
-        The tool's rules for ties and for queries without relevant documents concern finished scores;
-        LambdaRank cannot be trained for them.
-        """
-        reported = self(measure)
-        if self._tool is None or not isinstance(measure, str):
-            return reported
-        plain = parse_measure(measure)
-        tie_rules = {name: getattr(plain, name) for name in ("ties", "empty") if hasattr(plain, name)}
-        return replace(reported, **tie_rules)
-
-    def warn(self, names: Sequence[str], measures: Sequence[RankingMeasure]) -> None:
-        """Warn about measures that the tool does not have."""
-        if self._tool is not None:
-            warn_lacking(self._tool, list(names), list(measures), "Leave out those, or the convention.")
+def _array(values: Any) -> Float64Array:
+    return np.array(values, dtype=np.float64)  # None is NaN

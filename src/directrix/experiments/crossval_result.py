@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.experiments.tuning import canonical
 from directrix.rankers.training import mean_over_queries
 from directrix.tables import json_value
 from directrix.types import Float64Array
@@ -27,13 +26,11 @@ class Tried:
         Its name; one of several for the entry "auto".
     settings : mapping
     status : str
-        Why training stopped, see `Result`; "failed" if it could not be trained on these data; "dropped"
-        if halving dropped it.
+        Why training stopped, see `Result`; "failed" if it could not be trained on these data.
     chosen_by : float
-        Mean of the choosing measure on the validation queries; NaN if training failed. For a dropped
-        candidate the value after its last training, on a part of the training queries.
+        Mean of the choosing measure on the validation queries; NaN if training failed.
     train, valid, test : mapping of measure to float
-        Means over queries; empty if it failed or was dropped.
+        Means over queries; empty if it failed.
     steps : int
         Iterations, epochs, rounds or trees.
     seconds : float
@@ -101,8 +98,7 @@ class CrossValidation:
 
     References
     ----------
-    Qin, Liu, Xu & Li (2010), LETOR, doi:10.1007/s10791-009-9123-y, Sect. 4: folds and their means;
-    Jamieson & Talwalkar (2016), arXiv:1502.07943: successive halving.
+    Qin, Liu, Xu & Li (2010), LETOR, doi:10.1007/s10791-009-9123-y, Sect. 4: folds and their means.
     """
 
     entries: tuple[str, ...]
@@ -189,3 +185,12 @@ class CrossValidation:
         if measure not in self.measures:
             raise InputError(f"{measure!r} was not measured; the measures are {', '.join(self.measures)}.")
         return self.measures.index(measure)
+
+
+def canonical(settings: Mapping[str, Any]) -> str:
+    """Return settings as JSON in one form: names sorted, tuples as lists, objects as their ``repr``."""
+
+    def text(value: Any) -> Any:
+        return value.tolist() if isinstance(value, np.ndarray | np.generic) else repr(value)
+
+    return json.dumps(dict(settings), sort_keys=True, default=text)

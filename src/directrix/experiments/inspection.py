@@ -13,10 +13,9 @@ from directrix.experiments.significance import Comparisons, compare
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.inputs import missing_values
 from directrix.rankers.methods import method
-from directrix.rankers.selection.blend import judged
-from directrix.rankers.selection.result import Search
-from directrix.rankers.selection.trial import Fold, selection_folds
 from directrix.rankers.training import values_of
+from directrix.search.folds import UNWEIGHTED, Fold, judged_queries, search_folds
+from directrix.search.search import SearchResult
 from directrix.types import Float64Array
 
 BASELINE = "Regression"
@@ -59,7 +58,7 @@ class Inspection:
     importance: Importance
 
 
-def inspect_search(result: Search, q: Queries, valid: Queries | None = None) -> Inspection:
+def inspect_search(result: SearchResult, q: Queries, valid: Queries | None = None) -> Inspection:
     """Compare the chosen candidate with the baseline, and examine its features.
 
     The baseline is the ridge regression `method("Regression")`, trained on the training queries of each
@@ -67,7 +66,7 @@ def inspect_search(result: Search, q: Queries, valid: Queries | None = None) -> 
 
     Parameters
     ----------
-    result : Search
+    result : SearchResult
         Returned by `directrix.search` for these data.
     q, valid : Queries
         As they were given to the search, whose seed is also that of the shuffles.
@@ -82,15 +81,15 @@ def inspect_search(result: Search, q: Queries, valid: Queries | None = None) -> 
     Cost: a regression per fold, and about 300,000 predictions and evaluations of a document; see
     `permutation_importance`.
     """
-    folds, _ = selection_folds(q, valid, (None, None), result.folds, result.seed)
-    queries = judged(folds)
+    folds, _ = search_folds(q, valid, UNWEIGHTED, result.folds, result.seed)
+    queries = judged_queries(folds)
     if len(result.scores) != queries.n_docs:
         raise InputError(
             f"the search scored {len(result.scores)} documents of validation queries, these data have "
             f"{queries.n_docs}; give the queries that were given to the search."
         )
     measure = result.ranker.measure_
-    name = "ensemble" if result.members else result.chosen.method
+    name = "ensemble" if result.members else result.chosen.name
     scores, refusal = {name: result.scores}, ""
     try:
         scores |= _baseline_scores(name, measure, folds)

@@ -11,10 +11,9 @@ import numpy as np
 
 from directrix.errors import InputError
 from directrix.experiments.cells import Progress
-from directrix.experiments.crossval import cross_validate
+from directrix.experiments.crossval import Entry, cross_validate
 from directrix.experiments.significance import paired_t
 from directrix.experiments.splits import Split
-from directrix.experiments.tuning import Entry
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
 from directrix.rankers.method import Method

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-import pickle
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
-from pathlib import Path
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
-from directrix.data.files import replacing
 from directrix.data.letor.read import read_letor
 from directrix.data.queries import Queries
 from directrix.data.split import fold_numbers, letor_folds
@@ -163,63 +158,3 @@ def k_fold_splits(q: Queries, k: int = 5, *, seed: int = 0) -> tuple[Split, ...]
         )
         for fold in range(k)
     )
-
-
-@dataclass
-class StoredSplit:
-    """A fold that other processes read from a file, once each."""
-
-    split: Split
-    path: Path  # of the file that `write` makes; all processes must see it
-    sha256: str = field(default="", init=False, repr=False)  # of that file
-
-    def write(self) -> None:
-        """Write the file, unless that was done before."""
-        if not self.sha256:
-            content = pickle.dumps(self.split, protocol=pickle.HIGHEST_PROTOCOL)
-            self.path.unlink(missing_ok=True)  # a link that others left would be followed
-            with replacing(self.path) as file:  # whole or not at all: another process may be reading it
-                file.write(content)
-            self.sha256 = hashlib.sha256(content).hexdigest()
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Send the name and hash of a file that was written, else the fold itself."""
-        if self.sha256:
-            return _read, (self.path, self.sha256)
-        return StoredSplit, (self.split, self.path)
-
-
-@lru_cache(maxsize=1)  # cells come fold after fold, and data may be large
-def _read(path: Path, sha256: str) -> StoredSplit:
-    content = path.read_bytes()
-    # a pickle runs code, and others may write to the folder: only the bytes that this run wrote are opened
-    if hashlib.sha256(content).hexdigest() != sha256:
-        raise InputError(f"{path}: holds other data now; one run at a time can use it. Start this run again.")
-    return StoredSplit(pickle.loads(content), path)
-
-
-def write_folds(folds: Sequence[StoredSplit]) -> None:
-    """Write the files of folds; to be called before the folds are sent to other processes."""
-    for fold in folds:
-        fold.write()
-
-
-@contextmanager
-def stored(splits: Sequence[Split], cells: Path) -> Iterator[tuple[StoredSplit, ...]]:
-    """Give folds that go to other processes as files after `write_folds`; the files are removed at the end.
-
-    They lie in the folder of the file of finished ``cells`` and are named after it; files that a killed run
-    left there are overwritten or removed.
-    """
-    folds = tuple(
-        StoredSplit(split, cells.with_name(f".{cells.name}-fold-{i}.pickle"))
-        for i, split in enumerate(splits)
-    )
-    has_ended = False
-    try:
-        yield folds
-        has_ended = True
-    finally:
-        for fold in folds:
-            if has_ended or fold.sha256:  # other files may belong to the run that has the cells
-                fold.path.unlink(missing_ok=True)

@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,9 +13,9 @@ import numpy as np
 
 from directrix.data.queries import Queries
 from directrix.experiments.cells import Cell
+from directrix.experiments.crossval import Entry
 from directrix.experiments.crossval_result import CrossValidation
-from directrix.experiments.splits import Split, StoredSplit, stored, write_folds
-from directrix.experiments.tuning import Entry
+from directrix.experiments.splits import Split
 from directrix.laws.smooth_bounds import (
     generalization_bound,
     smooth_ndcg_bound,
@@ -74,10 +73,10 @@ class SmoothingPath:
         """Smoothing of every round."""
         return Anneal(CG(), start=self.first, stop=self.last).smoothings
 
-    def cell(self, name: str, fold: StoredSplit) -> Cell:
+    def cell(self, name: str, fold: Split) -> Cell:
         """Return the training on a fold of a collection."""
         settings = f"{self.first:g} {self.last:g} {self.l2:g} {self.iterations}"
-        key = ("smoothing", name, settings, fold.split.name, fold.split.digest[7:19])
+        key = ("smoothing", name, settings, fold.name, fold.digest[7:19])
         return Cell(key, _follow, (fold, self))
 
 
@@ -135,9 +134,8 @@ class _Watched:
         return result
 
 
-def _follow(fold: StoredSplit, path: SmoothingPath) -> dict[str, Any]:
+def _follow(split: Split, path: SmoothingPath) -> dict[str, Any]:
     """Train along a path on one fold; JSON."""
-    split = fold.split
     w0 = regression_start(split.train)
     goal = linear_objective(split.train, SmoothNDCG(path.last, _K), path.l2, w0=w0)
     rows: list[dict[str, Any]] = []
@@ -270,12 +268,11 @@ class Chapelle2010(Experiment):
     def run(self, data: Mapping[str, Collection], work: Workspace) -> Smoothed:
         """Compare the methods on every collection, and run everything else on the first one."""
         first = next(iter(data.values()))
-        with stored(first.splits, work.path) as folds:
-            paths = {path: [path.cell(first.name, fold) for fold in folds] for path in self.paths}
-            key = ("theory", first.name, first.first.digest[7:19])
-            theory = Cell(key, _theory, (folds[0], self.whole_path.smoothings, self.seed))
-            cells = [*(cell for of in paths.values() for cell in of), theory]
-            done: Cells = work.cells("paths of smoothing", cells, partial(write_folds, folds))
+        paths = {path: [path.cell(first.name, split) for split in first.splits] for path in self.paths}
+        key = ("theory", first.name, first.first.digest[7:19])
+        theory = Cell(key, _theory, (first.splits[0], self.whole_path.smoothings, self.seed))
+        cells = [*(cell for of in paths.values() for cell in of), theory]
+        done: Cells = work.cells("paths of smoothing", cells)
         options: dict[str, Any] = {"select": CHOSEN_BY, "convention": "letor3", "keep_top": _TOP}
         options["seed"] = self.seed
         compared = {}
@@ -451,8 +448,8 @@ def check_theory(train: Queries, sigmas: Sequence[float], seed: int) -> Theory:
     )
 
 
-def _theory(fold: StoredSplit, sigmas: Sequence[float], seed: int) -> dict[str, Any]:
-    return asdict(check_theory(fold.split.train, sigmas, seed))
+def _theory(split: Split, sigmas: Sequence[float], seed: int) -> dict[str, Any]:
+    return asdict(check_theory(split.train, sigmas, seed))
 
 
 def _smooth(scores: Float64Array, sigma: float) -> tuple[float, FloatArray]:

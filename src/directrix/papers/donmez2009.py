@@ -12,10 +12,10 @@ import numpy as np
 
 from directrix.data.queries import Queries
 from directrix.experiments.cells import Cell
+from directrix.experiments.crossval import Entry
 from directrix.experiments.measure_matching import Matching
 from directrix.experiments.optimality import certify, polish
 from directrix.experiments.splits import Split, letor_splits
-from directrix.experiments.tuning import Entry
 from directrix.measures.names import measure as parse_measure
 from directrix.objectives.objective import make_objective
 from directrix.papers.claims import Scored
@@ -52,6 +52,7 @@ from directrix.papers.paper import Results
 from directrix.papers.workspace import Collection, Compared, Workspace, available
 from directrix.rankers.methods import method
 from directrix.rankers.training import mean_and_error
+from directrix.search.candidates import candidates_of
 from directrix.surrogates.lambdas import Lambda
 
 GAIN_EPOCHS = 10
@@ -341,8 +342,8 @@ def _construction(
 
 def _learner(split: Split, learner: str, measure: str, settings: TrainingSettings) -> dict[str, Any]:
     goal = parse_measure(measure)
-    trial = method(learner).candidates(goal, {})[0]
-    ranker = trial.ranker(goal, settings.seed).fit_queries(split.train)
+    first = candidates_of(method(learner), goal)[0][0]
+    ranker = replace(first, seed=settings.seed).ranker().fit_queries(split.train)
     return _both(ranker, split.train, measure, ranker.coef_, settings)
 
 

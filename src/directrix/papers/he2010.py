@@ -13,10 +13,10 @@ import numpy as np
 
 from directrix.data.queries import Queries
 from directrix.experiments.cells import Cell
+from directrix.experiments.crossval import Entry
 from directrix.experiments.crossval_result import CrossValidation
 from directrix.experiments.tendency import tendency
 from directrix.experiments.tendency_on_data import model_values, random_models
-from directrix.experiments.tuning import Entry
 from directrix.laws.bounds import ap_bound, ndcg_bound
 from directrix.laws.ranks import noisy_rank_bounds, rank_bound
 from directrix.papers.claims import training_by_fold

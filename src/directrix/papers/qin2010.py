@@ -11,9 +11,9 @@ import numpy as np
 
 from directrix.data.queries import Queries
 from directrix.experiments.cells import Cell
+from directrix.experiments.crossval import Entry
 from directrix.experiments.crossval_result import CrossValidation
 from directrix.experiments.surrogate_error import approximation
-from directrix.experiments.tuning import Entry
 from directrix.measures.base import RankingMeasure
 from directrix.measures.cascade import RR
 from directrix.measures.dcg import NDCG

@@ -11,10 +11,9 @@ from typing import Any
 
 from directrix.errors import InputError
 from directrix.experiments.cells import Cell, Progress, run_cells
-from directrix.experiments.crossval import cross_validate
+from directrix.experiments.crossval import Entry, cross_validate
 from directrix.experiments.crossval_result import CrossValidation
 from directrix.experiments.splits import Split, letor_splits
-from directrix.experiments.tuning import Entry
 from directrix.measures.base import RankingMeasure
 from directrix.reports.folder import open_folder
 from directrix.reports.rankings import compared_by_query
@@ -59,10 +58,10 @@ class Workspace:
         open_folder(self.folder, record)
         return record
 
-    def cells(self, name: str, cells: Sequence[Cell], share: Callable[[], None] | None = None) -> Cells:
-        """Run cells; ``name`` says what they are, for the progress bar, ``share`` is that of `run_cells`."""
+    def cells(self, name: str, cells: Sequence[Cell]) -> Cells:
+        """Run cells; ``name`` says what they are, for the progress bar."""
         with self.progress(name) as report:
-            return run_cells(cells, self.path, n_jobs=self.jobs, progress=report, share=share)
+            return run_cells(cells, self.path, n_jobs=self.jobs, progress=report)
 
     def cross_validate(
         self,

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import difflib
 import inspect
-import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,23 +17,6 @@ from directrix.rankers.kinds import KINDS
 
 if TYPE_CHECKING:
     from directrix.types import Trainer
-
-_NOT_IN_A_SEARCH = {
-    "patience": "early stopping needs a validation set while training, the search uses its own to choose",
-    "warm_start": "every candidate is trained from its own start",
-}
-
-
-class Trial(NamedTuple):
-    """A method and the settings of it that a search tries."""
-
-    method: Method
-    settings: dict[str, Any]
-
-    def ranker(self, measure: RankingMeasure | None, seed: int | None = None) -> Any:
-        """Return the unfitted ranker; the seed is for stochastic trainers."""
-        drawn = {} if seed is None or "random_state" not in self.method.settings else {"random_state": seed}
-        return self.method.ranker(measure=measure, **{**drawn, **self.settings})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,29 +144,6 @@ class Method:
         elif callable(self.trainer):
             given["trainer"] = self.trainer(**self._given(self._of_trainer, chosen, measure))
         return KINDS[self.model].load()(self._surrogate(chosen, measure), **given)
-
-    def candidates(self, measure: RankingMeasure | None, fixed: Mapping[str, Any]) -> list[Trial]:
-        """Methods and settings to try: the grid, with the ``fixed`` settings instead of their values.
-
-        A fixed setting goes to those of the `parts` that have it.
-        """
-        self.check_settings(fixed)
-        parts = self.parts(measure)
-        for name, value in fixed.items():
-            stops_early = name == "patience" and any(part.keeps_best for part in parts)
-            if name in _NOT_IN_A_SEARCH and not stops_early:
-                raise InputError(
-                    f"{name} has no effect in a search: {_NOT_IN_A_SEARCH[name]}. Leave it out, or fit one "
-                    f"ranker in Python: method({self.name!r}).ranker({name}={value!r})."
-                )
-        trials = []
-        for part in parts:
-            settings = part.settings
-            axes = {**part.grid, **{name: (value,) for name, value in fixed.items() if name in settings}}
-            trials += [
-                Trial(part, dict(zip(axes, v, strict=True))) for v in itertools.product(*axes.values())
-            ]
-        return trials
 
     def check_settings(self, names: Mapping[str, Any]) -> None:
         """Raise `InputError` for a setting that this method does not have."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from directrix.data.queries import Queries
-from directrix.experiments.contest import top_of
+from directrix.experiments.crossval import top_of
 from directrix.reports.compare import stars
 from directrix.reports.html import html
 from directrix.reports.rankings import shown_rankings

@@ -10,10 +10,10 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.experiments.importance import Importance
 from directrix.parameters import whole
-from directrix.rankers.selection.curve import LearningCurve
 from directrix.reports.figures import STYLE, draw_panel, need_plot
 from directrix.reports.report import Panel
 from directrix.reports.training_figures import importance_panel, learning_panels
+from directrix.search.clock import LearningCurve
 
 
 def plot_importance(source: Any, *, n_features: int = 20, ax: Any = None) -> Any:

@@ -9,15 +9,15 @@ from pathlib import Path
 import numpy as np
 
 from directrix.data.queries import Queries
-from directrix.experiments.contest import top_of
+from directrix.experiments.crossval import top_of
 from directrix.experiments.inspection import BASELINE, Inspection, inspect_search
-from directrix.rankers.selection.result import Search
 from directrix.rankers.training import mean_and_error
 from directrix.reports.compare import comparison_tables
 from directrix.reports.rankings import shown_rankings
 from directrix.reports.report import PerQuery, Report, Section
 from directrix.reports.training_figures import training_figures
 from directrix.reports.write import write_page
+from directrix.search.search import SearchResult
 from directrix.tables import Table, Value, escaped_markdown, json_value
 
 _COMMAND = "directrix.experiments.write_training_report(result, path, queries, valid)"
@@ -29,7 +29,7 @@ _FEATURES = 20
 
 
 def write_training_report(
-    result: Search,
+    result: SearchResult,
     path: str | os.PathLike[str],
     q: Queries,
     valid: Queries | None = None,
@@ -45,7 +45,7 @@ def write_training_report(
 
     Parameters
     ----------
-    result : Search
+    result : SearchResult
         Returned by `search`, or ``search_`` of an `AutoRanker`.
     path : path
         The HTML file; one that exists is replaced.
@@ -81,7 +81,7 @@ def write_training_report(
 
 
 def training_report(
-    result: Search,
+    result: SearchResult,
     inspection: Inspection,
     q: Queries,
     valid: Queries | None = None,
@@ -120,7 +120,7 @@ def training_report(
     )
 
 
-def race_rows(result: Search) -> tuple[tuple[str, ...], list[tuple[Value, ...]]]:
+def race_rows(result: SearchResult) -> tuple[tuple[str, ...], list[tuple[Value, ...]]]:
     """Headings, and a row for every candidate: its figures, why training ended, its part in the choice."""
     name = result.ranker.measure_.name
     heads = ("candidate", f"{name} valid", "error", f"{name} train", "steps", "status", "seconds", "")
@@ -130,7 +130,7 @@ def race_rows(result: Search) -> tuple[tuple[str, ...], list[tuple[Value, ...]]]
     ]
 
 
-def _race_table(result: Search, inspection: Inspection) -> Table:
+def _race_table(result: SearchResult, inspection: Inspection) -> Table:
     """The rows of `race_rows` with the lead of what was chosen, query by query; the outcome comes second."""
     heads, rows = race_rows(result)
     values = next(iter(inspection.values.values()))
@@ -195,7 +195,7 @@ def _importance_table(inspection: Inspection, on_training: bool) -> Table:  # no
     )
 
 
-def _compared(result: Search, inspection: Inspection) -> tuple[Table, ...]:
+def _compared(result: SearchResult, inspection: Inspection) -> tuple[Table, ...]:
     """The comparison with the baseline, and the queries that differ most."""
     if inspection.comparison is None:
         return ()
@@ -219,7 +219,7 @@ def _compared(result: Search, inspection: Inspection) -> tuple[Table, ...]:
     return (*comparison_tables(inspection.comparison, measure), movers)
 
 
-def _summary(result: Search, inspection: Inspection) -> tuple[str, ...]:
+def _summary(result: SearchResult, inspection: Inspection) -> tuple[str, ...]:
     measure, importance = result.ranker.measure_.name, inspection.importance
     texts = [f"chosen: {result.name} by {measure} on {result.selection}", f"why: {result.why}"]
     if inspection.comparison is not None:
@@ -231,11 +231,11 @@ def _summary(result: Search, inspection: Inspection) -> tuple[str, ...]:
     best = [importance.names[j] for j in importance.ranked[:3] if importance.mean[j] > importance.error[j]]
     if best:
         texts.append(f"most important: {', '.join(best)}")
-    texts += [f"note: {text}" for text in result.remarks]
+    texts += [f"note: {text}" for text in result.notes]
     return tuple(f"- {escaped_markdown(text)}" for text in texts)
 
 
-def _how(result: Search, inspection: Inspection, *, has_valid: bool) -> tuple[str, ...]:
+def _how(result: SearchResult, inspection: Inspection, *, has_valid: bool) -> tuple[str, ...]:
     examined = "validation queries"
     if not has_valid:
         examined = "training queries, because the ranker was trained again on all of them"
@@ -255,21 +255,23 @@ def _how(result: Search, inspection: Inspection, *, has_valid: bool) -> tuple[st
     return tuple(texts)
 
 
-def _settings(result: Search) -> dict[str, object]:
+def _settings(result: SearchResult) -> dict[str, object]:
     record = result.ranker.training_
     return {
         "measure": repr(result.ranker.measure_),
         "selection": result.selection,
         "folds": result.folds,
         "seed": result.seed,
-        "chosen": json_value({result.chosen.method: dict(result.chosen.settings)}),
+        "chosen": json_value({result.chosen.name: dict(result.chosen.settings)}),
         "members": [{"candidate": c.label, "weight": weight} for c, weight in result.members],
         "data": record["data"],
         "versions": record["versions"],
     }
 
 
-def _per_query(result: Search, inspection: Inspection, name: str, *, has_valid: bool) -> tuple[PerQuery, ...]:
+def _per_query(
+    result: SearchResult, inspection: Inspection, name: str, *, has_valid: bool
+) -> tuple[PerQuery, ...]:
     """Values of every query, and first documents of those that differ most; none without a baseline."""
     if inspection.comparison is None:
         return ()

@@ -8,11 +8,11 @@ import numpy as np
 
 from directrix.experiments.importance import Importance
 from directrix.experiments.inspection import Inspection
-from directrix.rankers.selection.curve import LearningCurve
-from directrix.rankers.selection.result import Search
-from directrix.rankers.selection.trial import Candidate
 from directrix.reports.crossval import settings_text
 from directrix.reports.report import Curve, Figure, Panel
+from directrix.search.candidates import Candidate
+from directrix.search.clock import LearningCurve
+from directrix.search.search import SearchResult
 from directrix.types import Array, Float64Array
 
 _Path = tuple[Float64Array, Float64Array]
@@ -20,7 +20,7 @@ _LABELS = 8  # settings of one method that colors can tell apart
 
 
 def training_figures(
-    result: Search, inspection: Inspection, n_features: int
+    result: SearchResult, inspection: Inspection, n_features: int
 ) -> tuple[tuple[Figure, ...], tuple[tuple[str, str], ...]]:
     """Return the figures, and what cannot be drawn with the reason."""
     bars = _importance(inspection.importance, n_features)
@@ -33,13 +33,13 @@ def training_figures(
     return tuple(figure for _, _, figures in parts for figure in figures), absent
 
 
-def _race(result: Search) -> list[Figure]:
+def _race(result: SearchResult) -> list[Figure]:
     """One line per candidate, one color per method, or per candidate if there is one method."""
     measure = result.ranker.measure_.name
     candidates = [c for c in result.candidates if np.isfinite(c.valid)]
     if not candidates:
         return []
-    name_of = _by_settings if len({c.method for c in candidates}) == 1 else _by_method
+    name_of = _by_settings if len({c.name for c in candidates}) == 1 else _by_method
     if len(candidates) > _LABELS:
         name_of = _by_method
     ends = [c.valid for c in candidates]
@@ -65,13 +65,13 @@ def _race(result: Search) -> list[Figure]:
 
 
 def _by_method(candidate: Candidate, _: Sequence[Candidate]) -> str:
-    return candidate.method
+    return candidate.name
 
 
 def _by_settings(candidate: Candidate, others: Sequence[Candidate]) -> str:
     """The settings in which the candidates differ."""
     varied = {k: v for k, v in candidate.settings.items() if any(c.settings[k] != v for c in others)}
-    return settings_text(varied) if varied else candidate.method
+    return settings_text(varied) if varied else candidate.name
 
 
 def _path(candidate: Candidate, floor: float) -> _Path:
@@ -88,7 +88,7 @@ def _broken(parts: Sequence[Float64Array]) -> Float64Array:
     return np.concatenate([np.append(part, np.nan) for part in parts])[:-1]
 
 
-def _learning(result: Search, n_folds: int) -> list[Figure]:
+def _learning(result: SearchResult, n_folds: int) -> list[Figure]:
     """One figure for what was chosen, or for every member of an ensemble that has steps."""
     candidates = [member for member, _ in result.members] or [result.chosen]
     numbered = ((f"learning-{i}", c) for i, c in enumerate(candidates, 1))

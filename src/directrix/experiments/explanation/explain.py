@@ -17,8 +17,8 @@ from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
 from directrix.parameters import whole
 from directrix.rankers.contributions import Contributions
-from directrix.rankers.selection.clock import Progress
 from directrix.rankers.training import mean_over_queries
+from directrix.search.clock import Progress
 
 _SHUFFLED = 200_000  # documents over all repeats; of more than that the queries are the larger noise
 _MOST_REPEATS = 5

@@ -12,8 +12,8 @@ from sklearn.base import clone
 from directrix.data.queries import Queries
 from directrix.experiments.significance.effects import t_interval
 from directrix.measures.base import RankingMeasure
-from directrix.rankers.selection.clock import Progress
 from directrix.rankers.training import mean_over_queries, values_of
+from directrix.search.clock import Progress
 from directrix.types import Float64Array, is_sparse
 
 

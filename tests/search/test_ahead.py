@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 import directrix as dx
 from directrix.cli.main import app
 from directrix.data import make_linear
-from directrix.rankers.selection.race import Race
+from directrix.search.race import Race
 
 
 @pytest.fixture(scope="module")
@@ -16,7 +16,7 @@ def data():
 
 
 def told(result):
-    return [(c, c.values.tobytes(), c.outcome) for c in result.candidates]
+    return [(c.label, c.valid, c.steps, c.values.tobytes(), c.outcome) for c in result.candidates]
 
 
 @pytest.mark.parametrize("settings", [{}, {"folds": 1}], ids=["folds", "held out"])
@@ -27,7 +27,7 @@ def test_processes_give_the_bits_of_one(data, settings):
     assert told(one) == told(two)
     assert one.why == two.why
     np.testing.assert_array_equal(one.ranker.coef_, two.ranker.coef_)
-    assert one.remarks == two.remarks
+    assert one.notes == two.notes
 
 
 def test_what_is_dropped_is_the_same(data, monkeypatch):

@@ -17,7 +17,7 @@ def auto(**more):
 def test_it_is_the_search_on_rows():
     ranker = auto(random_state=3).fit(Q.features, Q.labels, qid=QID)
     found = dx.search(Q, method="ApproxNDCG", measure="nDCG@5", folds=2, seed=3)
-    assert ranker.search_.candidates == found.candidates
+    assert [c.valid for c in ranker.search_.candidates] == [c.valid for c in found.candidates]
     assert ranker.predict(Q.features).tobytes() == found.ranker.predict(Q.features).tobytes()
     assert ranker.measure_ == dx.NDCG(k=5)
 
@@ -38,7 +38,7 @@ def test_a_validation_set_chooses():
     )
     assert ranker.search_.selection == "5 validation queries"
     found = dx.search(train, valid, method="ApproxNDCG", measure="nDCG@5")
-    assert ranker.search_.chosen == found.chosen
+    assert ranker.search_.chosen.label == found.chosen.label
 
 
 def test_the_measure_of_fit_goes_before():
@@ -76,7 +76,7 @@ FAST |= {"alpha": 3.0, "l2": 0.01, "learning_rate": 0.1, "num_leaves": 3, "hidde
 def tried(measure, **more):
     settings = {name: value for name, value in FAST.items() if name in dx.method("auto").settings}
     found = dx.search(Q.take(range(10)), Q.take(range(10, 15)), measure=measure, settings=settings, **more)
-    return {candidate.method for candidate in found.candidates}, found
+    return {candidate.name for candidate in found.candidates}, found
 
 
 def test_auto_leaves_out_what_knows_no_weights_of_documents():
@@ -84,7 +84,7 @@ def test_auto_leaves_out_what_knows_no_weights_of_documents():
     known, weighted = tried("nDCG@5", weights=(np.linspace(0.5, 1.5, 80), None))
     assert "LambdaRank" in every - known
     assert "ApproxNDCG" in known
-    (remark,) = set(weighted.remarks) - set(plain.remarks)
+    (remark,) = set(weighted.notes) - set(plain.notes)
     assert remark.endswith("not trained, because they do not support weights of documents")
     assert set(remark.split(":")[0].split(", ")) == every - known
 

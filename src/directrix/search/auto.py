@@ -16,7 +16,7 @@ from directrix.measures.base import RankingMeasure
 from directrix.rankers.base import Ranker
 from directrix.rankers.inputs import Training
 from directrix.rankers.named_trainers import seed_of
-from directrix.rankers.selection.search import plan_search, search
+from directrix.search.search import Search
 from directrix.types import Float64Array
 
 
@@ -56,7 +56,7 @@ class AutoRanker(Ranker):
     ----------
     ranker_ : Ranker
         The chosen one, fitted; an `EnsembleRanker` if several were.
-    search_ : Search
+    search_ : SearchResult
         All candidates with their figures, and why one was chosen.
     measure_, result_, n_features_in_, feature_names_in_
         Those of ``ranker_``.
@@ -106,13 +106,9 @@ class AutoRanker(Ranker):
                 "AutoRanker takes no callback: it trains many rankers. Set time_budget= to end it, or use "
                 "directrix.search(..., progress=)."
             )
-        self.search_ = search(
+        self.search_ = self._search(self.measure if measure is None else measure).run(
             q,
             training.valid,
-            method=self.method,
-            measure=self.measure if measure is None else measure,
-            models=self.models,
-            by_query=bool(self.by_query),
             folds=self.folds,
             time_budget=self.time_budget,
             weights=(training.doc_weight, training.query_weight),
@@ -126,12 +122,14 @@ class AutoRanker(Ranker):
         self._name_features(q)
         return self
 
+    def _search(self, measure: RankingMeasure | str) -> Search:
+        return Search.of(self.method, measure, models=self.models, by_query=bool(self.by_query))
+
     @property
     def takes_missing(self) -> bool:
         """Whether a feature may be missing (NaN): some candidate takes it; the others are then left out."""
         try:
-            plan = plan_search(self.method, self.measure, {}, self.models, by_query=bool(self.by_query))
-            return plan.takes_missing
+            return self._search(self.measure).takes_missing
         except ValueError:  # parameters that fit refuses
             return False
 

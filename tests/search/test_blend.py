@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import directrix as dx
-from directrix.rankers.selection import blend as blend_module
-from directrix.rankers.selection import search as search_module
-from directrix.rankers.selection.blend import blend, eligible
-from directrix.rankers.selection.choice import choice
-from directrix.rankers.selection.clock import Clock
-from directrix.rankers.selection.search import search
-from directrix.rankers.selection.trial import Candidate, Fold, Trained
+from directrix.search import choice as choice_module
+from directrix.search import search as search_module
+from directrix.search.candidates import Candidate
+from directrix.search.choice import blend, choice, eligible
+from directrix.search.clock import Clock
+from directrix.search.folds import Fold
+from directrix.search.search import search
 
 RNG = np.random.default_rng(0)
 TRUTH = RNG.normal(size=(60, 20))
@@ -22,7 +22,7 @@ FOLDS = [Fold(JUDGE.take(range(60)), (None, None), JUDGE)]
 NDCG = dx.NDCG(k=10)
 
 
-def trained(method, scores, folds=FOLDS, outcome=""):
+def trained(method, scores, folds=FOLDS, outcome="", scale=None):
     scores = np.asarray(scores, dtype=float).ravel()
     values = np.concatenate(
         [
@@ -30,8 +30,10 @@ def trained(method, scores, folds=FOLDS, outcome=""):
             for i, fold in zip(np.cumsum([0, *(f.judge.n_docs for f in folds)])[:-1], folds, strict=True)
         ]
     )
-    made = Candidate(method, {}, float(values.mean()), 0.5, 1, "converged", 1.0, values, outcome)
-    return Trained(SimpleNamespace(method=method), made, (), scores)
+    ranker = SimpleNamespace(scale=scale)
+    named = SimpleNamespace(name=method, settings=(), ranker=lambda **_: ranker)
+    mean = float(values.mean())
+    return Candidate(named, {}, mean, 0.5, 1, "converged", 1.0, values, outcome, scores=scores)
 
 
 def noisy(seed, noise=1.0):
@@ -41,14 +43,14 @@ def noisy(seed, noise=1.0):
 def test_rankers_with_errors_of_their_own_help_each_other():
     tried = [trained(name, noisy(i + 1)) for i, name in enumerate("ABC")]
     found = blend(tried, FOLDS, NDCG)
-    assert {t.candidate.method for t, _ in found.members} == set("ABC")
+    assert {t.name for t, _ in found.members} == set("ABC")
     weights = [weight for _, weight in found.members]
     assert sum(weights) == pytest.approx(1.0)
     assert weights == sorted(weights, reverse=True)
     lead, error, n_queries = found.lead
     assert lead > 2.0 * error > 0.0
     assert n_queries == 60
-    assert found.single.valid == max(t.candidate.valid for t in tried)
+    assert found.single.valid == max(t.valid for t in tried)
     mixed = sum(weight * t.scores for t, weight in found.members)
     assert found.valid == pytest.approx(NDCG(mixed, JUDGE.labels, JUDGE.qptr).mean(), rel=1e-12)
 
@@ -71,7 +73,7 @@ def test_a_lead_that_may_be_chance_keeps_the_single_ranker():
     ("lead", "error", "is_kept"), [(0.02, 0.01, True), (0.01, 0.02, False), (0.01, 0.01, False)]
 )
 def test_the_lead_decides_against_its_standard_error(monkeypatch, lead, error, is_kept):
-    monkeypatch.setattr(blend_module, "mean_and_error", lambda values: (lead, error))
+    monkeypatch.setattr(choice_module, "mean_and_error", lambda values: (lead, error))
     tried = [trained(name, noisy(i + 1)) for i, name in enumerate("ABC")]  # an ensemble of all three
     assert (blend(tried, FOLDS, NDCG) is not None) == is_kept
 
@@ -83,21 +85,16 @@ def test_the_lead_decides_against_its_standard_error(monkeypatch, lead, error, i
 def test_what_needs_whole_queries_is_chosen_only_if_it_is_ahead_by_more_than_chance(
     noise, may_blend, is_chosen
 ):
-    def scaled(method, scores, scale):
-        made = trained(method, scores)
-        return made._replace(
-            trial=SimpleNamespace(method=method, ranker=lambda _: SimpleNamespace(scale=scale))
-        )
-
     few, many = (np.random.default_rng(seed).normal(size=TRUTH.shape) for seed in (7, 4))
     tried = [
-        scaled("rows", TRUTH + many, None),
-        scaled("queries", TRUTH + noise * few, "raw+query-percentile"),
+        trained("rows", TRUTH + many),
+        trained("queries", TRUTH + noise * few, scale="raw+query-percentile"),
     ]
-    assert tried[1].candidate.valid > tried[0].candidate.valid
-    found = choice(tried, FOLDS, NDCG, may_blend=may_blend)
-    assert found.needs_queries == is_chosen
-    assert choice(tried[1:], FOLDS, NDCG, may_blend=may_blend).needs_queries, "there is nothing else"
+    assert tried[1].valid > tried[0].valid
+    best, mixed = choice(tried, FOLDS, NDCG, may_blend=may_blend)
+    members = [best] if mixed is None else [c for c, _ in mixed.members]
+    assert any(c.needs_queries for c in members) == is_chosen
+    assert choice(tried[1:], FOLDS, NDCG, may_blend=may_blend)[0].needs_queries, "there is nothing else"
 
 
 def test_folds_are_one_set_of_queries():
@@ -135,7 +132,7 @@ TRAIN, VALID = MIXED.take(range(80)), MIXED.take(range(80, 160))
 @pytest.fixture(scope="module")
 def found():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blend_module, "mean_and_error", lambda values: (1.0, 0.0))
+        patch.setattr(choice_module, "mean_and_error", lambda values: (1.0, 0.0))
         return search(TRAIN, VALID, settings=QUICK)
 
 
@@ -160,7 +157,7 @@ def test_a_search_returns_the_ensemble(found, tmp_path):
 @pytest.mark.usefixtures("_no_chance")
 def test_the_same_seed_gives_the_same_bits(found):
     again = search(TRAIN, VALID, settings=QUICK)
-    assert again.members == found.members
+    assert [(c.label, w) for c, w in again.members] == [(c.label, w) for c, w in found.members]
     assert again.ranker.predict_queries(VALID).tobytes() == found.ranker.predict_queries(VALID).tobytes()
 
 
@@ -168,21 +165,21 @@ def test_single_keeps_one(found):
     one = search(TRAIN, VALID, settings=QUICK, single=True)
     assert not isinstance(one.ranker, dx.EnsembleRanker)
     assert one.members == ()
-    assert one.chosen == found.chosen
+    assert one.chosen.label == found.chosen.label
     assert one.part_of(one.chosen) == "chosen"
 
 
 @pytest.fixture
 def _no_chance(monkeypatch):
     """Every lead counts: whether these data give one is not what is tested."""
-    monkeypatch.setattr(blend_module, "mean_and_error", lambda values: (1.0, 0.0))
+    monkeypatch.setattr(choice_module, "mean_and_error", lambda values: (1.0, 0.0))
 
 
 @pytest.mark.usefixtures("_no_chance")
 def test_members_have_models_that_are_allowed():
     linear = search(TRAIN, VALID, settings=QUICK, models=["linear"])
     assert linear.members
-    assert {dx.method(c.method).model for c, _ in linear.members} <= {"linear"}
+    assert {c.method.model for c, _ in linear.members} <= {"linear"}
 
 
 @pytest.mark.usefixtures("_no_chance")
@@ -191,23 +188,18 @@ def test_members_are_trained_again_on_all_queries(monkeypatch):
     folded = search(MIXED, **way)
     assert folded.members
     assert {m.training_["data"]["queries"] for m in folded.ranker.members_} == {160}
-    monkeypatch.setattr(search_module._Final, "seconds_beyond_budget", lambda *_: 7.0)
+    monkeypatch.setattr(search_module, "_seconds_to_refit", lambda *_: 7.0)
+    monkeypatch.setattr(Clock, "left", property(lambda self: 1.5))
     late = search(MIXED, **way)
     assert not late.members
-    assert "an ensemble was left out: to train its members on all queries takes 7 s" in late.remarks
+    assert "an ensemble was left out: to train its members on all queries takes 7 s" in late.notes
 
 
-def test_the_time_of_trainings_on_all_queries_counts(monkeypatch):
-    monkeypatch.setattr(Clock, "left", property(lambda self: 10.0))
-    race = SimpleNamespace(folds=[Fold(TRAIN.take(range(40)), (None, None), VALID)] * 2, clock=Clock())
+def test_the_time_of_trainings_on_all_queries_counts():
+    """A second for two folds of half of the queries: 2 x 1 s."""
+    folds = [Fold(TRAIN.take(range(40)), (None, None), VALID)] * 2
     mixed = SimpleNamespace(members=((trained("A", noisy(1)), 0.5), (trained("B", noisy(2)), 0.5)))
-    final = search_module._Final(race, TRAIN, (None, None), is_refitted=True)
-    assert final.seconds_beyond_budget(mixed) == 0.0  # a second for two folds of half of the queries: 2 x 1 s
-    monkeypatch.setattr(Clock, "left", property(lambda self: 1.5))
-    assert final.seconds_beyond_budget(mixed) == pytest.approx(2.0)
-    assert (
-        search_module._Final(race, TRAIN, (None, None), is_refitted=False).seconds_beyond_budget(mixed) == 0.0
-    )
+    assert search_module._seconds_to_refit(mixed, TRAIN, folds) == pytest.approx(2.0)
 
 
 def test_a_measure_of_the_user_and_weights_of_documents_and_queries():
@@ -216,4 +208,4 @@ def test_a_measure_of_the_user_and_weights_of_documents_and_queries():
     weights = (np.linspace(0.5, 1.5, TRAIN.n_docs), np.linspace(1.0, 2.0, TRAIN.n_queries))
     found = search(TRAIN, VALID, measure="BlendGain@3", settings=quick, weights=weights)
     assert repr(found.ranker.measure_) == repr(mine @ 3)
-    assert len({c.method for c in found.candidates}) > 2
+    assert len({c.name for c in found.candidates}) > 2

@@ -11,38 +11,40 @@ import pytest
 
 import directrix as dx
 from directrix.data.synthetic import make_linear
-from directrix.rankers.selection import clock as clock_module
-from directrix.rankers.selection import curve as curve_module
-from directrix.rankers.selection import race as race_module
-from directrix.rankers.selection.blend import eligible
-from directrix.rankers.selection.choose import contenders, preferred, remarks_on_budget, why_chosen
-from directrix.rankers.selection.clock import Pace
-from directrix.rankers.selection.race import Race, fair_share, heats, round_robin, survivors
-from directrix.rankers.selection.search import search
-from directrix.rankers.selection.trial import Candidate, Target, Trained, run_trial
+from directrix.search import clock as clock_module
+from directrix.search import race as race_module
+from directrix.search.candidates import Candidate, candidates_of
+from directrix.search.choice import contenders, eligible, preferred
+from directrix.search.clock import Pace
+from directrix.search.notes import notes_on_budget, why_chosen
+from directrix.search.race import Race, fair_share, heats, round_robin, survivors
+from directrix.search.search import search
+from directrix.search.training import train_candidate
 from directrix.types import Step
 
 Q, _ = make_linear(60, 10, 4, seed=2)
 TRAIN, VALID = Q.take(range(40)), Q.take(range(40, 60))
+TREES = {"rate": 0.05, "n_trees": 1000}
 APPROX = {"alpha": 3.0, "max_iter": 15}
 
 
 def candidate(method, values, outcome=""):
     values = np.array(values, dtype=float)
-    return Candidate(method, {}, float(np.nanmean(values)), 0.5, 1, "converged", 0.0, values, outcome)
+    named = SimpleNamespace(name=method)
+    return Candidate(named, {}, float(np.nanmean(values)), 0.5, 1, "converged", 0.0, values, outcome)
 
 
 def test_what_is_cheap_comes_first_then_trees_and_the_middle_of_a_grid_represents_a_method():
-    trials = dx.method("auto").candidates(dx.NDCG(k=10), {})
+    trials = candidates_of(dx.method("auto"), dx.NDCG(k=10))[0]
     first, others = heats(trials)
-    names = [trial.method.name for trial in first]
+    names = [trial.name for trial in first]
     assert names[0] == "Regression"
     models = [trial.method.model for trial in first]
     n_trees = models.count("trees")
     assert models[1 : 1 + n_trees] == ["trees"] * n_trees
     rest = [part.name for part in dx.method("auto").parts(dx.NDCG(k=10)) if part.model != "trees"]
     assert names[1 + n_trees :] == [name for name in rest if name != "Regression"]
-    approx = next(trial for trial in first if trial.method.name == "ApproxNDCG")
+    approx = next(trial for trial in first if trial.name == "ApproxNDCG")
     assert approx.settings == {"alpha": 10.0, "l2": 1e-4, "max_iter": 100}
     assert sorted(map(repr, [*first, *others])) == sorted(map(repr, trials))
 
@@ -67,8 +69,8 @@ def test_the_best_method_survives_and_the_earliest_that_are_as_good():
 
 
 def test_settings_take_turns_the_best_method_first():
-    trials = dx.method("auto").candidates(dx.NDCG(k=10), {})
-    turns = [trial.method.name for trial in round_robin(trials, ["MLP", "ApproxNDCG"])]
+    trials = candidates_of(dx.method("auto"), dx.NDCG(k=10))[0]
+    turns = [trial.name for trial in round_robin(trials, ["MLP", "ApproxNDCG"])]
     assert turns == ["MLP", "ApproxNDCG"] * 6
 
 
@@ -95,8 +97,14 @@ def test_a_candidate_that_takes_more_than_its_share_is_judged_as_it_stands(monke
     monkeypatch.setattr(clock_module, "working_time", Clock(1.0))
     valid = VALID if folds is None else None
     settings = {"alpha": 3.0, "l2": 1e-4, "max_iter": 15, "start": "zero"}
+    budget = 9.0 if folds is None else 14.0
     found = search(
-        TRAIN, valid, method="ApproxNDCG", settings=settings, folds=folds, time_budget=9.0, progress=None
+        TRAIN,
+        valid,
+        method="ApproxNDCG",
+        settings=settings,
+        folds=folds,
+        time_budget=budget,
     )
     (cut,) = found.candidates
     assert 1 <= cut.steps < 15
@@ -119,9 +127,9 @@ def test_what_no_time_is_left_for_is_not_tried(monkeypatch):
     found = search(TRAIN, VALID, method="ApproxNDCG", settings=APPROX, time_budget=30.0)
     assert [c.outcome for c in found.candidates] == ["not trained"]  # nothing else is there to choose
     assert found.part_of(found.chosen) == "chosen, stopped after 0 of 15 steps"
-    assert found.remarks == (
+    assert found.notes == (
         "not trained for lack of time: ApproxNDCG (2 settings)",
-        "the time budget of 30 s was used up: the candidates took 360.0 s",
+        "the time budget of 30 s was used up: the candidates took 480.0 s",
     )
 
 
@@ -130,18 +138,17 @@ def test_what_no_time_is_left_for_is_not_tried(monkeypatch):
 )
 def test_under_a_budget_a_setting_is_begun_only_if_it_can_nearly_end(monkeypatch, left, begun, share):
     """The first setting took 10 s: another has at least 15, and none is begun in less than 5."""
-    trials = dx.method("MLP").candidates(dx.NDCG(k=10), {})
+    trials = candidates_of(dx.method("MLP"), dx.NDCG(k=10))[0]
     shares = []
 
-    def run(trial, folds, target, clock, *_):
+    def run(one, folds, measure, clock, *_):
         shares.append(clock.share)
-        return Trained(trial, candidate("MLP", np.ones(60)), (), np.zeros(0))
+        return candidate("MLP", np.ones(60))
 
-    monkeypatch.setattr(race_module, "run_trial", run)
+    monkeypatch.setattr(race_module, "train_candidate", run)
     clock = SimpleNamespace(left=left, start=lambda number, text, part: setattr(clock, "share", part))
-    race = Race(trials, [None], Target(dx.NDCG()), clock)
-    first = Trained(trials[0], replace(candidate("MLP", np.ones(60)), seconds=10.0), (), np.zeros(0))
-    race._tried = [first]
+    race = Race(trials, [None], dx.NDCG(), clock)
+    race._tried = [replace(candidate("MLP", np.ones(60)), seconds=10.0)]
     race._run(trials, 0)
     assert (len(shares), race.untried) == (begun, ["MLP"] * (len(trials) - begun))
     assert not shares or shares[0] == share
@@ -162,8 +169,8 @@ def test_a_setting_that_is_far_behind_after_a_fold_is_dropped():
 
 
 def test_queries_without_a_value_do_not_count_for_dropping():
-    race = Race((), [], Target(dx.NDCG()), clock_module.Clock())
-    race._tried = [Trained(None, candidate("A", np.ones(60)), (), np.zeros(0))]
+    race = Race((), [], dx.NDCG(), clock_module.Clock())
+    race._tried = [candidate("A", np.ones(60))]
     assert race._is_hopeless(np.zeros(20))
     assert not race._is_hopeless(np.where(np.arange(20) < 9, 0.0, np.nan))
 
@@ -171,13 +178,13 @@ def test_queries_without_a_value_do_not_count_for_dropping():
 def test_methods_that_are_behind_have_one_setting_tried():
     quick = {"max_iter": 5, "epochs": 1, "cg_iter": 1, "n_trees": 2, "sigma_last": 1.0, "sigma_first": 2.0}
     found = search(TRAIN, VALID, settings=quick, single=True)
-    methods = [c.method for c in found.candidates]
+    methods = [c.name for c in found.candidates]
     order = [part.name for part in dx.method("auto").parts(dx.NDCG(k=10))]
     assert list(dict.fromkeys(methods)) == order
-    (remark,) = [text for text in found.remarks if text.endswith("because other methods are ahead")]
+    (remark,) = [text for text in found.notes if text.endswith("because other methods are ahead")]
     left_out = remark.split(":")[0].split(", ")
     assert all(methods.count(name) == 1 for name in left_out)
-    several = [name for name in order if len(dx.method(name).candidates(dx.NDCG(k=10), {})) > 1]
+    several = [name for name in order if len(candidates_of(dx.method(name), dx.NDCG(k=10))[0]) > 1]
     assert len(left_out) >= len(several) - max(2, len(several) // 3)
     assert any(methods.count(name) > 1 for name in several)
 
@@ -186,14 +193,14 @@ def test_a_method_whose_first_setting_cannot_be_trained_has_its_others_tried(mon
     def without_quantiles(trial, *rest):
         if trial.settings.get("scale") == "quantile":
             raise dx.InputError("scale='quantile' is refused")
-        return run_trial(trial, *rest)
+        return train_candidate(trial, *rest)
 
-    monkeypatch.setattr(race_module, "run_trial", without_quantiles)
+    monkeypatch.setattr(race_module, "train_candidate", without_quantiles)
     quick = {"max_iter": 2, "cg_iter": 1, "n_trees": 2, "sigma_last": 1.0, "sigma_first": 2.0, "epochs": 1}
     found = search(TRAIN, VALID, settings=quick, single=True)
-    scales = {c.settings["scale"] for c in found.candidates if c.method == "Network"}
+    scales = {c.settings["scale"] for c in found.candidates if c.name == "Network"}
     assert scales == {"standard"}
-    assert "Network could not be trained with every setting: scale='quantile' is refused" in found.remarks
+    assert "Network could not be trained with every setting: scale='quantile' is refused" in found.notes
 
 
 def test_of_many_documents_a_sample_is_raced_on_and_the_best_are_trained_on_all(monkeypatch):
@@ -205,11 +212,11 @@ def test_of_many_documents_a_sample_is_raced_on_and_the_best_are_trained_on_all(
     assert {len(c.values) for c in sampled} == {15}  # of 10 documents each
     assert {len(c.values) for c in whole} == {20}
     assert 2 <= len(whole) <= 3
-    assert len({c.method for c in whole}) == len(whole)
+    assert len({c.name for c in whole}) == len(whole)
     best = sorted(sampled, key=lambda c: -c.valid)[0]
-    assert any((c.method, c.settings) == (best.method, best.settings) for c in whole)
+    assert any((c.name, c.settings) == (best.name, best.settings) for c in whole)
     assert result.chosen in whole
-    assert "settings were compared on 15 of 40 training queries" in " ".join(result.remarks)
+    assert "settings were compared on 15 of 40 training queries" in " ".join(result.notes)
     again = search(TRAIN, VALID, method="auto", measure="nDCG@5", models=["linear"], single=True)
     assert [c.valid for c in again.candidates] == [c.valid for c in result.candidates]
 
@@ -226,28 +233,26 @@ def test_a_budget_that_the_sample_uses_up_still_leaves_a_ranker(monkeypatch):
 @pytest.mark.parametrize(
     ("left", "settings", "rate"),
     [
-        (math.inf, {}, None),
-        (797.0, {}, None),  # 800 trees at rate .05 are enough
-        (397.0, {}, 0.1),
-        (10.0, {}, 0.15),
-        (10.0, {"learning_rate": 0.02}, None),
-        (10.0, {"n_trees": 12}, None),  # they fit
+        (math.inf, TREES, None),
+        (797.0, TREES, None),  # 800 trees at rate .05 are enough
+        (397.0, TREES, 0.1),
+        (10.0, TREES, 0.15),
+        (10.0, {}, None),  # a rate that was set
+        (10.0, TREES | {"n_trees": 12}, None),  # they fit
     ],
 )
 def test_trees_that_have_little_time_get_a_higher_rate(monkeypatch, left, settings, rate):
-    monkeypatch.setattr(curve_module, "working_time", Clock(1.0))
-    trial = dx.method("YetiRank").candidates(None, settings)[0]
+    monkeypatch.setattr(clock_module, "working_time", Clock(1.0))
     clock = SimpleNamespace(fold_left=left, watch=lambda _: False)
-    pace = Pace(trial, trial.ranker(None), clock)
+    pace = Pace(clock, **settings)
     stops = [pace(Step(number, 0.0, np.zeros(1))) for number in range(9)]
     assert stops == [number == 3 and rate is not None for number in range(9)]
-    assert pace.trial.settings == trial.settings | ({} if rate is None else {"learning_rate": rate})
+    assert pace.better_rate == rate
 
 
 def test_a_rate_for_little_time_is_that_of_the_chosen_ranker_and_of_its_training_on_all_queries(monkeypatch):
     pytest.importorskip("lightgbm")
-    for module in (clock_module, curve_module):
-        monkeypatch.setattr(module, "working_time", Clock(1.0))
+    monkeypatch.setattr(clock_module, "working_time", Clock(1.0))
     fixed = {"num_leaves": 3, "l2": 1.0}
     found = search(TRAIN, method="YetiRank", settings=fixed, folds=2, time_budget=100.0)
     (cut,) = found.candidates
@@ -272,50 +277,46 @@ def test_what_was_stopped_is_chosen_only_if_it_is_ahead_of_all_that_finished():
     assert preferred([replace(low, valid=0.1, values=np.array([0.1, 0.1])), behind, begun]) is behind
     assert preferred([high, behind]) is high
     assert "the only candidate of B" in why_chosen(high, [high, behind], dx.NDCG())
-    assert [t.candidate for t in eligible([Trained(None, c, (), np.zeros(0)) for c in every])] == [
-        low,
-        high,
-        ahead,
-    ]
+    assert eligible(every) == [low, high, ahead]
 
 
 def stopped(slow):
     """Trainings of which those of one method are cut and behind, and the others finish."""
 
-    def run(trial, folds, target, clock, *_):
-        name = trial.method.name
-        cut = name == slow
+    def run(trial, folds, measure, clock, *_):
+        cut = trial.name == slow
         values = np.linspace(0.0, 0.1, 60) + (0.2 if cut else 0.5)
-        one = replace(candidate(name, values, "cut short" if cut else ""), settings=trial.settings)
-        return Trained(trial, replace(one, progress="8 of 300 trees" if cut else ""), (), np.zeros(0))
+        mean = float(values.mean())
+        progress, outcome = ("8 of 300 trees", "cut short") if cut else ("", "")
+        return replace(trial, valid=mean, values=values, outcome=outcome, progress=progress)
 
     return run
 
 
 def test_a_method_whose_training_was_stopped_is_not_called_behind(monkeypatch):
-    trials = dx.method("auto").candidates(dx.NDCG(k=10), {})
-    monkeypatch.setattr(race_module, "run_trial", stopped("YetiRank"))
-    race = Race(trials, [SimpleNamespace(train=Q)], Target(dx.NDCG()), clock_module.Clock(900.0))
-    candidates = [trained.candidate for trained in race.run()]
-    assert sum(c.method == "YetiRank" for c in candidates) == 1
+    trials = candidates_of(dx.method("auto"), dx.NDCG(k=10))[0]
+    monkeypatch.setattr(race_module, "train_candidate", stopped("YetiRank"))
+    race = Race(trials, [SimpleNamespace(train=Q)], dx.NDCG(), clock_module.Clock(900.0))
+    candidates = race.run()
+    assert sum(c.name == "YetiRank" for c in candidates) == 1
     assert race.left_out
     assert "YetiRank" not in race.left_out
-    remarks = [*remarks_on_budget(900.0, 371.0, candidates, race.untried)]
+    remarks = [*notes_on_budget(900.0, 371.0, candidates, race.untried)]
     assert remarks == [
         "stopped by the time budget (chosen only if ahead of all that finished): "
         "YetiRank num_leaves=31 l2=20 after 8 of 300 trees",
         "not trained for lack of time: YetiRank (5 settings)",
         "the candidates took 371.0 s of the time budget of 900 s",  # it was not used up
     ]
-    assert not [*remarks_on_budget(900.0, 371.0, [c for c in candidates if not c.progress], [])]
+    assert not [*notes_on_budget(900.0, 371.0, [c for c in candidates if not c.progress], [])]
 
 
 def test_a_training_whose_last_step_exceeds_the_time_is_whole(monkeypatch):
     monkeypatch.setattr(clock_module, "working_time", Clock(1.0))
     settings = {"alpha": 3.0, "l2": 1e-4, "max_iter": 1}
-    found = search(TRAIN, VALID, method="ApproxNDCG", settings=settings, time_budget=4.5)
+    found = search(TRAIN, VALID, method="ApproxNDCG", settings=settings, time_budget=6.5)
     assert [(c.outcome, c.progress, c.steps) for c in found.candidates] == [("", "", 1)]
-    assert found.remarks == ("the time budget of 4.5 s was used up: the candidates took 6.0 s",)
+    assert found.notes == ("the time budget of 6.5 s was used up: the candidates took 9.0 s",)
 
 
 def test_compilation_is_not_charged_to_the_budget(monkeypatch):
@@ -337,4 +338,4 @@ def test_compilation_is_not_charged_to_the_budget(monkeypatch):
     found = search(TRAIN, VALID, method="ApproxNDCG", settings=APPROX, time_budget=20.0)
     assert compiled
     assert {c.outcome for c in found.candidates} == {""}
-    assert found.remarks == ()
+    assert found.notes == ()

@@ -5,9 +5,8 @@ import numpy as np
 import directrix as dx
 from directrix.data.split import fold_numbers
 from directrix.data.synthetic import make_cubic
-from directrix.rankers.selection.blend import judged
-from directrix.rankers.selection.curve import LearningCurve, mean_curve
-from directrix.rankers.selection.trial import selection_folds
+from directrix.search.clock import LearningCurve, mean_curve
+from directrix.search.folds import judged_queries, search_folds
 
 Q = make_cubic(40, 8, 4, label_noise=0.1, seed=3)
 
@@ -71,8 +70,8 @@ def test_the_scores_of_the_choice_are_those_of_the_validation_queries():
 
 def test_without_a_validation_set_they_are_of_models_of_the_other_folds():
     result = dx.search(Q, method="Regression", seed=3, folds=4)
-    folds, _ = selection_folds(Q, None, (None, None), result.folds, result.seed)
-    queries = judged(folds)
+    folds, _ = search_folds(Q, None, (None, None), result.folds, result.seed)
+    queries = judged_queries(folds)
     number = fold_numbers(Q.n_queries, 4, seed=3)
     order = np.concatenate([np.flatnonzero(number == fold) for fold in range(4)])
     assert queries.query_ids == tuple(Q.query_ids[i] for i in order)

@@ -2,16 +2,18 @@
 
 import re
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import directrix as dx
 from directrix.data.synthetic import make_linear
-from directrix.rankers.selection.choose import preferred, why_chosen
-from directrix.rankers.selection.search import plan_search
-from directrix.rankers.selection.search import search as search_any
-from directrix.rankers.selection.trial import Candidate
+from directrix.search.candidates import Candidate
+from directrix.search.choice import preferred
+from directrix.search.notes import why_chosen
+from directrix.search.search import Search
+from directrix.search.search import search as search_any
 
 search = partial(search_any, method="ApproxNDCG")
 
@@ -37,7 +39,7 @@ def test_the_best_on_validation_is_kept():
 def test_each_candidate_is_a_plain_fit_with_its_settings():
     found = search(TRAIN, VALID, settings=FIXED)
     for candidate in found.candidates:
-        ranker = dx.method(candidate.method).ranker(**candidate.settings).fit_queries(TRAIN)
+        ranker = candidate.method.ranker(**candidate.settings).fit_queries(TRAIN)
         np.testing.assert_allclose(value(ranker, VALID), candidate.valid, rtol=1e-12, atol=0)
 
 
@@ -87,7 +89,7 @@ def test_weights_follow_their_queries_into_the_folds():
 def candidate(method, values, **settings):
     values = np.array(values, dtype=float)
     mean = float(np.nanmean(values)) if not np.isnan(values).all() else float("nan")
-    return Candidate(method, settings, mean, 0.5, 1, "converged", 0.0, values)
+    return Candidate(SimpleNamespace(name=method), settings, mean, 0.5, 1, "converged", 0.0, values)
 
 
 BASE = [0.2, 0.4, 0.6, 0.8]
@@ -125,7 +127,7 @@ def test_an_earlier_method_is_preferred_unless_it_is_behind_by_more_than_chance(
 
 def test_only_models_that_are_allowed_are_tried():
     def models(allowed):
-        return {trial.method.model for trial in plan_search("auto", "nDCG@10", {}, allowed).trials}
+        return {c.method.model for c in Search.of("auto", "nDCG@10", models=allowed).candidates}
 
     assert models(None) >= {"linear", "mlp"}
     assert models(["linear"]) == models("linear") == {"linear"}
@@ -138,8 +140,7 @@ def test_only_models_that_are_allowed_are_tried():
 
 def test_scales_by_query_are_tried_unless_they_are_not_wanted():
     def scales(**more):
-        trials = plan_search("auto", "nDCG@10", {}, "trees", **more).trials
-        return {trial.ranker(dx.NDCG()).scale for trial in trials}
+        return {c.ranker().scale for c in Search.of("auto", "nDCG@10", models="trees", **more).candidates}
 
     assert scales() == {None, "raw+query-percentile"}
     assert scales(by_query=False) == {None}
@@ -153,12 +154,12 @@ def test_it_is_said_that_a_model_needs_whole_queries():
     remark = "scales features by query (raw+query-percentile): to score one document it needs all"
     for method, is_said in (("YetiRank-Percentile", True), ("YetiRank", False)):
         found = search_any(Q, method=method, settings=settings, folds=1)
-        assert any(remark in text for text in found.remarks) == is_said
+        assert any(remark in text for text in found.notes) == is_said
 
 
 def test_auto_tries_several_methods_and_chooses_one():
     found = search_any(TRAIN, VALID, settings={"max_iter": 2, "epochs": 2, "cg_iter": 1, "n_trees": 2})
-    methods = list(dict.fromkeys(c.method for c in found.candidates))
+    methods = list(dict.fromkeys(c.name for c in found.candidates))
     assert methods == [part.name for part in dx.method("auto").parts(dx.NDCG(k=10))]
     assert found.chosen is preferred(found.candidates)
     assert found.ranker.predict_queries(VALID).shape == (VALID.n_docs,)
@@ -174,7 +175,7 @@ def test_few_queries_choose_for_themselves():
 def test_a_search_repeats_its_bits():
     one, two = (search(TRAIN, settings={**FIXED, "trainer": "sgd", "max_iter": 2}, seed=1) for _ in range(2))
     assert one.ranker.coef_.tobytes() == two.ranker.coef_.tobytes()
-    assert one.candidates == two.candidates
+    assert [(c.label, c.valid) for c in one.candidates] == [(c.label, c.valid) for c in two.candidates]
 
 
 def test_the_measure_decides_what_score_reports():
@@ -233,9 +234,9 @@ def test_a_wrong_value_of_a_setting_is_refused_before_any_training(settings):
 def test_what_cannot_train_on_the_data_is_left_out_and_named():
     huge = dx.Queries.from_arrays(np.array([[1e30], [-1e30]], dtype=np.float32), [3, 0], qid=[0, 0])
     found = search_any(huge, huge, settings={"alpha": 3.0, "l2": 0.0, "max_iter": 1})
-    assert "LambdaRank" not in {candidate.method for candidate in found.candidates}
-    assert any(text.startswith("LambdaRank could not be trained") for text in found.remarks)
-    assert not any("budget" in text for text in found.remarks)
+    assert "LambdaRank" not in {candidate.name for candidate in found.candidates}
+    assert any(text.startswith("LambdaRank could not be trained") for text in found.notes)
+    assert not any("budget" in text for text in found.notes)
     with pytest.raises(dx.InputError, match=r"scores\[0\] is"):
         search(huge, huge, method="LambdaRank")
 

@@ -1,1 +1,0 @@
-"""The search behind `directrix train`: trials, the folds that judge them, the choice, and the remarks."""

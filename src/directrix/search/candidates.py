@@ -1,0 +1,192 @@
+"""Candidates: methods with their settings, and what training gave."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from directrix.data.scale import is_by_query
+from directrix.errors import InputError
+from directrix.measures.base import RankingMeasure
+from directrix.rankers.kinds import MODELS
+from directrix.rankers.limits import CONSTRAINTS
+from directrix.rankers.method import Method
+from directrix.rankers.named_trainers import takes_box
+from directrix.rankers.training import mean_and_error
+from directrix.search.clock import LearningCurve
+from directrix.types import Float64Array
+
+UNTRAINED, CUT_SHORT, DROPPED, SAMPLE = "not trained", "cut short", "dropped", "sample"
+
+_NO_EFFECT = {
+    "patience": "early stopping needs a validation set while training, the search uses its own to choose",
+    "warm_start": "every candidate is trained from its own start",
+}
+
+
+def _no_values() -> Float64Array:
+    return np.zeros(0)
+
+
+@dataclass(frozen=True, eq=False)  # settings may be arrays
+class Candidate:
+    """A method with its settings and, once it is trained, its figures.
+
+    Parameters
+    ----------
+    method : Method
+    settings : mapping
+        Settings that differ from the defaults of the method.
+    valid, train : float
+        Mean of the measure on the validation and the training queries.
+    steps : int
+        Iterations, epochs, rounds or trees of the ranker that was judged; the median over folds.
+    status : str
+        Why training stopped, see `Result`; from the last fold.
+    seconds : float
+        Duration of training and judging, without the compilation of kernels.
+    values : float64 (n_queries,)
+        The measure on every validation query, NaN where it is undefined; on the queries of the folds so far
+        for a dropped candidate, and on those of the sample for one that was trained on a sample.
+    outcome : str
+        "" for a whole training, "cut short" if the time budget stopped it and it was judged as it stood,
+        "not trained" if that was before the first step, "dropped" if it was too far behind and not all folds
+        were tried, or "sample" if it was trained and judged on a sample of the queries only.
+    curve : LearningCurve, optional
+        Loss and measure after every step; without points for a training without steps.
+    progress : str
+        How far a training came that the time budget stopped: "8 of 300 trees"; otherwise "".
+    rankers : tuple
+        Fitted rankers, one for each fold; empty where they are no longer needed.
+    scores : float64 (n_docs,)
+        Scores of the validation queries, in units of their spread on the training queries; 0 in a fold whose
+        ranker gives all training documents of a query the same score.
+    measure : measure, optional
+        What the ranker is trained for.
+    seed : int, optional
+        Seed of a stochastic trainer.
+    """
+
+    method: Method
+    settings: Mapping[str, Any]
+    valid: float = math.nan
+    train: float = math.nan
+    steps: int = 0
+    status: str = ""
+    seconds: float = 0.0
+    values: Float64Array = field(default_factory=_no_values, repr=False)
+    outcome: str = ""
+    curve: LearningCurve | None = field(default=None, repr=False)
+    progress: str = ""
+    rankers: tuple[Any, ...] = field(default=(), repr=False)
+    scores: Float64Array = field(default_factory=_no_values, repr=False)
+    measure: RankingMeasure | None = field(default=None, repr=False)
+    seed: int | None = field(default=None, repr=False)
+
+    @property
+    def name(self) -> str:
+        """Name of the method."""
+        return self.method.name
+
+    @property
+    def label(self) -> str:
+        """Method and settings in one line, without constraints: ``ApproxNDCG alpha=10 l2=0.001``."""
+        varied = {name: value for name, value in self.settings.items() if name not in CONSTRAINTS}
+        settings = (f"{k}={v:g}" if isinstance(v, float) else f"{k}={v}" for k, v in varied.items())
+        return " ".join([self.name, *settings])
+
+    @property
+    def or_worst(self) -> float:
+        """``valid``, or minus infinity where the measure is undefined."""
+        return -math.inf if math.isnan(self.valid) else self.valid
+
+    @property
+    def error(self) -> float:
+        """Standard error of ``valid`` over the validation queries; NaN for fewer than two of them."""
+        n_defined = np.count_nonzero(~np.isnan(self.values))
+        return math.nan if n_defined < 2 else mean_and_error(self.values)[1]
+
+    @property
+    def needs_queries(self) -> bool:
+        """Whether the ranker scales by query, so that a document is not scored without its query."""
+        return is_by_query(self.ranker().scale)
+
+    def ranker(self) -> Any:
+        """Return the unfitted ranker."""
+        seeded = self.seed is not None and "random_state" in self.method.settings
+        random_state = {"random_state": self.seed} if seeded else {}
+        return self.method.ranker(measure=self.measure, **{**random_state, **self.settings})
+
+
+def candidates_of(
+    method: Method,
+    measure: RankingMeasure | None,
+    settings: Mapping[str, Any] | None = None,
+    models: Collection[str] | None = None,
+) -> tuple[list[Candidate], tuple[str, ...]]:
+    """List the grid of a method, with fixed settings in place of its values.
+
+    Each setting goes to the parts of the method that have it. Constraints leave out what cannot keep to
+    them; the names of these methods are returned too. Raises `InputError` if nothing is left, or a setting
+    does not exist or has no effect in a search.
+    """
+    given = settings or {}
+    constraints = {name: given[name] for name in CONSTRAINTS if given.get(name) is not None}
+    fixed = {name: value for name, value in given.items() if name not in CONSTRAINTS}
+    method.check_settings(fixed)
+    parts = method.parts(measure)
+    for name in _NO_EFFECT.keys() & fixed.keys():
+        if not (name == "patience" and any(part.keeps_best for part in parts)):
+            raise InputError(
+                f"{name} has no effect in a search: {_NO_EFFECT[name]}. Leave it out, or fit one ranker in "
+                f"Python: method({method.name!r}).ranker({name}={fixed[name]!r})."
+            )
+    made = []
+    for part in parts:
+        own = {name: (value,) for name, value in fixed.items() if name in part.settings}
+        axes = {**part.grid, **own}
+        made += [
+            Candidate(part, dict(zip(axes, values, strict=True)), measure=measure)
+            for values in itertools.product(*axes.values())
+        ]
+    made = _with_models(made, models)
+    if not constraints:
+        return made, ()
+    kept = [replace(c, settings={**c.settings, **constraints}) for c in made if _can_keep_to(constraints, c)]
+    names = list(dict.fromkeys(c.name for c in made))
+    if not kept:
+        raise InputError(
+            f"{', '.join(names)}: cannot keep to {' and '.join(constraints)}. Bounds are for linear models, "
+            "monotone features for linear models, networks and trees; the trainers lbfgs, sgd, adam and "
+            "coordinate-ascent keep to them.",
+            python="Type e.g. method='ApproxNDCG'.",
+            shell="Type e.g. --method ApproxNDCG.",
+        )
+    return kept, tuple(name for name in names if name not in {c.name for c in kept})
+
+
+def _can_keep_to(constraints: Mapping[str, Any], candidate: Candidate) -> bool:
+    trainer = getattr(candidate.ranker(), "trainer", None)  # trees have none
+    return set(constraints) <= set(candidate.method.settings) and (trainer is None or takes_box(trainer))
+
+
+def _with_models(candidates: list[Candidate], models: Collection[str] | None) -> list[Candidate]:
+    if models is None:
+        return candidates
+    models = [models] if isinstance(models, str) else models
+    unknown = sorted(set(models) - set(MODELS))
+    matching = [c for c in candidates if c.method.model in models]
+    if unknown or not matching:
+        raise InputError(
+            f"models={sorted(models)}: "
+            + (f"there is no model {unknown[0]!r}" if unknown else "no candidate has one of these models")
+            + f"; models are {', '.join(MODELS)}.",
+            python="Type e.g. models=['linear'].",
+            shell="Type e.g. --model linear.",
+        )
+    return matching

@@ -1,0 +1,149 @@
+"""How long the trainings of a search may take, when they saw their steps, and steps that suit the time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from directrix.kernels import working_time
+from directrix.types import Float64Array, Step
+
+_TIMED = 3  # trees, after which it is known how many fit into the time
+_DISTANCE = 40.0  # number of trees times their learning rate
+_HIGHEST_RATE = 0.15
+
+Progress = Callable[[int, int, str], None]
+"""Called with the number of finished candidates, the number of all, and what is being trained."""
+
+
+class Clock:
+    """Reports the progress of ``total`` candidates, and stops trainings that used up their share of a budget.
+
+    Seconds in which kernels are compiled do not count: they belong to no training.
+    """
+
+    def __init__(self, budget: float | None = None, total: int = 1, progress: Progress | None = None) -> None:
+        self._begun = working_time()
+        self._end = math.inf if budget is None else self._begun + budget
+        self._stop = self._fold_stop = self._end
+        self.total, self._progress = total, progress
+        self._number, self._text = 0, ""
+        self.cut_at: int | None = None
+        """The fewest steps after which a fold of the candidate was stopped; None if none was."""
+
+    @property
+    def used(self) -> float:
+        """Seconds since the beginning."""
+        return working_time() - self._begun
+
+    @property
+    def left(self) -> float:
+        """Seconds that are left of the budget, < 0 if it is used up; infinity without one."""
+        return self._end - working_time()
+
+    @property
+    def fold_left(self) -> float:
+        """Seconds that are left for the training of this fold."""
+        return self._fold_stop - working_time()
+
+    def start(self, number: int, text: str, share: float = math.inf) -> None:
+        """Begin a candidate, which may take ``share`` seconds."""
+        self._number, self._text, self.cut_at = number, text, None
+        self._stop = min(working_time() + share, self._end)
+        self._report("")
+
+    def start_fold(self, folds_left: int) -> None:
+        """Begin a fold, which may take an even part of what is left of the candidate's share."""
+        now = working_time()
+        self._fold_stop = now + (self._stop - now) / folds_left
+
+    def start_refit(self, text: str) -> None:
+        """Begin a training on all queries, which no budget stops."""
+        self._end = self._fold_stop = math.inf
+        self.start(self.total, f"{text}, on all queries")
+
+    def watch(self, step: Step) -> bool:
+        """Report a step; True if the training must stop."""
+        self._report(f", step {step.iteration}")
+        if self.fold_left >= 0.0:
+            return False
+        self.cut_at = step.iteration if self.cut_at is None else min(self.cut_at, step.iteration)
+        return True
+
+    def _report(self, more: str) -> None:
+        if self._progress is not None:
+            self._progress(self._number, self.total, self._text + more)
+
+
+class Pace:
+    """A callback that notes when it saw each step, and raises a learning rate that is too low for the time.
+
+    Trees of a low rate are the best in the end, but far behind if the time ends before. If ``rate`` is given
+    and at the pace of the first three fewer than 40 / rate of ``n_trees`` fit into the time, training stops,
+    and ``better_rate`` is the one at which they suffice, at most .15; see docs/decisions/selection.md.
+    """
+
+    def __init__(self, clock: Clock, rate: float = math.inf, n_trees: int = 0) -> None:
+        self._clock, self._rate, self._n_trees = clock, rate, n_trees
+        self._begun = working_time()
+        self.seconds: dict[int, float] = {}
+        self.better_rate: float | None = None
+
+    def __call__(self, step: Step) -> bool:
+        """Note the step; True if the training must stop."""
+        self.seconds[step.iteration] = working_time() - self._begun
+        if self._clock.watch(step):
+            return True
+        if step.iteration == _TIMED and self._rate < math.inf:
+            n_fitting = _TIMED + _TIMED * self._clock.fold_left / (self.seconds[_TIMED] - self.seconds[0])
+            rate = min(round(_DISTANCE / n_fitting, 2), _HIGHEST_RATE)
+            if rate > self._rate and n_fitting < self._n_trees:
+                self.better_rate = rate
+                return True
+        return False
+
+
+class LearningCurve(NamedTuple):
+    """One point per step that a callback saw, the start included; float64 (n_steps,) each."""
+
+    steps: Float64Array
+    seconds: Float64Array
+    """Since the training began, without compilation. They depend on the machine; no model file has them."""
+    loss: Float64Array
+    """What the trainer lowers, as in `Step`; NaN if it is not known."""
+    valid: Float64Array
+    """The measure on the validation queries; NaN unless the best step is kept."""
+    best: Float64Array
+    """The highest of ``valid`` so far. With folds the mean of their highest, as each keeps its own step."""
+
+    @classmethod
+    def of(cls, trace: Sequence[Mapping[str, Any]], seconds: Mapping[int, float]) -> LearningCurve:
+        """Join the trace of a `Result` with the seconds at which its steps were seen.
+
+        Under `Restarts` a step is a whole run, and has the last row of that run.
+        """
+        rows = {int(row.get("restart", row["iteration"])): row for row in trace}
+        seen = [
+            (step, seconds[step], row["loss"], row.get("score", np.nan))
+            for step, row in sorted(rows.items())
+            if step in seconds
+        ]
+        steps, passed, loss, valid = np.array(seen, dtype=np.float64).reshape(-1, 4).T
+        return cls(steps, passed, loss, valid, np.fmax.accumulate(valid))
+
+
+def mean_curve(curves: Sequence[LearningCurve]) -> LearningCurve:
+    """Return the mean of the folds after every step, and the sum of their seconds.
+
+    A fold that ended earlier keeps the figures of its last step. If a fold has no step, the curve has none.
+    """
+    shortest, longest = (f(curves, key=lambda curve: len(curve.steps)) for f in (min, max))
+    if len(curves) == 1 or not len(shortest.steps):
+        return shortest
+    n = len(longest.steps)
+    columns = [[np.pad(part, (0, n - len(part)), mode="edge") for part in curve] for curve in curves]
+    _, seconds, *others = (np.stack(column) for column in zip(*columns, strict=True))
+    return LearningCurve(longest.steps, seconds.sum(axis=0), *(column.mean(axis=0) for column in others))

@@ -1,0 +1,106 @@
+"""Folds: queries to train on, and queries that judge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from directrix.data.queries import Queries
+from directrix.data.shards.queries import ShardedQueries
+from directrix.data.split import fold_numbers
+from directrix.errors import InputError
+from directrix.rankers.inputs import Weights
+from directrix.types import Array, Float64Array
+
+UNWEIGHTED: Weights = (None, None)
+
+_FEWEST_TO_SPLIT = 10
+_ENOUGH_TO_HOLD_BACK = 1000
+_FOLDS = 5
+
+
+class Fold(NamedTuple):
+    """Queries to train on, their weights, and queries that judge; in memory or in shards."""
+
+    train: Any
+    weights: Weights
+    judge: Any
+
+    @property
+    def judged(self) -> Queries:
+        """Labels of the queries that judge; without features for shards."""
+        judged: Queries = self.judge.judged() if isinstance(self.judge, ShardedQueries) else self.judge
+        return judged
+
+    def scores(self, ranker: Any) -> Float64Array:
+        """Scores of the documents of the queries that judge."""
+        sharded = isinstance(self.judge, ShardedQueries)
+        scores: Float64Array = self.judge.scores(ranker) if sharded else ranker.predict_queries(self.judge)
+        return scores
+
+
+def search_folds(
+    q: Any, valid: Any, weights: Weights, folds: int | None, seed: int
+) -> tuple[list[Fold], str]:
+    """Return the folds, and in words which queries choose; see `search`."""
+    if valid is not None:
+        return [Fold(q, weights, valid)], f"{valid.n_queries} validation queries"
+    if q.n_queries < _FEWEST_TO_SPLIT:
+        return [Fold(q, weights, q)], f"the training queries ({q.n_queries}, too few to hold some out)"
+    if folds is None:
+        folds = _FOLDS if q.n_queries < _ENOUGH_TO_HOLD_BACK else 1
+    if folds > q.n_queries:
+        raise InputError(
+            f"folds={folds} for {q.n_queries} queries: every fold needs a validation query.",
+            python=f"Type at most folds={q.n_queries}, or leave it out for {_FOLDS}.",
+            shell=f"Type at most --folds {q.n_queries}, or leave it out for {_FOLDS}.",
+        )
+    number = fold_numbers(q.n_queries, max(folds, _FOLDS if folds == 1 else 2), seed=seed)
+    parts = [
+        Fold(*_part(q, weights, number != fold), q.take(np.flatnonzero(number == fold)))
+        for fold in range(folds)
+    ]
+    judged = f"{q.n_queries} queries in {folds} folds"
+    if folds == 1:
+        judged = f"{parts[0].judge.n_queries} of {q.n_queries} queries held back"
+    return parts, f"{judged} (seed {seed}), then trained on all"
+
+
+def sample(fold: Fold, n_docs: int, seed: int) -> Fold:
+    """Return random queries of a fold, with about ``n_docs`` documents to train on and as many to judge."""
+    train, weights = _part(fold.train, fold.weights, _is_drawn(fold.train, n_docs, seed))
+    return Fold(train, weights, fold.judge.take(np.flatnonzero(_is_drawn(fold.judge, n_docs, seed))))
+
+
+def _part(q: Queries, weights: Weights, is_in: Array) -> tuple[Queries, Weights]:
+    by_document, by_query = weights
+    part = (
+        None if by_document is None else by_document[np.repeat(is_in, np.diff(q.qptr))],
+        None if by_query is None else by_query[is_in],
+    )
+    return q.take(np.flatnonzero(is_in)), part
+
+
+def _is_drawn(q: Queries, n_docs: int, seed: int) -> Array:
+    order = np.random.default_rng(seed).permutation(q.n_queries)
+    n = max(_FEWEST_TO_SPLIT, int(np.searchsorted(np.cumsum(np.diff(q.qptr)[order]), n_docs, "right")))
+    drawn = np.zeros(q.n_queries, dtype=bool)
+    drawn[order[:n]] = True
+    return drawn
+
+
+def judged_queries(folds: Sequence[Fold]) -> Queries:
+    """Return the validation queries of all folds in the order of a candidate's values, without features."""
+    judges = [fold.judged for fold in folds]
+    labels = np.concatenate([judge.labels for judge in judges])
+    starts = np.cumsum([0, *(judge.n_docs for judge in judges)])
+    qptr = np.concatenate(
+        [judge.qptr[:-1] + start for judge, start in zip(judges, starts[:-1], strict=True)] + [starts[-1:]]
+    )
+    ids = [judge.doc_ids for judge in judges if judge.doc_ids is not None]
+    doc_ids: Array | None = np.concatenate(ids) if len(ids) == len(judges) else None
+    features = np.zeros((len(labels), 1), dtype=np.float32)
+    query_ids = tuple(query for judge in judges for query in judge.query_ids)
+    return Queries(features, labels, qptr, query_ids, doc_ids, None, np.arange(len(labels)))

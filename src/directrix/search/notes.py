@@ -1,0 +1,123 @@
+"""Why a candidate was chosen, and what the figures of a search do not show, in words."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from directrix.errors import InputError
+from directrix.measures.base import RankingMeasure
+from directrix.rankers.kinds import KINDS
+from directrix.rankers.method import Method
+from directrix.search.candidates import SAMPLE, UNTRAINED, Candidate
+from directrix.search.choice import Blend, contenders, difference
+from directrix.search.folds import Fold
+
+
+def why_chosen(chosen: Candidate, candidates: Sequence[Candidate], measure: RankingMeasure) -> str:
+    """Compare with the best candidate of the other methods, query by query."""
+    able = contenders(candidates)
+    others = [c for c in able if c.name != chosen.name and not math.isnan(c.valid)]
+    value = f"{measure.name} {chosen.valid:.4f}"
+    if chosen.progress:
+        value += f", stopped by the time budget after {chosen.progress}"
+    if not others or math.isnan(chosen.valid):
+        count = sum(c.name == chosen.name for c in able)
+        of = f"the best of {count} settings of" if count > 1 else "the only candidate of"
+        return f"{value}, {of} {chosen.name}"
+    second = max(others, key=lambda c: c.valid)
+    ahead, error = difference(chosen, second)
+    n = int((~np.isnan(chosen.values - second.values)).sum())
+    apart = f"{abs(ahead):.4f} +- {error:.4f} over {n} queries"
+    if ahead < 0.0:
+        return (
+            f"{value}; {second.label} is ahead by {apart}, less than one standard "
+            f"error, and {chosen.name} comes first in the order of preference"
+        )
+    text = f"{value}, ahead of the best other method, {second.label}, by {apart}"
+    return text if ahead > 2.0 * error else f"{text}; a difference this small may be chance"
+
+
+def why_blended(mixed: Blend, measure: RankingMeasure) -> str:
+    """Say what an ensemble consists of, and by how much it is ahead of the best single candidate."""
+    parts = " + ".join(f"{weight:.2f} {candidate.label}" for candidate, weight in mixed.members)
+    ahead, error, n = mixed.lead
+    return (
+        f"{measure.name} {mixed.valid:.4f}, an ensemble of {parts}; ahead of the best single candidate, "
+        f"{mixed.single.label}, by {ahead:.4f} +- {error:.4f} over the {n} queries that selected its members"
+    )
+
+
+def notes_on_data(
+    folds: Sequence[Fold], measure: RankingMeasure, best: Candidate, ranker: Any, gap: float
+) -> Iterator[str]:
+    """Yield notes on validation queries that rank nothing, gains, and scales by query."""
+    if math.isnan(best.valid):
+        yield f"{measure.name} is undefined on all validation queries, so the first candidate was kept"
+    elif folds[0].judge is not folds[0].train and not any(fold.judge.n_ordered for fold in folds):
+        yield (
+            "no validation query has documents of different labels, so all candidates are equal and the "
+            "first was kept"
+        )
+    if not math.isnan(gap) and getattr(measure, "gain", "exp") != "exp":
+        yield (
+            f"training maximizes the gain 2^label - 1; {measure.name} chooses among the candidates and is "
+            "what score reports"
+        )
+    scale = ranker.scale_
+    if scale is not None and scale.by_query:
+        yield (
+            f"the model scales features by query ({scale.kind}): to score one document it needs all "
+            "documents of the query; by_query=False, --no-by-query in a shell, leaves such models out"
+        )
+
+
+def notes_on_methods(
+    absent: Sequence[Method],
+    unable: Mapping[str, Sequence[str]],
+    failed: Mapping[str, InputError],
+) -> Iterator[str]:
+    """Yield notes on methods without their package, ``unable`` by reason, and ``failed`` ones."""
+    packages: dict[str | None, list[str]] = {}
+    for method in absent:
+        packages.setdefault(KINDS[method.model].needs, []).append(method.name)
+    for package, names in packages.items():
+        yield (
+            f"{', '.join(names)}: not trained, because the package {package} is not installed; type: pip "
+            f"install {package}"
+        )
+    for reason, without in unable.items():
+        if without:
+            yield f"{', '.join(without)}: not trained, because they {reason}"
+    by_error: dict[str, list[str]] = {}
+    for name, error in failed.items():
+        by_error.setdefault(str(error), []).append(name)
+    for text, alike in by_error.items():
+        yield f"{', '.join(alike)} could not be trained with every setting: {text}"
+
+
+def notes_on_budget(
+    budget: float, used: float, candidates: Sequence[Candidate], untried: Sequence[str]
+) -> Iterator[str]:
+    """Yield notes on trainings that a time budget stopped or left out, and on the seconds used."""
+    stopped = [
+        f"{c.label} after {c.progress}{' on the sample' if c.outcome == SAMPLE else ''}"
+        for c in candidates
+        if c.progress and c.outcome != UNTRAINED
+    ]
+    begun = {c.label: c.name for c in candidates if c.outcome == UNTRAINED}  # also on a sample
+    if stopped:
+        finished = any(not c.outcome for c in candidates)
+        rule = "chosen only if ahead of all that finished" if finished else "no candidate finished"
+        yield f"stopped by the time budget ({rule}): {', '.join(stopped)}"
+    if untrained := Counter([*begun.values(), *untried]):
+        names = (f"{name} ({n} settings)" if n > 1 else name for name, n in untrained.items())
+        yield f"not trained for lack of time: {', '.join(names)}"
+    if used > budget:
+        yield f"the time budget of {budget:g} s was used up: the candidates took {used:.1f} s"
+    elif stopped or untrained:
+        yield f"the candidates took {used:.1f} s of the time budget of {budget:g} s"
