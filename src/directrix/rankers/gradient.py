@@ -57,6 +57,7 @@ class GradientRanker(StoredRanker):
     nested: ClassVar[tuple[str, ...]] = ("surrogate", "trainer")
     fitted: ClassVar[str] = "coef_"
     """Name of the attribute that holds the fitted parameters."""
+    holds: ClassVar[frozenset[str]] = frozenset({"memory", "shards"})
     moves_smoothly: ClassVar[bool] = False
     """Whether scores change a little where the parameters do."""
     trainers: ClassVar[frozenset[str]]
