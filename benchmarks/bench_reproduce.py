@@ -19,7 +19,8 @@ import time
 
 import letor
 
-PAPERS = ("qin2010", "chapelle2010", "yue2007", "donmez2009", "he2010")
+from directrix.papers import PAPERS
+
 GOAL = 600.0
 
 

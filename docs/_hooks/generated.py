@@ -80,9 +80,12 @@ def generated() -> Iterator[tuple[str, str | bytes]]:
 
 def reference(layer: str, title: str) -> str:
     """One page of the reference: the public names that are defined in this layer."""
-    from directrix.registry import NAMESPACES, PUBLIC
+    from directrix.registry import BY_TEXT, MEASURES, NAMESPACES, PUBLIC, SURROGATES
 
     tables = {"directrix": PUBLIC, **{f"directrix.{name}": table for name, table in NAMESPACES.items()}}
+    tables["directrix.measure(text), directrix.surrogate(text)"] = {
+        name: home for name, home in {**MEASURES, **SURROGATES}.items() if name in BY_TEXT
+    }
     defined = {
         public: [f"directrix.{home}.{name}" for name, home in table.items() if home.split(".")[0] == layer]
         for public, table in tables.items()
@@ -123,7 +126,7 @@ def command_line() -> str:
     parts += [
         "| exit status | meaning |\n|---|---|\n| 0 | fine |\n| 1 | the data cannot be used |\n"
         "| 2 | wrong usage |\n| 130 | interrupted |",
-        "Write `--threads` before the command: `directrix --threads 1 train ...`.",
+        "`--threads` may also stand before the command: `directrix --threads 1 train ...`.",
     ]
     for name, command in group.commands.items():
         parts += [f"## directrix {name}", (command.help or "").strip()]

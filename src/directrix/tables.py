@@ -22,6 +22,11 @@ class PValue(float):
     """The p of a test: where the digits of a table would show 0, it says "< .001"."""
 
 
+def stars(p: float) -> str:
+    """``*`` for p < .05, ``**`` for p < .01, ``***`` for p < .001."""
+    return "*" * ((p < 0.05) + (p < 0.01) + (p < 0.001))
+
+
 _LATEX = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -162,7 +167,8 @@ class Table:
         escaped = [[escaped_markdown(cell) for cell in row] for row in [self.heads(), *self._shown()]]
         lines = ["| " + " | ".join(row) + " |" for row in [escaped[0], rules, *escaped[1:]]]
         notes = ["", escaped_markdown(" ".join(self.notes))] if self.notes else []
-        return "\n".join([f"**{escaped_markdown(self.title)}**", "", *lines, *notes])
+        title = [f"**{escaped_markdown(self.title)}**", ""] if self.title else []
+        return "\n".join([*title, *lines, *notes])
 
     def latex(self) -> str:
         r"""Return a ``table`` environment for a document with ``\usepackage{booktabs}``."""

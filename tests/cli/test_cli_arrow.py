@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import directrix as dx
-from directrix.cli import memory
+from directrix.data import memory
 
 
 @pytest.fixture(scope="module")

@@ -72,7 +72,7 @@ def test_a_convention_changes_the_number_and_is_named(run, files, scored):
 def test_all_conventions_are_a_list_of_the_same_objects(run, files):
     asked = ("evaluate", files.test, files.scores, "-m", "nDCG@10", "-f", "json")
     found = json.loads(run(*asked, "--convention", "all").stdout)
-    assert [entry["convention"] for entry in found] == ["default", *dx.conventions()]
+    assert [entry["convention"] for entry in found] == ["default", *dx.measures.conventions()]
     for entry in found:
         alone = () if entry["convention"] == "default" else ("--convention", entry["convention"])
         assert entry == json.loads(run(*asked, *alone).stdout)
@@ -164,7 +164,7 @@ SCORES = {
     "binary": (b"\xff\xfe\x00", "a NUL byte; text in UTF-8 is needed"),
     "underscore": (b"1_0\n" * 80, "bad.txt:1: '1_0'"),
     "a cut off model": (b'{"format": "directrix/1"', "is not JSON"),
-    "json of another kind": (b"[1, 2]", "holds a JSON list"),
+    "json of another kind": (b"[1, 2]", "is not a model"),
 }
 
 

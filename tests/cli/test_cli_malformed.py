@@ -45,10 +45,13 @@ MODELS = {
     "empty": ("", "is not JSON"),
     "cut off": ("{", "is not JSON"),
     "newer": (lambda c: c.update(format="directrix/9"), "pip install -U directrix"),
-    "no coef": (lambda c: c["model"].pop("coef"), '"coef" is missing'),
+    "no coef": (lambda c: c["model"].pop("coef"), "model.coef is missing"),
     "NaN": (lambda c: c["model"].update(coef=[float("nan")] * 4), "NaN"),
-    "too many weights": (lambda c: c["model"]["coef"].append(1.0), "5 numbers for 4 features"),
-    "wrong scale": (lambda c: c.update(scale={"kind": "minmax", "center": [0], "width": [1]}), '"scale"'),
+    "too many weights": (lambda c: c["model"]["coef"].append(1.0), "model.coef holds 5 numbers"),
+    "wrong scale": (
+        lambda c: c.update(scale={"kind": "minmax", "center": [0], "width": [1]}),
+        "scale is for 1 features",
+    ),
 }
 
 

@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 
 from directrix import threads
-from directrix.cli.memory import check_address_space, shortage
-from directrix.cli.signals import Stopped, stoppable
+from directrix.cli.limits import Stopped, check_address_space, shortage, stoppable
 from directrix.errors import InputError
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from directrix import InputError
-from directrix.cli.scores import read_scores
+from directrix.cli.rankings import read_scores
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])

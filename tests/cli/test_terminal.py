@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from directrix.cli.output import echo, progress_bar
+from directrix.cli.show import echo, progress_bar
 from directrix.errors import InputError
 
 HOSTILE = "\x1b]0;owned\x07\x9b2J\u202ex"  # sets the title, rings, clears the screen, turns the direction

@@ -5,7 +5,7 @@ import pytest
 
 import directrix as dx
 from directrix.data.synthetic import make_cubic
-from directrix.experiments.explanation.dependence import dependence
+from directrix.experiments.explanation.effects import dependence
 
 Q = make_cubic(12, 9, 4, label_noise=0.1, seed=3)
 RANKER = dx.LinearRanker("ListNet", max_iter=20).fit_queries(Q, measure="nDCG@5")
@@ -43,14 +43,13 @@ def test_large_data_are_shuffled_less_often(monkeypatch):
 
 def test_of_many_features_some_are_examined(monkeypatch):
     from directrix.experiments.explanation import explain as module
-    from directrix.reports.explanation import explanation_tables
 
     monkeypatch.setattr(module, "_MOST_FEATURES", 2)
     monkeypatch.setattr(module, "_MOST_CELLS", 4 * 40)
     few = module.explain(RANKER, Q, top=1)
     assert len(few.importance.ranked) == 2
     assert few.importance.n_docs == 45
-    assert "Examined: the 2 of 4 that move the scores most." in explanation_tables(few, 5)[0].notes
+    assert "Examined: the 2 of 4 that move the scores most." in few.tables(5)[0].notes
 
 
 def test_groups_have_the_means_of_their_queries():

@@ -1,4 +1,4 @@
-"""What all reproductions share: settings of a request, the record of a run, the parts of a report."""
+"""Every paper: the experiment that is asked for, the record of a run, the parts of a report."""
 
 import json
 from dataclasses import dataclass, replace

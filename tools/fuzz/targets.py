@@ -111,7 +111,7 @@ def _run(path: Path) -> Any:
 
 
 def _scores(path: Path) -> Any:
-    from directrix.cli.scores import read_scores
+    from directrix.cli.rankings import read_scores
 
     return read_scores(path, 5, Path("data.txt"))
 
@@ -247,7 +247,7 @@ TEXTS = {
     ),
     "surrogate-fit": Target("texts", seeds.surrogates, of_text, _text(_subtext)),
     "method": Target("texts", _names(dx.methods), of_text, _text(dx.method)),
-    "convention": Target("texts", _names(dx.conventions), of_text, _text(dx.convention)),
+    "convention": Target("texts", _names(dx.measures.conventions), of_text, _text(dx.convention)),
     "scale": Target(
         "texts", _encoded("standard", "raw+log", "query-percentile", "quantile"), of_text, _text(_scale)
     ),

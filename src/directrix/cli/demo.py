@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from directrix.cli import options
-from directrix.cli.output import print_json, print_rows, progress_bar, remark
+from directrix.cli.show import progress_bar, remark, show
 from directrix.reports.folder import check_folder
 
 if TYPE_CHECKING:
     from directrix.data.queries import Queries
     from directrix.rankers.base import Ranker
     from directrix.rankers.linear import LinearRanker
+    from directrix.tables import Table
     from directrix.types import Float64Array, FloatArray
 
 _MEASURE = "nDCG@10"
@@ -27,6 +28,7 @@ _SHORT = {"epochs": 50}
 
 
 def demo(
+    *,
     output: Annotated[Path, Option("--output", "-o", help="Folder for the model and the report.")] = _FOLDER,
     seed: options.SeedOption = 0,
     form: options.FormatOption = options.Format.table,
@@ -37,6 +39,7 @@ def demo(
     from directrix.kernels import working_time
     from directrix.measures.names import measure
     from directrix.reports.demo import demo_page
+    from directrix.tables import Table
 
     path = _model_path(output)
     queries = _data(seed)
@@ -65,7 +68,9 @@ def demo(
             means = {m: float(by_query.mean()) for m, by_query in values[name].items()}
             test_result = _against_baseline(name, {key: entry[_MEASURE] for key, entry in values.items()})
             rows.append({"method": name, **means, "seconds": seconds, **test_result})
-    _print(rows, form)
+    document = {"measure": _MEASURE, "baseline": _BASELINE, "rows": rows}
+    every = Table("", tuple(rows[0]), tuple(tuple(row.values()) for row in rows))
+    show(form, [_table(rows)], document, every)
     findings = _findings(rankers[_EXAMINED], train, seed)
     for text in findings:
         remark(text)
@@ -143,21 +148,14 @@ def _against_baseline(name: str, values: dict[str, Float64Array]) -> dict[str, A
     return {"difference": result.difference, "p": result.p}
 
 
-def _print(rows: list[dict[str, Any]], form: options.Format) -> None:
-    if form is options.Format.json:
-        print_json({"measure": _MEASURE, "baseline": _BASELINE, "rows": rows})
-        return
-    if form is options.Format.tsv:
-        print_rows(list(rows[0]), [list(row.values()) for row in rows], form)
-        return
-    from directrix.reports.compare import stars
+def _table(rows: list[dict[str, Any]]) -> Table:
+    from directrix.tables import Table, stars
 
     lines = []
     for row in rows:
-        line = [row["method"], f"{row[_MEASURE]:.3f}", f"{row['AP']:.3f}", f"{row['seconds']:.1f}"]
-        against = "-" if row["p"] is None else f"{row['difference']:+.3f} {stars(row['p'])}"
-        lines.append([*line, against])
-    print_rows(["method", _MEASURE, "AP", "seconds", f"against {_BASELINE}"], lines, form)
+        line = (row["method"], f"{row[_MEASURE]:.3f}", f"{row['AP']:.3f}", f"{row['seconds']:.1f}")
+        lines.append((*line, "-" if row["p"] is None else f"{row['difference']:+.3f} {stars(row['p'])}"))
+    return Table("", ("method", _MEASURE, "AP", "seconds", f"against {_BASELINE}"), tuple(lines))
 
 
 def _findings(ranker: LinearRanker, train: Queries, seed: int) -> list[str]:

@@ -9,8 +9,8 @@ import typer
 from typer import Option
 
 from directrix.cli import options
-from directrix.cli.output import print_json, print_rows, progress_lines, remark
-from directrix.data.columns import RECOGNIZED, ColumnNames
+from directrix.cli.reading import Columns
+from directrix.cli.show import progress_lines, remark, show
 from directrix.data.formats import inputs, read_file
 
 if TYPE_CHECKING:
@@ -26,38 +26,37 @@ _EXTRAS = {
 
 
 def doctor(
+    *,
     files: Annotated[
         list[Path] | None, options.argument(metavar="DATA...", help=f"Data files: {inputs()}.")
     ] = None,
     compile_: Annotated[
         bool, Option("--compile", help="Compile all kernels now and keep them for later runs.")
     ] = False,
-    columns: ColumnNames = RECOGNIZED,
+    columns: Columns,
     form: options.FormatOption = options.Format.table,
 ) -> None:
     """Examine data files and the queries they share; without files, show the installation."""
+    from directrix.tables import Table
+
     if compile_ and files:
         raise typer.BadParameter("--compile takes no files.")
     if not files:
         done = {"compile": _compile()} if compile_ else {}
         facts, kernels = environment(), _kernels()
-        if form is options.Format.json:
-            print_json({**facts, "kernels": kernels, **done})
-            return
-        rows = [[name, str(value)] for name, value in facts.items()]
-        print_rows(["what", "value"], rows + _kernel_rows(kernels), form)
+        rows = [*((name, str(value)) for name, value in facts.items()), *_kernel_rows(kernels)]
+        show(form, [Table("", ("what", "value"), tuple(rows))], {**facts, "kernels": kernels, **done})
         return
     from directrix.data.audits import audit
 
-    result = audit({str(path): read_file(path, missing="nan", columns=columns) for path in files})
-    if form is options.Format.json:
-        print_json(result.to_dict())
-        return
+    read = {str(path): read_file(path, missing="nan", columns=columns.names()) for path in files}
+    result = audit(read)
     found = [_facts(file) for file in result.files]
-    rows = [[name, *(facts[name] for facts in found)] for name in found[0]]
-    print_rows(["what", *(file.name for file in result.files)], rows, form)
-    for text in result.remarks():
-        remark(f"note: {text}")
+    lines = tuple((name, *(facts[name] for facts in found)) for name in found[0])
+    show(form, [Table("", ("what", *(file.name for file in result.files)), lines)], result.to_dict())
+    if form is not options.Format.json:
+        for text in result.remarks():
+            remark(f"note: {text}")
 
 
 def _facts(file: FileAudit) -> dict[str, str]:
@@ -121,16 +120,16 @@ def _kernels() -> dict[str, Any]:
     }
 
 
-def _kernel_rows(cache: dict[str, Any]) -> list[list[str]]:
+def _kernel_rows(cache: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the same as rows of a table."""
-    rows = [["kernels", f"{cache['kernels']}, compiled for {cache['processor']}: {cache['compiled']}"]]
+    rows = [("kernels", f"{cache['kernels']}, compiled for {cache['processor']}: {cache['compiled']}")]
     for place in cache["places"]:
         writable = "writable" if place["writable"] else "not writable"
         contents = f"{writable}, {place['files']} files, {_megabytes(place['size'])}"
-        rows.append(["kept in", f"{place['folder']} ({contents})"])
+        rows.append(("kept in", f"{place['folder']} ({contents})"))
     if cache["stale_files"]:
         contents = f"{cache['stale_files']} files, {_megabytes(cache['stale_size'])}"
-        rows.append(["stale", f"{contents}; directrix doctor --compile removes them"])
+        rows.append(("stale", f"{contents}; directrix doctor --compile removes them"))
     return rows
 
 

@@ -1,57 +1,96 @@
-"""``directrix evaluate``: measures of score files, models and runs, under the convention of any tool."""
+"""``directrix evaluate``, ``compare`` and ``crossval``: measures of rankings, and whether they differ."""
 
 from __future__ import annotations
 
+import hashlib
+import itertools
+import json
 from collections.abc import Iterator
+from dataclasses import replace
+from enum import StrEnum
+from math import isfinite
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
 from typer import Option
 
 from directrix.cli import options
-from directrix.cli.output import print_json, print_rows, remark
-from directrix.data.columns import RECOGNIZED, ColumnNames
+from directrix.cli.reading import RankedData, TrainingData, check_writable
+from directrix.cli.show import progress_lines, remark, show, write_report
+from directrix.data.formats import LETOR
+from directrix.errors import InputError
 
 if TYPE_CHECKING:
-    from directrix.cli.scores import JudgedRanking
+    from directrix.cli.rankings import JudgedRanking
+    from directrix.experiments.crossval import Entry
+    from directrix.experiments.crossval_result import CrossValidation
+    from directrix.experiments.significance.comparisons import Comparisons
+    from directrix.experiments.splits import Split
     from directrix.measures.convention import Convention
     from directrix.measures.evaluation import ConventionEvaluations, Evaluation
+    from directrix.tables import Table
+    from directrix.types import Float64Array
+
+
+class Test(StrEnum):
+    """Test of a pair of rankings."""
+
+    paired_t = "paired-t"
+    wilcoxon = "wilcoxon"
+    sign = "sign"
+    randomization = "randomization"
+    tukey = "tukey"
+    randomized_tukey = "randomized-tukey"
+
+
+class Correction(StrEnum):
+    """Adjustment of p-values for the number of pairs."""
+
+    auto = "auto"
+    holm = "holm"
+    bonferroni = "bonferroni"
+    benjamini_hochberg = "benjamini-hochberg"
+    none = "none"
+
 
 _ALL = "all"
 
 
 def evaluate(
+    *,
     data: options.JudgedArgument,
     rankings: options.RankingsArgument,
     measures: options.MeasuresOption = None,
     per_query: Annotated[bool, Option("--per-query", help="Print the value of every query too.")] = False,
     convention: Annotated[
         str | None,
-        options.without_default(
+        options.option(
             help="Compute measures as another tool does: letor3, trec_eval, sklearn, ..., or as all do."
         ),
     ] = None,
     system_names: options.NamesOption = None,
-    missing: options.ModelMissingOption = None,
-    columns: ColumnNames = RECOGNIZED,
-    by_position: options.ByPositionOption = False,
+    reading: RankedData,
+    cluster: options.ClusterOption = None,
     form: options.FormatOption = options.Format.table,
 ) -> None:
     """Evaluate score files and models on labeled data, or TREC runs on qrels."""
-    from directrix.cli.scores import check_system_names, judged_rankings
+    from directrix.cli.rankings import check_system_names, judged_rankings
+    from directrix.tables import Table
 
     all_tools = convention == _ALL
     with options.usage():
         check_system_names(system_names, rankings)
         names = options.measure_names(measures)
         tool = None if all_tools else options.convention_named(convention)
-    judged = judged_rankings(data, rankings, missing, columns, names=system_names, by_position=by_position)
+    judged = judged_rankings(data, rankings, reading, system_names)
     if len({ranking.ranked for ranking in judged}) > 1:
         counts = ", ".join(f"{ranking.name} {len(ranking.ranked)}" for ranking in judged)
         remark(
             f"note: these are means over different queries ({counts}); `directrix compare` takes those that "
             "a run lacks as empty rankings"
         )
-    evaluations = [_values(names, ranking, tool, all_tools=all_tools) for ranking in judged]
+    evaluations = [_evaluated(names, ranking, tool, all_tools=all_tools) for ranking in judged]
     for text in dict.fromkeys(text for values in evaluations for text in _left_out(values)):
         remark(f"note: {text}")
     queries = [ranking.query_ids if per_query else None for ranking in judged]
@@ -63,16 +102,15 @@ def evaluate(
         }
         for name in evaluations[0]
     ]
-    if form is options.Format.json:
-        print_json(results if all_tools else results[0])
-        return
-    head = (["convention"] if all_tools else []) + ["name"] + (["query"] if per_query else []) + names
-    print_rows(head, [line for result in results for line in _lines(result, all_tools)], form)
-    if convention is None:
+    heads = (["convention"] if all_tools else []) + ["name"] + (["query"] if per_query else []) + names
+    rows = [line for result in results for line in _lines(result, all_tools)]
+    table = Table("", tuple(heads), tuple(rows), digits=4)
+    show(form, [table], results if all_tools else results[0])
+    if convention is None and form is not options.Format.json:
         remark("convention: default (--convention all shows the values of other tools)")
 
 
-def _values(
+def _evaluated(
     names: list[str], ranking: JudgedRanking, tool: Convention | None, *, all_tools: bool
 ) -> ConventionEvaluations:
     """Return the values under one convention, or under all, by the name of the convention."""
@@ -113,12 +151,405 @@ def _row(
     return row
 
 
-def _lines(result: dict[str, Any], all_tools: bool) -> list[list[Any]]:
+def _lines(result: dict[str, Any], all_tools: bool) -> list[tuple[Any, ...]]:
     prefix = [result["convention"]] if all_tools else []
-    lines: list[list[Any]] = []
+    lines: list[tuple[Any, ...]] = []
     for row in result["rows"]:
         queries = row.get("queries")
         head = [*prefix, row["name"]]
-        lines += [[*head, entry["query"], *entry["measures"].values()] for entry in queries or []]
-        lines.append([*head, *(["all"] if queries else []), *row["measures"].values()])
+        lines += [(*head, entry["query"], *entry["measures"].values()) for entry in queries or []]
+        lines.append((*head, *(["all"] if queries else []), *row["measures"].values()))
     return lines
+
+
+_Measures = Annotated[
+    list[str] | None,
+    options.option(
+        "--measure", "-m", help="Measures to compare by, e.g. AP,nDCG@10; repeatable. Default: nDCG@10."
+    ),
+]
+_Correction = Annotated[
+    Correction, Option(help="Adjustment for the number of pairs; auto = Holm, or part of Tukey's tests.")
+]
+_Against = Annotated[
+    str | None,
+    options.option(help="Compare all others with this one only, by its name or file. Default: all pairs."),
+]
+_CommonQueries = Annotated[
+    bool,
+    Option(
+        "--common-queries",
+        help="Compare on the topics that all runs have, not with missing ones as empty rankings.",
+    ),
+]
+_RequiredGain = Annotated[
+    float | None,
+    options.option(
+        help="Exit with 1 unless the interval of the gain over --against is at or above this number, for "
+        "every other ranking."
+    ),
+]
+
+
+def compare(
+    *,
+    context: typer.Context,
+    data: options.JudgedArgument,
+    rankings: options.RankingsArgument,
+    measures: _Measures = None,
+    test: Annotated[Test, Option(help="Statistical test of a pair.")] = Test.paired_t,
+    correction: _Correction = Correction.auto,
+    against: _Against = None,
+    alpha: Annotated[float, Option(help="Significance level; intervals have confidence 1 - alpha.")] = 0.05,
+    common_queries: _CommonQueries = False,
+    require_gain: _RequiredGain = None,
+    report: options.ReportOption = None,
+    seed: options.SeedOption = 0,
+    convention: options.ConventionOption = None,
+    system_names: options.NamesOption = None,
+    reading: RankedData,
+    cluster: options.ClusterOption = None,
+    form: options.FormatOption = options.Format.table,
+) -> None:
+    """Test which of several rankings of the same queries differ by more than chance.
+
+    Systems that share a letter do not differ significantly. A topic that a run lacks and another run has
+    counts as if nothing had been retrieved for it.
+
+    Exit status: 0 fine, 1 the data cannot be used or the gain of --require-gain is not shown, 2 wrong usage.
+    """
+    from directrix.cli.rankings import check_system_names, judged_rankings
+    from directrix.experiments.significance.systems import checked_correction
+    from directrix.reports.compare import comparison_report
+
+    with options.usage():
+        _check(list(map(str, rankings)), alpha)
+        check_system_names(system_names, rankings)
+        names = options.measure_names(measures, default=("nDCG@10",))
+        _check_gain(require_gain, against, names)
+        tool = options.convention_named(convention)
+    check_writable(report, data, *rankings)
+    judged = judged_rankings(
+        data, rankings, reading, system_names, topics="common" if common_queries else "any"
+    )
+    with options.usage():
+        files = dict(zip(map(str, rankings), (ranking.name for ranking in judged), strict=True))
+        chosen = _against(against, files)
+        checked_correction(test.value, correction.value, chosen)
+    counts = _counts(judged, is_common=common_queries)
+    values = _values(names, judged, tool)
+    how = {"test": test.value, "correction": correction.value, "alpha": alpha, "seed": seed}
+    results = _compared(values, counts, how | {"against": chosen})
+    convention_name = "default" if tool is None else tool.name
+    pairs = None if form is options.Format.table else True
+    show(
+        form,
+        [table for name, result in results.items() for table in result.tables(name, pairs=pairs)],
+        _document(results, convention_name),
+        _pair_rows(results),
+    )
+    gains = {} if require_gain is None else _gains(names[0], results[names[0]], require_gain)
+    for text in gains:
+        remark(text)
+    write_report(
+        report,
+        lambda: comparison_report(
+            results,
+            values,
+            judged[0].query_ids,
+            data=str(data),
+            convention=convention_name,
+            command=context.obj,
+            remarks=tuple(gains),
+        ),
+    )
+    if not all(gains.values()):
+        raise typer.Exit(1)
+
+
+def _compared(
+    values: dict[str, dict[str, Float64Array]], counts: dict[str, int], how: dict[str, Any]
+) -> dict[str, Comparisons]:
+    """Compare the systems by each measure, whose values they have query by query; ``how`` as users chose."""
+    from directrix.experiments.significance.systems import compare as compare_values
+    from directrix.measures.names import measure
+
+    results = {}
+    for name, of_systems in values.items():
+        result = compare_values(of_systems, **how)
+        known = measure(name)
+        means = {system: known.summary(of) for system, of in of_systems.items()}
+        results[name] = replace(result, ranked=counts, means=means, unit=known.unit)
+    return results
+
+
+def _check(files: list[str], alpha: float) -> None:
+    """Refuse wrong options before anything is read."""
+    if len(files) < 2:
+        raise InputError("one ranking is given; two or more are needed. `directrix evaluate` takes one.")
+    repeated = next((file for file in files if files.count(file) > 1), None)
+    if repeated is not None:
+        raise InputError(f"{repeated} is given twice; give every ranking once.")
+    if not 0.0 < alpha < 1.0:
+        raise InputError(f"--alpha {alpha:g}: a number between 0 and 1 is needed, e.g. --alpha 0.05.")
+
+
+def _against(given: str | None, systems: dict[str, str]) -> str | None:
+    """Return the name of the ranking that the others are compared with; ``systems`` are names by file."""
+    if given is None or given in systems.values():
+        return given
+    if given not in systems:
+        names = ", ".join(systems.values())
+        raise InputError(f"--against {given} is not one of the rankings; they are {names}.")
+    return systems[given]
+
+
+def _check_gain(least: float | None, against: object, names: list[str]) -> None:
+    if least is None:
+        return
+    what = f"--require-gain {least:g}"
+    if against is None:
+        raise InputError(f"{what}: over which ranking? Type --against RANKING too.")
+    if len(names) > 1:
+        raise InputError(f"{what}: by one measure, not {len(names)}. Type e.g. -m {names[0]} alone.")
+    if not isfinite(least):
+        raise InputError(f"{what}: a finite number is needed, e.g. --require-gain 0.005.")
+
+
+def _gains(measure: str, comparison: Comparisons, least: float) -> dict[str, bool]:
+    """Say for every pair in a sentence whether the gain of its first system is shown."""
+    gains = {}
+    for pair in comparison.pairs:
+        low, high = pair.interval
+        is_shown = low >= least  # NaN, with too few queries, is not
+        text = (
+            f"gain of {pair.first} over {pair.second}: {measure} {pair.difference:+.4f}, "
+            f"{100 * (1 - comparison.alpha):g} % interval [{low:.4f}, {high:.4f}]; a gain of {least:g} is "
+        )
+        gains[text + ("shown" if is_shown else "not shown")] = is_shown
+    return gains
+
+
+def _counts(judged: list[JudgedRanking], *, is_common: bool) -> dict[str, int]:
+    """Return the number of topics of each run, with a remark where one lacks some."""
+    every = frozenset[str]().union(*(ranking.ranked for ranking in judged))
+    what = "do not count for any run" if is_common else "count as if it had retrieved nothing"
+    for ranking in judged:
+        if lacking := len(every) - len(ranking.ranked):
+            other = "" if is_common else " (--common-queries leaves them out)"
+            remark(f"note: {ranking.name} lacks {lacking} of {len(every)} queries, which {what}{other}")
+    return {ranking.name: len(ranking.ranked) for ranking in judged}
+
+
+def _values(
+    names: list[str], judged: list[JudgedRanking], tool: Convention | None
+) -> dict[str, dict[str, Float64Array]]:
+    """Return for each measure and ranking the value of every query; NaN where the measure is undefined."""
+    import numpy as np
+
+    from directrix.measures.evaluation import evaluate
+
+    found = [evaluate(names, **ranking.arrays, convention=tool, per_query=True) for ranking in judged]
+    lacking = [np.array([query not in r.ranked for query in r.query_ids]) for r in judged]
+    for name in names:
+        # of no documents some measures are undefined, e.g. Kendall's tau: missing topics count 0 all the same
+        is_defined = ~np.isnan([values[name] for values in found]).all(axis=0)
+        for values, absent in zip(found, lacking, strict=True):
+            values[name] = np.where(absent & is_defined & np.isnan(values[name]), 0.0, values[name])
+    return {name: {r.name: v[name] for r, v in zip(judged, found, strict=True)} for name in names}
+
+
+def _document(results: dict[str, Comparisons], convention: str) -> Any:
+    documents = [{"measure": m, "convention": convention, **r.to_dict()} for m, r in results.items()]
+    return documents if len(documents) > 1 else documents[0]
+
+
+def _pair_rows(results: dict[str, Comparisons]) -> Table:
+    """Return every pair by each measure, the ends of its interval last."""
+    from directrix.tables import Table
+
+    rows = []
+    for measure, result in results.items():
+        for pair in result.pairs:
+            row = {"measure": measure, **pair.to_dict()}
+            low, high = row.pop("interval")
+            rows.append({**row, "low": low, "high": high})
+    return Table("", tuple(rows[0]), tuple(tuple(row.values()) for row in rows))
+
+
+_Methods = Annotated[
+    list[str],
+    options.option("--method", help="Methods listed by `directrix methods`, e.g. A,B; repeatable."),
+]
+
+
+_Data = Annotated[
+    Path, options.argument(metavar="FOLDS", help="Folder with Fold1, Fold2, ... of LETOR, or one data file.")
+]
+
+
+def crossval(
+    *,
+    context: typer.Context,
+    data: _Data,
+    methods: _Methods,
+    measures: options.MeasuresOption = None,
+    select: Annotated[
+        str | None,
+        options.option(help="Measure to train for and to select by. Default: the first measure."),
+    ] = None,
+    convention: options.ConventionOption = None,
+    settings: options.SettingsOption = None,
+    folds: Annotated[
+        int | None, options.option(min=3, help="Number of folds of a single file; default 5.")
+    ] = None,
+    seed: options.SeedOption = 0,
+    jobs: options.JobsOption = -1,
+    output: Annotated[
+        Path, Option("--output", "-o", help="Folder of the finished trainings, to resume from.")
+    ] = Path("crossval"),
+    report: options.ReportOption = None,
+    reading: TrainingData,
+    cluster: options.ClusterOption = None,
+    form: options.FormatOption = options.Format.table,
+) -> None:
+    """Compare methods on folds: select settings on validation queries, report results on test queries.
+
+    Every finished training is kept in the folder: the same command resumes an interrupted run, and a command
+    with other methods adds them.
+    """
+    from directrix.experiments.crossval import cross_validate, plan_entry
+    from directrix.reports.crossval import crossval_report, crossval_tables
+    from directrix.reports.folder import check_folder
+
+    with options.usage():
+        options.check_jobs(jobs)
+        _check_folds(folds, data)
+        names = options.measure_names(measures)
+        select = select or names[0]
+        tool = options.convention_named(convention)
+        entries, fixed = _entries(methods, settings)
+        for entry in entries:
+            plan_entry(entry, select, tool)  # wrong settings are errors before any data are read
+    check_folder(output)
+    check_writable(report, data)
+    splits = _splits(data, reading, folds or 5, seed)
+    plan = {
+        "select": select,
+        "convention": "default" if tool is None else tool.name,
+        "seed": seed,
+        "measures": names,
+        "set": json.loads(json.dumps(fixed, default=repr)),
+    }
+    path = _open_folder(output, splits, entries, plan)
+    with progress_lines("trainings") as progress:
+        result = cross_validate(
+            splits,
+            entries,
+            names,
+            select=select,
+            convention=tool,
+            path=path,
+            seed=seed,
+            n_jobs=jobs,
+            progress=progress,
+        )
+    show(form, crossval_tables(result, select), _crossval_document(result, select), _rows(result))
+    _note_failures(result)
+    remark(f"finished trainings: {path}")
+    write_report(
+        report,
+        lambda: crossval_report(result, select, data=str(data), command=context.obj, settings=plan),
+    )
+
+
+def _check_folds(folds: int | None, data: Path) -> None:
+    if folds is not None and data.is_dir():
+        raise InputError(f"--folds {folds}: the folder {data} has folds; leave out --folds, or give a file.")
+
+
+def _entries(methods: list[str], settings: list[str] | None) -> tuple[list[Entry], dict[str, Any]]:
+    """Return the methods, each with those of the fixed settings that it has, and all fixed settings."""
+    from directrix.experiments.crossval import Entry
+    from directrix.rankers.methods import method
+
+    fixed = options.parse_settings(settings, {"random_state": "--seed"})
+    chosen = list({found.name: found for found in map(method, options.comma_separated(methods))}.values())
+    for name in fixed:
+        if not any(name in one.settings for one in chosen):
+            chosen[0].check_settings({name: None})
+    return [
+        Entry(one.name, one, {name: value for name, value in fixed.items() if name in one.settings})
+        for one in chosen
+    ], fixed
+
+
+def _splits(data: Path, reading: TrainingData, folds: int, seed: int) -> tuple[Split, ...]:
+    from directrix.experiments.splits import k_fold_splits, letor_splits
+
+    if data.is_dir():
+        LETOR.check_names(data, reading.names())
+        return letor_splits(data, missing=reading.missing.value)
+    return k_fold_splits(reading.read(data), folds, seed=seed)
+
+
+def _open_folder(output: Path, splits: tuple[Split, ...], entries: list[Entry], plan: dict[str, Any]) -> Path:
+    """Open the folder of the run; a folder of a run with other data or settings is an error."""
+    from directrix.cli.doctor import environment
+    from directrix.reports.folder import open_folder
+
+    installation = environment()
+    digest = hashlib.sha256("".join(split.name + split.digest for split in splits).encode())
+    fixed = {
+        "data": f"sha256:{digest.hexdigest()}",
+        "folds": [split.name for split in splits],
+        **plan,
+        "directrix": installation["directrix"],
+    }
+    methods = [entry.name for entry in entries]
+    return open_folder(
+        output, {"name": "crossval", "fixed": fixed, "methods": methods, "installation": installation}
+    )
+
+
+def _rows(result: CrossValidation) -> Table:
+    from directrix.tables import Table
+
+    rows = []
+    for row in result.to_dict()["rows"]:
+        selected = json.dumps(row["selected"], default=repr)
+        rows.append((row["method"], row["measure"], row["mean"], *row["folds"], selected, row["seconds"]))
+    return Table("", ("method", "measure", "mean", *result.folds, "selected", "seconds"), tuple(rows))
+
+
+def _crossval_document(result: CrossValidation, select: str) -> dict[str, Any]:
+    from directrix.reports.crossval import against_first
+
+    rows = [
+        {
+            "method": entry,
+            "measure": measure,
+            "difference": None if test is None else float(test.difference),
+            "p": None if test is None else float(test.p),
+        }
+        for (entry, measure), test in against_first(result).items()
+    ]
+    return {
+        **result.to_dict(),
+        "select": select,
+        "folds": list(result.folds),
+        "queries": len(result.query_ids),
+        "significance": {"test": "paired-t", "against": result.entries[0], "rows": rows},
+    }
+
+
+def _note_failures(result: CrossValidation) -> None:
+    """Print a note for every method and fold in which candidates failed."""
+    for entry, fold in itertools.product(result.entries, result.folds):
+        candidates = result.candidates(entry, fold)
+        failed = [candidate for candidate in candidates if candidate.status == "failed"]
+        if failed:
+            remark(
+                f"note: {entry}, {fold}: {len(failed)} of {len(candidates)} candidates could not be trained: "
+                f"{failed[0].message}"
+            )

@@ -1,4 +1,4 @@
-"""The ``directrix`` command: the group of all commands; errors become exit statuses.
+"""The ``directrix`` command: all commands, what each does before its work, and errors as exit statuses.
 
 Exit status: 0 success, 1 the data cannot be used, 2 wrong usage, 128 + n stopped by signal n (130 by Ctrl-C).
 """
@@ -7,32 +7,49 @@ from __future__ import annotations
 
 import atexit
 import errno
+import functools
 import gc
 import inspect
-import itertools
 import os
 import re
 import shlex
+import shutil
+import sys
+import tempfile
 import warnings
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import fields, is_dataclass
 from importlib import import_module
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
 
 import typer
 from typer import Option
 from typer.core import TyperCommand, TyperGroup
 
 from directrix import __version__
-from directrix.cli.inputs import with_inputs
-from directrix.cli.memory import shortage
-from directrix.cli.options import message_of
-from directrix.cli.output import remark
-from directrix.cli.signals import Stopped, stoppable
+from directrix.cli.limits import Stopped, check_address_space, shortage, stoppable
+from directrix.cli.options import ThreadsOption, message_of
+from directrix.cli.show import remark
 from directrix.errors import InputError, MissingExtra
-from directrix.parameters import spelled
 from directrix.registry import COMMANDS
+
+_WITHOUT_NUMBERS = ("methods", "doctor")  # commands
+_OUTPUTS = ("output", "report", "thresholds", "page", "against")  # the last names an input a second time
 
 # the system takes the memory back at once; to collect garbage first is a sixth of the time of a short command
 atexit.register(gc.freeze)
+
+
+class StandardInput(type(Path())):  # type: ignore[misc]
+    """A file that holds what standard input held, and is called ``-``: files are read more than once."""
+
+    def __str__(self) -> str:
+        return "-"
+
+    def __fspath__(self) -> str:
+        return str(super().__str__())
 
 
 class _Command(TyperCommand):
@@ -69,12 +86,12 @@ class _Commands(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         ctx.obj = shlex.join(["directrix", *args])
-        return super().parse_args(ctx, _as_documented(args))
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         try:
             with warnings.catch_warnings():
-                warnings.showwarning = _note
+                warnings.showwarning = lambda message, *_, **__: remark(f"note: {message}")
                 return super().invoke(ctx)
         except typer.BadParameter as error:
             error.message = error.message.removeprefix("Value error, ")  # of Pydantic
@@ -100,6 +117,11 @@ app = typer.Typer(
 )
 
 
+def _fail(message: str) -> None:
+    remark(f"error: {message}")
+    raise typer.Exit(1) from None
+
+
 def _print_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"directrix {__version__}")
@@ -111,53 +133,91 @@ def _main(
     version: Annotated[
         bool, Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version)
     ] = False,
-    threads: Annotated[
-        int | None,
-        Option(
-            min=1,
-            max=4096,
-            help="Number of threads, before or after the command. Default: DIRECTRIX_NUM_THREADS, else all "
-            "cores.",
-        ),
-    ] = None,
+    threads: ThreadsOption = None,
 ) -> None:
-    if threads is not None:
+    _use_threads(threads)
+
+
+def _use_threads(n: int | None) -> None:
+    if n is not None:
         from directrix.threads import set_threads
 
-        set_threads(threads)
+        set_threads(n)
 
 
-def _as_documented(args: list[str]) -> list[str]:
-    """Put ``--threads`` before the command, wherever it is typed, and correct the spelling of a test."""
-    first: list[str] = []
-    others: list[str] = []
-    words = iter(args)
-    for word in words:
-        name, sign, value = word.partition("=")
-        if word == "--":
-            others += [word, *words]
-        elif name == "--threads":
-            first += [word] if sign else [word, *itertools.islice(words, 1)]
-        elif name == "--test" and sign:
-            others.append(f"--test={spelled(value)}")
-        else:
-            others.append(spelled(word) if others[-1:] == ["--test"] else word)
-    # without its number it must be the last word, for which there is a message
-    return first if first == ["--threads"] else first + others
+def _prepared(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command with ``--threads`` that takes ``-`` for a file and runs within its ``--cluster``.
+
+    A parameter whose type is a dataclass is a group of options: one for each of its fields.
+    """
+    signature = inspect.signature(command, eval_str=True)
+    groups: dict[str, Any] = {
+        name: p.annotation for name, p in signature.parameters.items() if is_dataclass(p.annotation)
+    }
+    parameters = []
+    for name, parameter in signature.parameters.items():
+        options = {name: (parameter.annotation, parameter.default)}
+        if group := groups.get(name):
+            hints = get_type_hints(group, include_extras=True)
+            options = {field.name: (hints[field.name], field.default) for field in fields(group)}
+        parameters += [_parameter(key, kind, default) for key, (kind, default) in options.items()]
+    parameters.append(_parameter("threads", ThreadsOption, None))
+
+    @functools.wraps(command)
+    def run(*, threads: int | None, **given: Any) -> None:
+        if command.__name__ not in _WITHOUT_NUMBERS:
+            check_address_space()
+        _use_threads(threads)
+        for name, group in groups.items():
+            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+        with _on_cluster(given.get("cluster")), _standard_input(given) as replaced:
+            command(**replaced)
+
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in parameters}
+    return run
 
 
-def _fail(message: str) -> None:
-    remark(f"error: {message}")
-    raise typer.Exit(1) from None
+def _parameter(name: str, kind: Any, default: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default)
 
 
-def _note(message: Warning | str, *_: Any, **__: Any) -> None:
-    remark(f"note: {message}")
+def _on_cluster(text: str | None) -> AbstractContextManager[Any]:
+    if text is None:
+        return nullcontext()
+    from directrix.cluster.connect import cluster_of
+
+    return cluster_of(text)
 
 
-for _name in COMMANDS:
-    _module = vars(import_module(f"directrix.cli.{_name}"))
-    _command = _module.get(f"{_name}_command") or _module[_name]
+@contextmanager
+def _standard_input(given: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Write standard input to a file while the block runs, if an input is ``-``; two are wrong usage."""
+    inputs = {name: value for name, value in given.items() if name not in _OUTPUTS}
+    paths = [path for value in inputs.values() for path in (value if isinstance(value, list) else [value])]
+    if not (count := paths.count(Path("-"))):
+        yield given
+        return
+    if count > 1:
+        raise typer.BadParameter(
+            f"'-', standard input, is given {count} times and can be read once; write the others to files."
+        )
+    with tempfile.TemporaryDirectory(prefix="directrix-") as folder:
+        spooled = StandardInput(folder, "standard-input")
+        with spooled.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        yield given | {name: _replaced(value, spooled) for name, value in inputs.items()}
+
+
+def _replaced(value: Any, spooled: Path) -> Any:
+    if isinstance(value, list):
+        return [_replaced(entry, spooled) for entry in value]
+    return spooled if value == Path("-") else value
+
+
+for _name, _module in COMMANDS.items():
+    _functions = vars(import_module(f"directrix.cli.{_module}"))
+    _command = _functions.get(f"{_name}_command") or _functions[_name]
     # a paragraph on one line, which the width of the terminal breaks
     _help = re.sub(r"\n(?=\S)", " ", inspect.cleandoc(_command.__doc__))
-    app.command(_name.replace("_", "-"), cls=_Command, help=_help)(with_inputs(_command))
+    app.command(_name.replace("_", "-"), cls=_Command, help=_help)(_prepared(_command))

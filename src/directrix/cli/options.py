@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share, and the checks of their values."""
+"""Arguments and options that several commands share, each declared once, and the checks of their values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from typer import Option
 
 from directrix.data.formats import inputs
 from directrix.errors import InputError, short_text
-from directrix.parameters import spelled
 from directrix.parsing import UNREADABLE, parse_literal
 
 if TYPE_CHECKING:
@@ -22,24 +21,21 @@ if TYPE_CHECKING:
 
 
 class Missing(StrEnum):
-    """What ``nan`` and ``NULL`` as feature values mean."""
+    """Meaning of ``nan`` and ``NULL`` as feature values."""
 
     error = "error"
     zero = "zero"
     nan = "nan"
 
 
-Format = StrEnum("Format", ["table", "json", "tsv"])
+Format = StrEnum("Format", ["table", "json", "tsv", "latex", "markdown"])
 """How to print a result."""
-
-LatexFormat = StrEnum("LatexFormat", ["table", "json", "tsv", "latex"])
-"""How to print a result that may go into a paper."""
 
 argument = partial(typer.Argument, show_default=False)
 """An argument; none has a default that ``--help`` could show."""
 
-without_default = partial(typer.Option, show_default=False)
-"""An option of which ``--help`` shows no default; early versions of Typer print "None"."""
+option = partial(typer.Option, show_default=False)
+"""An option whose help describes its default."""
 
 DataArgument = Annotated[
     Path, argument(metavar="DATA", help=f"Labeled data: {inputs()}; text plain or compressed.")
@@ -57,16 +53,20 @@ RankingsArgument = Annotated[
 ]
 MeasuresOption = Annotated[
     list[str] | None,
-    without_default(
-        "--measure", "-m", help="Measures to report, e.g. AP,nDCG@10; repeatable. Default: nDCG@10 and AP."
+    option(
+        "--measure",
+        "-m",
+        metavar="NAME,...",
+        help="Measures to report, e.g. AP,nDCG@10; repeatable. Default: nDCG@10 and AP.",
     ),
 ]
+MeasureOption = Annotated[str, Option("--measure", "-m", help="Measure to optimize, and to select by.")]
 ConventionOption = Annotated[
-    str | None, without_default(help="Compute measures as another tool does: letor3, trec_eval, sklearn, ...")
+    str | None, option(help="Compute measures as another tool does: letor3, trec_eval, sklearn, ...")
 ]
 SettingsOption = Annotated[
     list[str] | None,
-    without_default(
+    option(
         "--set",
         metavar="KEY=VALUE",
         help="Fix a setting instead of searching over its values, e.g. alpha=50; repeatable.",
@@ -76,39 +76,28 @@ SeedOption = Annotated[int, Option(min=0, max=2**32 - 1, help="Seed of all rando
 JobsOption = Annotated[int, Option(help="Number of parallel trainings; -1 = one per core.")]
 NamesOption = Annotated[
     list[str] | None,
-    without_default(
+    option(
         "--name",
+        metavar="NAME",
         help="Name of a ranking in the output, one for each, in order. Default: run tags, file names.",
     ),
 ]
-MissingOption = Annotated[
-    Missing,
-    Option(
-        help="How to treat the feature values nan and NULL: as an error, as 0, or as missing (nan): for "
-        "trees, and for --scale standard, log, quantile or minmax."
-    ),
-]
-ModelMissingOption = Annotated[
-    Missing | None,
-    without_default(
-        "--missing",
-        help="How to read the feature values nan and NULL. Default: as in the training of the model.",
-    ),
-]
-ByPositionOption = Annotated[
-    bool,
-    Option(
-        "--by-position",
-        help="Take features by their position where names or number differ: zeros for those that the data "
-        "lack, without those that the model lacks.",
-    ),
-]
 ReportOption = Annotated[
-    Path | None,
-    without_default("--report", help="HTML page to write: the tables, and the values of every query."),
+    Path | None, option("--report", help="HTML page to write: tables, figures, and the values of queries.")
 ]
 FormatOption = Annotated[Format, Option("--format", "-f", help="Output format.")]
-LatexFormatOption = Annotated[LatexFormat, Option("--format", "-f", help="Output format.")]
+ThreadsOption = Annotated[
+    int | None,
+    option(min=1, max=4096, help="Number of threads. Default: DIRECTRIX_NUM_THREADS, else all cores."),
+]
+ClusterOption = Annotated[
+    str | None,
+    option(
+        metavar="local:N|dask://HOST:PORT",
+        help="Where to compute: N processes of this machine, or a Dask cluster. Data are then a folder of "
+        "`directrix shard`; crossval spreads its trainings.",
+    ),
+]
 
 
 def parse_settings(texts: Sequence[str] | None, options: dict[str, str]) -> dict[str, Any]:
@@ -120,7 +109,6 @@ def parse_settings(texts: Sequence[str] | None, options: dict[str, str]) -> dict
     settings: dict[str, Any] = {}
     for text in texts or ():
         key, sign, value = text.partition("=")
-        key = spelled(key)
         if not sign or not key.isidentifier():
             raise InputError(f"--set {short_text(text)}: KEY=VALUE is needed; type e.g. --set alpha=50.")
         if key in settings:
@@ -176,6 +164,12 @@ def check_jobs(jobs: int) -> None:
             f"--jobs {jobs}: a number of parallel trainings is needed, or -1 for one per core; "
             "type e.g. --jobs 2."
         )
+
+
+def check_tag(option: str, tag: str | None) -> None:
+    """Report the tag of a run that is not one word as wrong usage."""
+    if tag is not None and tag.split() != [tag]:
+        raise typer.BadParameter(f"{option} {tag!r}: a tag is one word, e.g. {option} bm25.")
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -10,25 +9,21 @@ from typer import Option
 
 from directrix.cli import options
 from directrix.cli.doctor import environment
-from directrix.cli.output import echo, print_json, progress_lines, remark
+from directrix.cli.show import echo, progress_lines, remark, show
 from directrix.papers import PAPERS, find_paper
 from directrix.reports.folder import check_folder
 
-Form = StrEnum("Form", ["table", "json"])
-"""How to print the tables."""
-
 
 def reproduce(
+    *,
     name: Annotated[str, options.argument(metavar="PAPER", help=f"The paper: {', '.join(PAPERS)}.")],
-    data: Annotated[Path, options.without_default(help="Folder that holds letor/ and trec7/.")],
+    data: Annotated[Path, options.option(help="Folder that holds letor/ and trec7/.")],
     output: Annotated[
         Path | None,
-        options.without_default(
-            "--output", "-o", help="Folder for everything that is written; default: the name."
-        ),
+        options.option("--output", "-o", help="Folder for everything that is written; default: the name."),
     ] = None,
     trials: Annotated[
-        int | None, options.without_default(min=1, help="Number of random splits, for papers that use them.")
+        int | None, options.option(min=1, help="Number of random splits, for papers that use them.")
     ] = None,
     quick: Annotated[
         bool,
@@ -37,9 +32,9 @@ def reproduce(
     seed: options.SeedOption = 0,
     jobs: options.JobsOption = -1,
     page: Annotated[
-        Path | None, options.without_default(help="Folder of a site that also gets NAME.md and its pictures.")
+        Path | None, options.option(help="Folder of a site that also gets NAME.md and its pictures.")
     ] = None,
-    form: Annotated[Form, Option("--format", "-f", help="How to print the tables.")] = Form.table,
+    form: options.FormatOption = options.Format.table,
 ) -> None:
     """Repeat the experiment of a paper, and print its tables and claims; a stopped run is resumed.
 
@@ -76,10 +71,10 @@ def reproduce(
     write_report(folder, report)
     if page is not None:
         publish(page, report)
-    if form is Form.json:
-        print_json(document(report))
-    else:
+    if form is options.Format.table:
         echo(text_of(report))
+    else:
+        show(form, report.tables, document(report))
     remark(f"written: {folder}/tables.txt, tables.json, tables.tex, tables, figures, page.md, report.html")
 
 

@@ -1,9 +1,11 @@
-"""``directrix train``: from a data file to a model file."""
+"""``directrix train``, ``predict``, ``export`` and ``methods``: from data to a model, and its scores."""
 
 from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,30 +13,31 @@ import typer
 from typer import Option
 
 from directrix.cli import options
-from directrix.cli.constraints import MonotoneOption, NonnegativeOption, constraint_settings, with_features
-from directrix.cli.files import check_writable, same_features
-from directrix.cli.memory import read_or_open
-from directrix.cli.output import print_json, print_rows, progress_bar, remark
-from directrix.data.columns import RECOGNIZED, ColumnNames
-from directrix.data.formats import format_of, read_file
+from directrix.cli.reading import ByPositionOption, ModelData, TrainingData, check_writable, same_features
+from directrix.cli.show import echo, progress_bar, remark, show
+from directrix.data.formats import format_of, inputs, read_file
 from directrix.data.shards.context import is_on_cluster, is_sharded
-from directrix.errors import InputError
+from directrix.errors import InputError, short_text
+from directrix.registry import TARGETS
 
 if TYPE_CHECKING:
     from directrix.data.queries import Queries
     from directrix.search.search import Search, SearchResult
+    from directrix.types import Float64Array
 
+To = StrEnum("To", list(TARGETS))  # type: ignore[misc]  # the names are in one place
+"""Targets, as the command line offers them."""
 
 _Report = Annotated[
     Path | None,
-    options.without_default(
+    options.option(
         help="HTML page to write: all candidates, learning curves, importance of features, and a comparison "
         "with a baseline, query by query."
     ),
 ]
 _Scale = Annotated[
     str | None,
-    options.without_default(
+    options.option(
         help="Scaling of the features: standard, log, quantile or minmax, by the training data; "
         "query-minmax, query-standard or query-percentile, by query; or several side by side, such as "
         "raw+query-percentile."
@@ -42,7 +45,7 @@ _Scale = Annotated[
 ]
 _Folds = Annotated[
     int | None,
-    options.without_default(
+    options.option(
         min=1,
         help="Number of folds without --valid; 1 holds out a fifth. Default 5; 1 from 1,000 queries on.",
     ),
@@ -56,7 +59,7 @@ _ByQuery = Annotated[
 ]
 _Stream = Annotated[
     bool | None,
-    options.without_default(
+    options.option(
         "--stream/--no-stream",
         help="Read the features of a Parquet or Arrow file from disk as they are needed (linear models "
         "only). Default: if they would take more than 40 % of the available memory.",
@@ -64,7 +67,7 @@ _Stream = Annotated[
 ]
 _TimeBudget = Annotated[
     float | None,
-    options.without_default(
+    options.option(
         min=0.001,
         help="Seconds for all candidates; one that exceeds its share is stopped. Compiling is extra.",
     ),
@@ -74,22 +77,35 @@ _Resume = Annotated[
 ]
 _Models = Annotated[
     list[str] | None,
-    options.without_default(
+    options.option(
         "--model", help="Only methods with these models: linear, mlp, stumps, trees; repeatable, or a,b."
+    ),
+]
+_Nonnegative = Annotated[
+    list[str] | None,
+    options.option(
+        help="Features whose weights must not be negative: names, or numbers from 1 where the file has no "
+        "names, as a,b, or all; repeatable. Only linear models are trained."
+    ),
+]
+_Monotone = Annotated[
+    list[str] | None,
+    options.option(
+        help="Features that may only raise the score, or with a minus sign only lower it: a,b or =-c; names "
+        "or numbers as for --nonnegative. Linear models, networks and trees are trained."
     ),
 ]
 
 
 def train(
+    *,
     context: typer.Context,
     train: options.DataArgument,
     valid: Annotated[
         Path | None,
-        options.without_default(help="Validation data. Default: cross-validation on the training queries."),
+        options.option(help="Validation data. Default: cross-validation on the training queries."),
     ] = None,
-    measure: Annotated[
-        str, Option("--measure", "-m", help="Measure to train for and to select by.")
-    ] = "nDCG@10",
+    measure: options.MeasureOption = "nDCG@10",
     method: Annotated[
         str, Option(help="A method listed by `directrix methods`, several as A,B, or auto.")
     ] = "auto",
@@ -99,18 +115,18 @@ def train(
     scale: _Scale = None,
     seed: options.SeedOption = 0,
     models: _Models = None,
-    nonnegative: NonnegativeOption = None,
-    monotone: MonotoneOption = None,
+    nonnegative: _Nonnegative = None,
+    monotone: _Monotone = None,
     folds: _Folds = None,
     time_budget: _TimeBudget = None,
     by_query: _ByQuery = True,
     single: Annotated[bool, Option("--single", help="Keep one candidate, never an ensemble.")] = False,
     jobs: options.JobsOption = 1,
-    missing: options.MissingOption = options.Missing.error,
-    columns: ColumnNames = RECOGNIZED,
-    by_position: options.ByPositionOption = False,
+    reading: TrainingData,
+    by_position: ByPositionOption = False,
     stream: _Stream = None,
     resume: _Resume = False,
+    cluster: options.ClusterOption = None,
     form: options.FormatOption = options.Format.table,
 ) -> None:
     """Train a ranker for the measure you report, and write it as JSON.
@@ -121,7 +137,7 @@ def train(
     """
     with options.usage():
         options.check_jobs(jobs)
-        constraints = constraint_settings(nonnegative, monotone)
+        constraints = _constraints(nonnegative, monotone)
         search = _search(settings, scale, measure, method, models, constraints, by_query=by_query)
     check_writable(output, train, valid)
     if report is not None:
@@ -134,9 +150,13 @@ def train(
         return
     if resume:
         raise InputError("--resume continues a training on shards; add --cluster, or leave it out.")
-    queries = read_or_open(train, missing, columns, stream=stream)
-    search = with_features(search, nonnegative, monotone, queries)
-    validation = _validation(valid, train, queries, missing, columns, stream, by_position=by_position)
+    queries = reading.read_or_open(train, stream=stream)
+    search = _with_features(search, nonnegative, monotone, queries)
+    validation = (
+        None
+        if valid is None
+        else _validation(valid, train, queries, reading, stream, by_position=by_position)
+    )
     with progress_bar(f"training {method} for {measure}") as progress:
         result = search.run(
             queries,
@@ -158,8 +178,10 @@ def train(
 
 
 def _save(result: SearchResult, output: Path, form: options.Format, start: float) -> None:
+    from directrix.reports.training import race_table
+
     result.ranker.save(output)
-    _print(result, form)
+    show(form, [race_table(result)], _document(result))
     _print_remarks(result)
     remark(f"saved: {output} ({time.perf_counter() - start:.1f} s)")
 
@@ -229,47 +251,45 @@ def _search(
 
 
 def _validation(
-    path: Path | None,
+    path: Path,
     train: Path,
     queries: Queries,
-    missing: options.Missing,
-    columns: ColumnNames,
+    reading: TrainingData,
     stream: bool | None,
     *,
     by_position: bool,
-) -> Queries | None:
-    """Return the validation data, with the features of the training data; None without a path."""
-    if path is None:
-        return None
-    q = read_or_open(path, missing, columns, stream=stream if format_of(path).is_table else None)
-    return same_features(
-        q, queries.n_features, queries.feature_names, path, str(train), by_position=by_position
+) -> Queries:
+    """Return the validation data, with the features of the training data."""
+    q = reading.read_or_open(path, stream=stream if format_of(path).is_table else None)
+    names = queries.feature_names
+    return same_features(q, queries.n_features, names, path, str(train), by_position=by_position)
+
+
+def _document(result: SearchResult) -> dict[str, Any]:
+    fields = (
+        "settings",
+        "valid",
+        "error",
+        "train",
+        "steps",
+        "status",
+        "seconds",
+        "outcome",
+        "progress",
     )
-
-
-def _print(result: SearchResult, form: options.Format) -> None:
-    name = result.ranker.measure_.name
-    if form is not options.Format.json:
-        from directrix.reports.training import race_rows
-
-        print_rows(*race_rows(result), form)
-        return
-    fields: tuple[str, ...] = ("settings", "valid", "error", "train", "steps", "status", "seconds")
-    fields += ("outcome", "progress")
-    candidates = [{"method": c.name} | {name: getattr(c, name) for name in fields} for c in result.candidates]
     places = {id(c): i for i, c in enumerate(result.candidates)}
-    print_json(
-        {
-            "measure": name,
-            "selection": result.selection,
-            "why": result.why,
-            "chosen": places[id(result.chosen)],
-            "members": [{"candidate": places[id(c)], "weight": weight} for c, weight in result.members],
-            "gap": result.gap,
-            "above_minimum": result.ranker.result_.gap,
-            "candidates": candidates,
-        }
-    )
+    return {
+        "measure": result.ranker.measure_.name,
+        "selection": result.selection,
+        "why": result.why,
+        "chosen": places[id(result.chosen)],
+        "members": [{"candidate": places[id(c)], "weight": weight} for c, weight in result.members],
+        "gap": result.gap,
+        "above_minimum": result.ranker.result_.gap,
+        "candidates": [
+            {"method": c.name} | {name: getattr(c, name) for name in fields} for c in result.candidates
+        ],
+    }
 
 
 def _print_remarks(result: SearchResult) -> None:
@@ -283,3 +303,160 @@ def _print_remarks(result: SearchResult) -> None:
     above = result.ranker.result_.gap
     if above is not None:
         remark(f"proven: the training loss is at most {above:.2g} above its minimum")
+
+
+def _constraints(
+    nonnegative: Sequence[str] | None, monotone: Sequence[str] | None, q: Queries | None = None
+) -> dict[str, Any]:
+    """Return the settings ``bounds`` and ``monotone`` of rankers that the options mean, if they are given.
+
+    Without data the features are not looked up, and the settings name none. Raises `InputError` for an
+    option without a feature, or one that the data do not have.
+    """
+    settings: dict[str, Any] = {}
+    positive, directed = options.comma_separated(nonnegative), options.comma_separated(monotone)
+    if (nonnegative and not positive) or (monotone and not directed):
+        raise InputError("--nonnegative and --monotone need a feature; type e.g. --monotone=price,-age.")
+    if positive:
+        if q is not None and positive == ["all"] and "all" not in (q.feature_names or ()):
+            settings["bounds"] = "nonnegative"
+        else:
+            settings["bounds"] = {} if q is None else {_feature(f, q)[0]: (0.0, None) for f in positive}
+    if directed:
+        pairs = [] if q is None else [_feature(f, q, "--monotone") for f in directed]
+        settings["monotone"] = dict(pairs)
+        if len(settings["monotone"]) < len(pairs):
+            raise InputError(f"--monotone {','.join(directed)}: a feature has both directions; give it one.")
+    return settings
+
+
+def _with_features(
+    search: Search, nonnegative: Sequence[str] | None, monotone: Sequence[str] | None, q: Queries
+) -> Search:
+    """Return a search with the features of the data that the options name."""
+    return search.with_settings(_constraints(nonnegative, monotone, q))
+
+
+def _feature(text: str, q: Queries, option: str = "--nonnegative") -> tuple[int | str, int]:
+    """Name or column of a feature, and its direction."""
+    names = q.feature_names or ()
+    falls = option == "--monotone" and text.startswith("-") and text not in names
+    feature = text[1:] if falls else text
+    if feature in names:
+        return feature, -1 if falls else 1
+    number = int(feature) if not names and feature.isdecimal() and len(feature) < 10 else 0
+    if 1 <= number <= q.n_features:
+        return number - 1, -1 if falls else 1
+    known = f"with the names {', '.join(names[:20])}" if names else f"numbered 1 to {q.n_features}"
+    raise InputError(
+        f"{option} {short_text(feature)}: the data have no such feature; they have {q.n_features}, {known}."
+    )
+
+
+def predict(
+    *,
+    model: options.ModelArgument,
+    data: Annotated[Path, options.argument(metavar="DATA", help=f"Data to score: {inputs()}.")],
+    output: Annotated[
+        Path | None,
+        options.option("--output", "-o", help="File to write. Default: standard output."),
+    ] = None,
+    run: Annotated[
+        str | None,
+        options.option(metavar="TAG", help="Write a TREC run with this tag instead of one score per line."),
+    ] = None,
+    reading: ModelData,
+) -> None:
+    """Score every row of a file: one score per line in the order of the file, or a TREC run."""
+    from directrix.data.files import replacing
+    from directrix.rankers.loading import load
+
+    options.check_tag("--run", run)
+    check_writable(output, model, data)
+    ranker = load(model)
+    q = reading.read(ranker, data, model, has_labels=False)
+    scores = ranker.predict_queries(q)
+    text = _score_lines(q.restore(scores)) if run is None else _run_lines(q, scores, run)
+    if output is None:
+        echo(text, nl=False, exact=True)
+        return
+    with replacing(output) as file:
+        file.write(text.encode())
+    remark(f"saved: {output} ({q.n_docs} scores of {q.n_queries} queries)")
+
+
+def _score_lines(scores: Float64Array) -> str:
+    """Return one score per line, with enough digits to read the same bits back."""
+    return "".join(f"{score!r}\n" for score in scores.tolist())
+
+
+def _run_lines(q: Queries, scores: Float64Array, tag: str) -> str:
+    from dataclasses import replace
+
+    import numpy as np
+
+    from directrix.data.trec.runs import Run, document_names, run_text
+
+    run = Run.from_scores(q, scores, tag)
+    return run_text(replace(run, doc_ids=np.array(document_names(q), dtype=object)))
+
+
+def export(
+    *,
+    model: options.ModelArgument,
+    output: Annotated[Path, options.argument(metavar="OUT", help="File to write.")],
+    to: Annotated[To, Option(metavar="FORMAT", help=f"One of {', '.join(TARGETS)}.")],
+    check: Annotated[
+        Path | None,
+        options.option(metavar="DATA", help=f"Data whose scores are compared, too: {inputs()}."),
+    ] = None,
+    reading: ModelData,
+) -> None:
+    """Write a model in the format of another program, once its scores there are verified.
+
+    The file is read back, by the program itself where it is installed, and its scores are compared with those
+    of the model on drawn rows and on DATA. If they differ by more than rounding, nothing is written.
+    """
+    from directrix.export.verification import export as write
+    from directrix.rankers.loading import load
+
+    check_writable(output, model, check)
+    ranker = load(model)
+    q = None if check is None else reading.read(ranker, check, model)
+    found = write(ranker, output, to=to.value, check=q)
+    remark(f"saved: {output} ({output.stat().st_size:,} bytes)")
+    remark(str(found))
+    if found.note:
+        remark(f"note: {found.note}")
+
+
+def methods(
+    name: Annotated[str | None, options.argument(metavar="METHOD", help="Method to show in full.")] = None,
+    form: options.FormatOption = options.Format.table,
+) -> None:
+    """List the methods of train, or show one with its settings, grid, cost and source."""
+    from directrix.rankers.methods import method, methods
+    from directrix.tables import Table
+
+    with options.usage():
+        chosen = methods() if name is None else (method(name),)
+    if name is not None:
+        entries = chosen[0].describe().items()
+        table = Table("", ("", ""), tuple((key, _text(value)) for key, value in entries))
+    else:
+        heads = ("method", "model", "trainer", "grid", "use when")
+        summaries = [m.summary() for m in chosen]
+        columns = ("name", "model", "trainer", "grid", "use_when")
+        table = Table("", heads, tuple(tuple(_text(one[c]) for c in columns) for one in summaries))
+    # descriptions need scikit-learn, which takes a second to import
+    show(form, [table], [m.describe() for m in chosen] if form is options.Format.json else None)
+    if name is None and form is options.Format.table:
+        remark("`directrix methods NAME` shows settings, cost and source")
+
+
+def _text(value: object) -> str:
+    if value is None or value in ({}, []):
+        return "-"
+    if isinstance(value, dict):
+        return "; ".join(f"{key} {_text(entry)}" for key, entry in value.items())
+    return ", ".join(str(entry) for entry in value) if isinstance(value, list | tuple) else str(value)

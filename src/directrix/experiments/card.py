@@ -14,7 +14,7 @@ import numpy as np
 from directrix.data.queries import Queries
 from directrix.data.scale import is_by_query
 from directrix.experiments.importance import feature_labels, permutation_importance
-from directrix.experiments.significance.effects import t_interval
+from directrix.experiments.significance.pairs import t_interval
 from directrix.measures.names import measure as parse_measure
 from directrix.rankers.kinds import KINDS
 from directrix.rankers.limits import CONSTRAINTS

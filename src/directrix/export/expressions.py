@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from directrix.export.formula import Formula, Input, Linear, Network, Summand
-from directrix.export.trees import Split, nested
+from directrix.export.trees import TreeSplit, nested
 from directrix.models.trees import Trees
 from directrix.types import Array
 
@@ -21,7 +21,7 @@ _AT_ONCE = 40  # terms of a sum: parsers add one after another, and go down a le
 
 @dataclass(frozen=True)
 class Language(ABC):
-    """How the parts of an expression are written; subclasses say what differs."""
+    """A language writes the parts of an expression; subclasses say what differs."""
 
     formula: Formula
 
@@ -46,7 +46,7 @@ class Language(ABC):
         """A condition."""
 
     @abstractmethod
-    def goes_left(self, split: Split) -> str:
+    def goes_left(self, split: TreeSplit) -> str:
         """A condition."""
 
     @abstractmethod

@@ -10,7 +10,7 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.export.formula import Formula, Linear
 from directrix.export.target import ExportTarget
-from directrix.export.trees import Split, float32_above, nested, sum_in_float32, walk
+from directrix.export.trees import TreeSplit, float32_above, nested, sum_in_float32, walk
 from directrix.models.trees import Trees
 from directrix.types import Array, Float64Array
 
@@ -24,7 +24,7 @@ def _write(formula: Formula) -> bytes:
     else:
         kind = "model/xgboost+json"
 
-        def split(one: Split, left: Any, right: Any) -> Any:
+        def split(one: TreeSplit, left: Any, right: Any) -> Any:
             return {
                 "split": formula.name(one.feature),
                 "split_condition": float32_above(one.threshold),

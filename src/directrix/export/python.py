@@ -31,7 +31,7 @@ def _write(formula: Formula) -> bytes:
 
 
 def _places(formula: Formula, feature: int) -> str:
-    """What stands for each category, as a comment."""
+    """Return the number that stands for each category, as a comment."""
     names = None if formula.categories is None else formula.categories[feature]
     return "" if names is None else "".join(f", {place} for {name!a}" for place, name in enumerate(names))
 

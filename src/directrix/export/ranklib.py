@@ -11,7 +11,7 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.export.formula import Formula, Linear
 from directrix.export.target import ExportTarget
-from directrix.export.trees import Split, nested, walk
+from directrix.export.trees import TreeSplit, nested, walk
 from directrix.models.trees import Trees
 from directrix.types import Array, Float64Array
 
@@ -31,7 +31,7 @@ def _write(formula: Formula) -> bytes:
     return f"{head}<ensemble>\n{trees}</ensemble>\n".encode()
 
 
-def _split(split: Split, left: str, right: str) -> str:
+def _split(split: TreeSplit, left: str, right: str) -> str:
     return (
         f"<feature> {split.feature + 1} </feature>\n<threshold> {split.threshold!r} </threshold>\n"
         f'<split pos="left">\n{left}</split>\n<split pos="right">\n{right}</split>\n'

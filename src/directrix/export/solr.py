@@ -10,7 +10,7 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.export.formula import Formula, Linear, Network
 from directrix.export.target import ANY_MODEL, ExportTarget
-from directrix.export.trees import Split, nested, sum_in_float32, walk
+from directrix.export.trees import TreeSplit, nested, sum_in_float32, walk
 from directrix.models.trees import Trees
 from directrix.types import Array, Float64Array
 
@@ -30,7 +30,7 @@ def _write(formula: Formula) -> bytes:
         name, params = "NeuralNetworkModel", {"layers": _layers(model, features)}
     else:
 
-        def split(one: Split, left: Any, right: Any) -> Any:
+        def split(one: TreeSplit, left: Any, right: Any) -> Any:
             threshold = str(_before_slack(np.float32(one.threshold)))
             return {
                 "feature": formula.name(one.feature),

@@ -13,7 +13,7 @@ from directrix.errors import InputError
 from directrix.export.expressions import Language, float_text
 from directrix.export.formula import Formula
 from directrix.export.target import ExportTarget
-from directrix.export.trees import Split, nested
+from directrix.export.trees import TreeSplit, nested
 from directrix.models.trees import Trees
 from directrix.types import Array, Float64Array
 
@@ -68,7 +68,7 @@ class Sql(Language):
         """IS NULL."""
         return f"{value} IS NULL"
 
-    def goes_left(self, split: Split) -> str:
+    def goes_left(self, split: TreeSplit) -> str:
         """A comparison, or a list of categories by name where they have names."""
         return self._goes(split, left=True)
 
@@ -78,7 +78,7 @@ class Sql(Language):
         def leaf(value: float) -> _Case:
             return _Case(0, [], self.number(value))
 
-        def split(one: Split, left: _Case, right: _Case) -> _Case:
+        def split(one: TreeSplit, left: _Case, right: _Case) -> _Case:
             is_left_first = left.depth <= right.depth
             first, last = (left, right) if is_left_first else (right, left)
             branch = f"WHEN {self._goes(one, left=is_left_first)} THEN {first.text}"
@@ -86,7 +86,7 @@ class Sql(Language):
 
         return [case.text for case in nested(model, leaf, split)]
 
-    def _goes(self, split: Split, *, left: bool) -> str:
+    def _goes(self, split: TreeSplit, *, left: bool) -> str:
         column = self.feature(split.feature)
         if split.categories is not None:
             words = [self._category(split.feature, code) for code in split.categories]

@@ -1,4 +1,4 @@
-"""What a target is: how a formula is written for it, and how what was written is read back."""
+"""`ExportTarget`: a format of models, how a formula is written in it, and how the file is read back."""
 
 from __future__ import annotations
 

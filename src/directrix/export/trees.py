@@ -22,7 +22,7 @@ DEEPEST = 200
 _RANGE = float(np.finfo(np.float32).min), float(np.finfo(np.float32).max)
 
 
-class Split(NamedTuple):
+class TreeSplit(NamedTuple):
     """A question of a tree. Values up to the threshold, or in the set of categories, go left."""
 
     feature: int
@@ -39,13 +39,13 @@ class Split(NamedTuple):
 class Node(NamedTuple):
     """A split with the places of its children, or a leaf with its value."""
 
-    split: Split | None
+    split: TreeSplit | None
     left: int = -1
     right: int = -1
     value: float = 0.0
 
 
-def splits_of(trees: Trees) -> list[Split]:
+def splits_of(trees: Trees) -> list[TreeSplit]:
     """Return all splits, in their order.
 
     Raises `InputError` for splits that take zeros for missing and send them another way than numbers near 0,
@@ -55,7 +55,7 @@ def splits_of(trees: Trees) -> list[Split]:
     columns = (trees.feature.tolist(), trees.threshold.tolist(), trees.decision.tolist())
     for feature, threshold, decision in zip(*columns, strict=True):
         if decision & CATEGORICAL:
-            found.append(Split(feature, 0.0, trees.categories[int(threshold)], missing_left=False))
+            found.append(TreeSplit(feature, 0.0, trees.categories[int(threshold)], missing_left=False))
             continue
         zero_left = threshold >= 0.0
         is_left = bool(decision & LEFT) if decision & (NAN | ZERO) else zero_left
@@ -64,7 +64,7 @@ def splits_of(trees: Trees) -> list[Split]:
                 "these trees take zeros for missing (zero_as_missing); only LightGBM's own text says that; "
                 "choose --to lightgbm."
             )
-        found.append(Split(feature, threshold, None, is_left))
+        found.append(TreeSplit(feature, threshold, None, is_left))
     return found
 
 
@@ -85,7 +85,7 @@ def nodes_of(trees: Trees) -> list[list[Node]]:
     return found
 
 
-def nested(trees: Trees, leaf: Callable[[float], T], split: Callable[[Split, T, T], T]) -> list[T]:
+def nested(trees: Trees, leaf: Callable[[float], T], split: Callable[[TreeSplit, T, T], T]) -> list[T]:
     """Build every tree from its leaves up: ``split`` gets a split with what its left and right became.
 
     Raises `InputError` if a tree has more than `DEEPEST` levels.

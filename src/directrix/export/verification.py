@@ -200,7 +200,7 @@ def _changes_order(ours: Float64Array, theirs: Float64Array) -> bool:
 
 
 def _sizes(formula: Formula, X: Array, ours: Float64Array) -> Float64Array:
-    """For each row the sum of the absolute terms of its score, which its rounding is relative to.
+    """Return the sum of the absolute terms of the score of each row, which its rounding is relative to.
 
     Of a tree the largest leaf counts, and of a network, whose sums are hidden, the largest score.
     """
@@ -229,7 +229,7 @@ def _fills(formula: Formula) -> bool:
 
 
 def _note(chosen: ExportTarget, formula: Formula) -> str:
-    """What the user must know of the file."""
+    """Return what the user must know of the file."""
     notes = []
     if not chosen.keeps_constant and (constant := _constant(formula)):
         notes.append(
@@ -284,7 +284,7 @@ def _drawn(formula: Formula, chosen: ExportTarget, *, missing: bool) -> Queries:
 
 
 def _values(formula: Formula) -> dict[int, Float64Array]:
-    """For each feature that is used, values where something changes, or some about its mean."""
+    """Return values of each used feature where something changes, or some about its mean."""
     rng, found = np.random.default_rng(1), dict[int, list[Array]]()
     for model, inputs in formula.parts:
         if isinstance(model, Trees):

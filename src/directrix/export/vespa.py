@@ -12,7 +12,7 @@ from directrix.errors import InputError
 from directrix.export.expressions import Language
 from directrix.export.formula import Formula
 from directrix.export.target import ExportTarget
-from directrix.export.trees import Split
+from directrix.export.trees import TreeSplit
 from directrix.types import Array, Float64Array
 
 _NAME = re.compile(r"[A-Za-z_]\w*(\([\w., ]*\))?(\.\w+)*", re.ASCII)
@@ -45,7 +45,7 @@ class Vespa(Language):
         """The function ``isNan``."""
         return f"isNan({value}) == 1"
 
-    def goes_left(self, split: Split) -> str:
+    def goes_left(self, split: TreeSplit) -> str:
         """A comparison, which NaN does not pass."""
         feature, threshold = self.feature(split.feature), self.number(split.threshold)
         return f"!({feature} > {threshold})" if split.missing_left else f"{feature} <= {threshold}"

@@ -1,4 +1,4 @@
-"""What boosters say of their data, as losses and measures need it; computed once for all trees."""
+"""`objective` for all boosters, and measures on their data, prepared once for all trees."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Remembering:
         return {name: value for name, value in vars(self).items() if name != "_kept"}
 
     def _recall(self, rows: GroupedRows) -> Any:
-        """What was kept of these rows, or None; cross-validation calls with its folds in turns."""
+        """Return what was kept of these rows, or None; cross-validation alternates between its folds."""
         return next((value for known, value in self._kept if rows.is_same(known)), None)
 
     def _keep(self, rows: GroupedRows, value: Any) -> None:

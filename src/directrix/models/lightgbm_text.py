@@ -146,7 +146,7 @@ def _block(trees: Any, number: int, counts: tuple[Array, Array], first: int, las
 
 
 def _infos(trees: Any) -> list[str]:
-    """What LightGBM says of every feature, and does not use for scores: none, or a range."""
+    """Return what LightGBM notes for every feature and does not use for scores: none, or a range."""
     infos = ["none"] * trees.n_features
     for f in np.unique(trees.feature).tolist():
         values = trees.threshold[(trees.feature == f) & (trees.decision & 1 == 0)].tolist()

@@ -223,7 +223,7 @@ class Trees:
 
     @cached_property
     def sets(self) -> tuple[Array, Array]:
-        """Where each set of categories begins, and all categories."""
+        """The places where sets of categories begin, and all categories."""
         starts = np.append(0, np.cumsum([len(one) for one in self.categories])).astype(np.int64)
         together = np.array([c for one in self.categories for c in one], dtype=np.int64)
         return read_only(starts), read_only(together)

@@ -212,9 +212,9 @@ def _certificate_cells(
 
     Keys are (kind, collection, net, measure). Kinds are "chosen", "converged", "converged, small steps",
     "converged, one weight" and "polished"; of the two-layer net for nDCG@10 "epoch 7", "epoch 12" and "RR
-    weights"; and "random" for nDCG. The result is a certificate, see `_certificate`; "polished" also has
-    ``before``, ``moves`` and ``tests``. The results of "gain from epoch 7", "gain from RR weights" and so on
-    are the values of the measure on the training queries after every epoch.
+    weights"; and "random" for nDCG. The result is a certificate, see `_certificate`. The results of "gain
+    from epoch 7", "gain from RR weights" and so on are the values of the measure on the training queries
+    after every epoch.
     """
     examined = [collections[name] for name in _EXAMINED if name in collections]
     cells = [cell for one in examined for cell in _tests_on(one, trainings, settings)]
@@ -287,8 +287,7 @@ def _polished(
         seed=settings.seed,
         max_moves=settings.polish_moves,
     )
-    counts = {"before": polished.start, "moves": polished.moves, "tests": polished.tests}
-    return {**_as_json(polished.certificate, polished.params), **counts}
+    return _as_json(polished.certificate, polished.params)
 
 
 def _gained(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -120,12 +121,7 @@ def _counts(certificates: _Certificates, form: str = _NET) -> str:
     )
 
 
-def _by_measure(certificates: _Certificates) -> str:
-    return _counts(certificates, _MEASURE)
-
-
-def _by_kind(certificates: _Certificates) -> str:
-    return _counts(certificates, _KIND)
+_by_measure, _by_kind = partial(_counts, form=_MEASURE), partial(_counts, form=_KIND)
 
 
 def _is_optimum(certificate: Any) -> bool:
@@ -494,34 +490,29 @@ def _directions(certificates: _Certificates, measure: str) -> list[Panel]:
     panels = []
     for (_, collection, model, tested), one in certificates.items():
         if tested == measure:
-            x, value = [0.0, *one["steps"]], one["value"]
-
-            def moved(changes: Sequence[float], value: float = value) -> list[float]:
-                return [value + change for change in (0.0, *changes)]
-
-            curves = [line(f"direction {i}", x, moved(row)) for i, row in enumerate(one["shown"], 1)]
-            curves.append(line(f"highest of {one['n_directions']}", x, moved(one["max_change"]), "dashed"))
+            x = [0.0, *one["steps"]]
+            *directions, highest = one["value"] + np.array(
+                [[0.0, *row] for row in (*one["shown"], one["max_change"])]
+            )
+            curves = [line(f"direction {i}", x, row) for i, row in enumerate(directions, 1)]
+            curves.append(line(f"highest of {one['n_directions']}", x, highest, "dashed"))
             title = f"{collection}, {NETS[model]}"
             panels.append(Panel(title, tuple(curves), _STEP, f"mean {measure}, training queries"))
     return panels
 
 
 def _sizes(runs: Sequence[Sized], target: str) -> Panel:
-    curves = []
-    for trained in MEASURES:
-        of = [run for run in runs if run.trained == trained]
-        curves.append(
-            line(f"trained for {trained}", [run.pairs for run in of], [run.mean(target) for run in of])
-        )
-    return Panel(f"tested on {target}", tuple(curves), "effective pairs per epoch", f"mean {target}", "log")
+    of = {trained: [run for run in runs if run.trained == trained] for trained in MEASURES}
+    curves = tuple(
+        line(f"trained for {trained}", [run.pairs for run in some], [run.mean(target) for run in some])
+        for trained, some in of.items()
+    )
+    return Panel(f"tested on {target}", curves, "effective pairs per epoch", f"mean {target}", "log")
 
 
 def _one_weight(results: Optimality) -> list[Panel]:
     curves = (
-        (
-            f"{collection}, {NETS[model]}",
-            line(measure, [0.0, *one["steps"]], [0.0, *one["max_change"]]),
-        )
+        (f"{collection}, {NETS[model]}", line(measure, [0.0, *one["steps"]], [0.0, *one["max_change"]]))
         for (_, collection, model, measure), one in results.of_kind("converged, one weight").items()
     )
     return _grouped(curves, _STEP, "highest change of the measure")

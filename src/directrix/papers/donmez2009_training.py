@@ -27,7 +27,7 @@ from directrix.types import Float64Array, Model, Step
 NETS = {"linear": "single-layer", "mlp": "two-layer"}
 """Models, and what tables call them."""
 MEASURES = ("nDCG", "nDCG@10", "AP", "RR")
-"""What is trained for and tested, without the least relevant label."""
+"""Measures that are trained for and tested, without the least relevant label."""
 COMPARED = ("nDCG", "AP", "RR")
 """Measures that all constructions are trained for. The paper has MAP and MRR; nDCG represents graded ones."""
 CONSTRUCTIONS: tuple[Construction, ...] = (
@@ -73,7 +73,7 @@ class Large:
 
 @dataclass(frozen=True)
 class TrainingSettings(Experiment):
-    """What the trainings and the tests of their weights depend on besides the data."""
+    """Settings of the trainings and of the tests of their weights."""
 
     letor: ClassVar[Sequence[str]] = ("OHSUMED", "MQ2008")
 

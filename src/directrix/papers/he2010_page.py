@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
@@ -379,13 +380,10 @@ def _sweep(results: Tendencies, key: str, varied: str, families: Mapping[str, st
     """Make a table over all values of a parameter; ``families`` has the prefixes of their heads."""
     labels = results.settings.sweep.families()[next(iter(families))]
     rows = [
-        (
-            _whole(parameter(label)),
-            *(value for family in families for value in _folds(results, family, label)),
-        )
+        (_whole(parameter(label)), *chain(*(_folds(results, family, label) for family in families)))
         for label in labels
     ]
-    heads = [("", [varied]), *(one for prefix in families.values() for one in _folds_heads(results, prefix))]
+    heads = [("", [varied]), *chain(*(_folds_heads(results, prefix) for prefix in families.values()))]
     return WORDS.table(key, rows, heads=heads)
 
 
@@ -469,18 +467,11 @@ def _performance(results: Tendencies, measure: str, part: str) -> Table:
     collections = results.collections
     entries = next(iter(collections.values())).compared.entries
     columns = (MEASURES[measure].name, "- ListNet", *(["p"] if part == "test" else []))
-    rows = [
-        (
-            entry,
-            *(
-                value
-                for one in collections.values()
-                for value in _against_listnet(one.compared, entry, measure, part)
-            ),
-        )
-        for entry in entries
-        if entry != ONE_START
-    ]
+    rows = []
+    for entry in entries:
+        if entry != ONE_START:
+            cells = (_against_listnet(one.compared, entry, measure, part) for one in collections.values())
+            rows.append((entry, *chain.from_iterable(cells)))
     heads = [("", ["method"]), *((name, columns) for name in collections)]
     return WORDS.table(part, rows, heads=heads, measure=MEASURES[measure])
 

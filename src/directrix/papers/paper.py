@@ -31,7 +31,7 @@ _NOTHING = "\0"
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
-    """What is run: its fields are all that results depend on besides the data.
+    """Settings that run themselves: all that results depend on apart from the data.
 
     Each paper adds fields of its own. A field ``trials`` is the number of random splits, which a request may
     choose.
@@ -182,7 +182,7 @@ def _filled(texts: Iterable[str], values: Mapping[str, Any]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Paper(Generic[E, R]):
-    """What ``directrix reproduce`` runs.
+    """A paper: its experiment, and the parts of the report on its results.
 
     Parameters
     ----------

@@ -65,7 +65,7 @@ SVM_MAP = METHODS[0].name
 
 @dataclass(frozen=True)
 class Grid:
-    """What training depends on besides the data; all values of C ascend."""
+    """Settings of the trainings; all values of C ascend."""
 
     # SVMmap and SVMroc, in the paper's units: 1/2 |w|^2 + C/n sum xi. Below the smallest the ranking hardly
     # changes.

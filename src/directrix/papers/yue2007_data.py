@@ -28,7 +28,7 @@ _QRELS, _RUNS = "trec7/qrels.trec7.txt", "trec7/runs"
 _DEPTH = 1000  # documents of a run that count, as in the paper
 
 FUNCTIONS = ("cosine", "tf-idf", "bm25", "lm-dirichlet", "lm-jelinek-mercer")
-"""Those of Section 5.1."""
+"""The retrieval functions of Section 5.1."""
 INDEXES = ("none", "porter", "porter+stop")
 """The three indexes of Section 5.1: plain, stemmed, and stemmed without stop words."""
 TEXTS = {

@@ -1,4 +1,4 @@
-"""What each feature adds to the score of a document, compared with other documents of its query."""
+"""`Contributions`: parts of scores by feature, compared with other documents of the query."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ class SavedModel:
 
 
 class _Stored(NamedTuple):
-    """How a type of model is stored: the form of its entries, and functions to and from them."""
+    """A type of model in a file: the form of its entries, and functions to and from them."""
 
     form: dict[str, Any]
     write: Callable[[Any, Float64Array, int], dict[str, Any]]

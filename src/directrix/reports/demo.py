@@ -7,11 +7,10 @@ from typing import Any
 
 from directrix.data.queries import Queries
 from directrix.experiments.crossval import top_of
-from directrix.reports.compare import stars
 from directrix.reports.html import html
 from directrix.reports.rankings import shown_rankings
 from directrix.reports.report import PerQuery, Report
-from directrix.tables import PValue, Table, Value, escaped_markdown
+from directrix.tables import PValue, Table, Value, escaped_markdown, stars
 from directrix.types import Float64Array, FloatArray
 
 _TOP = 10  # documents that are shown of a ranking

@@ -6,28 +6,27 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
+from dataclasses import replace
+from functools import cache
 from html import escape
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from directrix.reports.claims import MARKS, tally
 from directrix.reports.figures import GRID, INK, across
-from directrix.reports.markdown import inline_html, to_html
-from directrix.reports.page import joined, sections_of
-from directrix.reports.report import Claim, Figure, PerQuery, Report, Verdict
+from directrix.reports.page import CLAIMS, ENDING, Block, outline
+from directrix.reports.report import Figure, PerQuery, Report
 from directrix.tables import Table, Value, json_value
 
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+
+_SAFE = ("https://", "http://", "#")
 _PANEL = 15  # rem; a narrower panel cannot be read, so its frame scrolls
-# in the order of sorting
-_CLASSES: dict[Verdict, str] = {
-    "holds": "holds",
-    "not significant": "open",
-    "not tested": "open",
-    "does not hold": "fails",
-}
+_VERDICTS = {"✓ ": "holds", "✗ ": "fails", "≈ ": "open", "? ": "open"}
+"""Classes of cells that begin with a sign of `directrix.reports.report.MARKS`."""
 _IN_SCRIPT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
@@ -46,24 +45,14 @@ def html(report: Report, drawn: Mapping[str, str]) -> str:
         Its Content-Security-Policy allows only the script that it contains, and no forms. Without scripts
         everything works except sorting and the queries. Names and texts are escaped everywhere.
     """
-    parts = [
-        ("In short", to_html(joined(report.summary))),
-        ("Claims of the paper", _claims(report.claims)),
-    ]
-    for section, tables in sections_of(report):
-        parts.append((section.title, to_html(joined(section.text)) + "".join(map(_table, tables))))
-    parts += [
-        (
-            "Figures",
-            "".join(_figure(i, figure, drawn[figure.name]) for i, figure in enumerate(report.figures)),
-        ),
-        ("Query by query", _asset("queries.html") if report.per_query else ""),
-        ("What was done", to_html(joined(report.how))),
-        ("What differs from the paper", to_html(joined(report.differs))),
-        ("What could not be done", _missing(report.missing)),
-        ("How to repeat it", _again(report)),
-    ]
-    shown = [(f"part-{i}", title, body) for i, (title, body) in enumerate(parts) if body]
+    parts = []
+    for title, blocks in outline(report):
+        parts.append((title, "".join(_block(title, block, drawn) for block in blocks)))
+    if report.per_query:
+        place = next((i for i, (title, _) in enumerate(parts) if title in ENDING), len(parts))
+        parts.insert(place, ("Query by query", _asset("queries.html")))
+    parts.append(("How to repeat it", _again(report)))
+    shown = [(f"part-{i}", title, body) for i, (title, body) in enumerate(parts)]
     script = _asset("report.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     values = {
@@ -72,7 +61,7 @@ def html(report: Report, drawn: Mapping[str, str]) -> str:
         "command": escape(report.command),
         "contents": "".join(f'<li><a href="#{name}">{escape(title)}</a></li>' for name, title, _ in shown),
         "parts": "\n".join(
-            f'<section id="{at}" aria-labeledby="{at}-title"><h2 id="{at}-title">{escape(title)}</h2>\n'
+            f'<section id="{at}" aria-labelledby="{at}-title"><h2 id="{at}-title">{escape(title)}</h2>\n'
             f"{body}</section>"
             for at, title, body in shown
         ),
@@ -126,33 +115,13 @@ def _documents(rankings: Sequence[Sequence[tuple[str, int, float]]]) -> list[lis
     ]
 
 
-def _claims(claims: Sequence[Claim]) -> str:
-    if not claims:
-        return ""
-    rows = [
-        [
-            f'<th scope="row">{escape(claim.text)}</th>',
-            f"<td>{escape(claim.source)}</td>",
-            _verdict(claim),
-            f"<td>{escape(claim.evidence)}</td>",
-        ]
-        for claim in claims
-    ]
-    heads = "".join(_head(name, is_numeric=False) for name in ("claim", "where", "here", "our figures"))
-    body = "".join(f"<tr>{''.join(row)}</tr>" for row in rows)
-    return f"<p>{escape(tally(claims))}</p>" + _framed(
-        "Claims of the paper", f"<tr>{heads}</tr>", body, "claims"
-    )
+def _block(title: str, block: Block, drawn: Mapping[str, str]) -> str:
+    if isinstance(block, Table):
+        return _table(block if block.title else replace(block, title=title), "claims" * (title == CLAIMS))
+    return to_html(block) if isinstance(block, str) else _figure(block, drawn[block.name])
 
 
-def _verdict(claim: Claim) -> str:
-    verdict = claim.verdict
-    place = list(_CLASSES).index(verdict)
-    mark = f'<span aria-hidden="true">{MARKS[verdict]}</span> {escape(claim.judged)}'
-    return f'<td data-value="{place}"><span class="verdict {_CLASSES[verdict]}">{mark}</span></td>'
-
-
-def _table(table: Table) -> str:
+def _table(table: Table, kind: str) -> str:
     numeric = table.numeric()
     groups = "".join(
         f'<th colspan="{n}" scope="colgroup">{escape(name)}</th>' if name else f'<td colspan="{n}"></td>'
@@ -164,13 +133,11 @@ def _table(table: Table) -> str:
         for row in table.rows
     )
     notes = f'<p class="notes">{escape(" ".join(table.notes))}</p>' if table.notes else ""
-    return _framed(table.title, (f"<tr>{groups}</tr>" if groups else "") + f"<tr>{heads}</tr>", body) + notes
-
-
-def _framed(title: str, heads: str, body: str, kind: str = "") -> str:
+    above, title = f"<tr>{groups}</tr>" if groups else "", escape(table.title)
     return (
-        f'<div class="frame {kind}" role="region" aria-label="{escape(title)}" tabindex="0"><table>'
-        f"<caption>{escape(title)}</caption><thead>{heads}</thead><tbody>{body}</tbody></table></div>"
+        f'<div class="frame {kind}" role="region" aria-label="{title}" tabindex="0"><table>'
+        f"<caption>{title}</caption><thead>{above}<tr>{heads}</tr></thead><tbody>{body}</tbody></table></div>"
+        f"{notes}"
     )
 
 
@@ -185,16 +152,19 @@ def _cell(table: Table, value: Value, column: int, is_numeric: bool) -> str:  # 
         return f'<td{kind} data-value=""><span aria-label="no value">–</span></td>'
     if isinstance(value, str):
         tag, more = ("th", ' scope="row"') if column == 0 else ("td", "")
-        return f"<{tag}{kind}{more}>{escape(value)}</{tag}>"
+        text = escape(value)
+        if verdict := _VERDICTS.get(value[:2]):
+            text = f'<span class="verdict {verdict}">{text}</span>'
+        return f"<{tag}{kind}{more}>{text}</{tag}>"
     digits = repr(value.item() if isinstance(value, np.generic) else value) if np.isfinite(value) else ""
     return f'<td{kind} data-value="{digits}" title="{digits}">{escape(table.shown(value))}</td>'
 
 
-def _figure(number: int, figure: Figure, svg: str) -> str:
+def _figure(figure: Figure, svg: str) -> str:
     """A figure within the page: its ids are made unique, and ink and grid get the colors of the page."""
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>figure{number}-", svg)
+    svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{figure.name}-", svg)
     svg = svg.replace(INK, "currentColor").replace(GRID, "var(--grid)")
     svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
     wide = f'style="min-width: {_PANEL * across(len(figure.panels))}rem"'
@@ -206,11 +176,6 @@ def _figure(number: int, figure: Figure, svg: str) -> str:
     )
 
 
-def _missing(missing: Sequence[tuple[str, str]]) -> str:
-    items = "".join(f"<li><strong>{escape(what)}</strong>: {inline_html(why)}</li>" for what, why in missing)
-    return f"<ul>{items}</ul>" if items else ""
-
-
 def _again(report: Report) -> str:
     settings = json.dumps(report.settings, indent=1)
     prompt = ">>>" if report.command.startswith("directrix.") else "$"  # a call in Python, or a shell
@@ -219,3 +184,41 @@ def _again(report: Report) -> str:
         "<details><summary>Settings, seeds and versions</summary>"
         f"<pre><code>{escape(settings)}</code></pre></details>"
     )
+
+
+def to_html(text: str) -> str:
+    """Markdown as HTML.
+
+    Parameters
+    ----------
+    text : str
+        CommonMark.
+
+    Returns
+    -------
+    str
+        HTML in the text is escaped, and images are text. Links lead to the web or into the page; other links
+        become plain text, because the page has no other files.
+
+    Examples
+    --------
+    >>> to_html("**Best**: `a<b`")
+    '<p><strong>Best</strong>: <code>a&lt;b</code></p>'
+    """
+    return str(_commonmark().render(text)).strip()
+
+
+@cache
+def _commonmark() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    commonmark = MarkdownIt("commonmark", {"html": False}).disable("image")
+    commonmark.add_render_rule("link_open", _link)
+    commonmark.add_render_rule("link_close", _link)
+    return commonmark
+
+
+def _link(renderer: Any, tokens: Sequence[Any], i: int, options: Any, env: MutableMapping[str, Any]) -> str:
+    if tokens[i].type == "link_open":
+        env["is_safe"] = tokens[i].attrGet("href").startswith(_SAFE)
+    return str(renderer.renderToken(tokens, i, options, env)) if env["is_safe"] else ""

@@ -1,13 +1,18 @@
-"""The page of a reproduction, in Markdown."""
+"""The page of a report: its outline, and its Markdown."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 
-from directrix.reports.claims import MARKS, tally
-from directrix.reports.report import Claim, Figure, Report, Section
+from directrix.reports.report import Figure, Report, Section, claims_table, tally
 from directrix.tables import Table, escaped_markdown, notes_once
+
+CLAIMS = "Claims of the paper"
+ENDING = ("What was done", "What differs from the paper", "What could not be done")
+"""Headings after the results."""
+
+Block = str | Table | Figure
 
 FILES = (
     "The command writes this page (`page.md`) and its interactive form (`report.html`), the tables as text,\n"
@@ -35,36 +40,37 @@ def page(report: Report, *, pictures: str = "figures") -> str:
         f"# {escaped_markdown(report.title)}",
         report.paper,
         f"This page is what `{report.command}` writes.",
-        *(["## In short", joined(report.summary)] if report.summary else []),
-        *_claims(report.claims),
     ]
-    for section, tables in sections_of(report):
-        parts += [
-            f"## {escaped_markdown(section.title)}",
-            joined(section.text),
-            *(table.markdown() for table in tables),
-        ]
-    if report.figures:
-        parts += ["## Figures", *(_figure(figure, pictures) for figure in report.figures)]
-    for title, text in (
-        ("What was done", joined(report.how)),
-        ("What differs from the paper", joined(report.differs)),
-        (
-            "What could not be done",
-            "\n".join(f"- {escaped_markdown(what)}: {why}" for what, why in report.missing),
-        ),
-    ):
-        parts += [f"## {title}", text] if text else []
+    for title, blocks in outline(report):
+        parts += [f"## {escaped_markdown(title)}", *(_markdown(block, pictures) for block in blocks)]
     again = "<!-- not run: needs the data of the paper, and more time than a test has -->\n"
     parts += ["## How to repeat it", f"{again}```console\n$ {report.command}\n```", _duration(report), FILES]
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def sections_of(report: Report) -> Iterator[tuple[Section, Sequence[Table]]]:
-    """Sections of a report with their tables, each note once; one section "Tables" if it has none."""
+def outline(report: Report) -> list[tuple[str, list[Block]]]:
+    """Return the headings of a page, each with its blocks: Markdown, tables and figures."""
     tables = iter(notes_once(report.tables))
-    for section in report.sections or ((Section("Tables", report.tables),) if report.tables else ()):
-        yield section, list(islice(tables, len(section.tables)))
+    sections = report.sections or (Section("Tables", report.tables),)
+    missing = "\n".join(f"- {escaped_markdown(what)}: {why}" for what, why in report.missing)
+    parts: list[tuple[str, Sequence[Block]]] = [("In short", [joined(report.summary)])]
+    if report.claims:
+        parts.append((CLAIMS, [tally(report.claims), claims_table(report.claims)]))
+    parts += [(s.title, [joined(s.text), *islice(tables, len(s.tables))]) for s in sections]
+    parts.append(("Figures", report.figures))
+    texts = (joined(report.how), joined(report.differs), missing)
+    parts += [(title, [text]) for title, text in zip(ENDING, texts, strict=True)]
+    kept = ((title, [block for block in blocks if block]) for title, blocks in parts)
+    return [(title, blocks) for title, blocks in kept if blocks]
+
+
+def _markdown(block: Block, pictures: str) -> str:
+    if isinstance(block, Table):
+        return block.markdown()
+    if isinstance(block, Figure):
+        alt = escaped_markdown(" ".join(block.alt.split())).replace("[", "\\[").replace("]", "\\]")
+        return f"![{alt}]({pictures}/{block.name}.png)\n\n*{escaped_markdown(block.title)}*"
+    return block
 
 
 def joined(texts: Iterable[str]) -> str:
@@ -78,17 +84,6 @@ def joined(texts: Iterable[str]) -> str:
     return document
 
 
-def _claims(claims: Sequence[Claim]) -> list[str]:
-    if not claims:
-        return []
-    rows = [
-        f"| {_cell(c.text)} | {_cell(c.source)} | {MARKS[c.verdict]} {c.judged} | {_cell(c.evidence)} |"
-        for c in claims
-    ]
-    head = ["| claim | where | here | our figures |", "| --- | --- | --- | --- |"]
-    return ["## Claims of the paper", tally(claims), "\n".join([*head, *rows])]
-
-
 def _duration(report: Report) -> str:
     """Say how long all parts of a run took, over all calls of a run that was resumed."""
     seconds = report.settings.get("seconds", {}).get("all parts")
@@ -96,12 +91,3 @@ def _duration(report: Report) -> str:
         return ""
     time = f"{seconds / 60:.0f} minutes" if seconds < 7200 else f"{seconds / 3600:.1f} hours"
     return f"Its parts, one after another, took {time} by the clock."
-
-
-def _cell(text: str) -> str:
-    return escaped_markdown(" ".join(text.split()))
-
-
-def _figure(figure: Figure, pictures: str) -> str:
-    alt = escaped_markdown(" ".join(figure.alt.split())).replace("[", "\\[").replace("]", "\\]")
-    return f"![{alt}]({pictures}/{figure.name}.png)\n\n*{escaped_markdown(figure.title)}*"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -13,6 +14,9 @@ from directrix.tables import Table
 from directrix.types import Float64Array
 
 Verdict = Literal["holds", "does not hold", "not significant", "not tested"]
+
+MARKS: dict[Verdict, str] = {"holds": "✓", "does not hold": "✗", "not significant": "≈", "not tested": "?"}
+"""Sign before a verdict, so that it can be seen without color."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,8 +119,31 @@ class Claim:
 
     @property
     def judged(self) -> str:
-        """The verdict with what the test was over."""
-        return f"{self.verdict} ({self.tested})" if self.tested else self.verdict
+        """The verdict with its sign and what the test was over."""
+        over = f" ({self.tested})" if self.tested else ""
+        return f"{MARKS[self.verdict]} {self.verdict}{over}"
+
+
+def tally(claims: Sequence[Claim]) -> str:
+    """Return the number of claims with each verdict, as a sentence.
+
+    Examples
+    --------
+    >>> tally([Claim("A beats B", "Table 1", "holds", ""), Claim("A beats C", "Table 1", "holds", "")])
+    'Claims checked: 2; holds: 2; does not hold: 0; not significant at this number of queries: 0.'
+    """
+    n = Counter(claim.verdict for claim in claims)
+    untested = f"; not tested: {n['not tested']}" if n["not tested"] else ""
+    return (
+        f"Claims checked: {len(claims)}; holds: {n['holds']}; does not hold: {n['does not hold']}; "
+        f"not significant at this number of queries: {n['not significant']}{untested}."
+    )
+
+
+def claims_table(claims: Sequence[Claim]) -> Table:
+    """Return every claim with its place, its verdict and our figures."""
+    rows = (tuple(" ".join(t.split()) for t in (c.text, c.source, c.judged, c.evidence)) for c in claims)
+    return Table("", ("claim", "where", "here", "our figures"), tuple(rows))
 
 
 @dataclass(frozen=True, eq=False)

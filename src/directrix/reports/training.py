@@ -12,10 +12,9 @@ from directrix.data.queries import Queries
 from directrix.experiments.crossval import top_of
 from directrix.experiments.inspection import BASELINE, Inspection, inspect_search
 from directrix.rankers.training import mean_and_error
-from directrix.reports.compare import comparison_tables
+from directrix.reports.plots import training_figures
 from directrix.reports.rankings import shown_rankings
 from directrix.reports.report import PerQuery, Report, Section
-from directrix.reports.training_figures import training_figures
 from directrix.reports.write import write_page
 from directrix.search.search import SearchResult
 from directrix.tables import Table, Value, escaped_markdown, json_value
@@ -92,11 +91,11 @@ def training_report(
     """Return the report of a search; see `write_training_report`."""
     measure = result.ranker.measure_.name
     race, data = _race_table(result, inspection), _data_table(q, valid, names)
-    importance, compared = _importance_table(inspection, valid is None), _compared(result, inspection)
+    importance, compared = inspection.importance.tables(_FEATURES), _compared(result, inspection)
     sections = (
         Section("Data", (data,)),
         Section("The candidates", (race,)),
-        Section("What the ranker depends on", (importance,)),
+        Section("What the ranker depends on", importance),
         *((Section(f"Against {BASELINE}", compared),) if compared else ()),
     )
     figures, absent = training_figures(result, inspection, _FEATURES)
@@ -120,19 +119,21 @@ def training_report(
     )
 
 
-def race_rows(result: SearchResult) -> tuple[tuple[str, ...], list[tuple[Value, ...]]]:
-    """Headings, and a row for every candidate: its figures, why training ended, its part in the choice."""
+def race_table(result: SearchResult) -> Table:
+    """Return a row for every candidate: its figures, why training ended, its part in the choice."""
     name = result.ranker.measure_.name
     heads = ("candidate", f"{name} valid", "error", f"{name} train", "steps", "status", "seconds", "")
-    return heads, [
+    rows = [
         (c.label, c.valid, c.error, c.train, c.steps, c.status, f"{c.seconds:.1f}", result.part_of(c))
         for c in result.candidates
     ]
+    return Table("", heads, tuple(rows), digits=4)
 
 
 def _race_table(result: SearchResult, inspection: Inspection) -> Table:
-    """The rows of `race_rows` with the lead of what was chosen, query by query; the outcome comes second."""
-    heads, rows = race_rows(result)
+    """The rows of `race_table` with the lead of what was chosen, query by query; the outcome comes second."""
+    race = race_table(result)
+    heads, rows = race.columns, race.rows
     values = next(iter(inspection.values.values()))
     wider: list[tuple[Value, ...]] = []
     for c, (label, valid, error, *others, outcome) in zip(result.candidates, rows, strict=True):
@@ -171,30 +172,6 @@ def _data_table(q: Queries, valid: Queries | None, names: tuple[str, str]) -> Ta
     return Table("Queries and documents", heads, tuple(rows))
 
 
-def _importance_table(inspection: Inspection, on_training: bool) -> Table:  # noqa: FBT001
-    importance = inspection.importance
-    examined = importance.ranked
-    shown = [j for j in examined if importance.mean[j] or importance.error[j]][:_FEATURES]
-    unused = sum(not (importance.mean[j] or importance.error[j]) for j in examined)
-    kind = "training" if on_training else "validation"
-    notes = [
-        f"Fall of {importance.measure}, {importance.value:.4f} on {importance.n_queries} {kind} queries "
-        f"({importance.n_docs} documents), when the values of the feature are shuffled within every query, "
-        "and its standard error over queries. Features that say the same share their importance."
-    ]
-    if len(examined) < len(importance.names):
-        notes.append(f"Examined: the {len(examined)} of {len(importance.names)} that move the scores most.")
-    if unused:
-        notes.append(f"{unused} of {len(examined)} features make no difference.")
-    return Table(
-        f"Importance of features, the first {len(shown)}",
-        ("feature", "importance", "error"),
-        tuple((importance.names[j], float(importance.mean[j]), float(importance.error[j])) for j in shown),
-        notes=tuple(notes),
-        digits=4,
-    )
-
-
 def _compared(result: SearchResult, inspection: Inspection) -> tuple[Table, ...]:
     """The comparison with the baseline, and the queries that differ most."""
     if inspection.comparison is None:
@@ -216,7 +193,7 @@ def _compared(result: SearchResult, inspection: Inspection) -> tuple[Table, ...]
         rows,
         digits=4,
     )
-    return (*comparison_tables(inspection.comparison, measure), movers)
+    return (*inspection.comparison.tables(measure), movers)
 
 
 def _summary(result: SearchResult, inspection: Inspection) -> tuple[str, ...]:

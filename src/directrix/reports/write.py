@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 
 from directrix.data.files import replacing
-from directrix.reports.claims import claims_text
 from directrix.reports.figures import draw, need_plot
 from directrix.reports.folder import write_settings
 from directrix.reports.html import html
 from directrix.reports.page import page
-from directrix.reports.report import Report
+from directrix.reports.report import Claim, Report, tally
 from directrix.tables import Table, json_value, notes_once
 
 
@@ -87,7 +86,15 @@ def publish(folder: Path, report: Report) -> None:
 def text_of(report: Report) -> str:
     """All tables as text, each note once, and the claims."""
     parts = [table.text() for table in notes_once(report.tables)]
-    return "\n\n\n".join([*parts, *([claims_text(report.claims)] if report.claims else [])])
+    return "\n\n\n".join([*parts, *([_claims_text(report.claims)] if report.claims else [])])
+
+
+def _claims_text(claims: Sequence[Claim]) -> str:
+    """Verdict, place and claim on one line, our figures on the next."""
+    lines = [f"Claims of the paper. {tally(claims)}", ""]
+    for claim in claims:
+        lines += [f"{claim.judged:<17}  {claim.source}: {claim.text}", f"{'':<19}{claim.evidence}"]
+    return "\n".join(lines)
 
 
 def document(report: Report) -> dict[str, Any]:

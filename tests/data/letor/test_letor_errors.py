@@ -26,13 +26,6 @@ def test_malformed_file_gives_its_message(name, tmp_path):
         dx.read_letor(path)
 
 
-def test_permission_message_says_what_to_type(tmp_path):
-    from directrix.data.files import unreadable
-
-    message = str(unreadable(tmp_path / "x", PermissionError(13, "Permission denied")))
-    assert "may not be read by this user; type `chmod u+r" in message
-
-
 def test_one_bad_line_names_place_need_and_remedy(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("1 qid:1 1:0.5\n-2 qid:1 1:0.5\n")

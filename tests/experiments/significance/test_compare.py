@@ -21,7 +21,7 @@ from directrix.experiments.significance import (
     t_interval,
     tukey,
 )
-from directrix.reports.compare import comparison_tables, stars
+from directrix.tables import stars
 
 SINGLE = {"paired-t": paired_t, "wilcoxon": signed_rank, "sign": sign_test, "randomization": randomization}
 PAIRS = [("A", "B"), ("A", "C"), ("A", "D"), ("B", "C"), ("B", "D"), ("C", "D")]
@@ -159,12 +159,12 @@ def test_json_says_all_of_it(values):
 
 
 def test_tables_are_best_first_with_letters(values):
-    systems, pairs = comparison_tables(compare(values), "AP")
+    systems, pairs = compare(values).tables("AP")
     assert systems.rows[0][0] == "C"
     assert [row[3] for row in systems.rows] == ["a", "b", "b", "c"]
     assert systems.columns == ("system", "queries", "AP", "letters")
     assert {row[0]: row[1] for row in systems.rows} == {"A": 40, "B": 38, "C": 40, "D": 40}
-    of_all, _ = comparison_tables(compare({name: values[name] for name in "AC"}), "AP")
+    of_all, _ = compare({name: values[name] for name in "AC"}).tables("AP")
     assert of_all.columns == ("system", "AP", "letters")  # the title has the number of queries
     assert "two-sided paired t-test, p adjusted by Holm (6 pairs)" in systems.notes[0]
     assert "Queries without a value: B 2; a query counts where it is defined for the pair." in systems.notes
@@ -182,7 +182,7 @@ def test_tables_are_best_first_with_letters(values):
 
 
 def test_tables_against_one_have_stars(values):
-    systems, _ = comparison_tables(compare(values, against="A"), "AP")
+    systems, _ = compare(values, against="A").tables("AP")
     assert systems.columns == ("system", "queries", "AP", "minus A", "")
     by_name = {row[0]: row for row in systems.rows}
     assert by_name["A"][3:] == (None, "")
@@ -194,25 +194,23 @@ def test_tables_against_one_have_stars(values):
 def test_stars_are_for_the_corrected_p(values):
     found = compare(values, against="A")
     pairs = tuple(replace(pair, p=0.0001, adjusted=0.02) for pair in found.pairs)
-    systems, _ = comparison_tables(replace(found, pairs=pairs), "AP")
+    systems, _ = replace(found, pairs=pairs).tables("AP")
     assert [row[4] for row in systems.rows if row[0] != "A"] == ["*", "*", "*"]
 
 
 def test_many_systems_have_no_table_of_pairs_unless_asked(values):
     many = compare({f"{name}{i}": v for name, v in values.items() for i in range(3)})
-    assert len(comparison_tables(many, "AP")) == 1
-    assert len(comparison_tables(many, "AP", pairs=True)) == 2
+    assert len(many.tables("AP")) == 1
+    assert len(many.tables("AP", pairs=True)) == 2
 
 
 def test_notes_say_which_test_was_made(values):
     two = {name: values[name] for name in "AC"}
-    assert (
-        comparison_tables(compare(two), "AP")[0].notes[0].endswith("differ at 0.05: two-sided paired t-test.")
-    )
-    note = comparison_tables(compare(values, test="tukey"), "AP")[0].notes
+    assert compare(two).tables("AP")[0].notes[0].endswith("differ at 0.05: two-sided paired t-test.")
+    note = compare(values, test="tukey").tables("AP")[0].notes
     assert "Tukey's HSD, two-way (systems and queries), p for all pairs together (6 pairs)" in note[0]
     assert "defined for all systems" in note[1]
-    assert "p not adjusted" in comparison_tables(compare(values, correction=None), "AP")[0].notes[0]
+    assert "p not adjusted" in compare(values, correction=None).tables("AP")[0].notes[0]
 
 
 A = [0.1, 0.2, 0.4]

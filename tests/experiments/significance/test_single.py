@@ -93,7 +93,7 @@ def test_a_random_p_is_never_zero():
 
 def test_blocks_do_not_show(values, monkeypatch):
     whole = randomization(*values, n_resamples=5000).p
-    monkeypatch.setattr("directrix.experiments.significance.fisher._BLOCK", 60 * 70)
+    monkeypatch.setattr("directrix.experiments.significance.pairs._BLOCK", 60 * 70)
     assert abs(randomization(*values, n_resamples=5000).p - whole) < 0.03
 
 

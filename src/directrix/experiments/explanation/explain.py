@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from directrix.data.queries import Queries, need_queries
 from directrix.errors import InputError
-from directrix.experiments.explanation.dependence import Dependence, dependence
-from directrix.experiments.explanation.left_out import LeftOut, left_out
+from directrix.experiments.explanation.effects import (
+    Dependence,
+    LeftOut,
+    dependence,
+    dependence_table,
+    left_out,
+)
 from directrix.experiments.explanation.of_query import Advantage, OfQuery, RankedQuery
 from directrix.experiments.importance import Importance, permutation_importance, sampled_queries
 from directrix.measures.base import RankingMeasure
@@ -19,12 +24,14 @@ from directrix.parameters import whole
 from directrix.rankers.contributions import Contributions
 from directrix.rankers.training import mean_over_queries
 from directrix.search.clock import Progress
+from directrix.tables import Table
 
 _SHUFFLED = 200_000  # documents over all repeats; of more than that the queries are the larger noise
 _MOST_REPEATS = 5
 _MOST_FEATURES = 1000  # of more those that move the scores most are examined
 _MOST_CELLS = 1 << 28  # of features, which are dense: 2 GiB; of larger data a sample of the queries
 _MOVED = 4_000  # documents of queries in which features are changed for `Dependence`
+_IN_GROUPS = 5  # features for every group
 _SEEN = 10_000  # documents that count the ways through trees
 
 
@@ -93,6 +100,15 @@ class Explanation:
         Raises `InputError` if there is no such query or document, or the ranker is none of directrix.
         """
         return self._of(query).advantage(self._contributions, first, second)
+
+    def tables(self, top: int = 10) -> tuple[Table, ...]:
+        """Return the tables of the ``top`` features: importance, ranks by values, groups of queries."""
+        tables = [_importance_table(self, top)]
+        if self.dependence:
+            tables.append(dependence_table(self.dependence[:top]))
+        if self.groups:
+            tables.append(_group_table(self))
+        return tuple(tables)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything that was computed in JSON types; features in the order of their importance."""
@@ -192,7 +208,7 @@ def explain(  # noqa: PLR0913
     whole(top, "top", least=0)
     goal = ranker.measure_ if measure is None else parse_measure(measure)
     importance = permutation_importance(ranker, queries, goal, seed=seed, **_extent(queries, n_repeats))
-    chosen = [j for j in importance.ranked if importance.mean[j] or importance.error[j]][:top]
+    chosen = importance.shown(top)
     few, names = sampled_queries(queries, _MOVED, seed), importance.names
     without = None
     if train is not None:
@@ -244,3 +260,32 @@ def _grouped(importance: Importance, groups: Mapping[Any, str]) -> tuple[QueryGr
         intervals = tuple(importance.interval(j, rows) for j in columns)
         found.append(QueryGroup(name, len(rows), value, mean, intervals))
     return tuple(found)
+
+
+def _importance_table(explanation: Explanation, top: int) -> Table:
+    """Return the importances, with what training without the features costs."""
+    (table,), without = explanation.importance.tables(top), explanation.left_out
+    if without is None:
+        return table
+    falls = [
+        (without.mean(j), *without.interval(j)) if j in without.columns else (None,) * 3
+        for j in explanation.importance.shown(top)
+    ]
+    note = f"left out: how far it falls from {without.value:.4f} when the ranker is trained without it."
+    return replace(
+        table,
+        columns=(*table.columns, "fall", "low", "high"),
+        groups=(("", 4), ("left out", 3)),
+        rows=tuple((*row, *fall) for row, fall in zip(table.rows, falls, strict=True)),
+        notes=(*table.notes, note),
+    )
+
+
+def _group_table(explanation: Explanation) -> Table:
+    found, rows = explanation.importance, []
+    for group in explanation.groups:
+        for j in found.ranked[:_IN_GROUPS]:
+            interval = group.intervals[j]
+            rows.append((group.name, group.n_queries, group.value, found.names[j], group.mean[j], *interval))
+    heads = ("group", "queries", found.measure, "feature", "importance", "low", "high")
+    return Table("Groups of queries", heads, tuple(rows), digits=4)

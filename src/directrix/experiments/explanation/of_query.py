@@ -12,9 +12,10 @@ from directrix.data.queries import Queries
 from directrix.data.sparse import dense
 from directrix.errors import InputError, short_text
 from directrix.rankers.contributions import Contributions
+from directrix.tables import Table, Value
 from directrix.types import Array, Float64Array
 
-_IN_SENTENCE = 3
+_NAMED = 3  # features that a sentence or a row names
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +43,27 @@ class RankedQuery:
     scores: Float64Array
     values: Array
     contributions: Float64Array
+
+    def tables(self, top: int | None = None) -> tuple[Table]:
+        """Return the first documents, each with the features that contribute most to its score."""
+        rows = []
+        each = zip(self.documents, self.labels, self.scores, self.values, self.contributions, strict=True)
+        for place, (document, label, score, values, parts) in enumerate(list(each)[:top], start=1):
+            most = [
+                f"{self.names[f]} {parts[f]:+.3g} ({values[f]:.4g})" for f in contributing(parts)[:_NAMED]
+            ]
+            rows.append((place, document, f"{label:g}", float(score), ", ".join(most)))
+        table = Table(
+            f"Query {self.query}: the first {len(rows)} documents",
+            ("rank", "document", "label", "score", "what contributes most (its value)"),
+            tuple(rows),
+            notes=(
+                "A contribution is what the feature adds to the score, compared with the documents of the "
+                "query; those of a document add up to its score minus their mean score.",
+            ),
+            digits=4,
+        )
+        return (table,)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it in JSON types; features that do not contribute are left out."""
@@ -94,6 +116,24 @@ class Advantage:
     values: Array
     contributions: Float64Array
 
+    def tables(self, top: int | None = None) -> tuple[Table]:
+        """Return what each feature adds to the difference of the two documents."""
+        (above, below), shown, rest = self.documents, self.ranked[:top], self.ranked[len(self.ranked[:top]) :]
+        rows: list[tuple[Value, ...]] = [
+            (self.names[f], float(self.contributions[f]), *(f"{value:.6g}" for value in self.values[:, f]))
+            for f in shown
+        ]
+        if rest:
+            rows.append((f"{len(rest)} others", float(self.contributions[rest].sum()), "", ""))
+        rows.append(("score", self.scores[0] - self.scores[1], *(f"{score:.6g}" for score in self.scores)))
+        heads = (
+            "feature",
+            "contribution",
+            f"{above} (rank {self.ranks[0]})",
+            f"{below} (rank {self.ranks[1]})",
+        )
+        return (Table(str(self), heads, tuple(rows), digits=4),)
+
     def to_dict(self) -> dict[str, Any]:
         """Return it in JSON types; features that do not contribute are left out."""
         (above, below), (first, second) = self.documents, self.ranks
@@ -125,7 +165,7 @@ class Advantage:
         reasons = [
             f"{self.names[f]} {self.contributions[f]:+.3g} "
             f"({self.values[0, f]:.4g} against {self.values[1, f]:.4g})"
-            for f in self.ranked[:_IN_SENTENCE]
+            for f in self.ranked[:_NAMED]
         ]
         rest = len(self.ranked) - len(reasons)
         more = f", and {rest} more" if rest else ""

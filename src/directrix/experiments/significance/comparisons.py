@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.tables import json_value
-from directrix.types import Array
+from directrix.tables import PValue, Table, Value, json_value, stars
+
+_TESTS = {
+    "paired-t": "two-sided paired t-test",
+    "wilcoxon": "two-tailed Wilcoxon signed-rank test",
+    "sign": "two-sided sign test",
+    "randomization": "Fisher's randomization test, two-sided",
+    "tukey": "Tukey's HSD, two-way (systems and queries)",
+    "randomized-tukey": "randomized Tukey's HSD",
+}
+_CORRECTIONS = {
+    "holm": "p adjusted by Holm",
+    "bonferroni": "p adjusted by Bonferroni",
+    "benjamini-hochberg": "p adjusted by Benjamini and Hochberg",
+    "tukey": "p for all pairs together",
+}
+_INTERVALS = {
+    "t": "of Student's t, for each pair alone",
+    "bootstrap": "by the BCa bootstrap, for each pair alone",
+    "tukey": "of Tukey, for all pairs together",
+}
+_MANY = 10  # systems; with more, the table of all pairs is too long for a screen
 
 
 @dataclass(frozen=True)
@@ -159,72 +180,104 @@ class Comparisons:
             **({"unit": self.unit} if self.unit else {}),
         }
 
+    def tables(self, measure: str, *, pairs: bool | None = None) -> tuple[Table, ...]:
+        r"""Return the means of the systems, best first, and the differences of their pairs.
 
-_ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+        Parameters
+        ----------
+        measure : str
+            Its name, for the headings.
+        pairs : bool, optional
+            Whether to make the second table; default for up to 10 systems.
 
-
-def letters(means: Any, differ: Any) -> tuple[str, ...]:
-    """Give every system letters so that two systems share one exactly if they do not differ.
-
-    Parameters
-    ----------
-    means : float (n_systems,)
-        They order the letters: "a" goes to the best system.
-    differ : bool (n_systems, n_systems)
-        Symmetric, False on the diagonal.
-
-    Returns
-    -------
-    tuple of str
-        In the order given. After 52 letters numbers in brackets are used.
-
-    Notes
-    -----
-    A letter is a group of systems of which no two differ and to which none can be added. Groups are grown
-    from pairs that share none yet, best systems first, and a group is dropped if the others cover its pairs.
-    This gives few letters, not always the fewest, which are NP-hard to find. On the purpose, see Piepho
-    (2004). Cost at most O(n^4) for n systems.
-
-    Examples
-    --------
-    >>> between = [[False, False, True], [False, False, False], [True, False, False]]
-    >>> letters([0.5, 0.45, 0.4], between)  # first and last differ, the middle one does not
-    ('a', 'ab', 'b')
-    """
-    order = np.argsort(-np.asarray(means, dtype=np.float64), kind="stable")
-    alike = ~np.asarray(differ, dtype=bool)[np.ix_(order, order)]
-    groups = _needed(_groups(alike))
-    marks = [""] * len(order)
-    for number, group in enumerate(sorted(groups)):
-        for position in group:
-            marks[order[position]] += _ALPHABET[number] if number < len(_ALPHABET) else f"({number + 1})"
-    return tuple(marks)
+        Examples
+        --------
+        >>> from directrix.experiments.significance import compare
+        >>> result = compare({"A": [0.5, 0.7, 0.6, 0.8], "B": [0.4, 0.4, 0.4, 0.4]})
+        >>> print(result.tables("AP")[0].text().split("\n\n")[1])
+        system      AP  letters
+        ------  ------  -------
+        A       0.6500  a
+        B       0.4000  b
+        """
+        is_wanted = len(self.means) <= _MANY if pairs is None else pairs
+        return (_systems(self, measure), *([_pairs(self, measure)] if is_wanted else []))
 
 
-def _groups(alike: Array) -> list[tuple[int, ...]]:
-    """Maximal groups that cover every system and every pair that does not differ."""
-    n = len(alike)
-    covered = np.zeros((n, n), dtype=bool)
-    groups = []
-    for i in range(n):
-        for j in range(i, n):
-            if covered[i, j] or not alike[i, j] or (i == j and alike[i].sum() > 1):
-                continue
-            group = sorted({i, j})
-            for k in [*range(i, n), *range(i)]:  # near ones first
-                if k not in group and alike[k, group].all():
-                    group.append(k)
-            covered[np.ix_(group, group)] = True
-            groups.append(tuple(sorted(group)))
-    return groups
+def _systems(comparison: Comparisons, measure: str) -> Table:
+    ordered = sorted(comparison.means, key=lambda name: -comparison.means[name])
+    ranked = comparison.ranked
+    is_partial = len(set(ranked.values())) > 1  # otherwise the title says how many queries there are
+    rows: list[tuple[Value, ...]]
+    if comparison.letters is not None:
+        heads: tuple[str, ...] = ("system", measure, "letters")
+        rows = [(name, comparison.means[name], comparison.letters[name]) for name in ordered]
+        reading = f"Systems that share a letter do not differ at {comparison.alpha:g}: {_how(comparison)}."
+    else:
+        pair_of = {pair.first: pair for pair in comparison.pairs}
+        heads = ("system", measure, f"minus {comparison.against}", "")
+        rows = [
+            (name, comparison.means[name], pair_of[name].difference, stars(pair_of[name].adjusted))
+            if name in pair_of
+            else (name, comparison.means[name], None, "")
+            for name in ordered
+        ]
+        reading = f"* p < .05, ** p < .01, *** p < .001: {_how(comparison)}."
+    if is_partial:
+        heads = (heads[0], "queries", *heads[1:])
+        rows = [(row[0], ranked[str(row[0])], *row[1:]) for row in rows]
+    return Table(
+        title=f"{measure} of {comparison.n_queries} {'query' if comparison.n_queries == 1 else 'queries'}",
+        columns=heads,
+        rows=tuple(rows),
+        notes=(reading, *_unit(comparison), *_undefined(comparison), comparison.power_note),
+        digits=4,
+    )
 
 
-def _needed(groups: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Groups without those whose pairs are all in other groups."""
-    remaining = list(groups)
-    for group in reversed(groups):
-        rest = [set(other) for other in remaining if other != group]
-        pairs = [{i, j} for i in group for j in group]
-        if all(any(pair <= other for other in rest) for pair in pairs):
-            remaining.remove(group)
-    return remaining
+def _pairs(comparison: Comparisons, measure: str) -> Table:
+    confidence = f"{100 * (1 - comparison.alpha):g} %"
+    return Table(
+        title=f"Differences of {measure}",
+        columns=("pair", "difference", f"{confidence} interval", "p", "adjusted", "W/T/L", "d"),
+        rows=tuple(_row(pair) for pair in comparison.pairs),
+        notes=(
+            f"Intervals {_INTERVALS[comparison.interval]}. d: Cohen's d, the mean difference over the "
+            "standard deviation of the differences. W/T/L: queries on which the first is higher, equal, "
+            "lower.",
+        ),
+        digits=4,
+    )
+
+
+def _row(pair: Pair) -> tuple[Value, ...]:
+    low, high = pair.interval
+    is_finite = math.isfinite(low) and math.isfinite(high)
+    return (
+        f"{pair.first} - {pair.second}",
+        pair.difference,
+        f"[{low:.4f}, {high:.4f}]" if is_finite else None,
+        PValue(pair.p),
+        PValue(pair.adjusted),
+        f"{pair.wins}/{pair.ties}/{pair.losses}",
+        f"{pair.effect:.2f}" if math.isfinite(pair.effect) else None,
+    )
+
+
+def _how(comparison: Comparisons) -> str:
+    adjusted = _CORRECTIONS.get(comparison.correction or "", "p not adjusted")
+    if len(comparison.pairs) == 1 and comparison.correction != "tukey":
+        return _TESTS[comparison.test]
+    return f"{_TESTS[comparison.test]}, {adjusted} ({len(comparison.pairs)} pairs)"
+
+
+def _unit(comparison: Comparisons) -> list[str]:
+    return [f"Tests and differences are of {comparison.unit} by query."] if comparison.unit else []
+
+
+def _undefined(comparison: Comparisons) -> list[str]:
+    if not comparison.undefined:
+        return []
+    counts = ", ".join(f"{name} {count}" for name, count in comparison.undefined.items())
+    where = "for all systems" if comparison.correction == "tukey" else "for the pair"
+    return [f"Queries without a value: {counts}; a query counts where it is defined {where}."]

@@ -12,12 +12,28 @@ import numpy as np
 
 from directrix.data.checks import as_floats
 from directrix.errors import InputError
-from directrix.experiments.significance.comparisons import Comparisons, Pair, letters
-from directrix.experiments.significance.effects import bootstrap_interval, detectable, effect_size, t_interval
-from directrix.experiments.significance.family import Tukey, adjust, check_correction, randomized_tukey, tukey
-from directrix.experiments.significance.fisher import check_resampling, randomization_p
-from directrix.experiments.significance.single import gaps_of, paired_t, sign_test, signed_rank
-from directrix.parameters import share, spelled
+from directrix.experiments.significance.comparisons import Comparisons, Pair
+from directrix.experiments.significance.family import (
+    Tukey,
+    adjust,
+    check_correction,
+    letters,
+    randomized_tukey,
+    tukey,
+)
+from directrix.experiments.significance.pairs import (
+    bootstrap_interval,
+    check_resampling,
+    detectable,
+    effect_size,
+    gaps_of,
+    paired_t,
+    randomization_p,
+    sign_test,
+    signed_rank,
+    t_interval,
+)
+from directrix.parameters import share
 from directrix.types import Float64Array
 
 TESTS = ("paired-t", "wilcoxon", "sign", "randomization", "tukey", "randomized-tukey")
@@ -79,7 +95,6 @@ def compare(
     0.225, 4 wins, p 0.058, of three pairs 0.115
     """
     table = _table(per_query)
-    test = spelled(test)
     correction = checked_correction(test, correction, against)
     n_resamples = _DRAWN.get(test, 1) if n_resamples is None else n_resamples
     procedure = _Procedure(test, correction, alpha, seed, n_resamples)

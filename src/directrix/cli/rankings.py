@@ -1,25 +1,25 @@
-"""Rankings to evaluate: score files (one number per line, in the order of the data), models, TREC runs."""
+"""Rankings to evaluate: score files (one number per line, in the order of the data), models, runs.
+
+A file is recognized by its beginning, so that arguments in the wrong order get one message.
+"""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from directrix.cli.files import features_for, read_for
-from directrix.cli.kinds import are_qrels, is_model, tables_of
-from directrix.cli.options import Missing
-from directrix.data.columns import ColumnNames
+from directrix.cli.reading import RankedData
+from directrix.data.columns import OPTIONS, ColumnNames, find, kind_of
 from directrix.data.files import Problem, number, open_data, raise_problems, readable, short_name
-from directrix.data.formats import QRELS
+from directrix.data.formats import QRELS, content_of, is_documents_table
 from directrix.data.shards.context import is_on_cluster
 from directrix.data.trec.join import join_trec
-from directrix.data.trec.runs import Qrels, Run, document_names, read_trec_qrels, read_trec_run, run_text
+from directrix.data.trec.runs import Qrels, Run, document_names, read_trec_qrels, read_trec_run
 from directrix.errors import InputError
 from directrix.types import Float64Array
 
@@ -28,6 +28,15 @@ if TYPE_CHECKING:
     from directrix.data.shards.queries import ShardedQueries
 
 _LINE_END = re.compile(r"\r\n|\r|\n")  # str.splitlines also ends lines at control characters
+
+_NAMES = {
+    "model": "a model file",
+    "scores": "a file of scores",
+    "run": "a run",
+    "judged run": "a run",
+    "qrels": "qrels",
+    "data": "labeled data",
+}
 
 
 class JudgedRanking(NamedTuple):
@@ -79,36 +88,22 @@ def read_scores(path: Path, n_docs: int, data: Path) -> Float64Array:
     return np.array(values, dtype=np.float64)
 
 
-def score_lines(scores: Float64Array) -> str:
-    """Return one score per line, with enough digits to read the same bits back."""
-    return "".join(f"{score!r}\n" for score in scores.tolist())
-
-
-def run_lines(q: Queries, scores: Float64Array, tag: str) -> str:
-    """Return scores as the lines of a TREC run."""
-    run = Run.from_scores(q, scores, tag)
-    return run_text(replace(run, doc_ids=np.array(document_names(q), dtype=object)))
-
-
 def judged_rankings(
     data: Path,
     rankings: list[Path],
-    missing: Missing | None,
-    columns: ColumnNames,
-    *,
-    names: list[str] | None,
-    by_position: bool,
+    given: RankedData,
+    names: list[str] | None = None,
     topics: Topics = "own",
 ) -> list[JudgedRanking]:
     """Join every ranking with the labels of the data file.
 
     If the data file contains qrels, the rankings are runs. Queries without judgments do not
-    count, as in trec_eval; ``topics`` says what happens to those that a run lacks. ``by_position`` is that of
-    `directrix.cli.files.same_features`, ``names`` what the user calls the rankings.
+    count, as in trec_eval; ``topics`` says what happens to those that a run lacks. ``names`` are what the
+    user calls the rankings.
     """
-    tables = tables_of([data, *rankings], columns)
-    if are_qrels(data, rankings, tables, columns):
-        qrels, runs = _read_trec(data, rankings, tables, columns)
+    columns = given.names()
+    if (trec := read_trec(data, rankings, columns)) is not None:
+        qrels, runs = trec
         return _judged_runs(system_names(rankings, names, [run.tag for run in runs]), runs, qrels, topics)
     models = {}
     for path in filter(is_model, rankings):
@@ -120,13 +115,13 @@ def judged_rankings(
         from directrix.data.shards.queries import open_shards
 
         shards = open_shards(data)
-    q = read_for(models.values(), data, missing, columns) if shards is None else shards.judged()
+    q = given.read_for(models.values(), data) if shards is None else shards.judged()
     ids = tuple(map(str, q.query_ids))
     doc_ids = None if q.doc_ids is None else np.array(document_names(q), dtype=object)
     judged = []
     for name, path in zip(system_names(rankings, names), rankings, strict=True):
         if path in models:
-            scores = _scores(models[path], q, shards, data, path, by_position=by_position)
+            scores = _scores(models[path], q, shards, data, path, given)
         else:
             scores = read_scores(path, q.n_docs, data)[q.rows]
         arrays = {"scores": scores, "labels": q.labels, "qptr": q.qptr, "doc_ids": doc_ids}
@@ -135,24 +130,32 @@ def judged_rankings(
 
 
 def _scores(
-    ranker: Any, q: Queries, shards: ShardedQueries | None, data: Path, path: Path, *, by_position: bool
+    ranker: Any, q: Queries, shards: ShardedQueries | None, data: Path, path: Path, given: RankedData
 ) -> Float64Array:
     """Scores of a model, on the cluster if there is one."""
     if shards is not None:
         return shards.scores(ranker)
-    same = features_for(q, ranker, data, path, by_position=by_position)
-    scores: Float64Array = ranker.predict_queries(same)
+    scores: Float64Array = ranker.predict_queries(given.matched(q, ranker, data, path))
     return scores
 
 
-def _read_trec(
+def read_trec(data: Path, rankings: list[Path], columns: ColumnNames) -> tuple[Qrels, list[Run]] | None:
+    """Read qrels and runs, text or tables; return None if the first file is labeled data."""
+    tables = tables_of([data, *rankings], columns)
+    return _read(data, rankings, tables, columns) if _are_qrels(data, rankings, tables, columns) else None
+
+
+def read_qrels_and_runs(qrels: Path, runs: list[Path], columns: ColumnNames) -> tuple[Qrels, list[Run]]:
+    """Read what must be qrels and runs, text or tables."""
+    return _read(qrels, runs, tables_of([qrels, *runs], columns), columns)
+
+
+def _read(
     data: Path, rankings: list[Path], tables: dict[Path, list[str]], columns: ColumnNames
 ) -> tuple[Qrels, list[Run]]:
-    """Read qrels and runs, both text or tables."""
     names = named_columns(data, tables, columns)
-    return read_trec_qrels(data, **names(data, "label")), [
-        read_trec_run(path, **names(path, "score")) for path in rankings
-    ]
+    qrels = read_trec_qrels(data, **names(data, "label"))
+    return qrels, [read_trec_run(path, **names(path, "score")) for path in rankings]
 
 
 def named_columns(
@@ -222,3 +225,68 @@ def _judged_runs(names: list[str], runs: list[Run], qrels: Qrels, topics: Topics
 def _number(line: str) -> float | None:
     value = number(line.strip(" \t"))
     return value if math.isfinite(value) else None
+
+
+def is_model(path: Path) -> bool:
+    """Return whether a file begins like JSON; the readers report what cannot be read."""
+    content = content_of(path)
+    return content == "json" or (".json" in path.suffixes and not path.is_file())
+
+
+def tables_of(paths: list[Path], columns: ColumnNames) -> dict[Path, list[str]]:
+    """Return the names of columns of those files that are tables.
+
+    Raises `InputError` if there are tables, none of which has a column that the user named.
+    """
+    from directrix.data.tables.files import column_names
+
+    tables = {path: column_names(path) for path in paths if is_documents_table(path)}
+    for key in OPTIONS if tables else ():
+        name = None if key in ("features", "categorical") else getattr(columns, key)
+        if name is not None and not any(name in known for known in tables.values()):
+            path, known = list(tables.items())[-1 if key == "score" else 0]
+            find(known, key, name, str(path), "")  # raises
+    return tables
+
+
+def _are_qrels(data: Path, rankings: list[Path], tables: dict[Path, list[str]], columns: ColumnNames) -> bool:
+    """Return whether the first file is qrels, which judge runs; else it is labeled data.
+
+    A table of labels is qrels if a ranking is a run: its columns may leave that open. Files whose kind is
+    unclear are left to their readers. Raises `InputError` at the first ranking in place of labeled data,
+    labeled data among rankings, or ranking of other data.
+    """
+    kind, *kinds = (
+        kind_of(tables[path], columns) if path in tables else _kind(path) for path in (data, *rankings)
+    )
+    if kind in ("model", "scores", "run"):
+        right = next((path for path, k in zip(rankings, kinds, strict=True) if k in ("data", "qrels")), None)
+        order = f"{right or 'DATA'} {data}"
+        raise InputError(
+            f"{data} is {_NAMES[kind]}; labeled data or qrels come first, then the rankings: {order}."
+        )
+    if data in tables:
+        kind = "qrels" if {"run", "judged run"}.intersection(kinds) else "data"
+    for path, other in zip(rankings, kinds, strict=True):
+        if other in ("data", "qrels"):
+            raise InputError(
+                f"{path} is {_NAMES[other]} and not a ranking; after {data} give files of scores, models or "
+                "runs."
+            )
+        if kind == "qrels" and other in ("model", "scores"):
+            raise InputError(
+                f"{path} is {_NAMES[other]}, but {data} is qrels, which judge runs; write one: "
+                "`directrix predict MODEL DATA --run TAG -o FILE.run`."
+            )
+        if kind == "data" and other == "run":
+            raise InputError(
+                f"{path} is a run, but {data} is labeled data; runs are judged by qrels; make them: "
+                f"`directrix convert {data} FILE.qrels`."
+            )
+    return kind == "qrels"
+
+
+def _kind(path: Path) -> str:
+    """Return a key of the names above, or "" for a file whose kind its first line does not show."""
+    content = "json" if is_model(path) else content_of(path)
+    return content if content in _NAMES else {"json": "model", "letor": "data"}.get(content, "")

@@ -1,56 +1,24 @@
-"""Whether features are read into memory or stay on disk."""
+"""Ends that come from outside: too little memory, too few threads, and signals."""
 
 from __future__ import annotations
 
+import _thread
 import errno
+import signal
+import sys
+import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor
-from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from typing import Any, NoReturn
 
-from directrix.cli.options import Missing
-from directrix.cli.output import remark
-from directrix.data.columns import ColumnNames
-from directrix.data.formats import format_of, open_file, read_file
 from directrix.data.memory import address_limit, available_memory
 from directrix.errors import InputError
 
-if TYPE_CHECKING:
-    from directrix.data.queries import Queries
-
-_SHARE = 0.4  # of the available memory: a search copies parts of the queries
-_LIBRARIES = 900_000_000  # bytes of address space; benchmarks/RESULTS.md has what commands take
+_LIBRARIES = 900_000_000  # bytes of address space that the libraries take (benchmarks/RESULTS.md)
 _LOADING = ("failed to map segment", "annot allocate memory", "Could not find/load shared object")
-
-
-def read_or_open(path: Path, missing: Missing, columns: ColumnNames, *, stream: bool | None) -> Queries:
-    """Read a data file into memory, or open it and leave its features on disk.
-
-    ``stream=None`` leaves the features of a Parquet or Arrow file on disk if they would take more than 40 %
-    of the available memory, with a remark. Raises `InputError` if a text file is to be streamed, or missing
-    values are to be replaced in a streamed file.
-    """
-    from directrix.data.tables.files import TableFiles
-
-    if stream is False or (stream is None and not format_of(path).is_table):
-        return read_file(path, missing=missing.value, columns=columns)
-    available = available_memory()
-    # the size in the header: a file that will be read may have its rows in any order
-    if stream is None and TableFiles(path, columns).n_bytes <= _SHARE * available:
-        return read_file(path, missing=missing.value, columns=columns)
-    q = open_file(path, columns=columns)
-    n_bytes = q.n_docs * q.n_features * q.features.itemsize
-    if missing is Missing.zero:
-        raise InputError(
-            f"--missing {missing.value} cannot replace values of features that stay on disk; replace them "
-            f"first: `directrix convert {path} new.arrow --missing {missing.value}`."
-        )
-    remark(
-        f"note: the features stay in {path}: they take {n_bytes / 1e9:.3g} GB; {available / 1e9:.3g} GB of "
-        "memory are available"
-    )
-    return replace(q, missing=missing.value)
+_ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 def shortage(error: BaseException) -> str | None:
@@ -70,9 +38,10 @@ def shortage(error: BaseException) -> str | None:
     if not (isinstance(error, MemoryError) or number == errno.ENOMEM or is_loading):
         return None
     what = f" ({text})" if text else ""
+    by_limit = "" if address_limit() is None else "; `ulimit -v` limits it here"
     return (
         f"memory ran out{what}; {available_memory() / 1e6:,.0f} MB are available now. Use fewer queries or "
-        f"features, --jobs 1 --threads 1, or a machine with more memory{_by_limit()}."
+        f"features, --jobs 1 --threads 1, or a machine with more memory{by_limit}."
     )
 
 
@@ -107,5 +76,53 @@ def check_address_space() -> None:
     eigh(square[:256, :256])
 
 
-def _by_limit() -> str:
-    return "" if address_limit() is None else "; `ulimit -v` limits it here"
+class Stopped(BaseException):
+    """A signal; by convention the exit status is 128 + its number.
+
+    It is no `KeyboardInterrupt`: for that Typer has an end of its own.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+        self.name = signal.Signals(number).name
+        self.exit_status = 128 + number
+
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """Let SIGINT, SIGTERM and SIGHUP raise `Stopped` within the block; what `nohup` ignores stays ignored."""
+    if threading.current_thread() is not threading.main_thread():  # only that one may set handlers
+        yield
+        return
+    arrived = []
+
+    def stop(number: int, _: Any) -> NoReturn:
+        arrived.append(Stopped(number))
+        raise arrived[-1]
+
+    def repeat(ignored: Any) -> None:
+        # Python drops what finalizers and callbacks of weak references raise: so the signal comes again
+        if isinstance(ignored.exc_value, Stopped):
+            later = threading.Timer(0.01, _thread.interrupt_main, [ignored.exc_value.number])
+            later.daemon = True
+            later.start()
+        else:
+            hook(ignored)
+
+    usual = (signal.SIG_DFL, signal.default_int_handler)
+    before = {number: signal.getsignal(number) for number in _ENDING}
+    replaced = {number: handler for number, handler in before.items() if handler in usual}
+    for number in replaced:
+        signal.signal(number, stop)
+    hook, sys.unraisablehook = sys.unraisablehook, repeat
+    try:
+        yield
+    except Exception as error:
+        if arrived:  # extensions in C may turn it into an error of their own
+            raise arrived[-1] from error
+        raise
+    finally:
+        sys.unraisablehook = hook
+        for number, handler in replaced.items():
+            signal.signal(number, handler)

@@ -1,4 +1,4 @@
-"""Results on stdout, as a table for people or as JSON or TSV for programs; remarks and progress on stderr."""
+"""Results on stdout, as tables for people or as JSON or TSV for programs; remarks and progress on stderr."""
 
 from __future__ import annotations
 
@@ -6,12 +6,42 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from directrix.cli.options import Format
 from directrix.errors import visible
+
+if TYPE_CHECKING:
+    from directrix.reports.report import Report
+    from directrix.tables import Table
+
+
+def show(form: Format, tables: Sequence[Table], document: Any, rows: Table | None = None) -> None:
+    """Print a result in the format of ``--format``.
+
+    ``tables`` are for people, ``document`` is its JSON, and ``rows`` its one table of ``--format tsv``, by
+    default the first.
+    """
+    if form is Format.json:
+        print_json(document)
+    elif form is Format.tsv:
+        echo((rows or tables[0]).tsv(), exact=True)
+    elif form is Format.latex:
+        echo("\n\n".join([r"% needs \usepackage{booktabs}", *(t.latex() for t in tables)]), exact=True)
+    elif form is Format.markdown:
+        echo("\n\n".join(t.markdown() for t in tables), exact=True)
+    else:
+        echo("\n\n".join(t.text() for t in tables))
+
+
+def print_json(value: Any) -> None:
+    """Print a JSON document; NaN and infinities become null, since JSON has neither."""
+    from directrix.tables import json_value
+
+    echo(json.dumps(json_value(value), indent=1, allow_nan=False))
 
 
 def echo(text: str, *, exact: bool = False, nl: bool = True) -> None:
@@ -24,47 +54,13 @@ def remark(text: str) -> None:
     typer.echo(visible(text), err=True)
 
 
-def remark_on_relevant(relevant: int, retrieved: int) -> None:
-    """Say how many relevant documents are not in a file of features."""
-    remark(
-        f"relevant: {relevant} documents, {retrieved} of them retrieved; measures of this file do not count "
-        f"the other {relevant - retrieved}"
-    )
+def write_report(path: Path | None, report: Callable[[], Report]) -> None:
+    """Write the HTML page of ``--report``, if there is one."""
+    if path is not None:
+        from directrix.reports.write import write_page
 
-
-def print_json(value: Any) -> None:
-    """Print a JSON document; NaN and infinities become null, since JSON has neither."""
-    from directrix.tables import json_value
-
-    echo(json.dumps(json_value(value), indent=1, allow_nan=False))
-
-
-def print_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]], form: Format) -> None:
-    """Print a table: aligned, with four decimals, or TSV with all digits."""
-    if form is Format.tsv:
-        for row in [columns, *rows]:
-            echo("\t".join(_field(cell) for cell in row), exact=True)
-        return
-    cells = [[_rounded(cell) for cell in row] for row in rows]
-    widths = [max(len(text) for text in column) for column in zip(columns, *cells, strict=True)]
-    numeric = [
-        bool(rows) and all(cell is None or isinstance(cell, int | float) for cell in column)
-        for column in (zip(*rows, strict=True) if rows else [()] * len(columns))
-    ]
-    for line in [columns, *cells]:
-        padded = [
-            text.rjust(width) if right else text.ljust(width)
-            for text, width, right in zip(line, widths, numeric, strict=True)
-        ]
-        echo("  ".join(padded).rstrip())
-
-
-def _field(cell: Any) -> str:
-    return "" if cell is None else str(cell).replace("\t", " ").replace("\n", " ")
-
-
-def _rounded(cell: Any) -> str:
-    return f"{cell:.4f}" if isinstance(cell, float) else _field(cell)
+        write_page(path, report())
+        remark(f"open: {path}")
 
 
 @contextmanager

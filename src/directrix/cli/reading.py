@@ -1,0 +1,282 @@
+"""Options that say how data are read, reading by them, and checks of outputs before the work begins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer import Option
+
+from directrix.cli.options import Missing, option
+from directrix.cli.show import remark
+from directrix.data.columns import ColumnNames
+from directrix.data.files import check_replaceable
+from directrix.data.formats import format_of, named, open_file, read_file
+from directrix.errors import InputError
+
+if TYPE_CHECKING:
+    from directrix.data.queries import Queries
+
+_SHARE = 0.4  # of the available memory: a search copies parts of the queries
+
+
+def _column(name: str, what: str, default: str) -> Any:
+    several = name.endswith("-columns")
+    return option(
+        name,
+        metavar="NAME,..." if several else "NAME",
+        help=f"Column{'s' * several} of {what}. Default: {default}",
+        rich_help_panel="Columns of CSV, TSV, JSON lines, Parquet and Arrow",
+    )
+
+
+_Qid = Annotated[str | None, _column("--qid-column", "queries", "qid, query_id, q_id, topic or query.")]
+_Label = Annotated[str | None, _column("--label-column", "labels", "label, relevance, rel or grade.")]
+_DocId = Annotated[
+    str | None,
+    _column("--doc-id-column", "documents", "docno, doc_id, docid, document or doc, if there is one."),
+]
+_Features = Annotated[
+    str | None, _column("--feature-columns", "features, separated by commas", "all others.")
+]
+_Categorical = Annotated[
+    str | None,
+    _column(
+        "--categorical-columns",
+        "features that are categories, for trees",
+        "those of a dictionary type.",
+    ),
+]
+_Score = Annotated[str | None, _column("--score-column", "scores of runs", "score or sim.")]
+_Missing = Annotated[
+    Missing,
+    Option(
+        help="How to treat the feature values nan and NULL: as an error, as 0, or as missing (nan): for "
+        "trees, and for --scale standard, log, quantile or minmax."
+    ),
+]
+_ModelMissing = Annotated[
+    Missing | None,
+    option(
+        "--missing",
+        help="How to read the feature values nan and NULL. Default: as in the training of the model.",
+    ),
+]
+ByPositionOption = Annotated[
+    bool,
+    Option(
+        "--by-position",
+        help="Take features by their position where names or number differ: zeros for those that the data "
+        "lack, without those that the model lacks.",
+    ),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Columns:
+    """Names of the columns of tables."""
+
+    qid_column: _Qid = None
+    label_column: _Label = None
+    doc_id_column: _DocId = None
+    feature_columns: _Features = None
+    categorical_columns: _Categorical = None
+
+    def names(self) -> ColumnNames:
+        """Return the names that were given."""
+        several: dict[str, Any] = {}
+        for name in ("feature_columns", "categorical_columns"):
+            text, given = getattr(self, name), f"--{name.replace('_', '-')}"
+            several[name] = None if text is None else tuple(filter(None, text.split(",")))
+            if several[name] == ():
+                raise typer.BadParameter(f"{given}: there is no name; type e.g. {given} bm25,age.")
+        return ColumnNames(
+            self.qid_column,
+            self.label_column,
+            self.doc_id_column,
+            several["feature_columns"],
+            several["categorical_columns"],
+            score=getattr(self, "score_column", None),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunColumns(Columns):
+    """Names of the columns of tables, of which some may be runs."""
+
+    score_column: _Score = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingData(Columns):
+    """How data without a model are read."""
+
+    missing: _Missing = Missing.error
+
+    def read(self, path: Path) -> Queries:
+        """Read a data file into memory."""
+        return read_file(path, missing=self.missing.value, columns=self.names())
+
+    def read_or_open(self, path: Path, *, stream: bool | None) -> Queries:
+        """Read a data file into memory, or open it and leave its features on disk.
+
+        ``stream=None`` leaves the features of a Parquet or Arrow file on disk if they would take more than
+        40 % of the available memory, with a remark. Raises `InputError` if a text file is to be streamed, or
+        missing values are to be replaced in a streamed file.
+        """
+        from directrix.data.memory import available_memory
+        from directrix.data.tables.files import TableFiles
+
+        if stream is False or (stream is None and not format_of(path).is_table):
+            return self.read(path)
+        available = available_memory()
+        # the size in the header: a file that will be read may have its rows in any order
+        if stream is None and TableFiles(path, self.names()).n_bytes <= _SHARE * available:
+            return self.read(path)
+        q = open_file(path, columns=self.names())
+        n_bytes = q.n_docs * q.n_features * q.features.itemsize
+        if self.missing is Missing.zero:
+            raise InputError(
+                "--missing zero cannot replace values of features that stay on disk; replace them first: "
+                f"`directrix convert {path} new.arrow --missing zero`."
+            )
+        remark(
+            f"note: the features stay in {path}: they take {n_bytes / 1e9:.3g} GB; {available / 1e9:.3g} GB "
+            "of memory are available"
+        )
+        return replace(q, missing=self.missing.value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelData(Columns):
+    """How data for trained models are read."""
+
+    missing: _ModelMissing = None
+    by_position: ByPositionOption = False
+
+    def read_for(self, rankers: Iterable[Any], path: Path, *, has_labels: bool = True) -> Queries:
+        """Read data for fitted rankers, with missing values as in their training.
+
+        ``--missing`` decides only for rankers whose training data had to be complete; a remark says so.
+        """
+        rules = {Missing(ranker.missing_) for ranker in rankers}
+        if self.missing is None:
+            how = min(rules, default=Missing.error)  # "error" before "nan" before "zero"
+        elif self.missing is Missing.error:
+            how = self.missing
+        else:
+            how = min(rules - {Missing.error}, default=self.missing)
+            if rules - {self.missing}:
+                trained = ", ".join(sorted(rules))
+                rest = "" if how is self.missing else f", not {self.missing.value}"
+                remark(
+                    f"note: the model was trained with --missing {trained}; this is --missing "
+                    f"{how.value}{rest}"
+                )
+        return read_file(path, missing=how.value, columns=replace(self.names(), has_labels=has_labels))
+
+    def matched(self, q: Queries, ranker: Any, path: Path, model: Path) -> Queries:
+        """Return the data of ``path`` with the features of a fitted ranker; see `same_features`."""
+        names = getattr(ranker, "feature_names_in_", None)
+        other = f"the model {model}"
+        return same_features(q, ranker.n_features_in_, names, path, other, by_position=self.by_position)
+
+    def read(self, ranker: Any, path: Path, model: Path, *, has_labels: bool = True) -> Queries:
+        """Read data for one fitted ranker, with its features."""
+        return self.matched(self.read_for([ranker], path, has_labels=has_labels), ranker, path, model)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankedData(ModelData, RunColumns):
+    """How data are read that rankings of any kind are evaluated on."""
+
+
+def check_writable(path: Path | None, *inputs: Path | None) -> None:
+    """Refuse an output that cannot be written, or that is also an input, before the work begins.
+
+    None is no output. Raises `InputError` if ``path`` is a folder or read-only, its folder does not exist or
+    may not be written to, it is the same file as one of ``inputs``, or it would be one of the files of an
+    input folder.
+    """
+    if path is None:
+        return
+    if not path.absolute().parent.is_dir():
+        raise InputError(f"the folder of {path} does not exist; type `mkdir -p {path.parent}` first.")
+    check_replaceable(path)
+    form = named(path)
+    for source in filter(None, inputs):
+        is_read_with = source.is_dir() and source.samefile(path.absolute().parent)
+        if form is not None and form.is_table and is_read_with:
+            raise InputError(
+                f"{path} is in the folder {source}, whose files are read together, so it would become or "
+                f"replace one of them; write it elsewhere, e.g. {source.absolute().parent / path.name}."
+            )
+        if path.is_file() and source.exists() and source.samefile(path):
+            raise InputError(
+                f"{path} is the same file as the input {source}, which would be lost; give another name for "
+                f"the output, e.g. {path.with_name('new-' + path.name)}."
+            )
+
+
+def same_features(
+    q: Queries, n_features: int, names: Iterable[object] | None, path: Path, other: str, *, by_position: bool
+) -> Queries:
+    """Return the data of ``path`` with the features of ``other``: number, and names if it has any.
+
+    Columns with the same names are brought into the order of ``names``. With ``by_position`` the names do not
+    count: columns are cut off, or zeros added, until the number is the same.
+
+    Raises `InputError` if names or number differ.
+    """
+    names = None if names is None else tuple(map(str, names))
+    if by_position:
+        if q.n_features > n_features:
+            q = replace(q, features=_columns(q, slice(n_features)), feature_names=None)
+        return replace(replace(q, feature_names=None).widened(n_features), feature_names=names)
+    remedy = "Give data with the same features, or take them as they stand: --by-position."
+    if names is not None and q.feature_names is not None:
+        lacks = [name for name in names if name not in q.feature_names]
+        more = [name for name in q.feature_names if name not in names]
+        if lacks or more:
+            parts = [f"lacks {some(lacks)}"] * bool(lacks) + [f"also has {some(more)}"] * bool(more)
+            text = f"{path} does not have the features of {other}: it {' and '.join(parts)}."
+            raise InputError(f"{text} {remedy}")
+        if q.feature_names == names:
+            return q
+        place = {name: column for column, name in enumerate(q.feature_names)}
+        return replace(q, features=_columns(q, [place[name] for name in names]), feature_names=names)
+    if q.n_features != n_features:
+        raise InputError(
+            f"{path} has {q.n_features} features, {other} has {n_features}"
+            f"{'' if names is None else f' ({some(names)})'}; both must have the same ones. {remedy}"
+            + " That adds zeros for the last features, which sparse files leave out."
+            * (q.n_features < n_features)
+        )
+    if names is not None:
+        remark(f"note: the features of {path} have no names and are taken by position, those of {other} have")
+    return q
+
+
+def _columns(q: Queries, which: Any) -> Any:
+    """Return some columns of the features, stored as they were: another layout would give other bits."""
+    import numpy as np
+
+    if q.held == "file":
+        raise InputError(
+            f"{q.features.source.name}: columns of features that stay in a file cannot be moved or left out; "
+            "type --no-stream, or rewrite the file with the columns of the training data."
+        )
+    columns = q.features[:, which]
+    if isinstance(columns, np.ndarray):
+        return np.ascontiguousarray(columns)
+    columns.sort_indices()
+    return columns
+
+
+def some(names: Iterable[object]) -> str:
+    """Return up to three names as text for messages, and the number of the others."""
+    texts = [repr(str(name)) for name in names]
+    return ", ".join(texts[:3]) + (f" and {len(texts) - 3} more" if len(texts) > 3 else "")

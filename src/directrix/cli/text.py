@@ -1,0 +1,495 @@
+"""``directrix index``, ``candidates``, ``text-features``, ``rerank``, ``fuse`` and ``reconcile``."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer import Option
+
+from directrix.cli import options
+from directrix.cli.data import relevant_text
+from directrix.cli.reading import RankedData, RunColumns, check_writable
+from directrix.cli.show import echo, progress_bar, remark, show
+from directrix.data.formats import LETOR, named, outputs
+from directrix.errors import InputError
+
+if TYPE_CHECKING:
+    from directrix.data.trec.runs import Run
+
+_AT_ONCE = 100  # queries whose features are in memory together
+
+_Index = Annotated[Path, options.argument(metavar="INDEX", help="Written by `directrix index`.")]
+_Queries = Annotated[
+    Path,
+    options.argument(
+        metavar="QUERIES",
+        help="Queries: JSON lines, CSV, TSV, Parquet, TREC topics (<top>) or SMART text (.I 1).",
+    ),
+]
+_Candidates = Annotated[
+    Path,
+    options.option("--run", metavar="RUN", help="Candidates: a TREC run, or a table of documents."),
+]
+_With = Annotated[
+    list[Path] | None,
+    options.option(
+        "--with",
+        metavar="RUN",
+        help="Scores of another system as features: a TREC run, or a table each of whose columns of numbers "
+        "is one. Repeatable.",
+    ),
+]
+_QueryField = Annotated[
+    str | None,
+    options.option(
+        help="Field of a query to search for. Default: query, text, title or question, whichever is there."
+    ),
+]
+_IdColumn = Annotated[
+    str | None,
+    options.option(metavar="NAME", help="Name of the identifier. Default: a known one, as qid, _id or id."),
+]
+_RunOutput = Annotated[
+    Path | None,
+    options.option(
+        "--output", "-o", help="File to write: a TREC run, or JSON lines (.jsonl). Default: standard output."
+    ),
+]
+_Scores = Annotated[
+    Path,
+    options.argument(
+        metavar="SCORES|MODEL",
+        help="File with one score per line, a model file, or a run: TREC text or table.",
+    ),
+]
+_Value = Annotated[
+    str, Option("--value", show_default=False, help="The number, with all decimals that were printed.")
+]
+_Measure = Annotated[str, Option("--measure", "-m", help="What the number is called.")]
+_From = Annotated[
+    str | None,
+    options.option("--from", help="Another number: print the fewest switches from it to --value."),
+]
+_Top = Annotated[int, Option(min=1, help="Number of settings to show.")]
+
+
+def index(
+    *,
+    documents: Annotated[
+        Path,
+        options.argument(
+            metavar="DOCS",
+            help="JSON lines, CSV, TSV, Parquet, TREC text (<DOC>), SMART text (.I 1), or a folder of "
+            "them or of plain texts.",
+        ),
+    ],
+    output: Annotated[Path, Option("--output", "-o", help="File to write.")] = Path("documents.index"),
+    fields: Annotated[
+        list[str] | None,
+        options.option(
+            "--fields", help="Fields of a document to use, e.g. title,text; repeatable. Default: all."
+        ),
+    ] = None,
+    analyzers: Annotated[
+        list[str] | None,
+        options.option(
+            "--analyzer",
+            help="How words become terms: none, or a stemmer (english, porter, german, ...), with +stop "
+            "without stop words; repeatable. Candidates are found by the last. Default: none,english+stop.",
+        ),
+    ] = None,
+    stop_words: Annotated[
+        Path | None,
+        options.option(help="File of stop words. Default: the 33 of Lucene, for English."),
+    ] = None,
+    id_column: Annotated[
+        str | None,
+        options.option(
+            metavar="NAME", help="Name of the identifier. Default: a known one, as docno, _id or id."
+        ),
+    ] = None,
+) -> None:
+    """Index documents: candidates, text-features and rerank read the file.
+
+    A word is a run of letters, digits and underscores, in lower case. If documents have several fields, an
+    additional one, called all, joins them.
+    """
+    from directrix.data.files import open_data, readable
+    from directrix.text.analysis import STOP_WORDS
+    from directrix.text.index import Index
+
+    check_writable(output, documents, stop_words)
+    stops: tuple[str, ...] = STOP_WORDS
+    if stop_words is not None:
+        with readable(stop_words), open_data(stop_words) as file:
+            stops = tuple(dict.fromkeys(file.read().decode("utf-8", "replace").lower().split()))
+    with progress_bar("documents") as report:
+        built = Index.build(
+            documents,
+            options.comma_separated(fields) or None,
+            analyzers=options.comma_separated(analyzers) or ["none", "english+stop"],
+            stop_words=stops,
+            id_column=id_column,
+            progress=report,
+        )
+    built.save(output)
+    foreign = [name for name in built.analyzers if _needs_other_stop_words(name)]
+    if foreign and stop_words is None:
+        remark(f"note: {foreign[0]} leaves out English stop words; --stop-words FILE names others")
+    for field, tokens in built.fields.items():
+        if empty := int((tokens.offsets[1:] == tokens.offsets[:-1]).sum()):
+            remark(f"note: {empty} of {built.n_docs} documents have no word in the field {field}")
+    n_words = sum(len(tokens.ids) for tokens in built.fields.values())
+    remark(
+        f"saved: {output} ({built.n_docs} documents, {n_words} words, {len(built.words)} different, fields "
+        f"{', '.join(built.fields)}, analyzers {', '.join(built.analyzers)})"
+    )
+
+
+def _needs_other_stop_words(analyzer: str) -> bool:
+    """Return whether an analyzer leaves out stop words and stems another language than English."""
+    stemmer, plus, _ = analyzer.partition("+")
+    return bool(plus) and stemmer not in ("none", "english", "porter", "lovins")
+
+
+def candidates(
+    *,
+    index: _Index,
+    queries: _Queries,
+    k: Annotated[int, Option("-k", min=1, help="Number of documents per query.")] = 1000,
+    output: _RunOutput = None,
+    field: Annotated[
+        str | None, options.option(help="Field of the documents. Default: all fields together.")
+    ] = None,
+    analyzer: Annotated[
+        str | None, options.option(help="How words become terms. Default: the last of the index.")
+    ] = None,
+    k1: Annotated[float, Option(min=0.0, help="Parameter of BM25.")] = 1.2,
+    b: Annotated[float, Option(min=0.0, max=1.0, help="Parameter of BM25.")] = 0.75,
+    tag: Annotated[str, Option(help="Name of the run.")] = "bm25",
+    query_field: _QueryField = None,
+    id_column: _IdColumn = None,
+) -> None:
+    """Find the best documents of every query by BM25, as a TREC run.
+
+    Documents without any word of the query are not retrieved; equal scores keep the order of the documents.
+    """
+    from directrix.text.documents import query_texts
+    from directrix.text.index import Index
+
+    options.check_tag("--tag", tag)
+    check_writable(output, index, queries)
+    of = query_texts(queries, query_field, id_column)
+    loaded = Index.load(index)
+    with progress_bar("queries") as report:
+        run = loaded.candidates(of, k, field=field, analyzer=analyzer, k1=k1, b=b, progress=report)
+    if lacking := [name for name in of if name not in set(run.query_ids)]:
+        remark(f"note: {len(lacking)} of {len(of)} queries have no document: {', '.join(lacking[:5])}")
+    _write_run(replace(run, tag=tag), output)
+
+
+def text_features(
+    *,
+    index: _Index,
+    queries: _Queries,
+    run: _Candidates,
+    output: Annotated[Path, options.option("--output", "-o", help=f"File to write: {outputs()}.")],
+    qrels: Annotated[
+        Path | None,
+        options.option(help="Judgments, for labels; queries without any are left out."),
+    ] = None,
+    others: _With = None,
+    query_field: _QueryField = None,
+    id_column: _IdColumn = None,
+) -> None:
+    """Compute features of candidates: every formula on every field and analyzer of the index.
+
+    They are called FORMULA.FIELD.ANALYZER, such as bm25.title.english+stop; other runs are run.TAG. Without
+    --qrels all labels are 0.
+    """
+    import numpy as np
+
+    from directrix.data.trec.features import integer_topics
+    from directrix.text.documents import query_texts
+    from directrix.text.features import TextFeatures
+    from directrix.text.index import Index
+
+    form = named(output)
+    if form is None or not (form.writer or form is LETOR):
+        raise typer.BadParameter(f"{output}: features are not written with this ending; write {outputs()}.")
+    inputs = (index, queries, run, qrels, *(others or ()))
+    check_writable(output, *inputs)
+    of = query_texts(queries, query_field, id_column)
+    computed = TextFeatures.of(Index.load(index), of, run, qrels, _other_runs(others), None)
+    n_queries, retrieved = len(computed.chosen), 0
+    with progress_bar("queries") as report, form.writing(output) as add:
+        for first in range(0, n_queries, _AT_ONCE):
+            part = computed.queries(report, slice(first, first + _AT_ONCE))
+            retrieved += int((part.labels > 0.0).sum())
+            if form is LETOR:
+                part = replace(part, query_ids=tuple(integer_topics(part.query_ids)))
+            add(part)
+    if unjudged := len(computed.run.query_ids) - n_queries:
+        remark(f"note: {unjudged} of {n_queries + unjudged} queries are not judged and are left out")
+    if form is LETOR:
+        remark(f"note: {output} has no names of features; .parquet has them")
+    n_rows = sum(int(computed.run.qptr[q + 1] - computed.run.qptr[q]) for q in computed.chosen)
+    remark(f"saved: {output} ({n_rows} rows, {n_queries} queries, {len(computed.names)} features)")
+    if computed.qrels is not None:
+        used = {computed.run.query_ids[q] for q in computed.chosen}
+        of_used = np.repeat([name in used for name in computed.qrels.query_ids], np.diff(computed.qrels.qptr))
+        relevant = int((of_used & (computed.qrels.labels > 0.0)).sum())
+        remark(relevant_text(relevant, retrieved))
+
+
+def rerank(
+    *,
+    model: options.ModelArgument,
+    index: _Index,
+    queries: _Queries,
+    run: _Candidates,
+    output: _RunOutput = None,
+    others: _With = None,
+    tag: Annotated[str, Option(help="Name of the run.")] = "directrix",
+    query_field: _QueryField = None,
+    id_column: _IdColumn = None,
+) -> None:
+    """Score candidates by a model that was trained on features of text, and write a run.
+
+    Features are computed by name, only those of the model, with the same index as in training. `directrix
+    evaluate QRELS RUN` and `directrix compare QRELS RUN RUN` say what was gained, and whether it is chance.
+    """
+    from directrix.data.trec.runs import Run
+    from directrix.rankers.loading import load
+    from directrix.text.documents import query_texts
+    from directrix.text.index import Index
+
+    options.check_tag("--tag", tag)
+    check_writable(output, model, index, queries, run, *(others or ()))
+    ranker = load(model)
+    names = getattr(ranker, "feature_names_in_", None)
+    if names is None:
+        raise InputError(
+            f"the model {model} was trained on features without names, so what they are is not known; train "
+            "on a file of `directrix text-features` that ends in .parquet."
+        )
+    of = query_texts(queries, query_field, id_column)
+    with progress_bar("queries") as report:
+        features = Index.load(index).features(
+            of, run, runs=_other_runs(others), names=list(map(str, names)), progress=report
+        )
+    _write_run(replace(Run.from_scores(features, ranker.predict_queries(features)), tag=tag), output)
+
+
+def fuse_command(
+    *,
+    runs: Annotated[
+        list[Path], options.argument(metavar="RUN...", help="Two to ten runs: TREC text or tables.")
+    ],
+    qrels: Annotated[Path, options.option(help="Judgments: TREC text or a table.")],
+    measure: options.MeasureOption = "nDCG@10",
+    method: Annotated[str, Option(help="Which combination to use: auto, or the name of a row.")] = "auto",
+    names: options.NamesOption = None,
+    classes: Annotated[
+        Path | None,
+        options.option(
+            help="Classes of queries, for weights of each class: lines QUERY CLASS separated by blanks."
+        ),
+    ] = None,
+    output: _RunOutput = None,
+    config: Annotated[
+        str | None,
+        options.option(
+            metavar="ENGINE",
+            help="Print the configuration of opensearch, elasticsearch, vespa, qdrant or weaviate.",
+        ),
+    ] = None,
+    columns: RunColumns,
+    folds: Annotated[int, Option(min=2, help="Folds of queries for cross-validation.")] = 5,
+    seed: options.SeedOption = 0,
+    form: options.FormatOption = options.Format.table,
+) -> None:
+    """Find the best weights of runs for a measure, and say whether they help.
+
+    Every method is measured with what all queries choose, and in cross-validation: weights, normalizer and
+    constant chosen on the other folds. With -o the combined run of all topics is written to a file.
+
+    Normalizers of the scores s that a run has for a query: min-max (s - min) / (max - min); z-score (s -
+    mean) / deviation; sum (s - min) / sum of (s - min); rank 1 - (rank - 1) / n for n documents, rank 1 the
+    best; none s.
+    """
+    import numpy as np
+
+    from directrix.cli.rankings import check_system_names, read_qrels_and_runs, system_names
+    from directrix.fusion.engines import check_one_set_of_weights, configuration
+    from directrix.fusion.fuse import fuse as best_fusion
+
+    with options.usage():
+        check_system_names(names, runs)
+    check_writable(output, qrels, *runs)
+    judged, read = read_qrels_and_runs(qrels, runs, columns.names())
+    of_runs = system_names(runs, names, [run.tag for run in read])
+    named = [replace(run, tag=name) for run, name in zip(read, of_runs, strict=True)]
+    of_query = None if classes is None else _classes(classes)
+    with progress_bar("fusion") as report:
+        fusion = best_fusion(
+            named, judged, measure, method=method, classes=of_query, n_folds=folds, seed=seed, progress=report
+        )
+    if config is not None:
+        check_one_set_of_weights(fusion.of_class)
+        text, differs = configuration(config, fusion.names, fusion.combination)
+        echo(text, exact=True)
+        for difference in differs:
+            remark(f"note: {difference}")
+    elif form is options.Format.table:
+        echo(str(fusion))
+    else:
+        show(form, fusion.tables(), fusion.to_dict(), fusion.tables()[1])
+    if config is not None or form is not options.Format.table:
+        remark(f"note: chosen: {fusion.verdict}")
+    if output is not None:
+        fused = fusion.apply(named, of_query)
+        _write_run(fused, output)
+        if empty := int((np.diff(fused.qptr) == 0).sum()):
+            n = len(fused.query_ids)
+            remark(f"note: no documents for {empty} of {n} queries, which `directrix evaluate` leaves out")
+
+
+def _classes(path: Path) -> dict[str, str]:
+    """Read the class of every query."""
+    from directrix.data.files import Problem, open_data, raise_problems, readable
+
+    of_query: dict[str, str] = {}
+    problems = []
+    with readable(path), open_data(path) as file:
+        for number, line in enumerate(file, start=1):
+            words = line.decode("utf-8", "replace").split()
+            if len(words) == 2 and of_query.setdefault(*words) != words[1]:
+                other = f"query {words[0]} has the class {of_query[words[0]]} above"
+                problems.append(Problem(number, other, "Each query has one class."))
+            elif words and len(words) != 2:
+                shape = "Each line reads `query class`."
+                problems.append(Problem(number, f"{len(words)} words where 2 are needed", shape))
+    raise_problems(path, problems)
+    return of_query
+
+
+def reconcile_command(
+    *,
+    data: options.JudgedArgument,
+    scores: _Scores,
+    value: _Value,
+    measure: _Measure = "nDCG@10",
+    start: _From = None,
+    convention: options.ConventionOption = None,
+    top: _Top = 10,
+    reading: RankedData,
+    form: options.FormatOption = options.Format.table,
+) -> None:
+    """Find the conventions under which a measure has the number that another tool printed.
+
+    Tries gain, discount, order of ties, empty queries, cut-off, denominators, relevance level, query sets and
+    missing documents, and looks for what in the data makes numbers differ.
+
+    Exit status: 0 fine, 1 the data cannot be used or no setting gives the number, 2 wrong usage.
+    """
+    from directrix.measures.names import measure as parse_measure
+    from directrix.reconciliation.printed import highest_value, printed
+    from directrix.reconciliation.search import reconcile as reconcile_number
+
+    with options.usage():
+        asked = parse_measure(measure)
+        tool = options.convention_named(convention)
+        for name, number in (("--value", value), ("--from", start)):
+            if number is not None:
+                printed(number, highest_value(asked), name)
+    ranking = _ranking(data, scores, reading)
+    with progress_bar("trying settings") as progress:
+        found = reconcile_number(value, asked, **ranking, convention=tool, start=start, progress=progress)
+    if form is options.Format.table:
+        for text in (*found.answer, *found.diagnosis.remarks):
+            remark(text)
+    show(form, found.tables(top), found.to_dict())
+    if not found.matches:
+        raise typer.Exit(1)
+
+
+def _ranking(data: Path, scores: Path, reading: RankedData) -> dict[str, Any]:
+    """Return the ranking and its labels as arguments of `directrix.reconcile`."""
+    from directrix.cli.rankings import judged_rankings, read_trec
+
+    if (trec := read_trec(data, [scores], reading.names())) is not None:
+        qrels, (run,) = trec
+        return {"run": run, "qrels": qrels}
+    (ranking,) = judged_rankings(data, [scores], reading)
+    return ranking.arrays
+
+
+def _other_runs(paths: list[Path] | None) -> list[Run]:
+    """Read the runs of ``--with``; a table gives one for each of its columns of numbers."""
+    from directrix.data.formats import is_documents_table
+    from directrix.data.trec.runs import read_trec_run
+
+    runs = []
+    for path in paths or ():
+        runs += _columns_of(path) if is_documents_table(path) else [read_trec_run(path)]
+    return runs
+
+
+def _columns_of(path: Path) -> list[Run]:
+    """Return each column of numbers of a table as a run of its name, without rows that lack a value."""
+    import pyarrow.types as types
+
+    from directrix.data.columns import DOC, QUERY
+    from directrix.data.tables.files import table_of
+    from directrix.data.trec.runs import Run
+
+    table = table_of(path)
+    names = [
+        field.name
+        for field in table.schema
+        if field.name not in (*QUERY, *DOC, "rank")
+        and (types.is_floating(field.type) or types.is_integer(field.type))
+    ]
+    if not names:
+        raise InputError(
+            f"{path} has no column of numbers that is not an identifier or a rank; there are "
+            f"{', '.join(table.column_names)}. Give a table with a column of scores."
+        )
+    return [Run.from_frame(table.filter(table[name].is_valid()), tag=name, score=name) for name in names]
+
+
+def _write_run(run: Run, output: Path | None) -> None:
+    """Write a run as TREC text, or as JSON lines if the name of the file says so; None: standard output."""
+    from directrix.data.files import replacing, without_compression
+    from directrix.data.trec.runs import run_text
+
+    is_json = output is not None and without_compression(output).suffix in (".jsonl", ".ndjson")
+    text = _json_lines(run) if is_json else run_text(run)
+    if output is None:
+        echo(text, nl=False, exact=True)
+        return
+    with replacing(output) as file:
+        file.write(text.encode())
+    remark(f"saved: {output} ({len(run.doc_ids)} documents of {len(run.query_ids)} queries)")
+
+
+def _json_lines(run: Run) -> str:
+    import numpy as np
+
+    lines = []
+    for q, query in enumerate(run.query_ids):
+        scores, names = (part[run.qptr[q] : run.qptr[q + 1]] for part in (run.scores, run.doc_ids))
+        for rank, i in enumerate(np.argsort(-scores, kind="stable"), start=1):
+            row: dict[str, Any] = {
+                "qid": query,
+                "docno": str(names[i]),
+                "rank": rank,
+                "score": float(scores[i]),
+            }
+            lines.append(json.dumps(row, ensure_ascii=False) + "\n")
+    return "".join(lines)

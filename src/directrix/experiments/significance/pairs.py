@@ -1,0 +1,514 @@
+"""One pair of systems on the same queries: tests, intervals, effect size, the smallest detectable difference.
+
+In all functions ``first`` and ``second`` are the values of the two systems, float (n_queries,), in the same
+order of queries; d = first - second, and sd(d) is the standard deviation with n - 1. A query counts where
+both values are defined, not NaN; differences of at most 1e-12 are 0. Values that cannot be paired (other
+numbers, infinite, none defined) raise `InputError`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from directrix.errors import InputError
+from directrix.parameters import seed_number, share, whole
+from directrix.types import Float64Array
+
+_ZERO = 1e-12  # values of equal rankings may differ by rounding, if sums are in another order
+_EXACT = 50  # pairs up to which SciPy has the exact distribution of signed ranks
+_DIGITS = 12  # differences that agree to this number of decimals share a rank
+_ALL_SIGNS = 16  # pairs up to which all 2^16 signs are tried
+_BLOCK = 1 << 20  # random numbers at a time: 8 MB
+_SLACK = 1e-12  # of the sum of sizes: sums of the same terms in another order are the same sum
+
+
+def gaps_of(first: Any, second: Any, *, all_defined: bool = False) -> Float64Array:
+    """Differences ``first - second`` on the queries where both are defined.
+
+    Values are in the same order of queries; NaN = the measure is undefined there, and the pair is left out,
+    or with ``all_defined`` refused. At least one pair remains. Raises `InputError` if the numbers of values
+    differ, a value is infinite, or no pair is left.
+    """
+    a, b = np.asarray(first, dtype=np.float64).ravel(), np.asarray(second, dtype=np.float64).ravel()
+    refused = [~np.isfinite(values) if all_defined else np.isinf(values) for values in (a, b)]
+    if len(a) != len(b) or any(part.any() for part in refused):
+        raise InputError(
+            f"{len(a)} and {len(b)} values cannot be compared pair by pair; finite values of the same "
+            "queries in the same order are needed. Leave out the queries that one of the two lacks."
+        )
+    gaps = a - b
+    gaps = gaps[~np.isnan(gaps)]
+    if not len(gaps):
+        raise InputError(
+            f"none of {len(a)} pairs of values has two numbers; values of the same queries are needed. "
+            "Give systems and a measure that are defined on common queries."
+        )
+    return np.where(np.abs(gaps) <= _ZERO, 0.0, gaps)
+
+
+def scatter(gaps: Float64Array) -> float:
+    """Standard deviation, with n - 1, of two or more differences; 0 if only rounding makes them differ."""
+    deviation = float(gaps.std(ddof=1))
+    return 0.0 if deviation <= _ZERO else deviation
+
+
+class Significance(NamedTuple):
+    """Result of a test of two systems.
+
+    Parameters
+    ----------
+    p : float
+        Two-sided p-value, in [0, 1].
+    difference : float
+        Mean of first minus second over the pairs, in units of the measure.
+    n : int
+        Number of pairs of values.
+    """
+
+    p: float
+    difference: float
+    n: int
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether p is below .05."""
+        return self.p < 0.05
+
+
+def paired_t(first: Any, second: Any) -> Significance:
+    r"""Test whether the mean difference is zero, by Student's t.
+
+    t = mean(d) / (sd(d) / sqrt(n)); n - 1 degrees of freedom.
+
+    Returns
+    -------
+    Significance
+        p is 1 if all pairs are equal, 0 if all differ by the same amount.
+
+    Raises
+    ------
+    InputError
+        If fewer than two pairs are left.
+
+    Notes
+    -----
+    Assumes that the mean of the differences is nearly normal, which holds for the usual measures from about
+    50 queries on (Smucker, Allan and Carterette 2007 find it close to the randomization test). Source:
+    Student (1908). Cost O(n).
+
+    Examples
+    --------
+    >>> paired_t([3.0, 5.0, 4.0], [1.0, 1.0, 1.0])  # differences 2 4 3: t = 3 / (1 / sqrt(3))
+    Significance(p=0.0350..., difference=3.0, n=3)
+    """
+    gaps = gaps_of(first, second)
+    if len(gaps) < 2:
+        raise InputError(
+            "the t-test has one pair of values; two or more are needed. Give the values of more queries."
+        )
+    from scipy.special import stdtr
+
+    mean, deviation = gaps.mean(), scatter(gaps)
+    if deviation == 0.0:  # t is 0 / 0, or infinite
+        p = float(mean == 0.0)
+    else:
+        p = float(2.0 * stdtr(len(gaps) - 1, -abs(mean) / (deviation / np.sqrt(len(gaps)))))
+    return Significance(p, float(mean), len(gaps))
+
+
+def signed_rank(first: Any, second: Any) -> Significance:
+    r"""Test whether differences are symmetric around zero, by the ranks of their sizes (Wilcoxon).
+
+    W = sum over i with d_i > 0 of rank(\|d_i\|), against all 2^n signs, which are equally likely.
+
+    Returns
+    -------
+    Significance
+        p is 1 if all pairs are equal.
+
+    Notes
+    -----
+    Equal pairs are left out, as in Wilcoxon (1945); differences of equal
+    size, to twelve decimals, share the mean of their ranks. The exact distribution is used for up to 50 pairs
+    without equal sizes, else the normal approximation with the variance corrected for ties and without a
+    correction for continuity. It tests ranks, not the mean that is reported. Cost O(n log n).
+
+    Examples
+    --------
+    >>> signed_rank([1, 2, 3], [0, 0, 0])  # 1 of the 8 signs is as extreme, in either tail: 2 / 8
+    Significance(p=0.25, difference=2.0, n=3)
+    """
+    from scipy.stats import wilcoxon
+
+    gaps = gaps_of(first, second)
+    sizes = np.round(gaps, _DIGITS)
+    sizes = sizes[sizes != 0.0]
+    is_exact = len(sizes) <= _EXACT and len(np.unique(np.abs(sizes))) == len(sizes)
+    method = "exact" if is_exact else "approx"
+    p = float(wilcoxon(sizes, method=method, correction=False).pvalue) if len(sizes) else 1.0
+    return Significance(p, float(gaps.mean()), len(gaps))
+
+
+def sign_test(first: Any, second: Any) -> Significance:
+    r"""Test whether wins and losses are equally likely, by the exact binomial distribution.
+
+    p = min(1, 2 P(X >= max(wins, losses))), X ~ Binomial(wins + losses, 1/2).
+
+    Returns
+    -------
+    Significance
+        p is 1 if all pairs are equal.
+
+    Notes
+    -----
+    Equal pairs are left out (Dixon and Mood 1946). It has the fewest
+    assumptions and the least power: sizes do not count. Cost O(n).
+
+    Examples
+    --------
+    >>> sign_test([1, 2, 3, 4], [0, 0, 0, 4])  # 3 wins, no loss: 2 / 2^3
+    Significance(p=0.25, difference=1.5, n=4)
+    """
+    from scipy.stats import binom
+
+    gaps = gaps_of(first, second)
+    wins, losses = int((gaps > 0.0).sum()), int((gaps < 0.0).sum())
+    p = float(min(1.0, 2.0 * binom.sf(max(wins, losses) - 1, wins + losses, 0.5)))
+    return Significance(p, float(gaps.mean()), len(gaps))
+
+
+def randomization(first: Any, second: Any, *, seed: int = 0, n_resamples: int = 100_000) -> Significance:
+    r"""Test whether the names of the two systems matter to their mean difference.
+
+    p = share of the 2^n signs e for which \|sum_i e_i d_i\| >= \|sum_i d_i\|.
+
+    Parameters
+    ----------
+    seed : int >= 0
+        For the random signs; without effect if all signs are tried.
+    n_resamples : int >= 1
+        Number of random signs for each pair, if there are too many to try all.
+
+    Returns
+    -------
+    Significance
+        p is 1 if all pairs are equal.
+
+    Raises
+    ------
+    InputError
+        If ``n_resamples`` or ``seed`` is out of range.
+
+    Notes
+    -----
+    All signs are tried for up to 16 pairs that differ. Otherwise p = (b + 1) / (m + 1), where b of m random
+    signs are as extreme, which is never 0 and never too small (Phipson and Smyth 2010); its standard error is
+    sqrt(p (1 - p) / m). It assumes no distribution and tests the mean itself: the test that Smucker, Allan
+    and Carterette (2007) recommend. Source: Fisher (1935). Cost O(m n) in blocks of 8 MB.
+
+    Examples
+    --------
+    >>> randomization([1, 2, 3], [0, 0, 0])  # only +++ and --- reach 6: 2 / 8
+    Significance(p=0.25, difference=2.0, n=3)
+    """
+    check_resampling(seed, n_resamples)
+    gaps = gaps_of(first, second)
+    p = randomization_p([gaps], seed=seed, n_resamples=n_resamples)[0]
+    return Significance(p, float(gaps.mean()), len(gaps))
+
+
+def check_resampling(seed: Any, n_resamples: Any) -> None:
+    """Raise `InputError` unless the seed is an integer >= 0 and the number of samples one >= 1."""
+    seed_number(seed)
+    whole(n_resamples, "n_resamples")
+
+
+def blocks(n_resamples: int, size: int) -> list[int]:
+    """Numbers of samples, of this size each, to draw at a time."""
+    rows = max(1, _BLOCK // size)
+    return [min(rows, n_resamples - first) for first in range(0, n_resamples, rows)]
+
+
+def randomization_p(gaps: Sequence[Float64Array], *, seed: int, n_resamples: int) -> list[float]:
+    """Two-sided p of the mean of each array of differences; arrays of one length share the signs."""
+    few = [np.count_nonzero(g) <= _ALL_SIGNS for g in gaps]
+    p: dict[int, float] = {i: _exact(g) for i, g in enumerate(gaps) if few[i]}
+    for n in sorted({len(g) for i, g in enumerate(gaps) if not few[i]}):
+        places = [i for i, g in enumerate(gaps) if len(g) == n and not few[i]]
+        stacked = np.column_stack([gaps[i] for i in places])
+        p |= dict(zip(places, _random(stacked, seed, n_resamples), strict=True))
+    return [p[i] for i in range(len(gaps))]
+
+
+def _exact(gaps: Float64Array) -> float:
+    """All signs of the differences that are not 0, half of them by symmetry: the last one is +."""
+    sums = np.zeros(1)
+    gaps = gaps[gaps != 0.0]
+    for gap in gaps[:-1]:
+        sums = np.concatenate([sums + gap, sums - gap])
+    sums = sums + gaps[-1:].sum()
+    return float((np.abs(sums) >= _least(gaps)).mean())
+
+
+def _random(gaps: Float64Array, seed: int, n_resamples: int) -> list[float]:
+    """Monte Carlo for the columns of (n_queries, n_pairs)."""
+    rng = np.random.default_rng(seed)
+    total, least = gaps.sum(axis=0), _least(gaps)
+    extreme = np.zeros(gaps.shape[1], dtype=np.int64)
+    for rows in blocks(n_resamples, max(gaps.shape)):
+        heads = rng.integers(0, 2, (rows, len(gaps)), dtype=np.int8)
+        extreme += (np.abs(2.0 * (heads.astype(np.float64) @ gaps) - total) >= least).sum(axis=0)
+    return [(int(b) + 1) / (n_resamples + 1) for b in extreme]
+
+
+def _least(gaps: Float64Array) -> Any:
+    """The smallest sum that is as extreme as the one seen."""
+    return np.abs(gaps.sum(axis=0)) - _SLACK * np.abs(gaps).sum(axis=0)
+
+
+class Paired(NamedTuple):
+    """A comparison of two systems, query by query.
+
+    Parameters
+    ----------
+    wins, losses, ties : int
+        Number of queries on which the first system is higher, lower, equal.
+    p : float
+        Two-tailed p-value of the Wilcoxon signed-rank test, in [0, 1]; 1 if all values are equal.
+    """
+
+    wins: int
+    losses: int
+    ties: int
+    p: float
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether p is below .05, which tables mark with two stars."""
+        return self.p < 0.05
+
+
+def paired(first: Any, second: Any) -> Paired:
+    """Compare two systems by their values on the same queries.
+
+    Returns
+    -------
+    Paired
+        Wins, losses and ties of ``first``, and the p-value of their difference.
+
+    Notes
+    -----
+    The test is `signed_rank`; values that are not finite are refused.
+
+    Examples
+    --------
+    >>> paired([1, 2, 3], [0, 0, 0])  # 1 of the 8 signs is as extreme, in either tail: 2 / 8
+    Paired(wins=3, losses=0, ties=0, p=0.25)
+    >>> paired([0.5, 0.4, 0.2, 0.3], [0.1, 0.2, 0.3, 0.3])
+    Paired(wins=2, losses=1, ties=1, p=0.5)
+    """
+    gaps = gaps_of(first, second, all_defined=True)
+    wins, losses = int((gaps > 0.0).sum()), int((gaps < 0.0).sum())
+    return Paired(wins, losses, len(gaps) - wins - losses, signed_rank(first, second).p)
+
+
+def t_interval(first: Any, second: Any, *, confidence: float = 0.95) -> tuple[float, float]:
+    r"""Interval of the mean difference by Student's t.
+
+    mean(d) +- t_(n-1, (1+c)/2) sd(d) / sqrt(n).
+
+    Parameters
+    ----------
+    confidence : float in (0, 1)
+
+    Returns
+    -------
+    float, float
+        Ends, in units of the measure; unbounded for a single pair. Zero is outside exactly if the paired
+        t-test has p < 1 - confidence.
+
+    Raises
+    ------
+    InputError
+        If ``confidence`` is not between 0 and 1.
+
+    Examples
+    --------
+    >>> low, high = t_interval([3.0, 5.0, 4.0], [1.0, 1.0, 1.0])
+    >>> round(low, 3), round(high, 3)  # 3 +- 4.303 / sqrt(3)
+    (0.516, 5.484)
+    """
+    share(confidence, "confidence")
+    from scipy.special import stdtrit
+
+    gaps = gaps_of(first, second)
+    n, mean = len(gaps), float(gaps.mean())
+    if n < 2:
+        return -np.inf, np.inf
+    half = float(stdtrit(n - 1, (1.0 + confidence) / 2.0) * scatter(gaps) / np.sqrt(n))
+    return mean - half, mean + half
+
+
+def bootstrap_interval(
+    first: Any,
+    second: Any,
+    *,
+    confidence: float = 0.95,
+    method: Literal["bca", "percentile"] = "bca",
+    n_resamples: int = 10_000,
+    seed: int = 0,
+) -> tuple[float, float]:
+    r"""Interval of the mean difference by the bootstrap: queries are drawn with replacement.
+
+    Percentile: the (1-c)/2 and (1+c)/2 quantiles of the means of drawn differences. BCa: the quantiles at
+    Phi(z0 + (z0 + z) / (1 - a (z0 + z))), z0 from the share of means below the observed one (bias), a from
+    the skewness of the means that leave one query out (acceleration).
+
+    Parameters
+    ----------
+    confidence : float in (0, 1)
+    method : {"bca", "percentile"}
+    n_resamples : int >= 1
+        Number of samples.
+    seed : int >= 0
+
+    Returns
+    -------
+    float, float
+        Ends, in units of the measure; both are the difference if all pairs differ by the same amount.
+
+    Raises
+    ------
+    InputError
+        If an option is out of range.
+
+    Notes
+    -----
+    Source: Efron (1987), "Better bootstrap confidence intervals", as `scipy.stats.bootstrap` has it. Cost
+    O(n_resamples n + n^2) in blocks of 8 MB.
+
+    Examples
+    --------
+    >>> low, high = bootstrap_interval([3.0, 5.0, 4.0, 4.5], [1.0, 1.0, 1.0, 2.0])
+    >>> 2.0 <= low < 3.0 - 0.125 < high <= 4.0
+    True
+    """
+    share(confidence, "confidence")
+    check_resampling(seed, n_resamples)
+    if method not in ("bca", "percentile"):
+        raise InputError(f"method={method!r}: give method='bca' or method='percentile'.")
+    from scipy.stats import DegenerateDataWarning, bootstrap
+
+    gaps = gaps_of(first, second)
+    if np.ptp(gaps) == 0.0:
+        return float(gaps.mean()), float(gaps.mean())
+    with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
+        warnings.simplefilter("error", DegenerateDataWarning)
+        try:
+            interval = bootstrap(
+                (gaps,),
+                np.mean,
+                n_resamples=n_resamples,
+                batch=blocks(n_resamples, len(gaps))[0],
+                confidence_level=confidence,
+                method="BCa" if method == "bca" else method,
+                random_state=np.random.default_rng(seed),
+            ).confidence_interval
+        except DegenerateDataWarning:
+            raise InputError(
+                f"n_resamples={n_resamples}: the means of all samples are on one side of the observed mean; "
+                "more are needed, e.g. n_resamples=10000."
+            ) from None
+    return float(interval.low), float(interval.high)
+
+
+def effect_size(first: Any, second: Any) -> float:
+    r"""Cohen's d of the differences: d_z = mean(d) / sd(d).
+
+    Returns
+    -------
+    float
+        0 if all pairs are equal, infinite if all differ by the same amount, NaN for one pair.
+
+    Notes
+    -----
+    t = d_z sqrt(n). .2 is called small, .5 medium, .8 large. Source: Cohen (1988, Sect. 2.3.5).
+
+    Examples
+    --------
+    >>> effect_size([3.0, 5.0, 4.0], [1.0, 1.0, 1.0])  # differences 2 4 3
+    3.0
+    """
+    gaps = gaps_of(first, second)
+    mean = float(gaps.mean())
+    if len(gaps) < 2:
+        return float("nan")
+    deviation = scatter(gaps)
+    if deviation == 0.0:
+        return float(np.copysign(np.inf, mean)) if mean else 0.0
+    return mean / deviation
+
+
+def detectable(first: Any, second: Any, *, alpha: float = 0.05, power: float = 0.8) -> float:
+    r"""Smallest true mean difference that the paired t-test would detect with the given probability.
+
+    The delta for which P(\|T\| > t_(n-1, 1 - alpha/2)) = power, T non-central t with n - 1 degrees of freedom
+    and non-centrality delta sqrt(n) / sd(d).
+
+    Parameters
+    ----------
+    alpha, power : float in (0, 1)
+        Level of the test, and the chance to detect the difference; alpha < power.
+
+    Returns
+    -------
+    float
+        In units of the measure; infinite for one pair.
+
+    Raises
+    ------
+    InputError
+        If ``alpha`` or ``power`` is not between 0 and 1.
+
+    Notes
+    -----
+    Source: Cohen (1988, Sect. 2.4). Cost: some twenty values of the non-central t for each n.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> alternating = np.tile([0.1, -0.1], 50)
+    >>> round(detectable(alternating, np.zeros(100)), 4)  # about 2.8 x .1 / sqrt(100)
+    0.0284
+    """
+    share(alpha, "alpha")
+    share(power, "power")
+    gaps = gaps_of(first, second)
+    if len(gaps) < 2:
+        return float("inf")
+    return float(_noncentrality(len(gaps), alpha, power) * scatter(gaps) / np.sqrt(len(gaps)))
+
+
+@cache
+def _noncentrality(n: int, alpha: float, power: float) -> float:
+    from scipy.optimize import brentq
+    from scipy.special import stdtrit
+    from scipy.stats import nct  # scipy.special.nctdtr is NaN for one degree of freedom far out
+
+    edge = float(stdtrit(n - 1, 1.0 - alpha / 2.0))
+
+    def excess_power(noncentrality: float) -> float:
+        wrong_side = np.nan_to_num(nct.cdf(-edge, n - 1, noncentrality))  # NaN where it is almost 0
+        return float(wrong_side + nct.sf(edge, n - 1, noncentrality)) - power
+
+    if excess_power(0.0) >= 0.0:
+        return 0.0
+    high = edge + 1.0
+    while excess_power(high) < 0.0:
+        high *= 2.0
+    return float(brentq(excess_power, 0.0, high, xtol=1e-10))
