@@ -11,18 +11,17 @@ import numpy as np
 
 from directrix.data.checks import weights_of
 from directrix.data.queries import Queries
-from directrix.data.shards.queries import ShardedQueries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.ensemble import EnsembleRanker
 from directrix.rankers.inputs import Weights, check_measurable, check_trainable, goal_of, same_rows
 from directrix.rankers.method import Auto, Method
 from directrix.rankers.methods import method as method_named
-from directrix.rankers.training import mean_and_error, surrogate_gap, values_of
+from directrix.rankers.training import mean_and_error, surrogate_gap
 from directrix.search.candidates import CUT_SHORT, UNTRAINED, Candidate, candidates_of
 from directrix.search.choice import Blend, choice
 from directrix.search.clock import Clock, Progress
-from directrix.search.folds import UNWEIGHTED, Fold, judged_queries, search_folds
+from directrix.search.folds import UNWEIGHTED, Fold, search_folds
 from directrix.search.notes import notes_on_budget, notes_on_data, notes_on_methods, why_blended, why_chosen
 from directrix.search.race import Race
 from directrix.search.training import refit
@@ -183,68 +182,56 @@ class Search:
         progress : callable, optional
             ``progress(done, total, text)`` at every step of every candidate.
         """
-        is_sharded = isinstance(q, ShardedQueries)
+        is_sharded = q.held == "shards"
         candidates: Sequence[Candidate] = [replace(c, seed=seed) for c in self.candidates]
-        weighted: list[str] = []
         if is_sharded:
-            candidates = _trainable_on_shards(candidates)
+            candidates, reason = _trainable_on_shards(candidates), "do not suit data in shards"
         else:
             _check(q, valid, n_jobs, time_budget)
             weights = _checked(weights, q)
-            candidates, weighted = _supporting_weights(candidates, weights)
+            candidates = _supporting_weights(candidates, weights)
+            reason = "do not support weights of documents"
         parts, selection = search_folds(q, valid, weights, folds, seed)
-        if not is_sharded:
-            for part in (parts[0].train, parts[0].judge):
-                check_measurable(self.measure, part)
+        for part in () if is_sharded else (parts[0].train, parts[0].judge):
+            check_measurable(self.measure, part)
         clock = Clock(time_budget, len(candidates), progress)
         race = Race(candidates, parts, self.measure, clock, n_jobs=n_jobs, is_costly=is_sharded)
         tried, used = tuple(race.run()), clock.used
-        several = len({c.name for c in candidates}) > 1
-        best, mixed = choice(tried, parts, self.measure, may_blend=several and not (single or is_sharded))
+        may_blend = not single and not is_sharded and len({c.name for c in candidates}) > 1
+        best, mixed = choice(tried, parts, self.measure, may_blend=may_blend)
+        is_refitted = valid is None and parts[0].train is not q
+        late: tuple[str, ...] = ()
+        if mixed is not None and is_refitted and (seconds := _seconds_to_refit(mixed, q, parts)) > clock.left:
+            late = (f"an ensemble was left out: to train its members on all queries takes {seconds:.0f} s",)
+            mixed = None
 
         def trained(candidate: Candidate) -> Any:
-            if valid is not None or parts[0].train is q:
+            if not is_refitted:
                 return candidate.rankers[-1]
             clock.start_refit(candidate.name)
             return refit(candidate, q, weights, self.measure, clock)
 
-        too_long = 0.0
-        if mixed is not None and valid is None and parts[0].train is not q:
-            seconds = _seconds_to_refit(mixed, q, parts)
-            too_long = seconds if seconds > clock.left else 0.0
-        gap = math.nan
-        if mixed is not None and not too_long:
-            members, scores = mixed.members, mixed.scores
-            rankers = [trained(candidate) for candidate, _ in members]
-            ranker = EnsembleRanker.of_fitted(rankers, [weight for _, weight in members], q, self.measure)
-            why, values = (
-                why_blended(mixed, self.measure),
-                values_of(self.measure, scores, judged_queries(parts)),
-            )
-        else:
-            members, scores, ranker = (), best.scores, trained(best)
+        gap, members = math.nan, () if mixed is None else mixed.members
+        if mixed is None:
+            scores, values, ranker = best.scores, best.values, trained(best)
+            why = why_chosen(best, tried, self.measure)
             if best.method.surrogate is not None and not is_sharded:
                 gap = surrogate_gap(ranker, q)
-            why, values = why_chosen(best, tried, self.measure), best.values
-        unable = {
-            "cannot keep to the constraints": self.unable,
-            "do not support weights of documents": weighted,
-            "do not suit data in shards": _absent(self.candidates, candidates) if is_sharded else (),
-        }
-        notes = [
+        else:
+            scores, values = mixed.scores, mixed.values
+            rankers = [trained(candidate) for candidate, _ in members]
+            ranker = EnsembleRanker.of_fitted(rankers, [weight for _, weight in members], q, self.measure)
+            why = why_blended(mixed, self.measure)
+        unable = {"cannot keep to the constraints": self.unable, reason: _absent(self.candidates, candidates)}
+        notes = (
             *notes_on_data(parts, self.measure, best, ranker, gap),
             *notes_on_methods(self.absent, unable, race.failed),
             *notes_on_budget(time_budget or math.inf, used, tried, race.untried),
             *race.notes(),
-        ]
-        if too_long:
-            notes.append(
-                f"an ensemble was left out: to train its members on all queries takes {too_long:.0f} s"
-            )
-        _record(ranker, values, selection, len(tried))
-        return SearchResult(
-            ranker, best, tried, selection, why, gap, tuple(notes), members, scores, folds, seed
+            *late,
         )
+        _record(ranker, values, selection, len(tried))
+        return SearchResult(ranker, best, tried, selection, why, gap, notes, members, scores, folds, seed)
 
 
 @dataclass(frozen=True)
@@ -337,12 +324,9 @@ def _checked(weights: Weights, q: Queries) -> Weights:
     )
 
 
-def _supporting_weights(
-    candidates: Sequence[Candidate], weights: Weights
-) -> tuple[Sequence[Candidate], list[str]]:
-    """Leave out the methods without weights of documents, where others support them; and name them."""
-    supporting = [c for c in candidates if weights[0] is None or c.method.weighs_docs]
-    return (supporting, _absent(candidates, supporting)) if supporting else (candidates, [])
+def _supporting_weights(candidates: Sequence[Candidate], weights: Weights) -> Sequence[Candidate]:
+    """Leave out the methods without weights of documents, where others support them."""
+    return [c for c in candidates if weights[0] is None or c.method.weighs_docs] or candidates
 
 
 def _trainable_on_shards(candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -350,7 +334,7 @@ def _trainable_on_shards(candidates: Sequence[Candidate]) -> list[Candidate]:
 
     Every step is a question to all shards.
     """
-    able = [c for c in candidates if hasattr(c.ranker(), "fit_shards")]
+    able = [c for c in candidates if "shards" in c.ranker().holds]
     if not able:
         raise InputError(
             "none of these methods is trained on shards: their rankers need all features in one place. "
