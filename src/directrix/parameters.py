@@ -1,4 +1,4 @@
-"""Checks of parameters: numbers within limits, refused with one form of message; spellings of names."""
+"""Checks of parameters: numbers within limits, refused with one form of message."""
 
 from __future__ import annotations
 
@@ -9,25 +9,6 @@ from typing import Any
 from directrix.errors import InputError, short_text
 
 SMALLEST, _LARGEST = 1e-30, 1e30
-
-SPELLINGS = {
-    "center": "center",
-    "centered": "centered",
-    "randomization": "randomization",
-    "randomized-tukey": "randomized-tukey",
-}
-"""The other spelling of a parameter, or of its value, British or American, to the one that is documented."""
-
-
-def spelled(name: str) -> str:
-    """Return the documented spelling of a name.
-
-    Examples
-    --------
-    >>> spelled("randomization"), spelled("alpha")
-    ('randomization', 'alpha')
-    """
-    return SPELLINGS.get(name, name)
 
 
 def number(  # noqa: PLR0913

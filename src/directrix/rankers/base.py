@@ -23,7 +23,6 @@ from directrix.data.grouping import require_queries
 from directrix.data.queries import Queries, need_queries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
-from directrix.parameters import spelled
 from directrix.rankers.inputs import Training, document_weights, one_set, query_weights, training_for
 from directrix.rankers.saved import SavedModel
 from directrix.rankers.training import mean_of, query_means
@@ -428,7 +427,6 @@ def _with_nested(name: str, value: Any, changes: Mapping[str, Any]) -> Any:
     inner: defaultdict[str, dict[str, Any]] = defaultdict(dict)
     for path, given in changes.items():
         field, _, rest = path.partition("__")
-        field = spelled(field)
         if field not in known:
             raise InputError(
                 f"{name}__{field}: {value!r} does not have this parameter; it has "

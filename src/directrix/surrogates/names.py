@@ -7,7 +7,6 @@ from dataclasses import fields
 from typing import Any
 
 from directrix.errors import InputError, short_text
-from directrix.parameters import spelled
 from directrix.parsing import UNREADABLE, parse_call
 from directrix.registry import SURROGATES, load_class
 from directrix.types import Surrogate
@@ -49,7 +48,7 @@ def surrogate(text: str | Surrogate) -> Any:
         )
     kind = load_class(SURROGATES, name)
     try:
-        return kind(*call.arguments, **{spelled(name): value for name, value in call.fields.items()})
+        return kind(*call.arguments, **call.fields)
     except TypeError as error:
         known = ", ".join(f"{field.name}={field.default!r}" for field in fields(kind))
         raise InputError(f"surrogate {text!r}: {error}. Known fields: {known}.") from None
