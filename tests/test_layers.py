@@ -10,9 +10,9 @@ ROOT = Path(directrix.__file__).parent
 LAYERS = [
     "registry",
     "lazy",
-    "parsing",
     "fingerprint",
     "errors",
+    "parsing",
     "types",
     "schema",
     "parameters",
