@@ -18,7 +18,6 @@ LAYERS = [
     "parameters",
     "tables",
     "threads",
-    "linkage",
     "kernels",
     "data",
     "measures",
