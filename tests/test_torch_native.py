@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import directrix as dx
+from directrix.surrogates.sampling import PLRank
 
 torch = pytest.importorskip("torch", reason="needs PyTorch: pip install torch")
 
@@ -139,7 +140,7 @@ def test_every_smooth_surrogate_has_a_formula_and_the_others_kernels():
         dx.torch.loss("PLRank", backend="torch")
     scores, labels = lists()
     value = dx.torch.loss("PLRank('nDCG@3', draw=1)")(torch.tensor(scores), labels, qptr=QPTR)
-    wanted = dx.PLRank("nDCG@3", draw=1).value_and_grad(scores, labels, QPTR)[0]
+    wanted = PLRank("nDCG@3", draw=1).value_and_grad(scores, labels, QPTR)[0]
     np.testing.assert_allclose(value.item(), -wanted.mean(), rtol=1e-12)
 
 

@@ -80,9 +80,12 @@ def generated() -> Iterator[tuple[str, str | bytes]]:
 
 def reference(layer: str, title: str) -> str:
     """One page of the reference: the public names that are defined in this layer."""
-    from directrix.registry import NAMESPACES, PUBLIC
+    from directrix.registry import BY_TEXT, MEASURES, NAMESPACES, PUBLIC, SURROGATES
 
     tables = {"directrix": PUBLIC, **{f"directrix.{name}": table for name, table in NAMESPACES.items()}}
+    tables["directrix.measure(text), directrix.surrogate(text)"] = {
+        name: home for name, home in {**MEASURES, **SURROGATES}.items() if name in BY_TEXT
+    }
     defined = {
         public: [f"directrix.{home}.{name}" for name, home in table.items() if home.split(".")[0] == layer]
         for public, table in tables.items()

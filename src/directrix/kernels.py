@@ -1,4 +1,4 @@
-"""How kernels are compiled, and where compiled code is kept: `kernel`, and what `directrix doctor` shows.
+"""How kernels are compiled and linked, and where compiled code is kept; what `directrix doctor` shows.
 
 Compiled code goes to the folders that Numba uses: ``NUMBA_CACHE_DIR``, else ``__pycache__``, else the user's
 cache. There is one file for each kernel, signature and processor, in a format of this package;
@@ -22,13 +22,41 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numba
-from numba.core import caching, compiler, event, registry, serialize
+from numba.core import caching, codegen, compiler, event, registry, serialize
 from numba.core.runtime import nrt
 from numba.misc import appdirs
 
 from directrix import __version__
 from directrix.errors import warn
-from directrix.linkage import Compiler
+
+
+class _Library(codegen.JITCodeLibrary):
+    """Compiled code of one kernel that calls its own copies of other kernels.
+
+    Numba makes these copies weak symbols. The linker then prefers another symbol of the same name, which was
+    optimized for another caller and computes other last bits, if the process has compiled or loaded one.
+    """
+
+    def _finalize_final_module(self) -> None:
+        self._shared_module = self._final_module.clone()  # for the kernels that call this one, as in Numba
+        for shared, own in zip(self._shared_module.functions, self._final_module.functions, strict=True):
+            if own.linkage.name == "external" and not own.is_declaration:
+                shared.linkage = "linkonce_odr"
+            elif own.linkage.name == "linkonce_odr":
+                own.linkage = "internal"
+        super()._finalize_final_module()  # type: ignore[no-untyped-call]
+
+
+class Compiler(compiler.Compiler):
+    """Numba's compiler, for kernels; see docs/decisions/kernels.md."""
+
+    def define_pipelines(self) -> Any:
+        """Return Numba's passes, which fill the library that is made here."""
+        state = self.state
+        state.library = _Library(state.targetctx.codegen(), state.func_id.func_qualname)  # type: ignore[no-untyped-call]
+        state.library.enable_object_caching()
+        return super().define_pipelines()  # type: ignore[no-untyped-call]
+
 
 KERNELS: list[Any] = []
 """Every kernel of the modules that have been imported."""

@@ -1,7 +1,10 @@
-"""Checks of parameters: numbers within limits, refused with one form of message; spellings of names."""
+"""Checks of parameters: numbers within limits, one of several values; one form of message."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import fields
+from functools import partial
 from math import inf, isfinite, nan
 from numbers import Integral, Real
 from typing import Any
@@ -9,25 +12,6 @@ from typing import Any
 from directrix.errors import InputError, short_text
 
 SMALLEST, _LARGEST = 1e-30, 1e30
-
-SPELLINGS = {
-    "center": "center",
-    "centered": "centered",
-    "randomization": "randomization",
-    "randomized-tukey": "randomized-tukey",
-}
-"""The other spelling of a parameter, or of its value, British or American, to the one that is documented."""
-
-
-def spelled(name: str) -> str:
-    """Return the documented spelling of a name.
-
-    Examples
-    --------
-    >>> spelled("randomization"), spelled("alpha")
-    ('randomization', 'alpha')
-    """
-    return SPELLINGS.get(name, name)
 
 
 def number(  # noqa: PLR0913
@@ -88,6 +72,53 @@ def whole(
 def seed_number(value: Any, name: str = "seed") -> int:
     """Return a seed, an integer >= 0 of any size, as a Python integer, or raise `InputError`."""
     return whole(value, name, least=0, below=inf, example=0)
+
+
+def check_fields(owner: Any) -> None:
+    """Check the fields of a frozen dataclass by their names; numbers become Python's own.
+
+    `CONSTRAINTS` has the numbers, ``owner.choices`` the values that other fields allow; a field whose default
+    is a bool holds a bool. None passes where the type has it. Raises `InputError`.
+    """
+    kind, choices = type(owner).__name__, getattr(owner, "choices", {})
+    for field in fields(owner):
+        name, value = field.name, getattr(owner, field.name)
+        if value is None and "None" in str(field.type):
+            continue
+        is_flag = isinstance(field.default, bool)
+        allowed = (True, False) if is_flag else choices.get(name, (value,))
+        if (is_flag and not isinstance(value, bool)) or value not in allowed:
+            raise _refusal(value, name, kind, " or ".join(map(repr, allowed)), repr(allowed[0]))
+        if name in CONSTRAINTS:
+            object.__setattr__(owner, name, CONSTRAINTS[name](value, name, kind))
+
+
+def _constraints(names: str, check: Callable[..., Any], **limits: Any) -> dict[str, Callable[..., Any]]:
+    return dict.fromkeys(names.split(), partial(check, **limits))
+
+
+CONSTRAINTS = {
+    **_constraints("alpha beta rel", positive),
+    **_constraints("sigma scale margin mu noise temperature", positive, least=SMALLEST),
+    **_constraints("below average", number, least=0.0, below=1.0, example=0.9),
+    **_constraints("decay shrink step subsample feature_fraction", number, above=0.0, most=1.0, example=0.8),
+    **_constraints("shrink_chance", number, least=0.0, most=1.0, example=0.3),
+    **_constraints("factor", number, above=0.0, below=1.0, example=0.5),
+    **_constraints("anneal", number, least=1.0, example=4096.0),
+    **_constraints("tol ftol", number, least=0.0, example=1e-6),
+    **_constraints("l2", number, least=0.0, example=1.0),
+    **_constraints("C spread", number, above=0.0, example=1.0),
+    **_constraints("epsilon", number, above=0.0, example=1e-3),
+    **_constraints("learning_rate", number, above=0.0, example=0.01),
+    **_constraints("num_leaves max_bin", whole, least=2, example=15),
+    **_constraints("draw seed", whole, least=0, example=0),
+    **_constraints(
+        "k l_max permutations samples max_iter epochs batch rounds memory steps n restart_after "
+        "candidates patience repeats n_trees min_data_in_leaf",
+        whole,
+    ),
+}
+"""Checks of the fields of surrogates and trainers, by name."""
 
 
 def _refusal(value: Any, name: str, owner: str, wanted: str, example: str) -> InputError:

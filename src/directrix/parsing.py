@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+import difflib
+from collections.abc import Callable, Iterable
+from dataclasses import fields, replace
 from typing import Any, NamedTuple
+
+from directrix.errors import InputError
 
 UNREADABLE = (SyntaxError, ValueError, MemoryError, RecursionError, TypeError)
 """Errors of a text that cannot be read; a TypeError: a literal such as {[]: 1}."""
@@ -55,3 +59,27 @@ def call_of(tree: ast.expr, value: Callable[[ast.expr], Any] = ast.literal_eval)
         [value(argument) for argument in call.args],
         {field.arg or "": value(field.value) for field in call.keywords},
     )
+
+
+def unknown_name(name: str, known: Iterable[str], what: str, text: str) -> InputError:
+    """Return the error for a name of a text that means nothing, with the known ones."""
+    names = {each.lower(): each for each in known}
+    near = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.5)
+    meant = f"; did you mean {names[near[0]]}?" if near else "."
+    return InputError(f"{text!r}: there is no {what} {name!r}{meant} Known: {', '.join(names.values())}.")
+
+
+def build(made: Any, call: Call, text: str) -> Any:
+    """Return an object of a dataclass, or a changed copy of an object, with the fields of a call.
+
+    Raises `InputError` if it does not have such fields.
+    """
+    kind = made if isinstance(made, type) else type(made)
+    names = [field.name for field in fields(kind)]
+    try:
+        wrong = next((f"has no field {name!r}" for name in call.fields if name not in names), "")
+        if not wrong:
+            return kind(*call.arguments, **call.fields) if made is kind else replace(made, **call.fields)
+    except TypeError as error:
+        wrong = f"cannot be made ({error})"
+    raise InputError(f"{text!r}: {kind.__name__} {wrong}; its fields are {', '.join(names)}.")

@@ -132,11 +132,17 @@ COMMANDS = {
 """Commands in the order of ``directrix --help``, and their modules in ``directrix.cli``; each is a function
 of the same name, or NAME_command where the library has a function NAME."""
 
+BY_TEXT = (
+    *("Success", "RPrecision", "IPrec", "Bpref", "InfAP", "JudgedRate", "GMAP", "SetF", "SetAP"),
+    *("NumRet", "NumRel", "NumQ", "AlphaNDCG", "ERRIA"),
+    *("SmoothMeasure", "LambdaLoss", "PLRank", "StochasticRank", "Gumbel", "XENDCG", "SVMMrr"),
+)
+"""Measures and surrogates that users write as text: ``measure("SetF")``, ``surrogate("PLRank('AP')")``."""
+
 _TOP_TRAINERS = ("Adam", "Anneal", "CG", "CoordinateAscent", "CuttingPlane", "LBFGS", "Restarts", "SGD")
 
 PUBLIC = {
-    **MEASURES,
-    **SURROGATES,
+    **{name: home for name, home in {**MEASURES, **SURROGATES}.items() if name not in BY_TEXT},
     **{name: TRAINERS[name] for name in _TOP_TRAINERS},
     **RANKERS,
     "InputError": "errors",
@@ -233,14 +239,14 @@ NAMESPACES = {
         "check_surrogate": "laws.check",
         "constraints_bound": "laws.cutting_planes",
         "ndcg_bound": "laws.bounds",
-        "noisy_rank_bounds": "laws.ranks",
-        "rank_bound": "laws.ranks",
-        "rank_bounds": "laws.ranks",
+        "noisy_rank_bounds": "laws.bounds",
+        "rank_bound": "laws.bounds",
+        "rank_bounds": "laws.bounds",
         "ranking_radius": "laws.cutting_planes",
-        "generalization_bound": "laws.smooth_bounds",
-        "smooth_ndcg_bound": "laws.smooth_bounds",
-        "smooth_ndcg_lipschitz": "laws.smooth_bounds",
-        "smooth_rescaled": "laws.smooth_bounds",
+        "generalization_bound": "laws.bounds",
+        "smooth_ndcg_bound": "laws.bounds",
+        "smooth_ndcg_lipschitz": "laws.bounds",
+        "smooth_rescaled": "laws.bounds",
         "soft_ranks": "surrogates.approx",
     },
     "measures": {
@@ -256,7 +262,7 @@ NAMESPACES = {
     },
     "text": {"Index": "text.index"},
     "trainers": {
-        **{name: home for name, home in TRAINERS.items() if name not in _TOP_TRAINERS},
+        **{name: home for name, home in TRAINERS.items() if name not in (*_TOP_TRAINERS, "Boosting")},
         "regression_start": "trainers.regression",
     },
 }

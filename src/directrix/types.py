@@ -131,6 +131,12 @@ class Data(Protocol):
     def flaws(self) -> tuple[Any, ...]:
         """Features that are not finite: a `directrix.data.stored.Flaw` for NaN, and for infinite ones."""
 
+    def judged(self) -> Any:
+        """Return labels and queries in memory, for measures; the features may be elsewhere."""
+
+    def scores(self, ranker: Any) -> Float64Array:
+        """Return the score of every document by a fitted ranker of any kind."""
+
     def scaled(self, scale: Any) -> Any:
         """Return the same queries with scaled features."""
 

@@ -164,7 +164,7 @@ SCORES = {
     "binary": (b"\xff\xfe\x00", "a NUL byte; text in UTF-8 is needed"),
     "underscore": (b"1_0\n" * 80, "bad.txt:1: '1_0'"),
     "a cut off model": (b'{"format": "directrix/1"', "is not JSON"),
-    "json of another kind": (b"[1, 2]", "holds a JSON list"),
+    "json of another kind": (b"[1, 2]", "is not a model"),
 }
 
 

@@ -64,7 +64,7 @@ def test_surrogates_that_cannot_take_the_labels_are_left_out(command, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("-s", "ApproxNDGC"), "did you mean 'ApproxNDCG'"),
+        (("-s", "ApproxNDGC"), "did you mean ApproxNDCG"),
         (("-s", "Lambda"), "a gradient without a function"),
         (("-m", "nDGC"), "nDGC"),
         (("--norm", "0"), "must be a number > 0"),

@@ -6,8 +6,7 @@ import pytest
 from directrix.data.synthetic import make_cubic
 from directrix.errors import InputError
 from directrix.experiments.surrogate_error import Approximation, approximation
-from directrix.laws.bounds import BOUNDS, ap_bound, bounds_of, ndcg_bound
-from directrix.laws.ranks import rank_bound
+from directrix.laws.bounds import BOUNDS, ap_bound, bounds_of, ndcg_bound, rank_bound
 from directrix.models.mlp import MLPModel
 from directrix.objectives.objective import linear_objective, make_objective
 from directrix.surrogates.approx import ApproxAP, ApproxNDCG, ApproxPrecision

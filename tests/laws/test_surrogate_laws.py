@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 import directrix as dx
-from directrix.laws.check import _LAWS, LawBroken, check_surrogate
-from directrix.laws.traits import convexifiable, pulls_at_ties
+from directrix.laws.check import _LAWS, LawBroken, check_surrogate, convexifiable, pulls_at_ties
 from directrix.registry import SURROGATES, classes
 from directrix.surrogates.base import spread_curvature
+from directrix.surrogates.lambdas import LambdaLoss
+from directrix.surrogates.listwise import XENDCG
+from directrix.surrogates.sampling import Gumbel, PLRank, StochasticRank
 from tests.reference import cases, references
 
 COUNTER = itertools.count()
@@ -154,7 +156,7 @@ class _Changed(_Without):
 @pytest.mark.parametrize("claims", [(), ("shift_invariant",), ("smooth",), ("random",)])
 @pytest.mark.parametrize(
     "surrogate",
-    [dx.ApproxNDCG(), dx.SVMMap(), dx.SmoothAP(), dx.LambdaLoss(), dx.Dorm(), dx.XENDCG()],
+    [dx.ApproxNDCG(), dx.SVMMap(), dx.SmoothAP(), LambdaLoss(), dx.Dorm(), XENDCG()],
     ids=repr,
 )
 @pytest.mark.parametrize("change", [lambda g: -g, lambda g: -g + 1, lambda g: 0 * g, lambda g: 1.001 * g])
@@ -175,7 +177,7 @@ def test_kinks_at_ties_are_not_smooth(surrogate):
         check_surrogate(_Changed("", surrogate, surrogate.traits | {"smooth"}))
 
 
-@pytest.mark.parametrize("surrogate", [dx.PLRank(), dx.StochasticRank("AP"), dx.Gumbel("PLRank")], ids=repr)
+@pytest.mark.parametrize("surrogate", [PLRank(), StochasticRank("AP"), Gumbel("PLRank")], ids=repr)
 @pytest.mark.parametrize("factor", [-1.0, 0.0, 2.0])
 def test_an_estimated_gradient_is_tested_on_average(surrogate, factor):
     wrong = _Changed("", surrogate, surrogate.traits, lambda v, g: (v, factor * g))
@@ -345,9 +347,9 @@ def test_noise_does_not_hide_that_a_document_is_forgotten():
             value, grad = self.inner.value_and_grad(scores, labels, qptr)
             return _last_document_forgotten(value, grad, scores, qptr)
 
-    check_surrogate(dx.XENDCG())
+    check_surrogate(XENDCG())
     with pytest.raises(LawBroken, match="- permuting documents permutes the gradient: "):
-        check_surrogate(Forgetful("", dx.XENDCG()))
+        check_surrogate(Forgetful("", XENDCG()))
 
 
 def test_every_law_has_a_mutant():

@@ -7,6 +7,7 @@ import pytest
 
 import directrix as dx
 from directrix.measures.names import measures
+from directrix.measures.precision import IPrec
 
 
 def test_under_sets_every_field_that_the_measure_has():
@@ -62,8 +63,8 @@ def test_unknown_names_are_told_the_presets():
 
 def test_a_value_that_the_measure_cannot_take_leaves_the_field_alone():
     """IPrec has no expectation over ties, so it keeps its order under a tool that takes one."""
-    assert dx.IPrec(recall=0.5).under("sklearn") == dx.IPrec(recall=0.5)
-    assert dx.IPrec(recall=0.5).under("lightgbm") == dx.IPrec(recall=0.5, ties="order")
+    assert IPrec(recall=0.5).under("sklearn") == IPrec(recall=0.5)
+    assert IPrec(recall=0.5).under("lightgbm") == IPrec(recall=0.5, ties="order")
 
 
 def test_all_conventions_at_once():

@@ -7,6 +7,7 @@ import pytest
 
 import directrix as dx
 from directrix import registry
+from directrix.measures.precision import IPrec
 from directrix.registry import classes
 from tests.reference import measures as naive
 
@@ -60,7 +61,7 @@ def test_a_constant_scorer_gains_nothing_from_the_order_of_the_file():
 
 @pytest.mark.parametrize("recall", [0.0, 0.3, 0.5, 1.0])
 def test_interpolated_precision_in_input_order(recall):
-    measure = dx.IPrec(recall=recall, ties="order")
+    measure = IPrec(recall=recall, ties="order")
     for scores, labels in PROBLEMS:
         order = np.argsort(-scores, kind="stable")
         ranked = [labels[i] for i in order if scores[i] > -np.inf]

@@ -7,6 +7,7 @@ import pytest
 
 import directrix as dx
 from directrix.data.trec.runs import read_trec_qrels, read_trec_run
+from directrix.measures.judged import Bpref, InfAP, JudgedRate
 from tests.measures.test_expected import PROBLEMS
 
 NAN = float("nan")
@@ -39,10 +40,10 @@ def over_orders(function, scores, labels, **options):
 @pytest.mark.parametrize(
     ("measure", "function", "options"),
     [
-        (dx.Bpref(), bpref, {}),
-        (dx.Bpref(rel=2), bpref, {"rel": 2}),
-        (dx.JudgedRate(k=3), judged, {"k": 3}),
-        (dx.JudgedRate(), judged, {"k": None}),
+        (Bpref(), bpref, {}),
+        (Bpref(rel=2), bpref, {"rel": 2}),
+        (JudgedRate(k=3), judged, {"k": 3}),
+        (JudgedRate(), judged, {"k": None}),
     ],
     ids=lambda v: getattr(v, "name", ""),
 )
@@ -58,14 +59,14 @@ def test_equals_the_mean_over_all_orders_with_unjudged_documents(measure, functi
 def test_inferred_ap_of_a_sampled_pool_by_hand():
     e = 1e-5
     # relevant, not in the pool, judged irrelevant, in the pool only, relevant
-    value = dx.InfAP()([5, 4, 3, 2, 1], [1, NAN, 0, -1, 1], [0, 5])
+    value = InfAP()([5, 4, 3, 2, 1], [1, NAN, 0, -1, 1], [0, 5])
     at_5 = 1 / 5 + (4 / 5) * (3 / 4) * (1 + e) / (2 + 2 * e)
     np.testing.assert_allclose(value, [(1 + at_5) / 2], rtol=1e-14)
 
 
 def test_the_worst_order_of_tied_documents_puts_unjudged_ones_first():
-    tied = dx.InfAP()([1, 1, 1], [1, NAN, -1], [0, 3])
-    np.testing.assert_allclose(tied, dx.InfAP()([1, 3, 2], [1, NAN, -1], [0, 3]), rtol=0)
+    tied = InfAP()([1, 1, 1], [1, NAN, -1], [0, 3])
+    np.testing.assert_allclose(tied, InfAP()([1, 3, 2], [1, NAN, -1], [0, 3]), rtol=0)
 
 
 SAMPLED = {"bpref": "bpref", "infAP": "infAP", "set_F": "set_F", "set_map": "set_map"}

@@ -9,7 +9,12 @@ import numpy as np
 import pytest
 
 import directrix as dx
+from directrix.measures.cascade import Success
+from directrix.measures.diversity import ERRIA, AlphaNDCG
+from directrix.measures.judged import Bpref, InfAP, JudgedRate
 from directrix.measures.names import measures, texts_of_a_file
+from directrix.measures.precision import IPrec, RPrecision
+from directrix.measures.sets import GMAP, NumRet, SetF
 from directrix.registry import MEASURES, classes
 
 EXAMPLES = [
@@ -22,22 +27,22 @@ EXAMPLES = [
     dx.RR(k=10, empty="skip"),
     dx.Precision(k=5, denominator="retrieved"),
     dx.Recall(k=1000, ties="trec"),
-    dx.Success(k=1),
-    dx.RPrecision(rel=3),
-    dx.IPrec(recall=0.1, ties="order"),
+    Success(k=1),
+    RPrecision(rel=3),
+    IPrec(recall=0.1, ties="order"),
     dx.ERR(k=20, l_max=2),
     dx.RBP(p=0.95, k=50),
     dx.ROCArea(rel=2),
     dx.KendallTau(),
-    dx.Bpref(rel=2),
-    dx.InfAP(ties="trec"),
-    dx.JudgedRate(k=10),
-    dx.GMAP(rel=2),
-    dx.SetF(beta=4),
-    dx.NumRet(rel=1),
-    dx.NumRet(),
-    dx.AlphaNDCG(k=20, alpha=0.9),
-    dx.ERRIA(k=20),
+    Bpref(rel=2),
+    InfAP(ties="trec"),
+    JudgedRate(k=10),
+    GMAP(rel=2),
+    SetF(beta=4),
+    NumRet(rel=1),
+    NumRet(),
+    AlphaNDCG(k=20, alpha=0.9),
+    ERRIA(k=20),
 ]
 
 
@@ -70,21 +75,21 @@ def test_repr_and_name_parse_back(m):
         ('nDCG(dcg="exp-log2")@10', dx.NDCG(gain="exp", k=10)),
         ("nDCG(gain=linear)@10", dx.NDCG(gain="linear", k=10)),
         (" AP ( rel = 2 ) @ 7 ", dx.AP(rel=2, k=7)),
-        ("IPrec@0.1", dx.IPrec(recall=0.1)),
-        ("Rprec", dx.RPrecision()),
+        ("IPrec@0.1", IPrec(recall=0.1)),
+        ("Rprec", RPrecision()),
         ("AUC", dx.ROCArea()),
         ("tau", dx.KendallTau()),
-        ("bpref", dx.Bpref()),
-        ("infAP", dx.InfAP()),
+        ("bpref", Bpref()),
+        ("infAP", InfAP()),
         ("ndcg_cut_10", dx.NDCG(k=10, gain="linear")),
         ("P_5", dx.Precision(k=5)),
         ("recip_rank", dx.RR()),
-        ("gm_map", dx.GMAP()),
-        ("set_F", dx.SetF()),
+        ("gm_map", GMAP()),
+        ("set_F", SetF()),
         ("SetP(relative=True)", dx.Precision(relative=True)),
-        ("Rprec_mult_0.20", dx.RPrecision(times=0.2)),
-        ("num_rel_ret", dx.NumRet(rel=1)),
-        ("alpha_nDCG@20", dx.AlphaNDCG(k=20)),
+        ("Rprec_mult_0.20", RPrecision(times=0.2)),
+        ("num_rel_ret", NumRet(rel=1)),
+        ("alpha_nDCG@20", AlphaNDCG(k=20)),
     ],
 )
 def test_names_that_are_understood(text, m):
@@ -104,7 +109,7 @@ def test_names_are_short():
         ("nDGC@10", "there is no measure 'nDGC'; did you mean nDCG"),
         (
             "quality",
-            "Known measures: " + ", ".join(kind.symbol for kind in classes(MEASURES).values()),
+            "Known: " + ", ".join(kind.symbol for kind in classes(MEASURES).values()),
         ),
         ("nDCG@", "needed is NAME, NAME@k or NAME(field=value)@k"),
         ("", "needed is NAME, NAME@k"),
@@ -141,7 +146,7 @@ def test_names_are_short():
         ("AP(rel=" + "9" * 400 + ")", "AP(rel=9999"),
         ("nDCG(k=10)@5", "the cut-off is given twice, as k=10 and as @5; one is needed"),
         ("IPrec(recall=0.1)@0.2", "the cut-off is given twice, as recall=0.1 and as @0.2"),
-        ("Quux", "there is no measure 'Quux'. Known measures:"),
+        ("Quux", "there is no measure 'Quux'. Known:"),
     ],
 )
 def test_what_is_wrong_is_said(text, message):
@@ -152,7 +157,7 @@ def test_what_is_wrong_is_said(text, message):
 def test_a_class_or_a_value_with_an_at_is_a_measure():
     assert dx.NDCG(k=10) == dx.NDCG @ 10
     assert dx.NDCG(gain="linear") @ 3 == dx.NDCG(gain="linear", k=3)
-    assert dx.IPrec @ 0.1 == dx.IPrec(recall=0.1)
+    assert IPrec @ 0.1 == IPrec(recall=0.1)
     assert dx.measure(dx.AP) == dx.AP()
     with pytest.raises(dx.InputError, match="KendallTau @ 5: KendallTau has no cut-off"):
         dx.KendallTau @ 5
@@ -178,8 +183,8 @@ class Foreign:
         ("AP", {"rel": 2, "cutoff": 100}, dx.AP(rel=2, k=100)),
         ("P", {"cutoff": 5}, dx.Precision(k=5)),
         ("RBP", {"rel": 1, "p": 0.9}, dx.RBP(p=0.9)),
-        ("IPrec", {"recall": 0.1}, dx.IPrec(recall=0.1)),
-        ("Rprec", {}, dx.RPrecision()),
+        ("IPrec", {"recall": 0.1}, IPrec(recall=0.1)),
+        ("Rprec", {}, RPrecision()),
     ],
 )
 def test_measures_of_ir_measures_are_understood(name, params, m):

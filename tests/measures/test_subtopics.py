@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import directrix as dx
+from directrix.measures.diversity import ERRIA, AlphaNDCG
 
 NDEVAL = [
     # alpha, then pyndeval 0.0.8's ERR-IA@5, ERR-IA@20, alpha-nDCG@5, alpha-nDCG@20 of RUN and QRELS
@@ -99,7 +100,7 @@ def test_judgments_without_subtopics_are_refused():
 def test_a_document_twice_in_a_subtopic_is_refused(tmp_path):
     (tmp_path / "qrels").write_text("7 1 a 1\n7 2 a 0\n7 1 a 0\n")
     with pytest.raises(
-        dx.InputError, match=r"qrels:3: subtopic 1 of query 7 has document 'a' already, at .*:1"
+        dx.InputError, match=r"qrels:3: query 7 has the document 'a' of subtopic '1' already, at .*:1"
     ):
         dx.read_trec_qrels(tmp_path / "qrels")
 
@@ -111,9 +112,7 @@ def test_a_constant_second_column_is_no_subtopic(tmp_path):
     assert qrels.labels.tolist() == [1.0, -1.0]
 
 
-@pytest.mark.parametrize(
-    "m", [dx.AlphaNDCG(ties="order"), dx.AlphaNDCG(k=2, ties="order"), dx.ERRIA(ties="order")]
-)
+@pytest.mark.parametrize("m", [AlphaNDCG(ties="order"), AlphaNDCG(k=2, ties="order"), ERRIA(ties="order")])
 def test_queries_alone_have_the_same_bits_and_lie_between_zero_and_one(m):
     rng = np.random.default_rng(5)
     qptr = np.append(0, np.cumsum(rng.integers(0, 9, 40)))

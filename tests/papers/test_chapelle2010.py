@@ -101,7 +101,7 @@ def test_published_figures_stand_beside_those_of_all_folds(report, request_):
     row = next(row for row in compared_table(five).rows if row[0] == "RankSVM")
     assert row[7:] == (0.433, 0.414, row[4] - 0.414)
     (claim,) = [claim for claim in listwise_claims(five) if "LETOR's" in claim.text]
-    assert claim.judged == "not tested", "LETOR's site has no values by query"
+    assert claim.verdict == "not tested", "LETOR's site has no values by query"
     assert not any("LETOR's" in claim.text for claim in report.claims)
 
 

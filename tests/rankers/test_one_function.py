@@ -107,7 +107,7 @@ def test_the_regression_start_of_sparse_features_is_that_of_dense_ones(monkeypat
 def test_every_form_of_the_features_trains_the_same_model(name, scale, folder):
     want = made(name, scale).fit(EXACT, Y, qid=QID).predict(EXACT, qid=QID)
     trained = [made(name, scale).fit_shards(folder / "shards")]
-    if trained[0].reads_files:
+    if "file" in trained[0].holds:
         trained.append(made(name, scale).fit_queries(open_parquet(folder / "file.parquet")))
     for ranker in trained:
         same(ranker.predict(EXACT, qid=QID), want, 1e-7)

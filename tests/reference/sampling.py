@@ -18,10 +18,10 @@ LEFT = {
 """What documents of these worths leave to the rank below them, by the form of the measure."""
 
 
-def samples(scores, labels, *, permutations, draw, temperature=None, sigma=None, mu=0.0):
+def samples(scores, labels, *, permutations, draw, temperature=None, sigma=None):
     """The scores in units of the noise, and the same with noise, for every permutation."""
     kind, unit = (normal, sigma) if temperature is None else (gumbel, temperature)
-    scaled = [s / unit - mu * label for s, label in zip(scores, labels, strict=True)]
+    scaled = [s / unit for s in scores]
     for drawn in noise(kind, scores, labels, permutations=permutations, draw=draw):
         yield scaled, [u + z for u, z in zip(scaled, drawn, strict=True)]
 
@@ -104,11 +104,11 @@ def luce_exactly(scores, labels, *, measure, temperature):
     return mean, grad
 
 
-def normal_exactly(scores, labels, *, measure, sigma, mu):
+def normal_exactly(scores, labels, *, measure, sigma):
     """Expectation of the measure for three documents: chances of orders by integrals over the second."""
     z, step = np.linspace(-12.0, 12.0, 4001, retstep=True)
     below = 0.5 * (1.0 + np.vectorize(math.erf)(z / math.sqrt(2.0)))
-    center = [s / sigma - mu * label for s, label in zip(scores, labels, strict=True)]
+    center = [s / sigma for s in scores]
     mean = 0.0
     for a, b, c in orders(range(3)):
         at = center[b] + z
@@ -126,6 +126,6 @@ REFERENCES = {
     ),
     "StochasticRank": Reference(
         lambda s, labels, **settings: mean_value(scores=s, labels=labels, **settings),
-        [{}, {"sigma": 0.3, "mu": 0.5, "draw": 7}, *({"measure": m, "permutations": 2} for m in MEASURES)],
+        [{}, {"sigma": 0.3, "draw": 7}, *({"measure": m, "permutations": 2} for m in MEASURES)],
     ),
 }

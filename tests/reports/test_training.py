@@ -110,7 +110,7 @@ def test_without_a_validation_set_the_folds_judge_and_rows_have_no_names():
     assert [c.label for c in learning.panels[0].curves] == [""]  # each fold keeps its own step
     for curve, candidate in zip(race.panels[0].curves, result.candidates, strict=True):
         np.testing.assert_allclose(curve.y[-2], candidate.valid, rtol=1e-12, atol=0)
-    assert "40 training queries" in table(report, "Importance").notes[0]
+    assert "40 queries" in table(report, "Importance").title
     with_ids = replace(TRAIN, doc_ids=np.array([f"d{i}" for i in range(TRAIN.n_docs)], dtype=object))
     (part,) = training_report(result, inspect_search(result, with_ids), with_ids).per_query
     names = {name for docs in part.rankings["ListNet"] for name, _, _ in docs}

@@ -78,17 +78,6 @@ def test_values_are_those_of_the_papers_loops(name, query, alpha, beta, sigmoid)
     np.testing.assert_allclose(value[0], naive(scores, labels, alpha, beta, sigmoid), rtol=1e-11, atol=1e-13)
 
 
-@pytest.mark.parametrize("name", PAIRS)
-@settings(deadline=None, max_examples=25)
-@given(query=queries(largest=7), sigmoid=SIGMOIDS)
-def test_gradients_are_the_slopes_of_the_papers_loops(name, query, sigmoid):
-    scores, labels = query[0] / np.abs(query[0]).max(initial=1.0), query[1]
-    make, naive = PAIRS[name]
-    _, grad = make(2.0, 1.5, sigmoid).value_and_grad(scores, labels, np.array([0, len(scores)]))
-    slope = reference.slope(lambda s: naive(s, labels, 2.0, 1.5, sigmoid), scores)
-    np.testing.assert_allclose(grad, slope, rtol=1e-6, atol=1e-8)
-
-
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("spread", [0.01, 1.0, 100.0, 1e6])
 @pytest.mark.parametrize("n", [200, 300, 1200])  # factored whole, counted, sorted
@@ -151,16 +140,6 @@ def test_theorems_5_and_6_bound_the_measures(query, alpha, beta):
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_a_query_without_documents_is_0_and_harms_nobody(name):
-    scores, labels = np.array([0.3, 0.1, 0.2]), np.array([0.0, 1.0, 2.0])
-    surrogate = PAIRS[name][0](3.0, 3.0, "logistic")
-    value, grad = surrogate.value_and_grad(scores, labels, np.array([0, 0, 3, 3]))
-    alone, slope = surrogate.value_and_grad(scores, labels, np.array([0, 3]))
-    assert value.tolist() == [0.0, alone[0], 0.0]
-    assert np.array_equal(grad, slope)
-
-
-@pytest.mark.parametrize("name", PAIRS)
 @pytest.mark.parametrize(("spread", "sigmoid"), [(1.0, "logistic"), (300.0, "logistic"), (30.0, "erf")])
 def test_long_queries_are_sorted_and_cut_into_blocks_alike(name, spread, sigmoid):
     """450 documents: beyond the length up to which documents are ranked by counting."""
@@ -175,20 +154,6 @@ def test_long_queries_are_sorted_and_cut_into_blocks_alike(name, spread, sigmoid
         for t in (h, -h)
     )
     np.testing.assert_allclose(grad @ direction, (up - down) / (2 * h), rtol=1e-5, atol=1e-9)
-
-
-@pytest.mark.parametrize("name", PAIRS)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("n", [6, 500])
-def test_scores_that_are_not_finite_give_nan_and_touch_no_foreign_memory(name, dtype, n):
-    """A diverging trainer passes them to the kernels, past the checks of the public functions."""
-    surrogate = PAIRS[name][0](3.0, 3.0, "logistic")
-    scores, labels = np.linspace(0, 1, n).astype(dtype), np.resize([0.0, 1.0, 2.0], n)
-    scores[[0, n // 2, n - 1]] = np.nan, np.inf, -np.inf
-    value, grad = np.zeros(1), np.zeros(n, dtype=dtype)
-    qptr = np.array([0, n])
-    surrogate.fill(scores, surrogate.prepare(labels, qptr), qptr, (0, 1), (value, grad))
-    assert np.isnan(value[0])
 
 
 def test_scores_near_the_largest_float_are_ranked():
@@ -206,12 +171,6 @@ def test_what_the_band_drops_does_not_add_up():
     # Of the partial sums in float32 one begins with the document's own 1/2, to which 127 times four terms of
     # 3.9e-8 are added; each sum is rounded by up to 3e-8.
     np.testing.assert_allclose(dx.laws.soft_ranks(scores, alpha=1.0)[0], exact, rtol=0, atol=5e-6)
-
-
-def test_numpy_numbers_are_parameters_too():
-    surrogate = dx.ApproxNDCG(alpha=np.float64(3.0), k=np.int64(2), beta=np.float32(2.0))
-    assert repr(surrogate) == "ApproxNDCG(alpha=3.0, k=2, beta=2.0, sigmoid='logistic', below=0.9)"
-    surrogate.value_and_grad(np.arange(5.0), np.ones(5), np.array([0, 5]))
 
 
 def test_theorem_5_is_refused_where_it_says_nothing():
@@ -256,12 +215,6 @@ def test_document_weights_are_gains():
     np.testing.assert_allclose(weighted, plain, rtol=1e-15)
 
 
-def test_surrogates_that_are_no_sum_refuse_document_weights():
-    for surrogate in (dx.ApproxKendall(), dx.ApproxRR(), dx.ApproxERR()):
-        with pytest.raises(dx.InputError, match=r"takes no document weights.*query_weight"):
-            surrogate.prepare(np.ones(2), np.array([0, 2]), np.ones(2))
-
-
 def test_a_document_weight_of_almost_nothing_is_almost_a_weight_of_nothing():
     scores, labels, qptr = np.array([3.0, 2.0, 1.0]), np.ones(3), np.array([0, 3])
     q = dx.Queries.from_arrays(scores[:, None], labels, group=[len(labels)])
@@ -277,18 +230,13 @@ def test_a_document_weight_of_almost_nothing_is_almost_a_weight_of_nothing():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: dx.ApproxNDCG(alpha=0), r"ApproxNDCG\(alpha=0\).*must be a number > 0"),
-        (lambda: dx.ApproxNDCG(alpha="10"), r"alpha='10'"),
-        (lambda: dx.ApproxNDCG(k=0), r"k=0.*integer >= 1"),
-        (lambda: dx.ApproxPrecision(k=None), r"k=None.*integer >= 1"),
-        (lambda: dx.ApproxAP(beta=-1.0), r"beta=-1.0.*must be a number > 0"),
-        (lambda: dx.ApproxAP(sigmoid="relu"), r"sigmoid='relu'.*'logistic', 'tanh'"),
+        (lambda: dx.ApproxERR(l_max=2000), r"l_max=2000"),
         (
             lambda: dx.ApproxERR(l_max=2).prepare(np.array([3.0]), np.array([0, 1])),
             r"highest label is 3.*l_max",
         ),
-        (lambda: dx.surrogate("AproxNDCG"), r"no surrogate 'AproxNDCG'; did you mean 'ApproxNDCG'"),
-        (lambda: dx.surrogate("ApproxNDCG(gamma=1)"), r"unexpected keyword argument 'gamma'.*alpha=10.0"),
+        (lambda: dx.surrogate("AproxNDCG"), r"no surrogate .AproxNDCG.; did you mean ApproxNDCG"),
+        (lambda: dx.surrogate("ApproxNDCG(gamma=1)"), r"has no field .gamma.; its fields are alpha"),
         (lambda: dx.surrogate("ApproxNDCG(alpha="), r"cannot be read"),
         (lambda: dx.surrogate("__import__('os').getcwd()"), r"no surrogate"),
         (lambda: dx.surrogate("ApproxNDCG(alpha=open('x'))"), r"cannot be read"),
@@ -296,15 +244,8 @@ def test_a_document_weight_of_almost_nothing_is_almost_a_weight_of_nothing():
         (lambda: dx.surrogate("ApproxNDCG({[]: 1})"), r"unhashable type"),
         (lambda: dx.laws.soft_ranks(np.ones(2), sigmoid="step"), r"sigmoid='step'"),
         (lambda: dx.laws.soft_ranks(np.ones(2), alpha=-1.0), r"soft_ranks\(alpha=-1\.0\)"),
-        (lambda: dx.ApproxNDCG(alpha=float("inf")), r"alpha=inf"),
-        (lambda: dx.ApproxNDCG(alpha=True), r"alpha=True"),
-        (lambda: dx.ApproxNDCG(k=10**30), r"k=1000.*integer >= 1"),
-        (lambda: dx.ApproxAP(rel=-1), r"rel=-1.*> 0"),
-        (lambda: dx.ApproxERR(l_max=2.5), r"l_max=2\.5"),
-        (lambda: dx.ApproxERR(l_max=2000), r"l_max=2000"),
         (lambda: dx.ApproxNDCG().at(0.0), r"ApproxNDCG.at\(smoothing=0\.0\)"),
         (lambda: dx.ApproxNDCG().prepare(np.array([1100.0]), np.array([0, 1])), r"highest label is 1100"),
-        (lambda: dx.ApproxMeasure("RBP", sigmoid="step"), r"sigmoid='step'"),
         (lambda: dx.ApproxMeasure("AP"), r"ApproxMeasure\('AP'\).*not a sum.*Lambda\('AP'\)"),
         (lambda: dx.ApproxMeasure("Rprec"), r"ApproxMeasure\('Rprec'\).*not a sum"),
         (lambda: dx.ApproxMeasure("KendallTau"), r"not a sum"),

@@ -101,15 +101,15 @@ def test_misranked_pairs_of_rr_are_equation_11_as_printed(query):
     assert surrogate.effective_pairs(scores, labels, np.array([0, len(scores)])).tolist() == [count]
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_misranked_pairs_of_long_queries(dtype):
+def test_misranked_pairs_of_long_queries():
     """Blocks of rows, of which scores more than 40 apart share no exponential."""
     rng = np.random.default_rng(0)
-    scores, labels = (rng.standard_normal(150) * 60).astype(dtype), rng.choice([0.0, 1.0, 2.0], size=150)
+    scores = (rng.standard_normal(150) * 60).astype("float32")
+    labels = rng.choice([0.0, 1.0, 2.0], size=150)
     expected = reference.weight_pairs(dx.NDCG(), scores.tolist(), labels, level=labels, misranked=True)
-    found = lambdas(dx.Lambda("nDCG", pairs="misranked"), scores, labels)[1]
-    tolerance = 1e-5 if dtype == "float32" else 1e-11
-    np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * np.abs(expected).max())
+    for dtype, tolerance in (("float32", 1e-5), ("float64", 1e-11)):
+        found = lambdas(dx.Lambda("nDCG", pairs="misranked"), scores.astype(dtype), labels)[1]
+        np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("pairs", ["missed", "missed-level"])
@@ -317,29 +317,6 @@ def test_the_value_follows_the_tie_rule_of_the_measure(ties, query):
         np.testing.assert_array_equal(value, measure(scores, labels, np.array([0, len(scores)])))
 
 
-@pytest.mark.parametrize("construction", reference.CONSTRUCTIONS)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("n", [6, 500])
-def test_scores_that_are_not_finite_give_nan_and_touch_no_foreign_memory(construction, dtype, n):
-    """A diverging trainer passes them to the kernels, past the checks of the public functions."""
-    surrogate, qptr = dx.Lambda("AP", construction), np.array([0, 2, n])
-    scores, labels = np.linspace(0, 1, n).astype(dtype), np.resize([0.0, 1.0, 2.0], n)
-    scores[[3, n // 2, n - 1]] = np.nan, np.inf, -np.inf
-    value, grad = np.zeros(2), np.zeros(n, dtype=dtype)
-    surrogate.fill(scores, surrogate.prepare(labels, qptr), qptr, (0, 2), (value, grad))
-    assert np.isnan(value).tolist() == [False, True]
-    assert np.isnan(grad).tolist() == [False] * 2 + [True] * (n - 2)
-
-
-@pytest.mark.parametrize("name", ["nDCG@3", "AP", "RR", "P@2", "ERR"])
-def test_queries_without_documents_are_0_and_harm_nobody(name):
-    scores, labels = np.array([0.3, 0.1, 0.2]), np.array([0.0, 1.0, 2.0])
-    value, grad = dx.Lambda(name).value_and_grad(scores, labels, np.array([0, 0, 3, 3]))
-    alone, forces = lambdas(dx.Lambda(name), scores, labels)
-    assert value.tolist() == [0.0, alone[0], 0.0]
-    assert np.array_equal(grad, forces)
-
-
 def test_a_long_query_needs_no_square_of_memory():
     n = 60_000
     rng = np.random.default_rng(0)
@@ -365,6 +342,10 @@ def test_measures_are_texts_or_measures_and_print_as_text():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (lambda: dx.Lambda("nDCG", pairs="missed"), r"documents are missed by a cut-off"),
+        (lambda: dx.Lambda("AP@3", pairs="missed"), r"take nDCG or DCG with one"),
+        (lambda: dx.Lambda("P@3", pairs="missed-level"), r"take nDCG or DCG with one"),
+        (lambda: dx.Lambda("DCG@3", "local-cost", pairs="missed"), r"and 'ranknet-weight-pairs', e\.g\."),
         (lambda: dx.Lambda("ROCArea"), r"Lambda\('ROCArea'\).*it supports nDCG.*Lambda\('nDCG@10'\)"),
         (lambda: dx.Lambda("KendallTau"), r"does not know how a swap"),
         (lambda: dx.Lambda("Rprec"), r"does not know how a swap"),
@@ -375,21 +356,10 @@ def test_measures_are_texts_or_measures_and_print_as_text():
         (lambda: dx.Lambda(dx.AP(ties="trec")), r"ties='trec'.*ties='expected' or 'order'"),
         (lambda: dx.Lambda(dx.NDCG(ties="worst")), r"ties='worst'"),
         (lambda: dx.Lambda(dx.NDCG(empty="skip")), r"empty='skip'.*take empty='zero'"),
-        (lambda: dx.Lambda("AP", "ranknet"), r"construction='ranknet'.*'ranknet-weight-pairs', 'spring"),
-        (
-            lambda: dx.Lambda("RR", pairs="up"),
-            r"Lambda\(pairs='up'\): type one of 'all', 'misranked', 'missed'",
-        ),
-        (lambda: dx.Lambda("nDCG", pairs="missed"), r"documents are missed by a cut-off"),
-        (lambda: dx.Lambda("AP@3", pairs="missed"), r"take nDCG or DCG with one"),
-        (lambda: dx.Lambda("P@3", pairs="missed-level"), r"take nDCG or DCG with one"),
-        (lambda: dx.Lambda("DCG@3", "local-cost", pairs="missed"), r"and 'ranknet-weight-pairs', e\.g\."),
-        (lambda: dx.Lambda("AP", margin=0), r"Lambda\(margin=0\).*>= 1e-30"),
-        (lambda: dx.Lambda("AP", margin=1e-300), r"Lambda\(margin=1e-300\).*>= 1e-30"),
         (lambda: dx.Lambda("AP").prepare(np.ones(2), np.array([0, 2]), np.ones(2)), r"no document weights"),
         (lambda: dx.Lambda("ERR").prepare(np.array([5.0]), np.array([0, 1])), r"highest label is 5.*l_max"),
         (lambda: dx.Lambda("AP").effective_pairs([np.nan], [1.0], [0, 1]), r"scores.*finite"),
-        (lambda: dx.surrogate("Lambda(measures='AP')"), r"unexpected keyword argument 'measures'"),
+        (lambda: dx.surrogate("Lambda(measures='AP')"), "has no field 'measures'"),
     ],
 )
 def test_messages(call, message):

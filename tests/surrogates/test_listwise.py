@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import directrix as dx
-from tests.reference import approx, listwise
+from tests.reference import listwise
 
 PAIRS = {
     "ListNet": (dx.ListNet(), listwise.listnet),
@@ -56,18 +56,6 @@ def one(surrogate, scores, labels):
 def test_values_are_those_of_the_papers_loops(name, query):
     surrogate, naive = PAIRS[name]
     np.testing.assert_allclose(one(surrogate, *query)[0], naive(*query), rtol=1e-12, atol=1e-13)
-
-
-@pytest.mark.parametrize("name", PAIRS)
-@settings(deadline=None, max_examples=50)
-@given(query=queries(largest=8))
-def test_gradients_are_the_slopes_of_the_papers_loops(name, query):
-    surrogate, naive = PAIRS[name]
-    scores, labels = query[0] / np.abs(query[0]).max(initial=1.0), query[1]
-    if np.ptp(scores) == 0.0 and name.startswith("RankCosine"):
-        return  # not differentiable there
-    slope = approx.slope(lambda s: naive(s, labels), scores)
-    np.testing.assert_allclose(one(surrogate, scores, labels)[1], slope, rtol=1e-6, atol=1e-7)
 
 
 @settings(deadline=None, max_examples=100)
@@ -153,25 +141,6 @@ def test_low_scores_are_compared_although_they_underflow_next_to_the_best(gap):
     value, grad = one(dx.ListMLE(), scores, labels)
     np.testing.assert_allclose(value, -math.log1p(math.e), rtol=1e-12)
     np.testing.assert_allclose(grad[1:], [-1 / (1 + math.exp(-1)), 1 / (1 + math.exp(-1))], rtol=1e-12)
-
-
-def test_scores_that_are_not_finite_give_nan():
-    scores, labels, qptr = np.linspace(0, 1, 6), np.array([0.0, 1, 2, 0, 1, 2]), np.array([0, 6])
-    scores[[0, 2, 5]] = np.nan, np.inf, -np.inf
-    for surrogate, _ in PAIRS.values():
-        value, grad = np.zeros(1), np.zeros(6)
-        surrogate.fill(scores, surrogate.prepare(labels, qptr), qptr, (0, 1), (value, grad))
-        assert np.isnan(value[0]), surrogate
-
-
-@pytest.mark.parametrize("name", PAIRS)
-def test_a_query_without_documents_is_0_and_harms_nobody(name):
-    scores, labels = np.array([0.3, 0.1, 0.2]), np.array([0.0, 1.0, 2.0])
-    surrogate, _ = PAIRS[name]
-    value, grad = surrogate.value_and_grad(scores, labels, np.array([0, 0, 3, 3]))
-    alone, slope = one(surrogate, scores, labels)
-    assert value.tolist() == [0.0, alone, 0.0]
-    assert np.array_equal(grad, slope)
 
 
 def test_listnet_of_a_small_temperature_looks_at_the_best_label_alone():
@@ -276,21 +245,11 @@ def test_linear_regression_is_solved_by_its_normal_equations():
     np.testing.assert_allclose(found, dx.trainers.regression_start(q, ridge=1e-12), rtol=1e-6)
 
 
-@pytest.mark.parametrize("surrogate", [dx.ListNet(), dx.ListMLE(), dx.RankCosine()], ids=repr)
-def test_lists_take_no_document_weights(surrogate):
-    with pytest.raises(dx.InputError, match=r"takes no document weights.*query_weight"):
-        surrogate.prepare(np.ones(2), np.array([0, 2]), np.ones(2))
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda: dx.ListNet("gain"), r"ListNet\(target='gain'\).*'gains'.*'shares'.*'labels'"),
-        (lambda: dx.ListNet(temperature=0), r"ListNet\(temperature=0\).*number > 0"),
-        (lambda: dx.ListMLE(k=0), r"ListMLE\(k=0\).*integer >= 1"),
         (lambda: dx.RankCosine("ranks"), r"RankCosine\(target='ranks'\)"),
-        (lambda: dx.RankCosine(centered=1), r"RankCosine\(centered=1\).*True or False"),
-        (lambda: dx.Regression(intercept="no"), r"Regression\(intercept='no'\).*True or False"),
         (lambda: one(dx.Regression(), np.ones(1), np.array([300.0])), r"highest label is 300.*256"),
         (lambda: one(dx.ListNet(), np.ones(1), np.array([1100.0])), r"highest label is 1100"),
     ],

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 import directrix as dx
 from directrix.measures.terms import Terms
-from tests.reference import approx, smooth
+from directrix.surrogates.smooth import SmoothMeasure
+from tests.reference import smooth
 
 PAIRS = {
     "NDCG": (lambda sigma: dx.SmoothNDCG(sigma), smooth.ndcg),
@@ -25,7 +26,7 @@ PAIRS = {
     ),
     **{
         name: (
-            lambda sigma, name=name: dx.SmoothMeasure(name, sigma),
+            lambda sigma, name=name: SmoothMeasure(name, sigma),
             lambda s, y, sigma, name=name: smooth.measure_sum(s, y, dx.measure(name), sigma),
         )
         for name in ("P@3", "R@2", "RBP(p=0.7)", "DCG")
@@ -57,18 +58,6 @@ def one(surrogate, scores, labels):
 def test_values_are_those_of_the_papers_loops(name, query, sigma):
     make, naive = PAIRS[name]
     np.testing.assert_allclose(one(make(sigma), *query)[0], naive(*query, sigma), rtol=1e-12, atol=1e-14)
-
-
-@pytest.mark.parametrize("name", PAIRS)
-@settings(deadline=None, max_examples=40)
-@given(query=queries(largest=8), sigma=st.sampled_from([0.02, 0.3, 5.0]))
-def test_gradients_are_the_slopes_of_the_papers_loops(name, query, sigma):
-    scores, labels = query[0] / np.abs(query[0]).max(initial=1.0), query[1]
-    # A step must not cross a tie: there the value has a kink.
-    assume(len(scores) == 1 or np.diff(np.sort(scores)).min() > 1e-5)
-    make, naive = PAIRS[name]
-    slope = approx.slope(lambda s: naive(s, labels, sigma), scores)
-    np.testing.assert_allclose(one(make(sigma), scores, labels)[1], slope, rtol=1e-5, atol=1e-7)
 
 
 @pytest.mark.parametrize("name", PAIRS)
@@ -169,16 +158,6 @@ def test_documents_far_below_float32_cost_nothing_and_break_nothing():
         value, dx.NDCG()(scores, np.array([1.0, 0, 2, 0]), np.array([0, 4]))[0], rtol=1e-6
     )
     assert not grad.any()
-
-
-def test_a_score_that_is_not_finite_gives_nan_inside_training():
-    surrogate = dx.SmoothNDCG(1.0)
-    qptr = np.array([0, 2, 4])
-    prepared = surrogate.prepare(np.array([0.0, 1.0, 0.0, 1.0]), qptr)
-    value, grad = np.zeros(2), np.zeros(4)
-    surrogate.fill(np.array([1.0, np.inf, 1.0, 0.0]), prepared, qptr, (0, 2), (value, grad))
-    assert np.isnan([value[0], *grad[:2]]).all()
-    assert np.isfinite([value[1], *grad[2:]]).all()
 
 
 @pytest.mark.parametrize(
@@ -296,12 +275,6 @@ def test_section_5_4_scores_and_root_of_sigma_scale_together():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: dx.SmoothNDCG(sigma=0.0), r"SmoothNDCG\(sigma=0\.0\).*>= 1e-30"),
-        (lambda: dx.SmoothNDCG(sigma=1e-31), r"SmoothNDCG\(sigma=1e-31\).*>= 1e-30"),
-        (lambda: dx.SmoothAP(sigma=float("inf")), r"SmoothAP\(sigma=inf\)"),
-        (lambda: dx.SmoothNDCG(k=0), r"SmoothNDCG\(k=0\)"),
-        (lambda: dx.SmoothAP(rel=0), r"SmoothAP\(rel=0\)"),
-        (lambda: dx.SmoothAP(variant="sum"), r"variant='sum'.*'product'.*'direct'"),
         (lambda: dx.SmoothNDCG().at(-1.0), r"SmoothNDCG\.at\(smoothing=-1\.0\)"),
         (lambda: dx.laws.smooth_rescaled(1.0, 1.0, 0.0), r"scale=0\.0"),
         (lambda: dx.laws.smooth_ndcg_lipschitz(0, 1.0), r"smooth_ndcg_lipschitz\(n_docs=0\)"),
@@ -325,14 +298,9 @@ def test_messages(call, message):
         call()
 
 
-def test_smoothing_is_sigma_and_the_other_fields_stay():
-    assert dx.SmoothNDCG(k=3).at(0.25) == dx.SmoothNDCG(0.25, k=3)
-    assert dx.SmoothAP(rel=2, variant="direct").at(8.0) == dx.SmoothAP(8.0, rel=2, variant="direct")
-
-
 @given(query=queries(), sigma=SIGMAS, k=st.sampled_from([None, 1, 4]))
 def test_of_ndcg_smooth_measure_is_smooth_ndcg(query, sigma, k):
-    value, grad = one(dx.SmoothMeasure(dx.NDCG(k=k), sigma), *query)
+    value, grad = one(SmoothMeasure(dx.NDCG(k=k), sigma), *query)
     expected, slope = one(dx.SmoothNDCG(sigma, k), *query)
     assert value == expected
     np.testing.assert_array_equal(grad, slope)
@@ -340,14 +308,14 @@ def test_of_ndcg_smooth_measure_is_smooth_ndcg(query, sigma, k):
 
 def test_smooth_precision_of_a_small_example():
     """Sect. 4.1 by hand: two documents, a rank, shares 1 and exp(-4) over their sum."""
-    value, _ = one(dx.SmoothMeasure("P@1", sigma=1.0), np.array([2.0, 0.0]), np.array([0.0, 1.0]))
+    value, _ = one(SmoothMeasure("P@1", sigma=1.0), np.array([2.0, 0.0]), np.array([0.0, 1.0]))
     np.testing.assert_allclose(value, math.exp(-4) / (1 + math.exp(-4)), rtol=1e-14, atol=0)
 
 
 def test_smooth_precision_can_be_trained_for():
     q = dx.data.make_cubic(n_queries=30, docs_per_query=20, n_features=5, seed=0)
-    ranker = dx.LinearRanker(dx.SmoothMeasure("P@5", 0.1)).fit_queries(q)
-    start = dx.LinearRanker(dx.SmoothMeasure("P@5", 0.1), max_iter=0).fit_queries(q)
+    ranker = dx.LinearRanker(SmoothMeasure("P@5", 0.1)).fit_queries(q)
+    start = dx.LinearRanker(SmoothMeasure("P@5", 0.1), max_iter=0).fit_queries(q)
     assert ranker.measure_ == dx.Precision(k=5)
     assert ranker.result_.value < start.result_.value - 0.01
     assert dx.surrogate(repr(ranker.surrogate_)) == ranker.surrogate_
@@ -356,9 +324,9 @@ def test_smooth_precision_can_be_trained_for():
 @pytest.mark.parametrize("name", ["AP", "RR", "ERR", "KendallTau", "Rprec", "IPrec@0.1"])
 def test_measures_that_are_no_sums_of_documents_and_ranks_are_refused(name):
     with pytest.raises(dx.InputError, match=r"SmoothMeasure\('.*not a sum.*SmoothAP"):
-        dx.SmoothMeasure(name)
+        SmoothMeasure(name)
     with pytest.raises(dx.InputError, match=r"SmoothMeasure\(sigma=0\.0\)"):
-        dx.SmoothMeasure("P@5", sigma=0.0)
+        SmoothMeasure("P@5", sigma=0.0)
 
 
 def test_a_measure_with_cut_offs_of_its_own_is_refused():
@@ -367,4 +335,4 @@ def test_a_measure_with_cut_offs_of_its_own_is_refused():
 
     own = dx.define_measure("FirstOnly", terms, norm="ideal")
     with pytest.raises(dx.InputError, match="the number of ranks that count differs from query to query"):
-        dx.linear_objective(dx.data.make_cubic(3, 4, 2, seed=0), dx.SmoothMeasure(own()))
+        dx.linear_objective(dx.data.make_cubic(3, 4, 2, seed=0), SmoothMeasure(own()))

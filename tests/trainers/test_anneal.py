@@ -231,7 +231,6 @@ def test_annealing_smoothrank_ends_near_the_measure(data):
         (lambda: dx.Anneal("cg"), r"Anneal\('cg'\).*e\.g\. Anneal\(LBFGS\(\)\)"),
         (lambda: dx.Anneal(dx.CG(), start=0.0), r"Anneal\(start=0\.0, stop=.*0 < stop <= start"),
         (lambda: dx.Anneal(dx.CG(), start=1.0, stop=2.0), r"start=1\.0, stop=2\.0"),
-        (lambda: dx.Anneal(dx.CG(), factor=1.0), r"Anneal\(factor=1\.0\).*> 0 and < 1"),
         (
             lambda: dx.Anneal(dx.CG()).minimize(Quadratic(), np.zeros(5)),
             r"at\(smoothing\), and Quadratic has",

@@ -7,7 +7,7 @@ import directrix as dx
 from directrix.data.synthetic import make_cubic
 from directrix.objectives.scores import ScoreObjective
 from directrix.surrogates.base import spread_curvature
-from directrix.trainers.boosting import sharing_bins
+from directrix.trainers.boosting import Boosting, sharing_bins
 
 lightgbm = pytest.importorskip("lightgbm")
 Q = make_cubic(12, 15, 3, seed=0)
@@ -32,7 +32,7 @@ class Steep:
 def test_a_leaf_is_a_newton_step(surrogate, l2):
     weight = np.linspace(0.5, 2.0, Q.n_queries)
     objective = ScoreObjective(Q, surrogate, query_weight=weight)
-    _, trees = dx.trainers.Boosting(n_trees=1, learning_rate=0.5, num_leaves=3, l2=l2).grow(Q, objective)
+    _, trees = Boosting(n_trees=1, learning_rate=0.5, num_leaves=3, l2=l2).grow(Q, objective)
     got = trees.predict(Q.features)
     _, slope = surrogate.value_and_grad(np.zeros(Q.n_docs), Q.labels, Q.qptr)
     steepness = getattr(surrogate, "alpha", 5.0)
@@ -78,7 +78,7 @@ def test_a_surrogate_without_slope_at_ties_starts_from_the_gains():
     wanted = 5.0 * np.abs(centered).mean() / Q.n_queries
     np.testing.assert_allclose(curvature[first], wanted, rtol=1e-12, atol=0)
     with pytest.warns(UserWarning, match="no slope"):
-        assert dx.trainers.Boosting(n_trees=3).grow(Q, objective)[0].status == "max_iter"
+        assert Boosting(n_trees=3).grow(Q, objective)[0].status == "max_iter"
 
 
 def test_document_weights_reach_the_surrogate():
@@ -97,7 +97,7 @@ def test_spread_curvature_of_queries_without_documents_or_order():
 
 def test_the_loss_falls_and_the_trace_tells():
     steps = []
-    result, trees = dx.trainers.Boosting(n_trees=15).grow(
+    result, trees = Boosting(n_trees=15).grow(
         Q, ScoreObjective(Q, dx.ApproxNDCG()), callback=lambda step: steps.append((step.iteration, step.loss))
     )
     assert [row["iteration"] for row in result.trace] == [n for n, _ in steps] == list(range(16))
@@ -113,7 +113,7 @@ def test_the_loss_falls_and_the_trace_tells():
 
 
 def test_a_callback_stops():
-    result, trees = dx.trainers.Boosting().grow(
+    result, trees = Boosting().grow(
         Q, ScoreObjective(Q, dx.ApproxNDCG()), callback=lambda step: step.iteration == 4
     )
     assert (result.status, result.counts["iterations"]) == ("stopped", 4)
@@ -123,7 +123,7 @@ def test_a_callback_stops():
 def test_the_best_number_of_trees_is_kept_and_patience_ends():
     wanted = [0.1, 0.5, 0.3, 0.5, 0.2, 0.9]
     values = iter([1.0, *wanted])  # the score of no tree at all is never the best
-    result, trees = dx.trainers.Boosting(patience=3).grow(
+    result, trees = Boosting(patience=3).grow(
         Q, ScoreObjective(Q, dx.ApproxNDCG()), valid=Q, judge=lambda scores: next(values)
     )
     assert result.status == "stopped"
@@ -134,7 +134,7 @@ def test_the_best_number_of_trees_is_kept_and_patience_ends():
 
 def test_a_judge_sees_the_scores_of_the_trees():
     seen = []
-    _, trees = dx.trainers.Boosting(n_trees=3).grow(
+    _, trees = Boosting(n_trees=3).grow(
         Q, ScoreObjective(Q, dx.ApproxNDCG()), valid=Q, judge=lambda scores: seen.append(scores) or len(seen)
     )
     assert not seen[0].any()
@@ -143,13 +143,11 @@ def test_a_judge_sees_the_scores_of_the_trees():
 
 def test_a_score_that_is_always_nan_is_refused():
     with pytest.raises(dx.InputError, match="NaN after all 2 trees"):
-        dx.trainers.Boosting(n_trees=2).grow(
-            Q, ScoreObjective(Q, dx.ApproxNDCG()), valid=Q, judge=lambda scores: np.nan
-        )
+        Boosting(n_trees=2).grow(Q, ScoreObjective(Q, dx.ApproxNDCG()), valid=Q, judge=lambda scores: np.nan)
 
 
 def test_too_few_documents_for_a_split_end_it():
-    result, trees = dx.trainers.Boosting(min_data_in_leaf=1000).grow(Q, ScoreObjective(Q, dx.ApproxNDCG()))
+    result, trees = Boosting(min_data_in_leaf=1000).grow(Q, ScoreObjective(Q, dx.ApproxNDCG()))
     assert result.status == "converged"
     assert not trees.predict(Q.features).any()
 
@@ -160,7 +158,7 @@ def test_a_gradient_that_is_not_finite_is_reported():
             value, grad = super().value_and_grad(scores, labels, qptr)
             return value, grad + (np.nan if scores.any() else 0.0)
 
-    result, trees = dx.trainers.Boosting().grow(Q, ScoreObjective(Q, Broken()))
+    result, trees = Boosting().grow(Q, ScoreObjective(Q, Broken()))
     assert (result.status, result.counts["iterations"]) == ("not_finite", 0)
     assert not trees.predict(Q.features).any()  # the step that led there is not kept
 
@@ -170,7 +168,7 @@ def test_a_gradient_that_is_not_finite_is_reported():
     [
         ({"n_trees": 0}, "n_trees=0"),
         ({"patience": 2.5}, "patience=2.5"),
-        ({"learning_rate": 0.0}, r"learning_rate must be a number > 0; .*learning_rate=0\.1"),
+        ({"learning_rate": 0.0}, r"learning_rate must be a number > 0"),
         ({"learning_rate": float("nan")}, "learning_rate=nan"),
         ({"num_leaves": 1}, r"num_leaves=1\): num_leaves must be an integer >= 2"),
         ({"l2": -1.0}, r"l2=-1\.0\): l2 must be a number >= 0"),
@@ -182,7 +180,7 @@ def test_a_gradient_that_is_not_finite_is_reported():
 )
 def test_settings_are_checked(settings, message):
     with pytest.raises(dx.InputError, match=message):
-        dx.trainers.Boosting(**settings)
+        Boosting(**settings)
 
 
 def test_trainings_that_share_the_bins_of_their_data_grow_the_same_trees(monkeypatch):
@@ -222,7 +220,7 @@ def test_trainings_that_share_the_bins_of_their_data_grow_the_same_trees(monkeyp
 def test_annealed_trees_are_steps_on_falling_smoothings(surrogate):
     """Tree t is the step of the surrogate at its smoothing: from `anneal` to 1, by one factor."""
     steps = []
-    result, _ = dx.trainers.Boosting(n_trees=4, anneal=64.0, learning_rate=0.3).grow(
+    result, _ = Boosting(n_trees=4, anneal=64.0, learning_rate=0.3).grow(
         Q, ScoreObjective(Q, surrogate), callback=lambda step: steps.append(step.params.copy())
     )
     smoothings = [row["smoothing"] for row in result.trace]
@@ -241,7 +239,7 @@ def test_annealed_trees_are_steps_on_falling_smoothings(surrogate):
 
 def test_without_annealing_the_surrogate_is_as_it_is_given():
     objective = ScoreObjective(Q, dx.SmoothNDCG(0.25))
-    result, _ = dx.trainers.Boosting(n_trees=2).grow(Q, objective)
+    result, _ = Boosting(n_trees=2).grow(Q, objective)
     assert "smoothing" not in result.trace[0]
     np.testing.assert_allclose(
         result.trace[0]["loss"], objective.value_grad_curvature(np.zeros(Q.n_docs))[0], rtol=1e-12, atol=0
@@ -262,4 +260,4 @@ def test_what_has_no_smoothing_cannot_be_annealed(surrogate):
     with pytest.raises(dx.InputError, match="anneal=4 lowers the smoothing of a surrogate, and this one has"):
         dx.BoostedRanker(surrogate, anneal=4.0).fit_queries(Q, measure="nDCG")
     with pytest.raises(dx.InputError, match=r"Boosting\(anneal=0\.5\)"):
-        dx.trainers.Boosting(anneal=0.5)
+        Boosting(anneal=0.5)

@@ -127,7 +127,7 @@ def test_sgd_is_the_gradient_step_and_the_nearest_point():
 
 def test_adam_averages_points_of_the_box():
     objective, rate, a = problem("ApproxNDCG(alpha=3.0)"), 0.5, 0.9
-    adam = dx.Adam(learning_rate=rate, epochs=3, batch=4, schedule="constant", average=a)
+    adam = dx.Adam(learning_rate=rate, epochs=3, batch=4, average=a)
     result = adam.minimize(objective, np.zeros(4))
     params, rng = np.clip(np.zeros(4), LOW, HIGH), np.random.default_rng(0)
     m, v, t, points = np.zeros(4), np.zeros(4), 0, []
@@ -136,7 +136,8 @@ def test_adam_averages_points_of_the_box():
         for first in range(0, 20, 4):
             grad, t = objective.value_and_grad(params, order[first : first + 4])[1], t + 1
             m, v = 0.9 * m + 0.1 * grad, 0.999 * v + 0.001 * grad**2
-            step = rate * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
+            warm = min(1, t / 1.5) * (1 + np.cos(np.pi * t / 15)) / 2
+            step = rate * warm * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
             params = np.clip(params - step, LOW, HIGH)
             points.append(params)
     weights = a ** np.arange(len(points))[::-1]

@@ -302,22 +302,6 @@ def test_wrappers_pass_the_bound_on():
     assert dx.Restarts(dx.LBFGS(), n=2).minimize(objective, np.ones(5)).gap is None
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"epsilon": 0.0}, r"epsilon=0.0\): epsilon must be a number > 0"),
-        ({"epsilon": np.nan}, r"epsilon=nan\): epsilon must be a number > 0"),
-        ({"slack": "n"}, r'slack=\'n\'\): one of "one" .* and "each"'),
-        ({"max_iter": 0}, r"max_iter=0\): max_iter must be an integer >= 1"),
-        ({"C": -1.0}, r"C=-1.0\): C must be a number > 0; .*C=100.0"),
-        ({"step": 1.5}, r"step=1.5\): step must be a number > 0 and <= 1"),
-    ],
-)
-def test_settings_are_checked(settings, message):
-    with pytest.raises(dx.InputError, match=message):
-        dx.CuttingPlane(**settings)
-
-
 def test_what_is_not_convex_is_refused_by_name():
     train = dx.CuttingPlane().minimize
     with pytest.raises(dx.InputError, match=r"needs a convex loss, and that of ApproxNDCG.*RankSVM\(\)"):

@@ -6,6 +6,7 @@ import pytest
 import directrix as dx
 from directrix.objectives.objective import make_objective
 from directrix.objectives.scores import ScoreObjective
+from directrix.trainers.boosting import Boosting
 
 Q = dx.data.make_cubic(n_queries=12, docs_per_query=15, n_features=4, seed=3)
 STUMPS = dx.models.StumpModel(dx.models.quantile_thresholds(Q.features, 4))
@@ -103,7 +104,7 @@ def test_trees_tell_of_the_start_and_every_tree_and_stop(surrogate):
     objective = None if surrogate is None else ScoreObjective(Q, dx.surrogate(surrogate))
     for last in (0, 2):
         seen = []
-        result, trees = dx.trainers.Boosting(n_trees=9, min_data_in_leaf=2).grow(
+        result, trees = Boosting(n_trees=9, min_data_in_leaf=2).grow(
             Q, objective, callback=lambda step, seen=seen, last=last: seen.append(step) or len(seen) > last
         )
         assert [step.iteration for step in seen] == list(range(last + 1))
@@ -118,7 +119,7 @@ def test_trees_tell_of_the_start_where_there_is_nothing_to_split():
     pytest.importorskip("lightgbm")
     flat = dx.Queries.from_arrays(np.ones((4, 2)), [0, 1, 2, 0], group=[4])
     objective, seen = ScoreObjective(flat, dx.ApproxNDCG()), []
-    result, trees = dx.trainers.Boosting().grow(flat, objective, callback=seen.append)
+    result, trees = Boosting().grow(flat, objective, callback=seen.append)
     loss = objective.value_grad_curvature(np.zeros(4))[0]
     assert [(step.iteration, step.loss, step.params.tolist()) for step in seen] == [(0, loss, [0.0] * 4)]
     assert (result.trace, result.value) == ([{"iteration": 0, "loss": loss}], loss)

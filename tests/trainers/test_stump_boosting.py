@@ -224,11 +224,6 @@ def test_refusals_and_data_without_pairs(booster, larger):
     assert not result.params.any()
 
 
-def test_candidates_are_checked():
-    with pytest.raises(dx.InputError, match=r"FRank\(candidates=0"):
-        dx.trainers.FRank(candidates=0)
-
-
 def test_frank_tries_the_most_promising_first():
     """With one candidate: the largest (sqrt(W+) - sqrt(W-))^2, also if it is lost more than won."""
     q, _ = problem(2, sizes=(9, 9), n_features=4)

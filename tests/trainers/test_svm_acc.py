@@ -132,34 +132,6 @@ def test_labels_on_one_side_teach_nothing(rel):
     assert (result.status, "on one side of rel=" in result.message) == ("converged", True)
 
 
-def test_callbacks_stop_it():
-    seen = []
-    trainer, objective = dx.trainers.SVMAcc(), dx.linear_objective(Q, "ApproxAP")
-    result = trainer.minimize(objective, np.ones(4), callback=lambda step: seen.append(step) or True)
-    assert (result.status, len(seen), result.params.tolist()) == ("stopped", 1, [0.0] * 4)
-    result = trainer.minimize(objective, np.ones(4), callback=lambda step: step.iteration > 0)
-    assert result.status == "stopped"
-    assert result.params.any()
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"C": 0}, r"SVMAcc\(C=0\): C must be a number > 0"),
-        ({"C": np.inf}, r"SVMAcc\(C=inf\)"),
-        ({"C": True}, r"SVMAcc\(C=True\)"),
-        ({"rel": -1.0}, r"SVMAcc\(rel=-1.0\)"),
-        ({"tol": "x"}, r"SVMAcc\(tol='x'\)"),
-        ({"loss": "log"}, r"choose 'squared_hinge' or 'hinge'"),
-        ({"max_iter": 0}, r"SVMAcc\(max_iter=0\): max_iter must be an integer >= 1"),
-    ],
-    ids=str,
-)
-def test_settings(settings, message):
-    with pytest.raises(dx.InputError, match=message):
-        dx.trainers.SVMAcc(**settings)
-
-
 def test_objectives_that_it_refuses():
     with pytest.raises(dx.InputError, match=r"l2=0.5: .* give C, e.g. SVMAcc\(C=0.01\)"):
         dx.trainers.SVMAcc().minimize(dx.linear_objective(Q, "ApproxAP", l2=0.5), np.zeros(4))

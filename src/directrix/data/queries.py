@@ -154,6 +154,15 @@ class Queries:
         """Features that are not finite."""
         return flaws_of(self.features, self.qptr, self.rows)
 
+    def judged(self) -> Queries:
+        """Return labels and queries in memory, for measures: these queries."""
+        return self
+
+    def scores(self, ranker: Any) -> Float64Array:
+        """Return the score of every document by a fitted ranker of any kind."""
+        scores: Float64Array = ranker.predict_queries(self)
+        return scores
+
     def scaled(self, scale: Any) -> Queries:
         """Return the same queries with scaled features; a union of scales has more columns than names."""
         if self.held == "file":

@@ -17,6 +17,7 @@ from directrix.measures.names import measure as parse_measure
 from directrix.parameters import seed_number, whole
 from directrix.rankers.reordering import reordered_scores
 from directrix.rankers.training import evaluator_of, mean_and_error, mean_over_queries
+from directrix.tables import Table
 from directrix.types import Array, Float64Array
 
 _FEWEST_DOCS, _CELLS = 50, 50_000  # documents, and documents times features, that choose among many features
@@ -68,6 +69,31 @@ class Importance:
         """Return the 95 % interval of Student's t of the importance of a column, over some of the queries."""
         falls = self.falls[column, queries]
         return t_interval(falls, np.zeros_like(falls))
+
+    def shown(self, top: int) -> list[int]:
+        """Return the columns of the ``top`` features that make a difference, the most important first."""
+        return [j for j in self.ranked if self.mean[j] or self.error[j]][:top]
+
+    def tables(self, top: int = 20) -> tuple[Table]:
+        """Return the importances of the ``top`` features, with their intervals."""
+        n_used = len(self.shown(len(self.names)))
+        notes = [
+            "importance: how far the measure falls when the values of the feature are shuffled within every "
+            "query; low, high: 95 % interval over queries, for each feature alone."
+        ]
+        if n_used < len(self.ranked):
+            notes.append(f"{len(self.ranked) - n_used} of {len(self.ranked)} features make no difference.")
+        if len(self.ranked) < len(self.names):
+            notes.append(f"Examined: the {len(self.ranked)} of {len(self.names)} that move the scores most.")
+        sizes = f"{self.n_queries} queries, {self.n_docs} documents"
+        table = Table(
+            f"Importance of features for {self.measure}, {self.value:.4f} on {sizes}",
+            ("feature", "importance", "low", "high"),
+            tuple((self.names[j], float(self.mean[j]), *self.interval(j)) for j in self.shown(top)),
+            notes=tuple(notes),
+            digits=4,
+        )
+        return (table,)
 
 
 def permutation_importance(  # noqa: PLR0913

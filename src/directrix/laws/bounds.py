@@ -11,11 +11,168 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from directrix.data.checks import as_array, as_floats, check_ranking
 from directrix.errors import InputError
-from directrix.laws.ranks import rank_bounds
-from directrix.parameters import number, whole
+from directrix.measures.terms import discounts, gains
+from directrix.parameters import number, positive, whole
 from directrix.surrogates.approx import ApproxAP, ApproxNDCG, soft_ranks
-from directrix.types import Float64Array, Int64Array, Surrogate
+from directrix.types import Float64Array, FloatArray, Int64Array, Surrogate
+
+
+def rank_bounds(scores: FloatArray, alpha: float, qptr: Int64Array | None = None) -> Float64Array:
+    r"""Bound on the error of the soft rank of every document: Theorem 3.
+
+    .. math:: |\hat\pi_i - \pi_i| \le \frac{n - 1}{\exp(\delta_i \alpha) + 1}, \qquad
+              \delta_i = \min_{j \ne i} |s_i - s_j|
+
+    The paper prints <, which holds for 3 documents and more. Of 2 documents each has exactly this error.
+
+    Parameters
+    ----------
+    scores : float (n_docs,)
+        Scores of one or more queries.
+    alpha : float > 0
+        Steepness, in 1 / units of score.
+    qptr : int64 (n_queries + 1,), or None
+        Query boundaries; None = one query.
+
+    Returns
+    -------
+    float64 (n_docs,)
+        In ranks, at most (n - 1)/2, which is the bound of a document whose score ties.
+
+    Raises
+    ------
+    InputError
+        If alpha is not > 0.
+
+    Notes
+    -----
+    O(n log n). It holds for the logistic sigmoid.
+
+    References
+    ----------
+    Qin, Liu & Li (2010), Eq. 24, doi:10.1007/s10791-009-9124-x.
+
+    Examples
+    --------
+    The scores of the paper's Table 1, with gaps of .06744 (first and last document) to 1.57:
+
+    >>> rank_bounds(np.array([4.20074, 3.12378, 4.40918, 1.55258, 4.13330]), alpha=100).round(5)
+    array([0.00471, 0.     , 0.     , 0.     , 0.00471])
+    """
+    gaps, others = _gaps(scores, qptr)
+    small = np.exp(-positive(alpha, "alpha", "rank_bounds") * gaps)
+    return np.asarray(others * small / (1.0 + small))
+
+
+def rank_bound(scores: FloatArray, alpha: float) -> float:
+    r"""Bound on the error of all soft ranks of a query: Corollary 4, the largest of `rank_bounds`.
+
+    .. math:: \max_i |\hat\pi_i - \pi_i| \le \frac{n - 1}{\exp(\delta \alpha) + 1}, \qquad
+              \delta = \min_{i \ne j} |s_i - s_j|
+
+    Parameters
+    ----------
+    scores : float (n,)
+        Scores of one query.
+    alpha : float > 0
+        Steepness, in 1 / units of score.
+
+    Returns
+    -------
+    float
+        In ranks; (n - 1)/2 if two scores tie.
+
+    Raises
+    ------
+    InputError
+        If alpha is not > 0.
+
+    Notes
+    -----
+    O(n log n).
+
+    References
+    ----------
+    Qin, Liu & Li (2010), Eq. 25, doi:10.1007/s10791-009-9124-x.
+
+    Examples
+    --------
+    >>> round(rank_bound(np.array([4.20074, 3.12378, 4.40918, 1.55258, 4.13330]), alpha=100), 5)
+    0.00471
+    """
+    return float(rank_bounds(scores, alpha).max(initial=0.0))
+
+
+def noisy_rank_bounds(scores: FloatArray, sigma: float) -> Float64Array:
+    r"""Bound on the mean error of every document's rank if scores are noisy, as in SoftRank.
+
+    .. math:: \mathrm E|R_i - \pi_i| \le \sum_{j \ne i} \tfrac12
+              \operatorname{erfc}\Big(\frac{|s_i - s_j|}{2\sigma}\Big)
+              \le \frac{n - 1}{2} \operatorname{erfc}\Big(\frac{\delta_i}{2\sigma}\Big), \qquad
+              \delta_i = \min_{j \ne i} |s_i - s_j|
+
+    with :math:`R_i` the rank of document i among scores :math:`N(s_j, \sigma^2)`: each pair that changes its
+    order moves the document by one rank. The second bound is returned. `ndcg_bound` of its largest value
+    bounds \|SoftNDCG - nDCG\|, and twice that the tendency correlation coefficient.
+
+    Parameters
+    ----------
+    scores : float (n,)
+        Scores of one query.
+    sigma : float > 0
+        Standard deviation of a score, in units of score.
+
+    Returns
+    -------
+    float64 (n,)
+        In ranks, at most (n - 1)/2.
+
+    Raises
+    ------
+    InputError
+        If sigma is not > 0.
+
+    Notes
+    -----
+    O(n log n). He and Liu bound the same distance by the mean and the variance of the ranks (Lemma 2), which
+    gives a larger bound, see docs/decisions/optimality.md.
+
+    References
+    ----------
+    He & Liu (2010), Theorem 2 and Lemma 2, Information Retrieval 13; the form is ours.
+
+    Examples
+    --------
+    The example after Theorem 2, 200 documents with scores .1 apart. The paper bounds the coefficient by 1000
+    at sigma = .02 and by .02 at sigma = .01; with this bound of the ranks it is at most
+
+    >>> from directrix.laws import ndcg_bound
+    >>> scores = 0.1 * np.arange(200)
+    >>> [float(f"{2 * ndcg_bound(noisy_rank_bounds(scores, sigma).max()):.1e}") for sigma in (0.02, 0.01)]
+    [0.058, 2.2e-10]
+    """
+    from scipy.special import erfc
+
+    gaps, others = _gaps(scores, None)
+    sigma = positive(sigma, "sigma", "noisy_rank_bounds")
+    return np.asarray(0.5 * others * erfc(gaps / (2.0 * sigma)))
+
+
+def _gaps(scores: FloatArray, qptr: Int64Array | None) -> tuple[Float64Array, Int64Array]:
+    """Distance of every score from the nearest other of its query, and the number of others."""
+    given = as_floats(scores, "scores").shape
+    scores, _, qptr = check_ranking(scores, np.zeros(given), [0, *given] if qptr is None else qptr)
+    sizes = np.diff(qptr)
+    query = np.repeat(np.arange(len(sizes)), sizes)
+    order = np.lexsort((scores, query))
+    within = np.where(np.diff(query) == 0, np.diff(scores[order]), np.inf)
+    apart = np.concatenate([[np.inf], within, [np.inf]])
+    gaps = np.empty(len(scores))
+    gaps[order] = np.minimum(apart[:-1], apart[1:])[: len(scores)]
+    return gaps, np.repeat(sizes - 1, sizes)
+
 
 BOUNDS = ("gap", "gaps", "ranks", "relevant")
 """Sources of the error eps of the soft ranks; see `bounds_of`."""
@@ -153,3 +310,216 @@ def _ranks(scores: Float64Array, qptr: Int64Array) -> tuple[Float64Array, npt.ND
     equal = (np.diff(scores[order]) == 0.0) & (np.diff(query) == 0)
     is_tied[order[1:][equal]] = is_tied[order[:-1][equal]] = True
     return ranks, is_tied
+
+
+def smooth_ndcg_bound(scores: FloatArray, labels: Float64Array, sigma: float, k: int | None = None) -> float:
+    r"""Bound on \|SmoothNDCG - nDCG\| for one query (Section 5.1).
+
+    .. math:: \frac{e^{-\delta^2/\sigma}}{Z_k} \sum_{j \le k} D(j) \sum_i |g_i - g_{d(j)}|, \qquad
+              \delta = \min_{i \ne j} |s_i - s_j|
+
+    The paper gives the rate :math:`O(e^{-\delta^2/\sigma})`; the constant is from its proof: no share
+    :math:`h_{ij}` of a document other than d(j) exceeds :math:`e^{-\delta^2/\sigma}`.
+
+    Parameters
+    ----------
+    scores : float (n,)
+        Scores of one query.
+    labels : float (n,)
+        Its labels.
+    sigma : float > 0
+        Smoothing, in squared units of score.
+    k : int >= 1, or None
+        Cut-off.
+
+    Returns
+    -------
+    float
+        0 if there is no gain; above 1, and so without use, if two scores nearly tie.
+
+    Raises
+    ------
+    InputError
+        If scores and labels have different lengths, sigma is not > 0, or k is not an integer >= 1.
+
+    Notes
+    -----
+    O(n log n + k n).
+
+    References
+    ----------
+    Chapelle & Wu (2010), Section 5.1, doi:10.1007/s10791-009-9110-3; the constant is ours.
+
+    Examples
+    --------
+    >>> round(smooth_ndcg_bound(np.array([3.0, 1.0, 2.0]), np.array([2.0, 0.0, 1.0]), sigma=0.1), 5)
+    0.00011
+    """
+    scores, labels, _ = check_ranking(as_array(scores, "scores"), labels, np.array([0, np.size(scores)]))
+    sigma, gain = positive(sigma, "sigma", "smooth_ndcg_bound"), gains(labels)
+    scores = scores.astype(np.float64)
+    top = len(scores) if k is None else min(whole(k, "k", "smooth_ndcg_bound"), len(scores))
+    discount = discounts(top)
+    ideal = float(np.sort(gain)[::-1][:top] @ discount)
+    if ideal == 0.0:
+        return 0.0
+    gap = float(np.diff(np.sort(scores)).min(initial=np.inf))
+    order = np.argsort(-scores, kind="stable")[:top]
+    spread = sum(d * float(np.abs(gain - gain[i]).sum()) for d, i in zip(discount, order, strict=True))
+    return float(math.exp(-gap * gap / sigma) * spread / ideal)
+
+
+def smooth_rescaled(sigma: float, l2: float, scale: float) -> tuple[float, float]:
+    r"""Smoothing and penalty of the same training problem for weights ``scale`` times as long (Section 5.4).
+
+    With a penalty towards zero, w minimizes the loss at :math:`(\sigma, \lambda)` if and only if
+    c w minimizes it at :math:`(\sigma c^2, \lambda / c^2)`, with the same value. So one of the two
+    settings may be fixed; with a penalty towards a start :math:`w_0 \ne 0` it may not.
+
+    Parameters
+    ----------
+    sigma, l2 : float
+        Smoothing, in squared units of score, and strength of the penalty.
+    scale : float > 0
+        c.
+
+    Returns
+    -------
+    sigma, l2 : float
+        :math:`\sigma c^2` and :math:`\lambda / c^2`.
+
+    Raises
+    ------
+    InputError
+        If the scale is not > 0.
+
+    References
+    ----------
+    Chapelle & Wu (2010), Section 5.4, doi:10.1007/s10791-009-9110-3.
+
+    Examples
+    --------
+    >>> smooth_rescaled(1.0, 0.01, scale=2.0)
+    (4.0, 0.0025)
+    """
+    number(scale, "scale", "smooth_rescaled", above=0.0, example=2.0)
+    return sigma * scale**2, l2 / scale**2
+
+
+def smooth_ndcg_lipschitz(n_docs: int, sigma: float) -> float:
+    r"""Bound on how fast SmoothNDCG changes with the scores of a query (Section 5.2).
+
+    .. math:: |A(s) - A(s')| \le L \lVert s - s' \rVert, \qquad L = \frac{4 m (m + 1)}{\sqrt{2 e \sigma}}
+
+    Parameters
+    ----------
+    n_docs : int >= 1
+        Number m of documents of the query.
+    sigma : float > 0
+        Smoothing, in squared units of score.
+
+    Returns
+    -------
+    float
+        In 1 / units of score; for labels and cut-offs of any kind.
+
+    Raises
+    ------
+    InputError
+        If ``n_docs`` is not an integer >= 1, or sigma not > 0.
+
+    Notes
+    -----
+    The steps of the paper, whose constants the text that we have lacks. No share times its distance,
+    :math:`h_{ij} |s_i - s_{d(j)}|`, exceeds :math:`\max_d |d| e^{-d^2/\sigma} = \sqrt{\sigma / (2 e)}`; so
+    the sum of the slopes' magnitudes is at most
+
+    .. math:: \frac{4}{\sqrt{2 e \sigma}} \frac{1}{Z} \sum_j D(j) \sum_i |g_i - \bar g_j|
+              \le \frac{4 (m + 1)}{\sqrt{2 e \sigma}} \frac{1}{Z} \sum_j D(j) \sum_i g_i,
+
+    and by Chebyshev's sum inequality :math:`\frac1Z \sum_j D(j) \sum_i g_i \le m`, because no nDCG
+    exceeds 1.
+
+    References
+    ----------
+    Chapelle & Wu (2010), Section 5.2, doi:10.1007/s10791-009-9110-3; the constant is ours.
+
+    Examples
+    --------
+    >>> round(smooth_ndcg_lipschitz(10, sigma=1.0), 2), round(smooth_ndcg_lipschitz(10, sigma=0.25), 2)
+    (188.71, 377.42)
+    """
+    m = whole(n_docs, "n_docs", "smooth_ndcg_lipschitz")
+    sigma = positive(sigma, "sigma", "smooth_ndcg_lipschitz")
+    return 4.0 * m * (m + 1.0) / math.sqrt(2.0 * math.e * sigma)
+
+
+def generalization_bound(
+    n_queries: int,
+    n_docs: int,
+    *,
+    lipschitz: float,
+    norm: float,
+    radius: float,
+    delta: float = 0.05,
+    largest: float = 1.0,
+) -> float:
+    r"""Bound on how far the expected loss of a linear ranker is above its training loss (Theorem 1).
+
+    .. math:: \mathrm{E}\, \phi - \frac1n \sum_q \phi_q \le \sqrt{2 \pi}\, L B X \sqrt{\frac mn}
+              + M \sqrt{\frac{8 \ln(2 / \delta)}{n}}
+
+    for all weights with :math:`\lVert w \rVert \le B`, with probability 1 - delta over n independent queries.
+
+    Parameters
+    ----------
+    n_queries, n_docs : int >= 1
+        Number n of training queries, and m of documents of each query.
+    lipschitz : float >= 0
+        L: how fast the loss of a query changes with its scores, e.g. `smooth_ndcg_lipschitz`.
+    norm : float >= 0
+        B, the largest length of the weights.
+    radius : float >= 0
+        X, the largest length of the features of a document.
+    delta : float, 0 < delta < 1
+        Probability with which the bound may fail.
+    largest : float > 0
+        M: the loss of a query lies in an interval of this length.
+
+    Returns
+    -------
+    float
+        In units of the loss; of no use if it is above ``largest``.
+
+    Raises
+    ------
+    InputError
+        If a number is out of its range.
+
+    Notes
+    -----
+    The text that we have lacks the formula; this is the proof of its Appendix 1 with the constants written
+    out. By Slepian's lemma (with the constant 1 of Sudakov and Fernique) the Gaussian complexity of the
+    losses is at most that of :math:`L \sum_{qj} h_{qj}\, w \cdot x_{qj}`, which is at most
+    :math:`\frac{2 L B}{n} \sqrt{\sum_{qj} \lVert x_{qj} \rVert^2}`. The Rademacher complexity is at most
+    :math:`\sqrt{\pi/2}` times as large, and bounds the difference by Theorem 8 of Bartlett & Mendelson (2003,
+    JMLR 3:463-482).
+
+    References
+    ----------
+    Chapelle & Wu (2010), Section 5.2, Theorem 1 and Appendix 1, doi:10.1007/s10791-009-9110-3; the
+    constants are ours.
+
+    Examples
+    --------
+    >>> round(generalization_bound(10_000, 10, lipschitz=1.0, norm=1.0, radius=1.0), 3)
+    0.134
+    """
+    owner = "generalization_bound"
+    n, m = whole(n_queries, "n_queries", owner), whole(n_docs, "n_docs", owner)
+    for name, value in (("lipschitz", lipschitz), ("norm", norm), ("radius", radius)):
+        number(value, name, owner, least=0.0, example=1.0)
+    number(delta, "delta", owner, above=0.0, below=1.0, example=0.05)
+    number(largest, "largest", owner, above=0.0, example=1.0)
+    complexity = math.sqrt(2.0 * math.pi) * lipschitz * norm * radius * math.sqrt(m / n)
+    return complexity + largest * math.sqrt(8.0 * math.log(2.0 / delta) / n)

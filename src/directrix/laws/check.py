@@ -4,24 +4,284 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from directrix.laws import traits
-from directrix.laws.cases import (
-    Case,
-    all_cases,
-    each_query,
-    permutations,
-    random_cases,
-    without_function,
-)
+from directrix.measures.terms import query_sums
 from directrix.threads import get_threads, set_threads
 from directrix.types import Float64Array, FloatArray, Int64Array, Surrogate
 
-_DRAWS = 64
+
+class Case(NamedTuple):
+    """Queries, and a name for messages."""
+
+    name: str
+    scores: Float64Array
+    labels: Float64Array
+    qptr: Int64Array
+
+
+def random_cases(rng: np.random.Generator, n_cases: int = 8) -> Iterator[Case]:
+    """Cases of five queries with up to 23 documents."""
+    for case in range(n_cases):
+        sizes = rng.integers(1, 24, size=5)
+        qptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        labels = rng.choice([0.0, 1.0, 2.0, 3.0], size=qptr[-1], p=[0.5, 0.25, 0.15, 0.1])
+        yield Case(f"random {case}", rng.standard_normal(qptr[-1]), labels, qptr)
+
+
+def hard_cases() -> Iterator[Case]:
+    """Cases of one query: ties, equal labels, a single document, scores that are huge or tiny."""
+    one, six = np.array([0, 1], dtype=np.int64), np.array([0, 6], dtype=np.int64)
+    mixed = np.array([0.0, 1.0, 2.0, 0.0, 1.0, 0.0])
+    ramp = np.arange(6.0)
+    yield Case("one relevant document", np.array([0.5]), np.array([1.0]), one)
+    yield Case("one irrelevant document", np.array([0.5]), np.array([0.0]), one)
+    yield Case("all scores tied", np.zeros(6), mixed, six)
+    yield Case("ties in pairs", np.floor(ramp / 2.0), mixed, six)
+    yield Case("all labels equal", ramp, np.ones(6), six)
+    yield Case("no relevant document", ramp, np.zeros(6), six)
+    yield Case("scores of 1e30", np.where(ramp % 2 == 0, 1e30, -1e30), mixed, six)
+    yield Case("all scores tied at 1e30", np.full(6, 1e30), mixed, six)
+    yield Case("scores of 1e30 and 0", np.where(ramp % 2 == 0, 1e30, ramp), mixed, six)
+    for tiny in (1e-30, 1e-40, 1e-310):  # denormal in float32, and in float64
+        yield Case(f"scores of {tiny:g}", ramp * tiny, mixed, six)
+
+
+def tied_cases(rng: np.random.Generator) -> Iterator[Case]:
+    """Cases of a usual size in which documents of a query tie: some, in pairs, all."""
+    for case in random_cases(rng):
+        yield case._replace(name=f"{case.name} with ties", scores=np.round(2.0 * case.scores) / 2.0)
+    yield from (case for case in hard_cases() if case.name in ("all scores tied", "ties in pairs"))
+
+
+def all_cases(rng: np.random.Generator) -> Iterator[Case]:
+    """All random cases, then all hard ones."""
+    yield from random_cases(rng)
+    yield from hard_cases()
+
+
+def without_function(surrogate: Surrogate) -> str:
+    """Return why the gradient is that of no function; empty if it is that of the value."""
+    reasons = {
+        "value_free": "value_free: forces, which are the gradient of no function",
+        "estimated": "estimated: the gradient of an expected value, from samples",
+    }
+    return next((reason for trait, reason in reasons.items() if trait in surrogate.traits), "")
+
+
+def permutations(surrogate: Surrogate, rng: np.random.Generator) -> Iterator[tuple[Case, Int64Array]]:
+    """Cases, and another order of their documents; without ties for forces and estimates, as it matters."""
+    for case in random_cases(rng) if without_function(surrogate) else all_cases(rng):
+        yield case, np.concatenate([lo + rng.permutation(hi - lo) for _, lo, hi in each_query(case)])
+
+
+def each_query(case: Case) -> Iterator[tuple[int, int, int]]:
+    """Number of each query, its first document, and the end of its documents."""
+    for q, (lo, hi) in enumerate(pairwise(case.qptr)):
+        yield q, int(lo), int(hi)
+
+
+_DRAWS = 512
+"""Draws over which the law of estimates takes means."""
+
+
+def gradient_is_the_slope(surrogate: Surrogate, rng: np.random.Generator, rtol: float) -> Iterator[str]:
+    """Every function: both one-sided slopes along a random direction agree with the gradient.
+
+    Without the trait smooth, only where no scores tie.
+    """
+    tied = tied_cases(rng) if "smooth" in surrogate.traits else ()
+    for case in (*random_cases(rng), *tied):
+        direction = rng.standard_normal(len(case.scores))
+        value, grad = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
+        slope = query_sums(np.asarray(grad, dtype=np.float64) * direction, case.qptr)
+        scale = np.sqrt(query_sums(np.square(grad, dtype=np.float64), case.qptr)) + 1e-3
+        # Which step balances rounding and curvature depends on the steepness; the best of them counts.
+        sides = []
+        for h in (1e-4, -1e-4, 1e-5, -1e-5, 1e-6, -1e-6, 1e-7, -1e-7):
+            near, far = (
+                surrogate.value_and_grad(case.scores + step * direction, case.labels, case.qptr)[0]
+                for step in (h, 2.0 * h)
+            )
+            sides.append((4.0 * near - 3.0 * value - far) / (2.0 * h))
+        forward, backward = (np.array(sides[side::2]) for side in (0, 1))
+        error = np.maximum(np.abs(forward - slope), np.abs(backward - slope)).min(axis=0) / scale
+        if not error.max() <= rtol:
+            q = int(error.argmax())
+            yield (
+                f"{case.name}, query {q}: {slope[q]:.6g} in a direction, where one-sided slopes are "
+                f"{backward[-1, q]:.6g} and {forward[-1, q]:.6g}"
+            )
+
+
+def mean_gradient_is_the_slope_of_the_mean(surrogate: Any, rng: np.random.Generator) -> Iterator[str]:
+    """estimated: over draws of the noise, in the direction of the labels; to six standard errors."""
+    qptr = np.arange(0, 97, 12, dtype=np.int64)
+    scores = rng.standard_normal(96)
+    labels = rng.choice([0.0, 1.0, 2.0, 3.0], size=96, p=[0.5, 0.25, 0.15, 0.1])
+    direction = (labels - labels.mean()) / labels.std() / 4.0
+    step = 0.5 / getattr(surrogate, "steepness", 1.0)
+    claimed, slope = np.empty((2, _DRAWS))
+    for draw in range(_DRAWS):
+        drawn = surrogate.redraw(draw)
+        claimed[draw] = drawn.value_and_grad(scores, labels, qptr)[1] @ direction
+        up, down = (
+            drawn.value_and_grad(scores + sign * step * direction, labels, qptr)[0].sum() for sign in (1, -1)
+        )
+        slope[draw] = (up - down) / (2.0 * step)
+    error = (slope - claimed).std() / np.sqrt(_DRAWS)
+    if not abs(slope.mean() - claimed.mean()) <= 6.0 * error:
+        yield f"{claimed.mean():.4g} in a direction, where the slope is {slope.mean():.4g} +- {error:.2g}"
+
+
+def gradient_sums_to_zero(surrogate: Surrogate, rng: np.random.Generator) -> Iterator[str]:
+    """shift_invariant: the slopes of the documents of a query cancel."""
+    for case in all_cases(rng):
+        _, grad = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
+        for q, lo, hi in each_query(case):
+            total, size = float(grad[lo:hi].sum()), float(np.abs(grad[lo:hi]).sum())
+            if not abs(total) <= 1e-10 * size + 1e-12:
+                yield f"{case.name}, query {q}: the sum is {total:.3g}, of parts that add up to {size:.3g}"
+
+
+def a_shift_changes_nothing(surrogate: Surrogate, rng: np.random.Generator) -> Iterator[str]:
+    """shift_invariant: the same number added to all scores of a query."""
+    for case in random_cases(rng):
+        value, _ = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
+        moved, _ = surrogate.value_and_grad(case.scores + 0.75, case.labels, case.qptr)
+        if np.abs(moved - value).max() > 1e-7:
+            yield f"{case.name}: the value moves by {np.abs(moved - value).max():.1e}"
+
+
+def value_in_the_unit_interval(surrogate: Surrogate, rng: np.random.Generator) -> Iterator[str]:
+    """unit_interval: values lie in [0, 1], as those of measures."""
+    for case in all_cases(rng):
+        value, _ = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
+        if value.min() < 0.0 or value.max() > 1.0 + 1e-12:
+            yield f"{case.name}: the values reach from {value.min()} to {value.max()}"
+
+
+def no_smoothing_is_the_measure(surrogate: Any, rng: np.random.Generator) -> Iterator[str]:
+    """tends_to_measure: where no scores tie."""
+    for case in random_cases(rng):
+        # Distinct scores at least a unit apart, for which 1e-3 is no smoothing at all.
+        scores = np.concatenate([rng.permutation(hi - lo) * 1.0 for _, lo, hi in each_query(case)])
+        value, _ = surrogate.at(1e-3).value_and_grad(scores, case.labels, case.qptr)
+        exact = np.nan_to_num(surrogate.measure(scores, case.labels, case.qptr))
+        if np.abs(value - exact).max() > 1e-9:
+            q = int(np.abs(value - exact).argmax())
+            yield f"{case.name}, query {q}: {value[q]:.6f} instead of {exact[q]:.6f}"
+
+
+def pulls_at_ties(surrogate: Any, rng: np.random.Generator) -> Iterator[str]:
+    """pulls_at_ties: where all scores are equal, the gradient raises a relevant document, in long lists too.
+
+    At least by a hundredth of the steepness times the mean worth of a rank: what the document gains from the
+    last rank to the first, over the number of documents.
+    """
+    steepness = getattr(surrogate, "steepness", 1.0)
+    for n in (10, 100, 2000):
+        qptr, label = np.array([0, n], dtype=np.int64), np.zeros(n)
+        label[rng.integers(n)] = 3.0
+        last, first = (
+            surrogate.value_and_grad(at * label / steepness, label, qptr)[0][0] for at in (-30, 30)
+        )
+        pull = surrogate.value_and_grad(np.zeros(n), label, qptr)[1][label > 0.0][0]
+        if not pull >= 0.01 * steepness * (first - last) / n > 0.0:
+            yield f"{n} documents with equal scores: the only relevant one is raised by {pull:.1e}"
+
+
+def convex_as_a_loss(surrogate: Surrogate, rng: np.random.Generator) -> Iterator[str]:
+    """convex: values between two points lie above the chord, as values are minus losses."""
+    for case in random_cases(rng):
+        other = rng.standard_normal(len(case.scores))
+        t = rng.random()
+        a, _ = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
+        b, _ = surrogate.value_and_grad(other, case.labels, case.qptr)
+        between, _ = surrogate.value_and_grad(t * case.scores + (1 - t) * other, case.labels, case.qptr)
+        if (between - (t * a + (1 - t) * b)).min() < -1e-9:
+            yield f"{case.name}: {(between - (t * a + (1 - t) * b)).min():.1e} below its chord"
+
+
+def below_its_tangents(surrogate: Surrogate, rng: np.random.Generator) -> Iterator[str]:
+    """convex: no point lies above a plane that touches the value at another; needs no smoothness.
+
+    Points are far away, and near in random directions, where the gradient must be the slope if there is one.
+    """
+    for case in all_cases(rng):
+        at, grad = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
+        for other in _others(case.scores, rng):
+            value, _ = surrogate.value_and_grad(other, case.labels, case.qptr)
+            yield from _above(value, at, grad, other - case.scores, case)
+
+
+def convexifiable(surrogate: Any, rng: np.random.Generator) -> Iterator[str]:
+    """convexifiable: `convexify` at some scores gives a convex surrogate, nowhere above, equal there."""
+    for case in all_cases(rng):
+        prepared, qptr = surrogate.prepare(case.labels, case.qptr), case.qptr
+        convex = surrogate.convexify(case.scores, prepared, qptr)
+        at, grad = _filled(surrogate, case.scores, prepared, qptr)
+        value, slope = _filled(surrogate, case.scores, convex, qptr)
+        size = 1.0 + np.abs(at).max()
+        if np.abs(value - at).max() > 1e-12 * size or np.abs(grad - slope).max() > 1e-9 * size:
+            yield f"{case.name}: convexified, it is {value} with the gradient {slope}, not {at} with {grad}"
+        for other in _others(case.scores, rng):
+            free, _ = _filled(surrogate, other, prepared, qptr)
+            below, _ = _filled(surrogate, other, convex, qptr)
+            if (below - free > 1e-12 * (1.0 + np.abs(free))).any():
+                yield f"{case.name}: convexified, it is above the surrogate by {(below - free).max():.1e}"
+            yield from _above(below, value, slope, other - case.scores, case)
+
+
+def _others(scores: Float64Array, rng: np.random.Generator) -> Iterator[Float64Array]:
+    for length in (1e-5, 0.1, 30.0):
+        yield scores + length * rng.standard_normal(len(scores))
+    yield rng.standard_normal(len(scores))
+
+
+def _above(
+    value: Float64Array, at: Float64Array, grad: FloatArray, step: Float64Array, case: Case
+) -> Iterator[str]:
+    """Report a query whose value is above the plane through ``at`` with this gradient, a step away."""
+    rise = query_sums(grad * step, case.qptr)
+    rounding = 1e-12 * (1.0 + np.abs(value) + np.abs(at) + query_sums(np.abs(grad * step), case.qptr))
+    over = value - at - rise
+    if (over > rounding).any():
+        q = int((over / rounding).argmax())
+        yield f"{case.name}, query {q}: {over[q]:.1e} above the plane that touches it {step} away"
+
+
+def _filled(
+    surrogate: Any, scores: Float64Array, prepared: Any, qptr: Int64Array
+) -> tuple[Float64Array, Float64Array]:
+    out = np.zeros(len(qptr) - 1), np.zeros_like(scores)
+    surrogate.fill(scores, prepared, qptr, (0, len(qptr) - 1), out)
+    return out
+
+
+def bounds_its_measure_from_below(surrogate: Any, rng: np.random.Generator) -> Iterator[str]:
+    """bound: where the measure has a value."""
+    for case in all_cases(rng):
+        value, _ = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
+        exact = np.nan_to_num(surrogate.measure(case.scores, case.labels, case.qptr), nan=np.inf)
+        if (value - exact).max() > 1e-9:
+            yield f"{case.name}: above the measure by {(value - exact).max():.1e}"
+
+
+def value_is_the_measure(surrogate: Any, rng: np.random.Generator) -> Iterator[str]:
+    """value_free: the forces belong to the exact measure."""
+    for case in all_cases(rng):
+        value, _ = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
+        exact = surrogate.measure(case.scores, case.labels, case.qptr)
+        if not np.abs(value - exact).max() <= 1e-12:
+            yield f"{case.name}: {value} instead of {exact}"
+
+
+_ORDER_DRAWS = 64
 """Draws over which the law of permutations takes the mean."""
 
 
@@ -115,7 +375,7 @@ def check_surrogate(surrogate: Surrogate, *, seed: int = 0, rtol: float = 1e-5) 
         if reason := condition(surrogate):
             report[name] = f"not tested: {reason}"
             continue
-        tolerance = (rtol,) if law is traits.gradient_is_the_slope else ()
+        tolerance = (rtol,) if law is gradient_is_the_slope else ()
         problems = itertools.islice(law(surrogate, rng, *tolerance), 1)
         broken += [f"{name}: {problem}" for problem in problems]
         without_ties = law in _AT_TIES and _AT_TIES[law](surrogate)
@@ -179,8 +439,8 @@ def _moved(
 
     moved = difference(surrogate)
     if "random" in surrogate.traits and (np.abs(moved) > limits).any():
-        moves = np.array([difference(surrogate.redraw(draw)) for draw in range(_DRAWS)])
-        moved, limits = moves.mean(axis=0), limits + 6.0 * moves.std(axis=0) / np.sqrt(_DRAWS)
+        moves = np.array([difference(surrogate.redraw(draw)) for draw in range(_ORDER_DRAWS)])
+        moved, limits = moves.mean(axis=0), limits + 6.0 * moves.std(axis=0) / np.sqrt(_ORDER_DRAWS)
     return float(np.abs(moved)[~(np.abs(moved) <= limits)].max(initial=0.0))
 
 
@@ -257,29 +517,29 @@ def _has_curvature(surrogate: Surrogate) -> str:
 
 
 _LAWS: list[tuple[Callable[..., Iterator[str]], Callable[[Surrogate], str]]] = [
-    (traits.gradient_is_the_slope, without_function),
-    (traits.mean_gradient_is_the_slope_of_the_mean, _claims("estimated")),
-    (traits.gradient_sums_to_zero, _claims("shift_invariant")),
-    (traits.a_shift_changes_nothing, _claims("shift_invariant")),
+    (gradient_is_the_slope, without_function),
+    (mean_gradient_is_the_slope_of_the_mean, _claims("estimated")),
+    (gradient_sums_to_zero, _claims("shift_invariant")),
+    (a_shift_changes_nothing, _claims("shift_invariant")),
     (_permuting_documents_permutes_the_gradient, _always),
     (_boosting_can_divide_by_the_curvature, _has_curvature),
     (_a_query_alone_is_as_in_a_batch, _always),
     (_float32_agrees_with_float64, _always),
-    (traits.value_in_the_unit_interval, _claims("unit_interval")),
-    (traits.no_smoothing_is_the_measure, _claims("tends_to_measure")),
-    (traits.pulls_at_ties, _claims("pulls_at_ties")),
-    (traits.convex_as_a_loss, _claims("convex")),
-    (traits.below_its_tangents, _claims("convex")),
-    (traits.convexifiable, _claims("convexifiable")),
-    (traits.bounds_its_measure_from_below, _claims("bound")),
-    (traits.value_is_the_measure, _claims("value_free")),
+    (value_in_the_unit_interval, _claims("unit_interval")),
+    (no_smoothing_is_the_measure, _claims("tends_to_measure")),
+    (pulls_at_ties, _claims("pulls_at_ties")),
+    (convex_as_a_loss, _claims("convex")),
+    (below_its_tangents, _claims("convex")),
+    (convexifiable, _claims("convexifiable")),
+    (bounds_its_measure_from_below, _claims("bound")),
+    (value_is_the_measure, _claims("value_free")),
     (_draws_differ, _claims("random")),
     (_nothing_is_nan, _always),
     (_same_bits_for_any_threads, _always),
 ]
 """Laws, and functions of a surrogate that return why one is not tested; empty if it is."""
 _AT_TIES: dict[Callable[..., Iterator[str]], Callable[[Surrogate], str]] = {
-    traits.gradient_is_the_slope: _claims("smooth"),
+    gradient_is_the_slope: _claims("smooth"),
     _permuting_documents_permutes_the_gradient: without_function,
     _boosting_can_divide_by_the_curvature: without_function,
 }

@@ -1,4 +1,4 @@
-"""What all measures share: fields and their checks, names, and how they are called."""
+"""Base class of measures: fields and their checks, names, terms, and how measures are called."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ Norm = Literal["ideal"]
 
 
 class Definition(NamedTuple):
-    """What was given to `define_measure`."""
+    """Arguments of `define_measure`."""
 
     name: str
     terms: Callable[..., Any] | None
@@ -171,13 +171,13 @@ def define_measure(
     Raises
     ------
     InputError
-        If the name is taken by a measure of directrix or by a different definition, or is no name.
+        If the name is that of a measure of directrix, or no name.
 
     Notes
     -----
-    Defining a measure twice in the same way is allowed. Worker processes define it again: its functions must
-    be picklable, as those of a module are; joblib takes lambdas too. A model file holds the name alone:
-    define the measure before you load the model.
+    A second definition of a name replaces the first, as in a notebook. Worker processes define the measure
+    again: its functions must be picklable, as those of a module are; joblib takes lambdas too. A model file
+    holds the name alone: define the measure before you load the model.
 
     Examples
     --------

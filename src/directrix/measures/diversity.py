@@ -19,7 +19,7 @@ Order = Literal["trec", "order"]
 
 
 class _Part(NamedTuple):
-    """What depends on the judgments alone."""
+    """Arrays that depend on the judgments alone."""
 
     relevant: Array
     """Whether a document is relevant for a subtopic, bool (n_docs, n_subtopics)."""
@@ -65,7 +65,7 @@ class _NoveltyMeasure(RankingMeasure):
         return value
 
     def _earned(self, relevant: Array) -> float:
-        """What a list of documents earns."""
+        """Return what a list of documents earns."""
         seen = np.cumsum(relevant, axis=0) - relevant
         kept = 1.0 - float(getattr(self, "alpha", 0.5))
         return float(self.discounts(len(relevant)) @ (relevant * kept**seen).sum(axis=1))

@@ -33,7 +33,7 @@ _NO_IDS = "ties are broken by document id, some documents tie, and they have no 
 
 
 class Evaluation(dict[str, Any]):
-    """What `evaluate` returns: a dict from the names of the measures to their values."""
+    """Result of `evaluate`: a dict from the names of the measures to their values."""
 
     mean: dict[str, float]
     """Mean over the queries that the measure did not skip, NaN if it skipped all; or its `summary`."""
@@ -44,7 +44,7 @@ class Evaluation(dict[str, Any]):
 
 
 class ConventionEvaluations(dict[str, Evaluation]):
-    """What `evaluate_conventions` returns: a dict from the names of the conventions to `Evaluation`."""
+    """Result of `evaluate_conventions`: a dict from the names of the conventions to `Evaluation`."""
 
     left_out: dict[str, dict[str, str]]
     """For a convention, the measures that were not evaluated, and why."""

@@ -1,15 +1,14 @@
-"""From text to measures: the `ir-measures` grammar, aliases, every ``repr``, and modules of the user."""
+"""Measures by their texts: the `ir-measures` grammar, aliases, every ``repr``, and modules of the user."""
 
 from __future__ import annotations
 
 import ast
-import difflib
 import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cache, lru_cache
 from importlib import import_module
 from numbers import Number
@@ -18,7 +17,7 @@ from typing import Any
 
 from directrix.errors import NO_ITEMS, InputError, short_text
 from directrix.measures.base import RankingMeasure
-from directrix.parsing import LONGEST, UNREADABLE, parse_call
+from directrix.parsing import LONGEST, UNREADABLE, Call, build, parse_call, unknown_name
 from directrix.registry import MEASURES, classes
 
 _NAMES = {
@@ -95,7 +94,7 @@ class UndefinedMeasure(RankingMeasure):
 
     @property
     def name(self) -> str:
-        """What the file says."""
+        """Return the text of the file."""
         return self.text
 
     def check_labels(self, highest: float) -> None:
@@ -201,19 +200,18 @@ def texts_of_a_file() -> Iterator[None]:
 
 
 def register(kind: type[RankingMeasure]) -> None:
-    """Let `measure` know a class by its symbol and its own name; `InputError` if another measure has one."""
+    """Let `measure` know a class by its symbol and its own name, in place of an earlier one of the user.
+
+    Raises `InputError` for a name of directrix's own.
+    """
     for name in (kind.symbol, kind.__name__):
         if name.lower() in _built_in():
             raise InputError(
                 f"{name!r} is a name of directrix's own measure {_built_in()[name.lower()].symbol}; choose "
                 f"another one, e.g. {'My' + name!r}."
             )
-        if _DEFINED.get(name.lower(), kind) is not kind:
-            raise InputError(
-                f"a measure {name!r} is defined already, and differently; choose another name, or restart "
-                "Python to define it again."
-            )
     _DEFINED.update({kind.symbol.lower(): kind, kind.__name__.lower(): kind})
+    _read.cache_clear()
 
 
 def defined(name: str) -> type[RankingMeasure] | None:
@@ -250,7 +248,7 @@ def _read(text: str) -> RankingMeasure:
     module, name, arguments, cut = match.groups()
     base = _imported(module, name, text) if module else _known().get(name.lower())
     if base is None:
-        raise InputError(_unknown_name(name, text))
+        raise unknown_name(name, measures(), "measure", text)
     kind: Any = base if isinstance(base, type) else type(base)
     given = _arguments(arguments or "", text)
     known = [field.name for field in fields(kind)]
@@ -263,13 +261,7 @@ def _read(text: str) -> RankingMeasure:
                 f"@{cut}; one is needed, e.g. directrix.measure('{kind.symbol}@{cut}')."
             )
         given[kind.at] = _number(cut, text)
-    for field in given:
-        if field not in known:
-            raise InputError(
-                f"measure {text!r}: {kind.__name__} has no field {field!r}; "
-                f"its fields are {', '.join(known)}."
-            )
-    made: RankingMeasure = base(**given) if isinstance(base, type) else replace(base, **given)
+    made: RankingMeasure = build(base, Call(name, [], given), text)
     return made
 
 
@@ -300,17 +292,6 @@ def _unreadable(text: object) -> str:
     return (
         f"measure {short_text(text, 200)} cannot be read; needed is NAME, NAME@k or NAME(field=value)@k, "
         "e.g. directrix.measure('nDCG@10')."
-    )
-
-
-def _unknown_name(name: str, text: str) -> str:
-    known = _known()
-    near = difflib.get_close_matches(name.lower(), known, n=3, cutoff=0.5)
-    symbols = dict.fromkeys(known[key].symbol for key in near)
-    return (
-        f"measure {text!r}: there is no measure {name!r}"
-        + (f"; did you mean {' or '.join(symbols)}? " if symbols else ". ")
-        + f"Known measures: {', '.join(measures())}."
     )
 
 

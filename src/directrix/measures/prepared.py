@@ -272,7 +272,7 @@ class Prepared:
         return values
 
     def _read(self, sees: Sees, lo: int, hi: int, *, by_id: bool) -> Float64Array:
-        """What measures read of a chunk's documents, in the order in which tied ones are ranked."""
+        """Return what measures read of a chunk's documents, in the order in which tied ones are ranked."""
         return self._seen[sees][self._rows[lo:hi] if by_id and self._rows is not None else slice(lo, hi)]
 
     def _in_single(self, scores: FloatArray, lo: int, hi: int) -> Float64Array:

@@ -149,7 +149,7 @@ class _Count(BinaryMeasure):
 
     @property
     def fill(self) -> float:
-        """Of no documents."""
+        """Value of a query without documents."""
         return 0.0
 
     def summary(self, values: Float64Array) -> float:

@@ -20,7 +20,7 @@ Between = Callable[[Float64Array], tuple[Float64Array, Float64Array]]
 
 
 class Terms(NamedTuple):
-    r"""What a measure is made of, for some queries; made by a function passed to `define_measure`.
+    r"""Parts of a measure, for some queries; made by a function passed to `define_measure`.
 
     The value of a query is :math:`\frac{1}{Z} \sum_i e_i`: what its documents earn, over the norm. With
     the worth w and the discount D, the document at rank p earns

@@ -16,7 +16,7 @@ from directrix.experiments.cells import Cell
 from directrix.experiments.crossval import Entry
 from directrix.experiments.crossval_result import CrossValidation
 from directrix.experiments.splits import Split
-from directrix.laws.smooth_bounds import (
+from directrix.laws.bounds import (
     generalization_bound,
     smooth_ndcg_bound,
     smooth_ndcg_lipschitz,

@@ -106,8 +106,8 @@ def ahead(text: str, source: str, first: Scored, *others: Scored, unit: str = "q
     >>> claim = ahead("A is above B.", "Fig. 1", a, b)
     >>> claim.evidence
     'A 0.6000, B 0.4667; paired t-test over 3 queries: difference +0.1333, p = 0.0572'
-    >>> claim.judged
-    'not significant (3 queries)'
+    >>> claim.verdict, claim.tested
+    ('not significant', '3 queries')
     """
     tests = [paired_t(first.values, other.values) for other in others]
     differences = [f"difference {test.difference:+z.4f}, {p_value(test.p)}" for test in tests]

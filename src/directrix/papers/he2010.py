@@ -17,8 +17,7 @@ from directrix.experiments.crossval import Entry
 from directrix.experiments.crossval_result import CrossValidation
 from directrix.experiments.tendency import tendency
 from directrix.experiments.tendency_on_data import model_values, random_models
-from directrix.laws.bounds import ap_bound, ndcg_bound
-from directrix.laws.ranks import noisy_rank_bounds, rank_bound
+from directrix.laws.bounds import ap_bound, ndcg_bound, noisy_rank_bounds, rank_bound
 from directrix.papers.claims import training_by_fold
 from directrix.papers.paper import Experiment, Results
 from directrix.papers.workspace import Cells, Collection, Compared, Workspace, read_collections

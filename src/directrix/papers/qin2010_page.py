@@ -11,8 +11,7 @@ import numpy as np
 
 from directrix.experiments.crossval_result import CrossValidation
 from directrix.experiments.significance import detectable, paired, paired_t
-from directrix.laws.bounds import BOUNDS, ap_bound, ndcg_bound
-from directrix.laws.ranks import rank_bound, rank_bounds
+from directrix.laws.bounds import BOUNDS, ap_bound, ndcg_bound, rank_bound, rank_bounds
 from directrix.papers.claims import Ordering, check_ordering, comparable, p_value, scored, verdict, wins
 from directrix.papers.paper import Paper, Results, Words, line, with_difference
 from directrix.papers.qin2010 import (

@@ -20,14 +20,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from directrix.data.checks import refuse_masked, unmasked
 from directrix.data.frames import Categories, by_column, collected, encoded, is_dict, matrix_of
 from directrix.data.grouping import require_queries
-from directrix.data.queries import Queries, need_queries
+from directrix.data.queries import Queries, need_data
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
-from directrix.parameters import spelled
 from directrix.rankers.inputs import Training, document_weights, one_set, query_weights, training_for
 from directrix.rankers.saved import SavedModel
 from directrix.rankers.training import mean_of, query_means
-from directrix.types import Callback, Float64Array
+from directrix.types import Callback, Data, Float64Array
 
 F = TypeVar("F", bound=Callable[..., Any])
 fit_context: Callable[..., Callable[[F], F]] = _fit_context
@@ -40,8 +39,8 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no t
     A subclass trains on `Queries` (`_train`) and scores them (`predict_queries`).
     """
 
-    reads_files: ClassVar[bool] = False
-    """Whether it takes `Queries` of `directrix.data.open_parquet`, whose features stay in their file."""
+    holds: ClassVar[frozenset[str]] = frozenset({"memory"})
+    """Where the features may be that it is trained on, see `directrix.types.Data`."""
 
     nested: ClassVar[tuple[str, ...]] = ()
     """Names of parameters that are frozen values, whose fields are parameters too: ``surrogate__alpha``."""
@@ -140,8 +139,8 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no t
     @fit_context(prefer_skip_nested_validation=True)
     def fit_queries(  # noqa: PLR0913
         self,
-        q: Queries,
-        valid: Queries | None = None,
+        q: Data,
+        valid: Data | None = None,
         *,
         measure: RankingMeasure | str | None = None,
         doc_weight: Float64Array | None = None,
@@ -152,8 +151,9 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no t
     ) -> Self:
         """Train on `Queries`, as `directrix.read_letor` returns them; see ``fit``.
 
-        A `LinearRanker` also takes those of `directrix.data.open_parquet`, whose features stay in their file,
-        with a trainer that needs gradients only.
+        With a trainer that needs gradients only, a `LinearRanker` also takes those of
+        `directrix.data.open_parquet`, whose features stay in their file, and rankers with ``fit_shards``
+        those of `directrix.data.open_shards`.
 
         Parameters
         ----------
@@ -172,9 +172,9 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no t
             As ``fit``.
         """
         for given in (q,) if valid is None else (q, valid):
-            need_queries(given, "fit_queries")
-        if q.held == "file" and not self.reads_files:
-            raise q.features.refusal(f"training {type(self).__name__}")
+            need_data(given, "fit_queries")
+            if given.held not in self.holds and (given is q or given.held == "shards"):
+                raise given.features.refusal(f"training {type(self).__name__}")
         weights = doc_weight, query_weight
         stopping = verbose, early_stopping_rounds
         return self._train(training_for(self, q, valid, measure, weights, callback, *stopping))
@@ -428,7 +428,6 @@ def _with_nested(name: str, value: Any, changes: Mapping[str, Any]) -> Any:
     inner: defaultdict[str, dict[str, Any]] = defaultdict(dict)
     for path, given in changes.items():
         field, _, rest = path.partition("__")
-        field = spelled(field)
         if field not in known:
             raise InputError(
                 f"{name}__{field}: {value!r} does not have this parameter; it has "

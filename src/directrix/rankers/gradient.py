@@ -57,6 +57,7 @@ class GradientRanker(StoredRanker):
     nested: ClassVar[tuple[str, ...]] = ("surrogate", "trainer")
     fitted: ClassVar[str] = "coef_"
     """Name of the attribute that holds the fitted parameters."""
+    holds: ClassVar[frozenset[str]] = frozenset({"memory", "shards"})
     moves_smoothly: ClassVar[bool] = False
     """Whether scores change a little where the parameters do."""
     trainers: ClassVar[frozenset[str]]
@@ -110,12 +111,9 @@ class GradientRanker(StoredRanker):
         """
         q = open_shards(shards)
         judged = valid if valid is None or isinstance(valid, Queries) else open_shards(valid)
-        stopping = verbose, early_stopping_rounds
+        weights, stopping = (None, None), (verbose, early_stopping_rounds)
         with keep_answers(checkpoint):
-            ranker: Self = self._train(
-                training_for(self, q, judged, measure, (None, None), callback, *stopping)
-            )
-        return ranker
+            return self._train(training_for(self, q, judged, measure, weights, callback, *stopping))
 
     @abstractmethod
     def _model(self) -> Model:
@@ -166,18 +164,22 @@ class GradientRanker(StoredRanker):
         self._given = None if isinstance(self.start, str) else start
         box = self._box(training)
         start = start if box is None else box.nearest(start)
-        loss = surrogate, self._model()
-        settings: dict[str, Any] = {"penalty": self._penalty(start), "box": box}
-        settings |= {"doc_weight": training.doc_weight, "query_weight": training.query_weight}
-        objective = make_objective(data, *loss, **settings)
+        objective = make_objective(
+            data,
+            surrogate,
+            self._model(),
+            penalty=self._penalty(start),
+            box=box,
+            doc_weight=training.doc_weight,
+            query_weight=training.query_weight,
+        )
         watched = trainer
         if judged is not None:
             watched = BestSoFar(trainer, self._judge(measure, judged), self._patience)
-        result = (
-            kept_start(objective, start)
-            if self.max_iter == 0
-            else watched.minimize(objective, start, callback=training.callback)
-        )
+        if self.max_iter == 0:
+            result = kept_start(objective, start)
+        else:
+            result = watched.minimize(objective, start, callback=training.callback)
         if not np.isfinite(result.params).all():
             result = replace(result, params=start, message=f"{result.message}; the start was kept")
         self._params = result.params

@@ -109,7 +109,7 @@ class LinearRanker(GradientRanker):
     """
 
     model_type: ClassVar[str] = "linear"
-    reads_files: ClassVar[bool] = True
+    holds: ClassVar[frozenset[str]] = frozenset({"memory", "file", "shards"})
     moves_smoothly: ClassVar[bool] = True
     trainers: ClassVar[frozenset[str]] = trainer_names(LinearModel)
     saved_parameters: ClassVar[tuple[str, ...]] = (

@@ -7,8 +7,8 @@ import numpy as np
 from directrix import __version__
 from directrix.experiments.explanation.effects import Dependence
 from directrix.experiments.explanation.explain import Explanation
+from directrix.reports.plots import importance_figures
 from directrix.reports.report import Curve, Figure, Panel, Report, Section
-from directrix.reports.training_figures import importance_panel
 from directrix.tables import escaped_markdown
 
 _PANELS = 3  # side by side in a figure
@@ -46,13 +46,9 @@ def explanation_report(
 
 
 def _figures(explanation: Explanation, top: int) -> tuple[Figure, ...]:
-    found = explanation.importance
-    shown = [j for j in found.ranked if found.mean[j] or found.error[j]][:top]
-    if not shown:
+    figures = importance_figures(explanation.importance, top)
+    if not figures:
         return ()
-    bars = importance_panel(found.mean[shown], [found.names[j] for j in shown], f"fall of {found.measure}")
-    title = f"Importance of features: the fall of {found.measure} when one is shuffled within every query."
-    figures = [Figure("importance", title, (bars,), "bars; the table has their heights")]
     moves = explanation.dependence[:top]
     for first in range(0, len(moves), _PANELS):
         panels = tuple(_panel(one) for one in moves[first : first + _PANELS])

@@ -1,4 +1,4 @@
-"""Plots for notebooks: importance of features, and learning curves, on axes of matplotlib."""
+"""Figures of trainings and importances: for pages, and for notebooks on axes of matplotlib."""
 
 from __future__ import annotations
 
@@ -9,11 +9,144 @@ import numpy as np
 
 from directrix.errors import InputError
 from directrix.experiments.importance import Importance
+from directrix.experiments.inspection import Inspection
 from directrix.parameters import whole
+from directrix.reports.crossval import settings_text
 from directrix.reports.figures import STYLE, draw_panel, need_plot
-from directrix.reports.report import Panel
-from directrix.reports.training_figures import importance_panel, learning_panels
+from directrix.reports.report import Curve, Figure, Panel
+from directrix.search.candidates import Candidate
 from directrix.search.clock import LearningCurve
+from directrix.search.search import SearchResult
+from directrix.types import Array, Float64Array
+
+_Path = tuple[Float64Array, Float64Array]
+_LABELS = 8  # settings of one method that colors can tell apart
+
+
+def training_figures(
+    result: SearchResult, inspection: Inspection, n_features: int
+) -> tuple[tuple[Figure, ...], tuple[tuple[str, str], ...]]:
+    """Return the figures, and what cannot be drawn with the reason."""
+    bars = importance_figures(inspection.importance, n_features)
+    parts = (
+        ("Measure against seconds", "the measure is undefined on the validation queries", _race(result)),
+        ("Learning curve", "what was chosen is trained without steps", _learning(result, inspection.n_folds)),
+        ("Figure of the importances", "no feature makes a difference", bars),
+    )
+    absent = tuple((what, why) for what, why, figures in parts if not figures)
+    return tuple(figure for _, _, figures in parts for figure in figures), absent
+
+
+def _race(result: SearchResult) -> list[Figure]:
+    """One line per candidate, one color per method, or per candidate if there is one method."""
+    measure = result.ranker.measure_.name
+    candidates = [c for c in result.candidates if np.isfinite(c.valid)]
+    if not candidates:
+        return []
+    name_of = _by_settings if len({c.name for c in candidates}) == 1 else _by_method
+    if len(candidates) > _LABELS:
+        name_of = _by_method
+    ends = [c.valid for c in candidates]
+    floor = min(ends) - (max(ends) - min(ends))
+    paths: dict[str, list[_Path]] = {}
+    for c in candidates:
+        paths.setdefault(name_of(c, candidates), []).append(_path(c, floor))
+    curves = []
+    for label, of_label in paths.items():
+        x, y = (_broken([path[axis] for path in of_label]) for axis in (0, 1))
+        is_line = any(len(seconds) > 1 for seconds, _ in of_label)
+        curves.append(Curve(label, x, y, "line" if is_line else "points"))
+    panel = Panel("", tuple(curves), "seconds", f"{measure}, validation", x_scale="log")
+    figure = Figure(
+        "race",
+        f"{measure} on the validation queries, best so far, against the seconds of each training. A line "
+        "begins where it comes near the others, and ends at the figures of the table; a training that "
+        "evaluates only its last step is a point.",
+        (panel,),
+        f"{measure} against seconds of {len(candidates)} candidates; their table has the ends",
+    )
+    return [figure]
+
+
+def _by_method(candidate: Candidate, _: Sequence[Candidate]) -> str:
+    return candidate.name
+
+
+def _by_settings(candidate: Candidate, others: Sequence[Candidate]) -> str:
+    """The settings in which the candidates differ."""
+    varied = {k: v for k, v in candidate.settings.items() if any(c.settings[k] != v for c in others)}
+    return settings_text(varied) if varied else candidate.name
+
+
+def _path(candidate: Candidate, floor: float) -> _Path:
+    """Seconds, and the best measure so far where it is above the floor; the end is that of the table."""
+    seconds, best = np.zeros(0), np.zeros(0)
+    if candidate.curve is not None and np.isfinite(candidate.curve.valid).any():
+        seconds, best = candidate.curve.seconds, candidate.curve.best
+    near = best >= floor
+    return np.append(seconds[near], candidate.seconds), np.append(best[near], candidate.valid)
+
+
+def _broken(parts: Sequence[Float64Array]) -> Float64Array:
+    """The parts one after the other, with NaN between them, which breaks the line."""
+    return np.concatenate([np.append(part, np.nan) for part in parts])[:-1]
+
+
+def _learning(result: SearchResult, n_folds: int) -> list[Figure]:
+    """One figure for what was chosen, or for every member of an ensemble that has steps."""
+    candidates = [member for member, _ in result.members] or [result.chosen]
+    numbered = ((f"learning-{i}", c) for i, c in enumerate(candidates, 1))
+    figures = [_learning_of(c, name, result.ranker.measure_.name, n_folds) for name, c in numbered]
+    return [figure for figure in figures if figure is not None]
+
+
+def _learning_of(candidate: Candidate, name: str, measure: str, n_folds: int) -> Figure | None:
+    """The measure, if it was evaluated after every step, and the loss, each in its panel."""
+    curve = candidate.curve
+    if curve is None or len(curve.steps) < 2:
+        return None
+    panels = learning_panels(curve, measure, mark_best=n_folds == 1)  # each fold keeps its own step
+    over = f", mean over {n_folds} folds" if n_folds > 1 else ""
+    loss = "what the trainer lowers on the training queries"
+    judged = bool(np.isfinite(curve.valid).any())
+    shown = f"{measure} on the validation queries, and {loss}" if judged else loss
+    kept = "" if judged else "; the last step is kept"
+    title = f"Learning curve of {candidate.label}{over}: {shown}, after every step{kept}."
+    return Figure(name, title, panels, f"{measure} and loss against steps") if panels else None
+
+
+def learning_panels(curve: LearningCurve, measure: str, *, mark_best: bool) -> tuple[Panel, ...]:
+    """The measure on the validation queries by step, and the loss; without what is not known."""
+    panels = []
+    if np.isfinite(curve.valid).any():
+        lines = [Curve("", curve.steps, curve.valid)]
+        if mark_best:
+            at = [int(np.nanargmax(curve.valid))]
+            lines.append(Curve("best", curve.steps[at], curve.valid[at], "points"))
+        panels.append(Panel("", tuple(lines), "step", f"{measure}, validation"))
+    if np.isfinite(curve.loss).any():
+        panels.append(Panel("", (Curve("", curve.steps, curve.loss),), "step", "loss, training"))
+    return tuple(panels)
+
+
+def importance_panel(values: Float64Array, names: Sequence[str], label: str) -> Panel:
+    """One bar per feature, in this order."""
+    places: Array = np.arange(len(values), dtype=np.float64)
+    shown = tuple(name.removeprefix("feature ") for name in names)
+    return Panel("", (Curve("", places, values, "bars"),), "feature", label, x_names=shown)
+
+
+def importance_figures(importance: Importance, top: int) -> list[Figure]:
+    """Return the figure of the ``top`` features; none if no feature makes a difference."""
+    shown = importance.shown(top)
+    if not shown:
+        return []
+    names = [importance.names[j] for j in shown]
+    panel = importance_panel(importance.mean[shown], names, f"fall of {importance.measure}")
+    title = (
+        f"Importance of features: the fall of {importance.measure} when one is shuffled within every query."
+    )
+    return [Figure("importance", title, (panel,), "bars; the table of the importances has their heights")]
 
 
 def plot_importance(source: Any, *, n_features: int = 20, ax: Any = None) -> Any:

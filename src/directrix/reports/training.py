@@ -12,9 +12,9 @@ from directrix.data.queries import Queries
 from directrix.experiments.crossval import top_of
 from directrix.experiments.inspection import BASELINE, Inspection, inspect_search
 from directrix.rankers.training import mean_and_error
+from directrix.reports.plots import training_figures
 from directrix.reports.rankings import shown_rankings
 from directrix.reports.report import PerQuery, Report, Section
-from directrix.reports.training_figures import training_figures
 from directrix.reports.write import write_page
 from directrix.search.search import SearchResult
 from directrix.tables import Table, Value, escaped_markdown, json_value
@@ -91,11 +91,11 @@ def training_report(
     """Return the report of a search; see `write_training_report`."""
     measure = result.ranker.measure_.name
     race, data = _race_table(result, inspection), _data_table(q, valid, names)
-    importance, compared = _importance_table(inspection, valid is None), _compared(result, inspection)
+    importance, compared = inspection.importance.tables(_FEATURES), _compared(result, inspection)
     sections = (
         Section("Data", (data,)),
         Section("The candidates", (race,)),
-        Section("What the ranker depends on", (importance,)),
+        Section("What the ranker depends on", importance),
         *((Section(f"Against {BASELINE}", compared),) if compared else ()),
     )
     figures, absent = training_figures(result, inspection, _FEATURES)
@@ -170,30 +170,6 @@ def _data_table(q: Queries, valid: Queries | None, names: tuple[str, str]) -> Ta
             labels = f"{part.labels.min():g} to {part.labels.max():g}"
             rows.append((name, part.n_queries, part.n_docs, span, part.n_features, labels))
     return Table("Queries and documents", heads, tuple(rows))
-
-
-def _importance_table(inspection: Inspection, on_training: bool) -> Table:  # noqa: FBT001
-    importance = inspection.importance
-    examined = importance.ranked
-    shown = [j for j in examined if importance.mean[j] or importance.error[j]][:_FEATURES]
-    unused = sum(not (importance.mean[j] or importance.error[j]) for j in examined)
-    kind = "training" if on_training else "validation"
-    notes = [
-        f"Fall of {importance.measure}, {importance.value:.4f} on {importance.n_queries} {kind} queries "
-        f"({importance.n_docs} documents), when the values of the feature are shuffled within every query, "
-        "and its standard error over queries. Features that say the same share their importance."
-    ]
-    if len(examined) < len(importance.names):
-        notes.append(f"Examined: the {len(examined)} of {len(importance.names)} that move the scores most.")
-    if unused:
-        notes.append(f"{unused} of {len(examined)} features make no difference.")
-    return Table(
-        f"Importance of features, the first {len(shown)}",
-        ("feature", "importance", "error"),
-        tuple((importance.names[j], float(importance.mean[j]), float(importance.error[j])) for j in shown),
-        notes=tuple(notes),
-        digits=4,
-    )
 
 
 def _compared(result: SearchResult, inspection: Inspection) -> tuple[Table, ...]:

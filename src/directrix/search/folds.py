@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from directrix.data.queries import Queries
-from directrix.data.shards.queries import ShardedQueries
 from directrix.data.split import fold_numbers
 from directrix.errors import InputError
 from directrix.rankers.inputs import Weights
@@ -31,13 +30,12 @@ class Fold(NamedTuple):
     @property
     def judged(self) -> Queries:
         """Labels of the queries that judge; without features for shards."""
-        judged: Queries = self.judge.judged() if isinstance(self.judge, ShardedQueries) else self.judge
+        judged: Queries = self.judge.judged()
         return judged
 
     def scores(self, ranker: Any) -> Float64Array:
         """Scores of the documents of the queries that judge."""
-        sharded = isinstance(self.judge, ShardedQueries)
-        scores: Float64Array = self.judge.scores(ranker) if sharded else ranker.predict_queries(self.judge)
+        scores: Float64Array = self.judge.scores(ranker)
         return scores
 
 

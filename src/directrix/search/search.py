@@ -11,7 +11,6 @@ import numpy as np
 
 from directrix.data.checks import weights_of
 from directrix.data.queries import Queries
-from directrix.data.shards.queries import ShardedQueries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.ensemble import EnsembleRanker
@@ -183,7 +182,7 @@ class Search:
         progress : callable, optional
             ``progress(done, total, text)`` at every step of every candidate.
         """
-        is_sharded = isinstance(q, ShardedQueries)
+        is_sharded = q.held == "shards"
         candidates: Sequence[Candidate] = [replace(c, seed=seed) for c in self.candidates]
         if is_sharded:
             candidates, reason = _trainable_on_shards(candidates), "do not suit data in shards"
@@ -335,7 +334,7 @@ def _trainable_on_shards(candidates: Sequence[Candidate]) -> list[Candidate]:
 
     Every step is a question to all shards.
     """
-    able = [c for c in candidates if hasattr(c.ranker(), "fit_shards")]
+    able = [c for c in candidates if "shards" in c.ranker().holds]
     if not able:
         raise InputError(
             "none of these methods is trained on shards: their rankers need all features in one place. "

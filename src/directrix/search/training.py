@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from directrix.data.queries import Queries
-from directrix.data.shards.queries import ShardedQueries
 from directrix.errors import InputError
 from directrix.kernels import working_time
 from directrix.measures.base import RankingMeasure
@@ -93,7 +92,7 @@ def train_fold(candidate: Candidate, fold: Fold, measure: RankingMeasure, clock:
     begun = working_time()
     ranker = candidate.ranker()
     valid = fold.judge if candidate.method.keeps_best and _is_defined(measure, fold.judged) else None
-    if isinstance(fold.train, ShardedQueries):
+    if fold.train.held == "shards":
         ranker.fit_shards(fold.train, valid, measure=measure)
         return replace(
             candidate,
@@ -130,7 +129,7 @@ def refit(candidate: Candidate, q: Queries, weights: Weights, measure: RankingMe
 
 def _on_training_queries(ranker: Any, train: Any, measure: RankingMeasure) -> tuple[float, float | None]:
     """The mean of the measure, and the spread of the scores; None on shards, where no ensemble is made."""
-    if isinstance(train, ShardedQueries):
+    if train.held == "shards":
         scaled = train if ranker.scale_ is None else train.scaled(ranker.scale_)
         return judge_of_shards(measure, ranker._model(), scaled)(ranker._params), None
     scores = ranker.predict_queries(train)

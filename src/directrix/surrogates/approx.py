@@ -16,8 +16,8 @@ sigmoid's band for large alpha; memory O(n) a query.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 
@@ -29,13 +29,15 @@ from directrix.measures.dcg import NDCG
 from directrix.measures.pairs import KendallTau
 from directrix.measures.precision import AP, Precision
 from directrix.measures.terms import Between, query_sums
-from directrix.parameters import positive, whole
+from directrix.parameters import positive
 from directrix.surrogates.base import (
     PULLS,
     SMOOTH,
+    Chunk,
     MeasureSurrogate,
+    Out,
+    Smoothed,
     SumSurrogate,
-    check_below,
     cut_traits,
     in_chunks,
     share_below,
@@ -58,8 +60,7 @@ _SIGMOIDS: dict[str, tuple[int, float]] = {
 def sigmoid_code(sigmoid: str) -> tuple[int, float]:
     """Kind of the sigmoid in the kernels, and the factor on its steepness; `InputError` if there is none."""
     if sigmoid not in _SIGMOIDS:
-        known = ", ".join(map(repr, _SIGMOIDS))
-        raise InputError(f"sigmoid={sigmoid!r}: there is no such sigmoid; type one of {known}.")
+        raise InputError(f"sigmoid={sigmoid!r}: type one of {', '.join(map(repr, _SIGMOIDS))}.")
     return _SIGMOIDS[sigmoid]
 
 
@@ -116,22 +117,18 @@ def soft_ranks(
     return ranks
 
 
-class ApproxRank(MeasureSurrogate):
-    """Base of the surrogates in `approx`; they tend to their measure as alpha and beta grow."""
+class SoftRanks(Smoothed):
+    """Base of the surrogates in `approx`: soft ranks of a steepness ``alpha``, in place of ranks."""
 
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {"sigmoid": tuple(_SIGMOIDS)}
     alpha: float
-    beta: float = 1.0
     sigmoid: Sigmoid
     below: float = 0.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        sigmoid_code(self.sigmoid)
 
     @property
     def traits(self) -> frozenset[str]:
         """smooth, shift_invariant, tends_to_measure; pulls_at_ties, unless a cut-off leaves too little."""
-        return SMOOTH | PULLS if self._shape()[0] < _FIRST_CUT else cut_traits(self.share)
+        return cut_traits(self.share)
 
     @property
     def share(self) -> float:
@@ -144,14 +141,25 @@ class ApproxRank(MeasureSurrogate):
         return self.alpha
 
     def at(self, smoothing: float) -> Self:
-        """Return a copy with alpha = 1/smoothing; beta keeps its ratio to alpha.
+        """Return a copy with alpha = 1/smoothing; beta, if there is one, keeps its ratio to alpha.
 
         As smoothing -> 0 the value tends to the exact measure wherever no scores tie.
         """
-        smoothing = positive(smoothing, "smoothing", f"{type(self).__name__}.at")
-        return replace(  # type: ignore[type-var]
-            self, alpha=1.0 / smoothing, beta=self.beta / self.alpha / smoothing
-        )
+        smoothing, copy = positive(smoothing, "smoothing", f"{type(self).__name__}.at"), cast("Any", self)
+        has_beta = any(field.name == "beta" for field in fields(copy))
+        beta = {"beta": copy.beta / self.alpha / smoothing} if has_beta else {}
+        return cast("Self", replace(copy, alpha=1.0 / smoothing, **beta))
+
+
+class ApproxRank(SoftRanks, MeasureSurrogate):
+    """Base of the surrogates of one measure in `approx`, which tend to it as alpha and beta grow."""
+
+    beta: float = 1.0
+
+    @property
+    def traits(self) -> frozenset[str]:
+        """See `SoftRanks.traits`."""
+        return SMOOTH | PULLS if self._shape()[0] < _FIRST_CUT else super().traits
 
     def _shape(self) -> tuple[int, float]:
         return 0, 0.0
@@ -237,17 +245,10 @@ class ApproxPrecision(ApproxRank):
     ----------
     k : int >= 1
         Cut-off.
-    alpha : float > 0
-        Steepness of the soft ranks, in 1 / units of score.
-    beta : float > 0
-        Steepness of the cut-off, in 1 / ranks.
     rel : float > 0
         Smallest label that counts as relevant.
-    sigmoid : {"logistic", "tanh", "arctan", "erf"}
-        The smooth step.
-    below : float, 0 <= below < 1
-        Sets the share of the discount 1/log2(1 + rank), below^((alpha/10)^2), so that a document is pulled up
-        from any rank; 0 = the paper's rule for truncations.
+    alpha, beta, sigmoid, below
+        As for `ApproxNDCG`; ``below`` sets the share of the discount 1/log2(1 + rank).
 
     Examples
     --------
@@ -267,10 +268,6 @@ class ApproxPrecision(ApproxRank):
     sigmoid: Sigmoid = "logistic"
     below: float = 0.9
 
-    def __post_init__(self) -> None:
-        whole(self.k, "k", "ApproxPrecision")
-        super().__post_init__()
-
     def _shape(self) -> tuple[int, float]:
         return 3, float(self.k)
 
@@ -284,14 +281,10 @@ class ApproxAP(ApproxRank):
 
     Parameters
     ----------
-    alpha : float > 0
-        Steepness of the soft ranks, in 1 / units of score.
-    beta : float > 0
-        Steepness of the truncation, in 1 / ranks.
     rel : float > 0
         Smallest label that counts as relevant.
-    sigmoid : {"logistic", "tanh", "arctan", "erf"}
-        The smooth step.
+    alpha, beta, sigmoid
+        As for `ApproxNDCG`; beta is the steepness of the truncation.
 
     Notes
     -----
@@ -332,14 +325,10 @@ class ApproxRR(ApproxRank):
 
     Parameters
     ----------
-    alpha : float > 0
-        Steepness of the soft ranks, in 1 / units of score.
-    beta : float > 0
-        Steepness of the truncation, in 1 / ranks.
     rel : float > 0
         Smallest label that counts as relevant.
-    sigmoid : {"logistic", "tanh", "arctan", "erf"}
-        The smooth step.
+    alpha, beta, sigmoid
+        As for `ApproxNDCG`; beta is the steepness of the truncation.
 
     Examples
     --------
@@ -366,14 +355,10 @@ class ApproxERR(ApproxRank):
 
     Parameters
     ----------
-    alpha : float > 0
-        Steepness of the soft ranks, in 1 / units of score.
-    beta : float > 0
-        Steepness of the truncation, in 1 / ranks.
     l_max : int >= 1
         The highest label; a document of that label satisfies with probability 1 - 2^-l_max.
-    sigmoid : {"logistic", "tanh", "arctan", "erf"}
-        The smooth step.
+    alpha, beta, sigmoid
+        As for `ApproxAP`.
 
     Examples
     --------
@@ -427,17 +412,13 @@ class ApproxKendall(ApproxRank):
     alpha: float = 10.0
     sigmoid: Sigmoid = "logistic"
 
-    def at(self, smoothing: float) -> Self:
-        """Return a copy with alpha = 1/smoothing."""
-        return replace(self, alpha=1.0 / positive(smoothing, "smoothing", "ApproxKendall.at"))
-
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> tuple[Float64Array]:
         """Return the labels."""
         return (np.array(labels, dtype=np.float64),)
 
 
 @dataclass(frozen=True, repr=False)
-class ApproxMeasure(SumSurrogate):
+class ApproxMeasure(SoftRanks, SumSurrogate):
     r"""Smooth form of any measure that is a sum of worths w times discounts D of ranks.
 
     .. math:: \frac{1}{Z} \sum_i w_i \big[(1 - b)\, D(\hat\pi_i) + b\, D(1) / \log_2(1 + \hat\pi_i)\big],
@@ -448,13 +429,8 @@ class ApproxMeasure(SumSurrogate):
     measure : measure or str
         One whose documents earn their worth times the discount of their rank: of your own
         (`directrix.define_measure`), RBP, DCG, ...
-    alpha : float > 0
-        Steepness of the soft ranks, in 1 / units of score.
-    sigmoid : {"logistic", "tanh", "arctan", "erf"}
-        The smooth step.
-    below : float, 0 <= below < 1
-        If the measure has a cut-off: sets the share of the discount of DCG, below^((alpha/10)^2), so that a
-        document is pulled up from any rank. 0 = D alone, as without a cut-off.
+    alpha, sigmoid, below
+        As for `ApproxNDCG`; ``below`` has no effect without a cut-off.
 
     Notes
     -----
@@ -473,34 +449,15 @@ class ApproxMeasure(SumSurrogate):
     """
 
     entries: ClassVar[tuple[str, ...]] = ("document",)
+    for_ap: ClassVar[str] = "ApproxAP"
     measure: Any = "nDCG"
     alpha: float = 10.0
     sigmoid: Sigmoid = "logistic"
     below: float = 0.9
 
-    def __post_init__(self) -> None:
-        self._check_measure("ApproxAP")
-        object.__setattr__(self, "alpha", positive(self.alpha, "alpha", "ApproxMeasure"))
-        object.__setattr__(self, "below", check_below(self.below, "ApproxMeasure"))
-        sigmoid_code(self.sigmoid)
-
     def __repr__(self) -> str:
         fields = f"alpha={self.alpha!r}, sigmoid={self.sigmoid!r}, below={self.below!r}"
         return f"ApproxMeasure({self.measure.name!r}, {fields})"
-
-    @property
-    def traits(self) -> frozenset[str]:
-        """See `cut_traits`."""
-        return cut_traits(self.share)
-
-    @property
-    def steepness(self) -> float:
-        """Alpha: scores closer than 1/alpha share their ranks."""
-        return self.alpha
-
-    def at(self, smoothing: float) -> Self:
-        """Return a copy with alpha = 1/smoothing."""
-        return replace(self, alpha=1.0 / positive(smoothing, "smoothing", "ApproxMeasure.at"))
 
     @property
     def share(self) -> float:
@@ -525,14 +482,7 @@ class ApproxMeasure(SumSurrogate):
         """Worth of every document to the measure, over the norm of its query."""
         return self.worths(labels, qptr)[:1]
 
-    def fill(
-        self,
-        scores: FloatArray,
-        prepared: tuple[Float64Array],
-        qptr: Int64Array,
-        chunk: tuple[int, int],
-        out: tuple[FloatArray, ...],
-    ) -> None:
+    def fill(self, scores: FloatArray, prepared: Any, qptr: Int64Array, chunk: Chunk, out: Out) -> None:
         """Fill one chunk; see `KernelSurrogate.fill`."""
         from directrix.surrogates._kernels.approx import pull_chunk
 

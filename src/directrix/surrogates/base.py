@@ -17,7 +17,7 @@ from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import NDCG
 from directrix.measures.names import measure as parse_measure
 from directrix.measures.terms import Terms, gains, over_queries, query_sums
-from directrix.parameters import SMALLEST, number, positive, whole
+from directrix.parameters import check_fields, positive
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Float64Array, FloatArray, Int64Array, Surrogate
 
@@ -26,8 +26,10 @@ PULLS = frozenset({"pulls_at_ties"})
 _LEAST_SHARE = 0.01
 """A smaller share of the ranks below a cut-off is too little to begin a training with."""
 _KERNELS = "directrix.surrogates._kernels"
-_POSITIVE = {"alpha": 0.0, "beta": 0.0, "rel": 0.0, "sigma": SMALLEST}
-"""Fields > 0 of surrogates, and the smallest value of each."""
+Chunk = tuple[int, int]
+"""First query of a chunk, and the end of its queries."""
+Out = tuple[FloatArray, ...]
+"""What a chunk fills: values, gradient, and for some surrogates the curvature."""
 WHOLE_LIST = 2**31 - 1
 """A cut-off for kernels where k is None."""
 _DOCS_PER_CHUNK = 4096
@@ -51,6 +53,12 @@ class KernelSurrogate(ABC):
 
     Mini-batches take the entries of their queries. None: `prepare` is called for one query after another.
     """
+
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {}
+    """Allowed values of fields that hold one of several words."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     @property
     @abstractmethod
@@ -95,14 +103,7 @@ class KernelSurrogate(ABC):
             raise NotImplementedError(f"{type(self).__name__} needs kernel() or fill().")
         return partial(getattr(import_module(f"{_KERNELS}.{module}"), name), *self.settings())
 
-    def fill(
-        self,
-        scores: FloatArray,
-        prepared: Any,
-        qptr: Int64Array,
-        chunk: tuple[int, int],
-        out: tuple[FloatArray, ...],
-    ) -> None:
+    def fill(self, scores: FloatArray, prepared: Any, qptr: Int64Array, chunk: Chunk, out: Out) -> None:
         """Fill value and gradient of the queries ``chunk[0] <= q < chunk[1]`` in ``out``."""
         self.kernel()(*prepared, scores, qptr, *chunk, *out)
 
@@ -192,6 +193,26 @@ class KernelSurrogate(ABC):
         return out
 
 
+class Smoothed(KernelSurrogate):
+    """Base of surrogates that tend to their measure as a smoothing, in units of score, tends to 0."""
+
+    smoothed_by: ClassVar[str] = "sigma"
+    """Field that holds the smoothing."""
+
+    def at(self, smoothing: float) -> Self:
+        """Return a copy with this smoothing, in the unit of the field (of 1/alpha for soft ranks).
+
+        As smoothing -> 0 the value tends to the exact measure wherever no scores tie.
+        """
+        checked = positive(smoothing, "smoothing", f"{type(self).__name__}.at")
+        return replace(self, **{self.smoothed_by: checked})  # type: ignore[type-var]
+
+    @property
+    def steepness(self) -> float:
+        """1/smoothing: scores closer than the smoothing share their ranks."""
+        return 1.0 / float(getattr(self, self.smoothed_by))
+
+
 class MeasureSurrogate(KernelSurrogate):
     """A surrogate of one measure, with which it has the fields k, rel and l_max in common; checks them."""
 
@@ -202,15 +223,7 @@ class MeasureSurrogate(KernelSurrogate):
     """Whether document weights are factors on what the documents are worth to the measure."""
 
     def __post_init__(self) -> None:
-        owner = type(self).__name__
-        for name, least in _POSITIVE.items():
-            if hasattr(self, name):
-                object.__setattr__(self, name, positive(getattr(self, name), name, owner, least))
-        if hasattr(self, "below"):
-            object.__setattr__(self, "below", check_below(self.below, owner))
-        for name in ("k", "l_max"):
-            if getattr(self, name, None) is not None:
-                object.__setattr__(self, name, whole(getattr(self, name), name, owner))
+        super().__post_init__()
         _ = self.measure  # checks what it has in common with the surrogate
 
     @property
@@ -233,11 +246,6 @@ class MeasureSurrogate(KernelSurrogate):
         """The exact measure that the surrogate tends to, or bounds."""
         common = {field.name for field in fields(self.measured)} & {"k", "rel", "l_max"}
         return self.measured(**{name: getattr(self, name) for name in common if hasattr(self, name)})
-
-
-def check_below(below: Any, owner: str) -> float:
-    """Return the parameter ``below`` as a Python number, or raise `InputError`."""
-    return number(below, "below", owner, least=0.0, below=1.0, example=0.9)
 
 
 def share_below(below: float, steepness: float) -> float:
@@ -310,14 +318,7 @@ class FilledCurvature(KernelSurrogate):
     Where only the gradient is wanted, the kernel takes the same array for both.
     """
 
-    def fill(
-        self,
-        scores: FloatArray,
-        prepared: Any,
-        qptr: Int64Array,
-        chunk: tuple[int, int],
-        out: tuple[FloatArray, ...],
-    ) -> None:
+    def fill(self, scores: FloatArray, prepared: Any, qptr: Int64Array, chunk: Chunk, out: Out) -> None:
         """Fill one chunk; see `KernelSurrogate.fill`."""
         super().fill(scores, prepared, qptr, chunk, out if len(out) == 3 else (*out, out[-1]))
 
@@ -388,14 +389,7 @@ class _Plain(KernelSurrogate):
         refuse_doc_weight(self.surrogate, doc_weight)
         return (labels,)
 
-    def fill(
-        self,
-        scores: FloatArray,
-        prepared: tuple[Float64Array],
-        qptr: Int64Array,
-        chunk: tuple[int, int],
-        out: tuple[FloatArray, ...],
-    ) -> None:
+    def fill(self, scores: FloatArray, prepared: Any, qptr: Int64Array, chunk: Chunk, out: Out) -> None:
         first, last = chunk
         docs = slice(int(qptr[first]), int(qptr[last]))
         bounds = qptr[first : last + 1] - qptr[first]
@@ -407,14 +401,16 @@ class SumSurrogate(KernelSurrogate):
     r"""Base of the smooth forms of a measure :math:`\frac1Z \sum_i w_i D(\pi(i))`, given as ``measure``."""
 
     measure: Any
+    for_ap: ClassVar[str]
+    """Surrogate of the family for AP, which is no such sum."""
 
-    def _check_measure(self, for_ap: str) -> None:
-        """Parse the measure, and refuse one that is no such sum; ``for_ap`` names a surrogate for AP."""
+    def __post_init__(self) -> None:
+        super().__post_init__()
         owner, chosen = type(self).__name__, parse_measure(self.measure)
         if chosen.form != "sum" or not hasattr(chosen, "k"):
             raise InputError(
                 f"{owner}({chosen.name!r}): this measure is not a sum of each document's worth times the "
-                f"discount of its rank; use the surrogate made for it, such as {for_ap}, or "
+                f"discount of its rank; use the surrogate made for it, such as {self.for_ap}, or "
                 f"Lambda({chosen.name!r})."
             )
         object.__setattr__(self, "measure", chosen)
@@ -457,18 +453,6 @@ def by_label(labels: Float64Array, qptr: Int64Array) -> tuple[Int64Array, Int64A
     return order, np.cumsum(is_first) - 1
 
 
-def targets(labels: Float64Array, target: str, owner: str, also: str = "") -> Float64Array:
-    """Gains 2^l - 1 or the labels themselves; `InputError` if ``target`` is neither "gains" nor "labels".
-
-    ``also`` is what else the owner takes.
-    """
-    if target not in ("gains", "labels"):
-        options = f"'gains' for 2**label - 1, {also + ', ' if also else ''}or 'labels'"
-        raise InputError(f"{owner}(target={target!r}): type {options}.")
-    return gains(labels, "exp" if target == "gains" else "linear")
-
-
-def check_flag(value: bool, name: str, owner: str) -> None:  # noqa: FBT001
-    """Raise `InputError` unless the value is True or False."""
-    if not isinstance(value, bool):
-        raise InputError(f"{owner}({name}={value!r}): {name} must be True or False; type e.g. {name}=True.")
+def targets(labels: Float64Array, target: str) -> Float64Array:
+    """Gains 2^l - 1, or with "labels" the labels themselves."""
+    return gains(labels, "linear" if target == "labels" else "exp")

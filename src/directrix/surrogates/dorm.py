@@ -17,7 +17,7 @@ from directrix.types import Float64Array, FloatArray, Int64Array
 
 
 class _Prepared(NamedTuple):
-    """What depends on labels, and the coefficients of the perfect order if they are ``fixed``."""
+    """Arrays that depend on labels, and the coefficients of the perfect order if they are ``fixed``."""
 
     gains: Float64Array
     worth: Float64Array
@@ -88,16 +88,12 @@ class Dorm(MeasureSurrogate):
     k: int | None = None
     ties: Literal["score", "mean"] = "score"
     bounds: RankingMeasure | str | None = None
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {"ties": ("score", "mean")}
 
     def __post_init__(self) -> None:
         if self.bounds is not None:
             object.__setattr__(self, "bounds", self._bounded(parse_measure(self.bounds)))
         super().__post_init__()
-        if self.ties not in ("score", "mean"):
-            raise InputError(
-                f"Dorm(ties={self.ties!r}): there is no such rule for equal labels; type 'score' (by score) "
-                "or 'mean' (all orders alike, which makes it convex)."
-            )
 
     def __repr__(self) -> str:
         if self.bounds is None:

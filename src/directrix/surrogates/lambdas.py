@@ -19,12 +19,13 @@ from directrix.measures.dcg import NDCG
 from directrix.measures.names import measure as parse_measure
 from directrix.measures.prepared import Ranking
 from directrix.measures.terms import Form
-from directrix.parameters import SMALLEST, number, positive, whole
 from directrix.surrogates.base import (
     WHOLE_LIST,
+    Chunk,
     FilledCurvature,
     KernelSurrogate,
     MeasureSurrogate,
+    Out,
     RandomSurrogate,
     in_chunks,
     terms_of,
@@ -43,7 +44,7 @@ _SWAPPED: tuple[Form, ...] = ("sum", "precision", "first_hit", "cascade")
 
 
 class _Prepared(NamedTuple):
-    """What depends on the labels alone; see `_kernels.lambdas.lambda_chunk`."""
+    """Arrays that depend on the labels alone; see `_kernels.lambdas.lambda_chunk`."""
 
     worth: Float64Array
     unit: Float64Array
@@ -62,6 +63,7 @@ class RankwiseSurrogate(KernelSurrogate):
     measure: Any
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         owner, chosen = type(self).__name__, parse_measure(self.measure)
         object.__setattr__(self, "measure", chosen)
         if chosen.form not in _SWAPPED or not hasattr(chosen, "k"):
@@ -122,14 +124,7 @@ class SwapForces(RankwiseSurrogate):
         """value_free, shift_invariant; unit_interval if the measure lies in it."""
         return super().traits | {"value_free"}
 
-    def fill(
-        self,
-        scores: FloatArray,
-        prepared: tuple[Any, ...],
-        qptr: Int64Array,
-        chunk: tuple[int, int],
-        out: tuple[FloatArray, ...],
-    ) -> None:
+    def fill(self, scores: FloatArray, prepared: Any, qptr: Int64Array, chunk: Chunk, out: Out) -> None:
         """Fill one chunk; see `KernelSurrogate.fill`."""
         first, last = chunk
         local = qptr[first : last + 1] - qptr[first]
@@ -221,6 +216,7 @@ class Lambda(SwapForces):
     """
 
     compiled: ClassVar[str] = "lambdas.lambda_chunk"
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {"construction": _CONSTRUCTIONS, "pairs": _PAIRS}
     measure: Any = "nDCG"
     construction: Construction = "ranknet-weight-pairs"
     margin: float = 1.0
@@ -228,12 +224,6 @@ class Lambda(SwapForces):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "margin", positive(self.margin, "margin", "Lambda", SMALLEST))
-        if self.pairs not in _PAIRS:
-            raise InputError(f"Lambda(pairs={self.pairs!r}): type one of {', '.join(map(repr, _PAIRS))}.")
-        if self.construction not in _CONSTRUCTIONS:
-            known = ", ".join(map(repr, _CONSTRUCTIONS))
-            raise InputError(f"Lambda(construction={self.construction!r}): type one of {known}.")
         is_discounted = self.measure.form == "sum" and np.ptp(self.measure.discounts(3)) > 0.0
         with_cut = is_discounted and self.measure.k is not None and self.construction == _CONSTRUCTIONS[0]
         if not (self.is_cut or with_cut):
@@ -307,12 +297,6 @@ class NoisySurrogate(RandomSurrogate, FilledCurvature, RankwiseSurrogate):
 
     permutations: int
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        owner = type(self).__name__
-        object.__setattr__(self, "permutations", whole(self.permutations, "permutations", owner))
-        object.__setattr__(self, "draw", whole(self.draw, "draw", owner, least=0, example=0))
-
     def __repr__(self) -> str:
         names = [field.name for field in fields(cast("Any", self)) if field.name != "measure"]
         settings = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
@@ -384,12 +368,7 @@ class LambdaLoss(FilledCurvature, MeasureSurrogate):
     k: int | None = None
     version: Version = "NDCG-Loss2++"
     mu: float = 10.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "mu", positive(self.mu, "mu", "LambdaLoss", SMALLEST))
-        if self.version not in get_args(Version):
-            raise InputError(f"LambdaLoss(version={self.version!r}): type 'NDCG-Loss2++' or 'NDCG-Loss2'.")
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {"version": get_args(Version)}
 
     @property
     def traits(self) -> frozenset[str]:
@@ -464,17 +443,7 @@ class YetiRank(NoisySurrogate, SwapForces):
     decay: float = 0.99
     noise: float = 1.0
     draw: int = 0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.weights not in get_args(Weights):
-            raise InputError(f"YetiRank(weights={self.weights!r}): type 'labels' or 'measure'.")
-        checked = {
-            "decay": float(number(self.decay, "decay", "YetiRank", above=0.0, most=1.0, example=0.99)),
-            "noise": float(positive(self.noise, "noise", "YetiRank", SMALLEST)),
-        }
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {"weights": get_args(Weights)}
 
     def prepare(self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None) -> Any:
         """See `KernelSurrogate.prepare`; a pair weighs as much as the product of its documents."""
@@ -484,5 +453,12 @@ class YetiRank(NoisySurrogate, SwapForces):
     def settings(self) -> tuple[Any, ...]:
         """See `KernelSurrogate.settings`."""
         weighing = self.weights == "measure"
-        setting = (self.form, self.measure.depth, self.permutations, self.decay, self.noise, weighing)
+        setting = (
+            self.form,
+            self.measure.depth,
+            self.permutations,
+            float(self.decay),
+            float(self.noise),
+            weighing,
+        )
         return ((setting, self.draw),)

@@ -11,8 +11,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from directrix.measures.terms import query_sums
-from directrix.parameters import positive, whole
-from directrix.surrogates.base import Loss, RandomSurrogate, Target, by_label, check_flag, targets, uniforms
+from directrix.surrogates.base import Chunk, Loss, Out, RandomSurrogate, Target, by_label, targets, uniforms
 from directrix.types import Float64Array, FloatArray, Int64Array
 
 
@@ -69,20 +68,16 @@ class ListNet(_TopOne):
 
     target: Target | Literal["shares"] = "labels"
     temperature: float = 1.0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "temperature", positive(self.temperature, "temperature", "ListNet"))
-        if self.target != "shares":
-            targets(np.zeros(0), self.target, "ListNet", also="'shares' for shares of the gains")
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {"target": ("labels", "gains", "shares")}
 
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> tuple[Float64Array]:
         """P of every document."""
         sizes = np.diff(qptr)
         if self.target == "shares":
-            y = targets(labels, "gains", "ListNet")
+            y = targets(labels, "gains")
             total = np.repeat(query_sums(y, qptr), sizes)
             return (np.where(total > 0.0, y, 1.0) / np.where(total > 0.0, total, np.repeat(sizes, sizes)),)
-        y = targets(labels, self.target, "ListNet")
+        y = targets(labels, self.target)
         top = _tops(y, qptr)
         with np.errstate(over="ignore"):
             p: Float64Array = np.exp((y - np.repeat(top, sizes)) / self.temperature)
@@ -121,14 +116,11 @@ class XENDCG(RandomSurrogate, _TopOne):
     --------
     >>> import directrix as dx, numpy as np
     >>> query = np.array([0.9, 0.7, 0.2]), np.array([0.0, 2.0, 1.0]), np.array([0, 3])  # scores, labels, qptr
-    >>> dx.XENDCG().value_and_grad(*query)[1].round(4)
+    >>> dx.surrogate("XENDCG").value_and_grad(*query)[1].round(4)
     array([-0.3593,  0.211 ,  0.1482])
     """
 
     draw: int = 0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "draw", whole(self.draw, "draw", "XENDCG", least=0, example=0))
 
     @property
     def traits(self) -> frozenset[str]:
@@ -145,14 +137,7 @@ class XENDCG(RandomSurrogate, _TopOne):
         shares: Float64Array = y / np.repeat(query_sums(y, qptr), np.diff(qptr))
         return shares
 
-    def fill(
-        self,
-        scores: FloatArray,
-        prepared: tuple[Float64Array],
-        qptr: Int64Array,
-        chunk: tuple[int, int],
-        out: tuple[FloatArray, ...],
-    ) -> None:
+    def fill(self, scores: FloatArray, prepared: Any, qptr: Int64Array, chunk: Chunk, out: Out) -> None:
         """Fill one chunk; see `KernelSurrogate.fill`."""
         first, last = chunk
         docs, local = slice(qptr[first], qptr[last]), qptr[first : last + 1] - qptr[first]
@@ -204,10 +189,6 @@ class ListMLE(Loss):
     compiled: ClassVar[str] = "listwise.listmle_chunk"
     entries: ClassVar[tuple[str, ...]] = ("document", "document", "document")
     k: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.k is not None:
-            object.__setattr__(self, "k", whole(self.k, "k", "ListMLE"))
 
     def from_labels(
         self, labels: Float64Array, qptr: Int64Array
@@ -262,10 +243,7 @@ class RankCosine(Loss):
     entries: ClassVar[tuple[str, ...]] = ("document",)
     target: Target = "gains"
     centered: bool = False
-
-    def __post_init__(self) -> None:
-        targets(np.zeros(0), self.target, "RankCosine")
-        check_flag(self.centered, "centered", "RankCosine")
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {"target": ("gains", "labels")}
 
     @property
     def traits(self) -> frozenset[str]:
@@ -274,7 +252,7 @@ class RankCosine(Loss):
 
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> tuple[Float64Array]:
         """Compute y over its norm, centered if ``centered``; 0 where the norm is 0."""
-        y, sizes = targets(labels, self.target, "RankCosine"), np.diff(qptr)
+        y, sizes = targets(labels, self.target), np.diff(qptr)
         top = _tops(y, qptr)
         y = y / np.repeat(np.where(top > 0.0, top, 1.0), sizes)  # squares of large gains would overflow
         if self.centered:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
-from dataclasses import fields
 from typing import Any
 
 from directrix.errors import InputError, short_text
-from directrix.parameters import spelled
-from directrix.parsing import UNREADABLE, parse_call
+from directrix.parsing import UNREADABLE, build, parse_call, unknown_name
 from directrix.registry import SURROGATES, load_class
 from directrix.types import Surrogate
 
@@ -40,16 +37,7 @@ def surrogate(text: str | Surrogate) -> Any:
         call = parse_call(text)
     except UNREADABLE as error:
         raise InputError(f"surrogate {short_text(text)} cannot be read: {error}. Needed: {_FORM}.") from None
-    name = next((known for known in SURROGATES if known.lower() == call.name.lower()), None)
-    if name is None:
-        near = difflib.get_close_matches(call.name, SURROGATES, n=1, cutoff=0.0)
-        raise InputError(
-            f"there is no surrogate {call.name or text!r}; did you mean {near[0]!r}? "
-            f"Known: {', '.join(SURROGATES)}. Needed: {_FORM}."
-        )
-    kind = load_class(SURROGATES, name)
-    try:
-        return kind(*call.arguments, **{spelled(name): value for name, value in call.fields.items()})
-    except TypeError as error:
-        known = ", ".join(f"{field.name}={field.default!r}" for field in fields(kind))
-        raise InputError(f"surrogate {text!r}: {error}. Known fields: {known}.") from None
+    kinds = {known.lower(): known for known in SURROGATES}
+    if call.name.lower() not in kinds:
+        raise unknown_name(call.name, SURROGATES, "surrogate", text)
+    return build(load_class(SURROGATES, kinds[call.name.lower()]), call, text)

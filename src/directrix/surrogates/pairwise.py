@@ -139,6 +139,7 @@ class GradedHinge(_Pairwise):
     costs: tuple[tuple[float, ...], ...] = ((0.0, 0.0), (1.0, 0.0))
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         n, costs = len(self.grades), np.array([row for row in self.costs if len(row) == len(self.grades)])
         if n == 0 or not (np.diff(self.grades) > 0.0).all() or costs.shape != (n, n) or len(self.costs) != n:
             raise InputError(

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from directrix.measures.terms import check_squared_gains, gains, query_sums
-from directrix.surrogates.base import Loss, check_flag
+from directrix.surrogates.base import Loss
 from directrix.types import Float64Array, FloatArray, Int64Array
 
 
@@ -49,9 +49,6 @@ class Regression(Loss):
     compiled: ClassVar[str] = "pointwise.regression_chunk"
     entries: ClassVar[tuple[str, ...]] = ("document", "document")
     intercept: bool = True
-
-    def __post_init__(self) -> None:
-        check_flag(self.intercept, "intercept", "Regression")
 
     @property
     def traits(self) -> frozenset[str]:

@@ -16,41 +16,31 @@ import numpy as np
 
 from directrix.errors import InputError
 from directrix.measures.terms import query_sums
-from directrix.parameters import SMALLEST, number, positive, whole
-from directrix.surrogates.base import KernelSurrogate, RandomSurrogate, kernel_surrogate, uniforms, writable
+from directrix.surrogates.base import (
+    Chunk,
+    KernelSurrogate,
+    Out,
+    RandomSurrogate,
+    Smoothed,
+    kernel_surrogate,
+    uniforms,
+    writable,
+)
 from directrix.surrogates.lambdas import NoisySurrogate
 from directrix.surrogates.names import surrogate as parse_surrogate
 from directrix.types import Float64Array, FloatArray, Int64Array
 
 
-class Sampling(NoisySurrogate):
+class Sampling(Smoothed, NoisySurrogate):
     """Base of `PLRank` and `StochasticRank`, which share a kernel."""
 
     entries: ClassVar[tuple[str, ...]] = ("document", "data", "document", "query")
     compiled: ClassVar[str] = "sampling.sampling_chunk"
-    smoothed_by: ClassVar[str]
-    """Field that is the unit of the noise."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        name = self.smoothed_by
-        checked = positive(getattr(self, name), name, type(self).__name__, SMALLEST)
-        object.__setattr__(self, name, float(checked))
 
     @property
     def traits(self) -> frozenset[str]:
         """tends_to_measure, shift_invariant, random, estimated; unit_interval if the measure lies in it."""
         return super().traits | {"tends_to_measure", "estimated"}
-
-    @property
-    def steepness(self) -> float:
-        """1/smoothing: scores closer than the smoothing often trade their ranks."""
-        return 1.0 / float(getattr(self, self.smoothed_by))
-
-    def at(self, smoothing: float) -> Self:
-        """Return a copy with noise in this unit of score."""
-        copy: Any = self
-        return replace(copy, **{self.smoothed_by: smoothing})  # type: ignore[no-any-return]
 
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> tuple[Any, ...]:
         """Return what `sampling_chunk` needs to know of the labels."""
@@ -62,7 +52,8 @@ class Sampling(NoisySurrogate):
     def settings(self) -> tuple[Any, ...]:
         """See `KernelSurrogate.settings`."""
         setting = self.form, self.measure.depth, self.permutations, self.smoothed_by == "temperature"
-        return ((setting, 1.0 / self.steepness, float(getattr(self, "mu", 0.0)), self.draw),)
+        shift = 0.0  # of documents by their labels, in units of the noise: ties count as their mean
+        return ((setting, 1.0 / self.steepness, shift, self.draw),)
 
 
 @dataclass(frozen=True, repr=False)
@@ -130,15 +121,14 @@ class PLRank(Sampling):
 class StochasticRank(Sampling):
     r"""StochasticRank: a measure's expectation over scores with normal noise.
 
-    .. math:: \mathbb{E}\, M(z), \qquad z_i = s_i - \sigma \mu l_i + \sigma \varepsilon_i, \qquad
-              \varepsilon_i \sim N(0, 1)
+    .. math:: \mathbb{E}\, M(z), \qquad z_i = s_i + \sigma \varepsilon_i, \qquad \varepsilon_i \sim N(0, 1)
 
     Given the noise of all documents but i, the measure is a step function of :math:`z_i`. The mean of its
     slope over the noise of i is exact: with the others in the order :math:`o_1, o_2, \dots` of z and
     :math:`\Delta_p` what i gains if it trades the ranks p + 1 and p with :math:`o_p`,
 
     .. math:: \frac{\partial}{\partial s_i} = \frac1R \sum_z \sum_p \Delta_p \,
-              \frac1\sigma \varphi\Big(\frac{z_{o_p} - s_i + \sigma \mu l_i}{\sigma}\Big)
+              \frac1\sigma \varphi\Big(\frac{z_{o_p} - s_i}{\sigma}\Big)
 
     with the density :math:`\varphi`, over R samples of the noise. The value is the mean of the measure over
     them.
@@ -151,9 +141,6 @@ class StochasticRank(Sampling):
         R, the number of samples.
     sigma : float, 1e-30 to 1e30
         Standard deviation of the noise, in units of score.
-    mu : float >= 0
-        Lowers documents by their labels, so that a tie counts as its worst order, as for a measure with
-        ``ties="worst"``. 0: as the mean of its orders.
     draw : int >= 0
         Number of the noise, as in `YetiRank`.
 
@@ -187,12 +174,7 @@ class StochasticRank(Sampling):
     measure: Any = "nDCG"
     permutations: int = 3
     sigma: float = 1.0
-    mu: float = 0.0
     draw: int = 0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "mu", float(number(self.mu, "mu", "StochasticRank", least=0.0, example=0.1)))
 
 
 _KEPT = frozenset({"smooth", "convex", "shift_invariant", "unit_interval", "value_free", "estimated"})
@@ -251,20 +233,14 @@ class Gumbel(RandomSurrogate):
     draw: int = 0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         inner = parse_surrogate(self.surrogate)
         if isinstance(inner, type) or not hasattr(inner, "value_and_grad"):
             raise InputError(
                 f"Gumbel(surrogate={inner!r}): a surrogate or its text is needed; type e.g. "
                 "Gumbel('ApproxNDCG')."
             )
-        checked = {
-            "surrogate": inner,
-            "samples": whole(self.samples, "samples", "Gumbel"),
-            "scale": float(positive(self.scale, "scale", "Gumbel", SMALLEST)),
-            "draw": whole(self.draw, "draw", "Gumbel", least=0, example=0),
-        }
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
+        object.__setattr__(self, "surrogate", inner)
 
     def __repr__(self) -> str:
         settings = ", ".join(f"{name}={getattr(self, name)!r}" for name in ("samples", "scale", "draw"))
@@ -278,17 +254,17 @@ class Gumbel(RandomSurrogate):
 
     @property
     def measure(self) -> Any:
-        """That of the surrogate."""
+        """Measure of the surrogate."""
         return self.surrogate.measure
 
     @property
     def steepness(self) -> float:
-        """That of the surrogate; boosting itself takes the mean of the curvatures."""
+        """Steepness of the surrogate; boosting itself takes the mean of the curvatures."""
         return self._inner.steepness
 
     @property
     def entries(self) -> tuple[str, ...] | None:  # type: ignore[override]
-        """Those of the surrogate, after the labels."""
+        """Entries of the surrogate, after the labels."""
         inner = self._inner.entries
         return None if inner is None else ("document", *inner)
 
@@ -314,14 +290,7 @@ class Gumbel(RandomSurrogate):
     def _noisy(self, scores: FloatArray, labels: Float64Array, qptr: Int64Array) -> Iterator[FloatArray]:
         return (scores + noise.astype(scores.dtype) for noise in self.noises(labels, qptr))
 
-    def fill(
-        self,
-        scores: FloatArray,
-        prepared: tuple[Any, ...],
-        qptr: Int64Array,
-        chunk: tuple[int, int],
-        out: tuple[FloatArray, ...],
-    ) -> None:
+    def fill(self, scores: FloatArray, prepared: Any, qptr: Int64Array, chunk: Chunk, out: Out) -> None:
         """Fill one chunk; see `KernelSurrogate.fill`."""
         first, last = chunk
         docs, part = slice(qptr[first], qptr[last]), slice(first, last)

@@ -18,17 +18,21 @@ Cost: k n exponentials for the ranks 1..k, only those inside the band
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import NDCG
 from directrix.measures.precision import AP
-from directrix.parameters import SMALLEST, positive
-from directrix.surrogates.base import SMOOTH, KernelSurrogate, MeasureSurrogate, SumSurrogate, writable
+from directrix.surrogates.base import (
+    SMOOTH,
+    MeasureSurrogate,
+    Smoothed,
+    SumSurrogate,
+    writable,
+)
 from directrix.types import Float64Array, Int64Array
 
 _KINDS = {"dcg": 0, "product": 1, "direct": 2}
@@ -39,8 +43,8 @@ Prepared = tuple[Float64Array, Float64Array]
 """What depends on labels: a number for each document, and what each rank is worth."""
 
 
-class SmoothRank(KernelSurrogate):
-    """What all of this family share: they tend to their measure as sigma -> 0."""
+class SmoothRank(Smoothed):
+    """Base of this family; its members tend to their measure as sigma -> 0."""
 
     compiled: ClassVar[str] = "smooth.smooth_chunk"
     entries: ClassVar[tuple[str, ...] | None] = ("document", "data")
@@ -57,14 +61,6 @@ class SmoothRank(KernelSurrogate):
     def steepness(self) -> float:
         """1/sqrt(sigma): scores closer than sqrt(sigma) share their ranks."""
         return 1.0 / math.sqrt(self.sigma)
-
-    def at(self, smoothing: float) -> Self:
-        """Return a copy with sigma = smoothing, in squared units of score.
-
-        As smoothing -> 0 the value tends to the exact measure wherever no scores tie.
-        """
-        smoothing = positive(smoothing, "smoothing", f"{type(self).__name__}.at")
-        return replace(self, sigma=smoothing)  # type: ignore[type-var]
 
     def settings(self) -> tuple[Any, ...]:
         """Kind of the measure, and sigma."""
@@ -151,14 +147,7 @@ class SmoothAP(SmoothRank, MeasureSurrogate):
     sigma: float = 1.0
     rel: float = 1
     variant: Variant = "product"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.variant not in ("product", "direct"):
-            raise InputError(
-                f"SmoothAP(variant={self.variant!r}): there is no such variant; "
-                "type 'product' (the paper's Eq. 9) or 'direct'."
-            )
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {"variant": get_args(Variant)}
 
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> Prepared:
         """Relevance, and 1/rank."""
@@ -198,12 +187,9 @@ class SmoothMeasure(SmoothRank, SumSurrogate):
     array([0.5])
     """
 
+    for_ap: ClassVar[str] = "SmoothAP"
     measure: Any = "nDCG"
     sigma: float = 1.0
-
-    def __post_init__(self) -> None:
-        self._check_measure("SmoothAP")
-        object.__setattr__(self, "sigma", positive(self.sigma, "sigma", "SmoothMeasure", SMALLEST))
 
     def __repr__(self) -> str:
         return f"SmoothMeasure({self.measure.name!r}, sigma={self.sigma!r})"

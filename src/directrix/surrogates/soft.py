@@ -2,17 +2,24 @@ r"""SoftRank (Taylor, Guiver, Robertson, Minka 2008): expected measures under no
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import NDCG
-from directrix.parameters import positive
-from directrix.surrogates.base import PULLS, SMOOTH, WHOLE_LIST, MeasureSurrogate, cut_traits, share_below
+from directrix.surrogates.base import (
+    PULLS,
+    SMOOTH,
+    WHOLE_LIST,
+    MeasureSurrogate,
+    Smoothed,
+    cut_traits,
+    share_below,
+)
 
 
 @dataclass(frozen=True)
-class SoftNDCG(MeasureSurrogate):
+class SoftNDCG(Smoothed, MeasureSurrogate):
     r"""Expected nDCG@k where scores are Gaussian and the pairs of a document independent.
 
     .. math:: \frac{1}{Z_k} \sum_j (2^{l_j} - 1) \sum_{r \ge 0} \frac{p_j(r)}{\log_2(2 + r)}
@@ -67,18 +74,6 @@ class SoftNDCG(MeasureSurrogate):
     def traits(self) -> frozenset[str]:
         """smooth, shift_invariant, tends_to_measure, pulls_at_ties; unit_interval without a cut-off."""
         return SMOOTH | PULLS | {"unit_interval"} if self.k is None else cut_traits(self.share)
-
-    @property
-    def steepness(self) -> float:
-        """1/sigma: scores closer than sigma share their ranks."""
-        return 1.0 / self.sigma
-
-    def at(self, smoothing: float) -> Self:
-        """Return a copy with sigma = smoothing.
-
-        As smoothing -> 0 the value tends to nDCG wherever no scores tie.
-        """
-        return replace(self, sigma=positive(smoothing, "smoothing", "SoftNDCG.at"))
 
     @property
     def share(self) -> float:

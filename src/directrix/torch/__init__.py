@@ -8,10 +8,10 @@ NAMES = {
     "CrossEncoderLoss": "torch.encoders",
     "Loss": "torch.losses",
     "RetrievalLoss": "torch.encoders",
-    "TensorMeasure": "torch.validation",
+    "TensorMeasure": "torch.losses",
     "check_loss": "torch.laws",
     "loss": "torch.losses",
-    "measure": "torch.validation",
+    "measure": "torch.losses",
 }
 """Public names, and the modules that define them."""
 

@@ -95,7 +95,7 @@ class CrossEncoderLoss(torch.nn.Module):
         return self.model(there)["scores"].flatten()
 
     def get_config_dict(self) -> dict[str, Any]:
-        """What the model card says of the loss."""
+        """Return what the model card says of the loss."""
         return {"surrogate": repr(self.loss.surrogate), "mini_batch_size": self.mini_batch_size}
 
 
@@ -169,5 +169,5 @@ class RetrievalLoss(torch.nn.Module):
         return self.loss(scores, torch.eye(*scores.shape) if labels is None else labels)
 
     def get_config_dict(self) -> dict[str, Any]:
-        """What the model card says of the loss."""
+        """Return what the model card says of the loss."""
         return {"surrogate": repr(self.loss.surrogate), "scale": self.scale}

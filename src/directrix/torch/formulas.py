@@ -8,7 +8,8 @@ documents at a time, and again in the backward pass: see `lists`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -17,9 +18,176 @@ import torch
 from torch.nn.functional import logsigmoid, relu, softplus
 
 from directrix.surrogates.approx import sigmoid_code
-from directrix.torch.lists import Lists, padded_lists, sum_over_pairs
-from directrix.torch.soft import soft_ndcg
-from directrix.types import Float64Array, Int64Array
+from directrix.types import Array, Float64Array, Int64Array
+
+_PAIRS = {"cpu": 1 << 18}
+"""Pairs of documents in a block: what stays in the cache of a CPU; a GPU wants more work at once."""
+_PAIRS_ELSEWHERE = 1 << 23
+
+
+@dataclass(frozen=True)
+class Lists:
+    """Padded lists: scores and mask (n_queries, longest), and what a surrogate prepared of the labels.
+
+    ``prepared`` holds arrays with an entry for each document as tensors of the shape of the scores, padded
+    by 0; ``where`` are the places of the documents with an entry of the first one that is not 0, and whether
+    they are documents, as of queries with fewer of them some are not.
+    """
+
+    scores: Any
+    mask: Any
+    prepared: tuple[Any, ...]
+    where: tuple[Any, Any]
+
+    def weighted(self) -> tuple[Any, Any, Any]:
+        """Scores, weights and mask of the documents with a weight, which is the first prepared array."""
+        places, kept = self.where
+        return self.scores.gather(1, places), self.prepared[0].gather(1, places) * kept, kept
+
+
+def padded_lists(scores: Any, mask: Array, prepared: tuple[Any, ...], entries: tuple[str, ...]) -> Lists:
+    """Pad scores, differentiably, and what was prepared; ``entries`` as of `KernelSurrogate`."""
+
+    def there(array: Array) -> Any:
+        kind = scores.dtype if array.dtype.kind == "f" else None
+        return torch.as_tensor(array, dtype=kind, device=scores.device)
+
+    padded = [
+        _pad(array, mask) if of == "document" else array for array, of in zip(prepared, entries, strict=True)
+    ]
+    weight = padded[0] if padded[0].shape == mask.shape else mask
+    counts = np.count_nonzero(weight, axis=1)
+    most = max(int(counts.max(initial=0)), 1)
+    places = np.argsort(weight == 0.0, axis=1, kind="stable")[:, :most]
+    is_document = there(mask)
+    rows = torch.zeros(mask.shape, dtype=scores.dtype, device=scores.device)
+    return Lists(
+        rows.masked_scatter(is_document, scores),
+        is_document,
+        tuple(there(array) for array in padded),
+        (there(places), there(np.arange(most) < counts[:, None])),
+    )
+
+
+def _pad(array: Array, mask: Array) -> Array:
+    rows = np.zeros(mask.shape, dtype=array.dtype)
+    rows[mask] = array
+    return rows
+
+
+def sum_over_pairs(f: Callable[..., Any], rows: tuple[Any, ...], columns: tuple[Any, ...]) -> Any:
+    """Sum f(rows[:, :, None], columns[:, None, :]) over the columns, of which a block at a time is computed.
+
+    ``rows`` are tensors (n_queries, R), ``columns`` tensors (n_queries, C); f returns a tensor, or several
+    stacked before the first dimension.
+    """
+    return _PairSums.apply(f, len(rows), *rows, *columns)
+
+
+class _PairSums(torch.autograd.Function):
+    """Keeps the rows and columns alone: pairs are computed again in the backward pass."""
+
+    @staticmethod
+    def forward(ctx: Any, f: Callable[..., Any], n_rows: int, *tensors: Any) -> Any:
+        ctx.f, ctx.n_rows = f, n_rows
+        ctx.save_for_backward(*tensors)
+        total: Any = 0.0
+        for _, block in _blocks(tensors, n_rows):
+            total = total + f(*block).sum(dim=-1)
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, *upstream: Any) -> Any:
+        tensors = ctx.saved_tensors
+        wanted = [i for i, needed in enumerate(ctx.needs_input_grad[2:]) if needed]
+        grads = {i: torch.zeros_like(tensors[i]) for i in wanted}
+        for part, block in _blocks(tensors, ctx.n_rows):
+            leaves = {i: block[i].detach().requires_grad_() for i in wanted}
+            with torch.enable_grad():
+                sums = ctx.f(*(leaves.get(i, t) for i, t in enumerate(block))).sum(dim=-1)
+            found = torch.autograd.grad(sums, list(leaves.values()), upstream[0])
+            for i, grad in zip(wanted, found, strict=True):
+                if i < ctx.n_rows:
+                    grads[i] += grad[:, :, 0]
+                else:
+                    grads[i][:, part] += grad[:, 0]
+        return (None, None, *(grads.get(i) for i in range(len(tensors))))
+
+
+def _blocks(tensors: tuple[Any, ...], n_rows: int) -> Iterator[tuple[slice, list[Any]]]:
+    """Columns of each block, and the rows and columns of its pairs in three dimensions."""
+    size = max(1, _PAIRS.get(tensors[0].device.type, _PAIRS_ELSEWHERE) // max(tensors[0].numel(), 1))
+    rows = [row[:, :, None] for row in tensors[:n_rows]]
+    for begin in range(0, tensors[n_rows].shape[1], size):
+        part = slice(begin, begin + size)
+        yield part, [*rows, *(column[:, None, part] for column in tensors[n_rows:])]
+
+
+_TAIL = 36.0
+"""What is left out of a distribution is exp(-36)."""
+_TERMS = 64
+
+
+def soft_ndcg(surrogate: Any, lists: Lists) -> Any:
+    """Values (n_queries,), in float64: phases of long lists are many turns."""
+    scores, (x, gain, _) = lists.scores.double(), lists.weighted()
+    columns = scores, torch.arange(scores.shape[1], device=x.device).expand_as(scores), lists.mask
+    rows = x.double(), lists.where[0]
+
+    def coin(x: Any, i: Any, y: Any, j: Any, mask: Any) -> Any:
+        return torch.erf((y - x) / (2.0 * surrogate.sigma)) * (mask & (i != j))
+
+    def moments(*pair: Any) -> Any:
+        u = coin(*pair)
+        return torch.stack([u, u * u])
+
+    with torch.no_grad():
+        m = lists.mask.sum(dim=1, keepdim=True).double() - 1.0
+        total, squares = sum_over_pairs(moments, rows, columns)
+        low, n, terms = _terms(0.5 * (m + total), 0.25 * (m - squares), m)
+        angle = math.pi * torch.arange(1, terms + 1, device=x.device).double() / n[..., None]
+        real, imaginary, mean = _spectrum(angle, low, n, m, surrogate)
+        used = angle < 0.5 * math.pi
+        angle = torch.where(used, angle, 0.0)
+
+    def factors(x: Any, i: Any, c: Any, s: Any, y: Any, j: Any, mask: Any) -> Any:
+        u = coin(x, i, y, j, mask)
+        a, b = torch.where(mask & (i != j), c, 1.0), s * u
+        return torch.stack([0.5 * torch.log(a * a + b * b), torch.atan2(b, a)])
+
+    spread = [row[..., None].expand_as(angle).flatten(1) for row in rows]
+    waves = torch.cos(angle).flatten(1), torch.sin(angle).flatten(1)
+    size, phase = sum_over_pairs(factors, (*spread, *waves), columns).unflatten(-1, angle.shape[1:])
+    series = torch.exp(size) * (real * torch.cos(phase) - imaginary * torch.sin(phase))
+    expected = mean + 2.0 * torch.where(used, series, 0.0).sum(dim=-1)
+    return (gain * expected).sum(dim=1).to(lists.scores.dtype)
+
+
+def _terms(mean: Any, variance: Any, m: Any) -> tuple[Any, Any, int]:
+    """First number of documents above that matters, odd period, and the number of terms of the longest."""
+    reach = _TAIL / 3.0 + torch.sqrt(_TAIL**2 / 9.0 + 2.0 * _TAIL * variance.clamp_min(0.0)) + 1.0
+    low, high = torch.floor(mean - reach).clamp_min(0.0), torch.minimum(torch.ceil(mean + reach), m)
+    n = (high - low + 1.0).clamp_min(1.0)
+    n = n + 1.0 - n % 2
+    square = _TAIL / (2.0 * (variance - 0.25).clamp_min(1e-9))
+    count = torch.where(square < 1.0, n / math.pi * torch.asin(torch.sqrt(square.clamp_max(1.0))), 0.5 * n)
+    return low, n, max(1, min(_TERMS, int(torch.minimum(torch.ceil(count), (n - 1.0) / 2.0).max())))
+
+
+def _spectrum(angle: Any, low: Any, n: Any, m: Any, surrogate: Any) -> tuple[Any, Any, Any]:
+    """Transform of the discounts of low, low + 1, ... documents above, and their mean over the period."""
+    real, imaginary, mean = torch.zeros_like(angle), torch.zeros_like(angle), torch.zeros_like(n)
+    for above in range(int(n.max())):
+        x = low + above
+        d = torch.where((above < n) & (x <= m), 1.0 / (torch.log2(2.0 + x) * n), 0.0)
+        if surrogate.k is not None:
+            d = torch.where(x < surrogate.k, d, surrogate.share * d)
+        turn = angle * (2.0 * x - m)[..., None]
+        real += d[..., None] * torch.cos(turn)
+        imaginary -= d[..., None] * torch.sin(turn)
+        mean += d
+    return real, imaginary, mean
+
 
 _MOST_PADDING = 4
 """Places of padded lists for each document; lists of other lengths than the longest are then taken apart."""
@@ -167,7 +335,7 @@ def _approx_kendall(surrogate: Any, lists: Lists) -> Any:
 
 
 def _shares(surrogate: Any, lists: Lists) -> tuple[Any, Any]:
-    """What each rank earns by its soft document, and the discounts of the ranks, 0 where there is none."""
+    """Return what each rank earns by its soft document, and the discounts of the ranks, 0 for no rank."""
     discount = lists.prepared[1]
     order = torch.where(lists.mask, lists.scores, -math.inf).argsort(dim=1, descending=True, stable=True)
     x, gain, mask = (t.gather(1, order) for t in (lists.scores, lists.prepared[0], lists.mask))

@@ -11,7 +11,7 @@ from directrix.laws.check import LawBroken
 
 
 class _Trial(NamedTuple):
-    """What a law draws lists with, and how closely it looks."""
+    """Generator of lists for a law, and its tolerance."""
 
     generator: torch.Generator
     k: int

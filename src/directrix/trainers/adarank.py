@@ -7,15 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import DCG
 from directrix.measures.names import measure as parse_measure
-from directrix.measures.prepared import Prepared
 from directrix.models.linear import LinearModel
 from directrix.models.rows import column_reader
-from directrix.parameters import whole
+from directrix.parameters import check_fields
 from directrix.trainers.progress import (
     Progress,
     linear_measure_objective,
@@ -44,9 +42,6 @@ class AdaRank:
         ranker's ``fit``; AP outside of a ranker.
     rounds : int >= 1
         Number of features to add.
-    signs : bool
-        Whether features may also rank in descending order, as further weak rankers. The paper takes
-        them as they are.
     repeats : int >= 1, or None
         A feature that was chosen this number of times is left out until all others were too. None: never,
         as in the paper, where mostly the same feature is chosen every time: E of a query lies in a narrow
@@ -85,14 +80,12 @@ class AdaRank:
 
     measure: RankingMeasure | str | None = None
     rounds: int = 300
-    signs: bool = False
     repeats: int | None = 1
 
     def __post_init__(self) -> None:
+        check_fields(self)
         measure = None if self.measure is None else parse_measure(self.measure)
         object.__setattr__(self, "measure", measure)
-        for name in ("rounds",) + ("repeats",) * (self.repeats is not None):
-            whole(getattr(self, name), name, "AdaRank")
         if isinstance(measure, DCG):
             raise InputError(
                 f"AdaRank(measure={measure.name!r}): boosting needs values in [-1, 1], and DCG has no bound; "
@@ -104,19 +97,8 @@ class AdaRank:
     ) -> Result:
         """Boost; see `LBFGS.minimize`.
 
-        Parameters
-        ----------
-        objective : Objective
-            Made by `linear_objective`; without penalty and document weights.
-        start : float64 (n_features,)
-            Only its length matters.
-        callback : callable, optional
-            Called with a `Step` at the start (all weights 0) and after every round; True stops.
-
-        Raises
-        ------
-        InputError
-            If the objective does not meet this, or the measure does not suit the labels.
+        The objective is one of `linear_objective`, without penalty and document weights. Only the length of
+        ``start`` matters. Steps for the callback are the start (all weights 0) and the rounds.
         """
         linear = linear_measure_objective(objective, "AdaRank")
         q = linear.queries
@@ -125,16 +107,18 @@ class AdaRank:
         unordered = ready(np.zeros(q.n_docs))[0]
         weight = weights_where_defined(f"AdaRank(measure={measure.name!r})", linear.query_weight, unordered)
         weight /= weight.sum()
-        rankers, values = self._weak_rankers(q, ready)
+        features = varying_features(q)
+        column = column_reader(q.features)
+        values = np.nan_to_num(np.array([ready(column(f))[0] for f in features]).reshape(-1, q.n_queries))
         progress, params = Progress(start, callback), np.zeros(len(start))
         now = np.nan_to_num(unordered)
-        left = np.full(len(rankers), np.inf if self.repeats is None else self.repeats)
+        left = np.full(len(features), np.inf if self.repeats is None else self.repeats)
         with progress:
             while True:
                 potential = weight * np.exp(-now)
                 loss = float(potential.sum())
                 progress.step(params, loss)
-                if not rankers:
+                if not features:
                     progress.end("converged", "no feature distinguishes the documents of any query")
                 if progress.iterations == self.rounds:
                     progress.end("max_iter", f"{self.rounds} rounds done")
@@ -143,10 +127,9 @@ class AdaRank:
                 left[best] -= 1
                 if not left.any():
                     left[:] = self.repeats
-                feature, sign = rankers[best]
                 mean = float(np.clip(means[best], -_PERFECT, _PERFECT))
                 params = params.copy()
-                params[feature] += sign * 0.5 * np.log((1.0 + mean) / (1.0 - mean))
+                params[features[best]] += 0.5 * np.log((1.0 + mean) / (1.0 - mean))
                 scores = linear.scores(params)
                 if not np.isfinite(scores).all():
                     rounds = progress.iterations + 1
@@ -154,10 +137,3 @@ class AdaRank:
                     progress.end("not_finite", message)
                 now = np.nan_to_num(ready(scores)[0])
         return progress.result(own_loss=True)
-
-    def _weak_rankers(self, q: Queries, ready: Prepared) -> tuple[list[tuple[int, int]], Float64Array]:
-        """Feature and sign of each, and E of each on every query."""
-        column = column_reader(q.features)
-        rankers = [(f, sign) for f in varying_features(q) for sign in ((1, -1) if self.signs else (1,))]
-        values = np.array([ready(sign * column(f))[0] for f, sign in rankers]).reshape(-1, q.n_queries)
-        return rankers, np.nan_to_num(values)

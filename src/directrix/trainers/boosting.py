@@ -27,7 +27,7 @@ from directrix.data.sparse import deviations
 from directrix.errors import InputError
 from directrix.models.trees import Trees, lightgbm, quietly, threads_for
 from directrix.objectives.scores import ScoreObjective, newton_step
-from directrix.parameters import number, whole
+from directrix.parameters import check_fields
 from directrix.trainers.progress import Progress
 from directrix.types import Callback, Float64Array, Result, is_sparse
 
@@ -257,17 +257,7 @@ class Boosting:
     categorical: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("n_trees", "min_data_in_leaf") + ("patience",) * (self.patience is not None):
-            whole(getattr(self, name), name, "Boosting")
-        for name in ("num_leaves",) + ("max_bin",) * (self.max_bin is not None):
-            whole(getattr(self, name), name, "Boosting", least=2, example=15)
-        whole(self.seed, "seed", "Boosting", least=0, example=0)
-        number(self.learning_rate, "learning_rate", "Boosting", above=0.0, example=0.1)
-        number(self.anneal, "anneal", "Boosting", least=1.0, example=4096.0)
-        if self.l2 is not None:
-            number(self.l2, "l2", "Boosting", least=0.0, example=1.0)
-        for name in ("subsample", "feature_fraction"):
-            number(getattr(self, name), name, "Boosting", above=0.0, most=1.0, example=0.8)
+        check_fields(self)
 
     def grow(
         self,

@@ -14,7 +14,7 @@ from directrix.models.linear import LinearModel
 from directrix.models.stumps import StumpModel
 from directrix.objectives.objective import Objective
 from directrix.objectives.penalty import L2
-from directrix.parameters import number, whole
+from directrix.parameters import check_fields, number
 from directrix.threads import one_blas_thread
 from directrix.trainers.bundle import EachSlack, OneSlack, Proof, Slacks, check_solver
 from directrix.trainers.progress import Progress, added_counts, convex_objective
@@ -129,31 +129,17 @@ class CuttingPlane:
     max_iter: int = 2000
     C: float | None = None
     step: float = 0.1
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {"slack": ("one", "each")}
 
     def __post_init__(self) -> None:
-        number(self.epsilon, "epsilon", "CuttingPlane", above=0.0, example=1e-3)
-        if self.slack not in ("one", "each"):
-            raise InputError(
-                f'CuttingPlane(slack={self.slack!r}): one of "one" (planes below the mean loss) and "each" '
-                "(below the loss of every query) is needed."
-            )
-        whole(self.max_iter, "max_iter", "CuttingPlane")
-        if self.C is not None:
-            number(self.C, "C", "CuttingPlane", above=0.0, example=100.0)
-        number(self.step, "step", "CuttingPlane", above=0.0, most=1.0, example=0.1)
+        check_fields(self)
 
     @one_blas_thread()  # see `FullGradients`
     def minimize(self, objective: Any, start: Float64Array, *, callback: Callback | None = None) -> Result:
-        """Minimize from ``start``, on which the minimum does not depend.
+        """Minimize from ``start``, on which the minimum does not depend; see `LBFGS.minimize`.
 
-        Parameters
-        ----------
-        objective : Objective
-            Of a convex surrogate and a `LinearModel` or `StumpModel`, with l2 > 0 unless there is a ``C``.
-        start : float64 (n_params,)
-            Where the first plane is taken, unless the loss is lower at the penalty's center.
-        callback : callable, optional
-            Called with a `Step` at the start and after every step; returning True stops.
+        The objective has a convex surrogate, a `LinearModel` or `StumpModel`, and l2 > 0 unless there is a
+        ``C``.
 
         Returns
         -------

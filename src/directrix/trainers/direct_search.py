@@ -17,7 +17,7 @@ from directrix.models.linear import LinearModel
 from directrix.models.rows import column_reader
 from directrix.objectives.objective import Objective as DataObjective
 from directrix.objectives.penalty import nearest_in
-from directrix.parameters import number, whole
+from directrix.parameters import check_fields
 from directrix.trainers.progress import (
     Progress,
     Seed,
@@ -87,29 +87,16 @@ class CoordinateAscent:
     random_state: Seed = None
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if self.measure is not None:
             object.__setattr__(self, "measure", parse_measure(self.measure))
-        whole(self.max_iter, "max_iter", "CoordinateAscent")
-        number(self.tol, "tol", "CoordinateAscent", least=0.0, example=1e-4)
 
     def minimize(
         self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
     ) -> Result:
-        """Maximize the measure from ``start``; see `LBFGS.minimize`.
+        """Maximize the measure from ``start``; see `LBFGS.minimize`. Steps for the callback are sweeps.
 
-        Parameters
-        ----------
-        objective : Objective
-            Made by `linear_objective`; without penalty and document weights.
-        start : float64 (n_features,)
-            First weights.
-        callback : callable, optional
-            Called with a `Step` at the start and after every sweep; returning True stops.
-
-        Raises
-        ------
-        InputError
-            If the objective does not meet this, or the measure does not suit the labels.
+        The objective is one of `linear_objective`, without penalty and document weights.
         """
         linear = linear_measure_objective(objective, "CoordinateAscent")
         q = linear.queries
@@ -161,7 +148,7 @@ class _Point(NamedTuple):
 
 
 def _limits(linear: DataObjective, n: int) -> tuple[Any, Float64Array, Float64Array]:
-    """What takes weights into their limits, and the limits."""
+    """Return a function that takes weights into their limits, and the limits."""
     box = linear.box
     low, high = (np.full(n, -np.inf), np.full(n, np.inf)) if box is None else (box.low, box.high)
     return nearest_in(linear), low, high
@@ -226,29 +213,17 @@ class SimplexSearch:
     steps: int = 2
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if self.measure is not None:
             object.__setattr__(self, "measure", parse_measure(self.measure))
-        whole(self.steps, "steps", "SimplexSearch")
 
     def minimize(
         self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
     ) -> Result:
-        """Maximize the measure; see `LBFGS.minimize`.
+        """Maximize the measure; see `LBFGS.minimize`. Steps for the callback are improvements.
 
-        Parameters
-        ----------
-        objective : Objective
-            Made by `linear_objective`; without penalty and document weights.
-        start : float64 (n_features,)
-            Only its length matters.
-        callback : callable, optional
-            Called with a `Step` at equal weights and after every improvement; True stops.
-
-        Raises
-        ------
-        InputError
-            If the objective does not meet this, there are too many weights, or the measure does not suit the
-            labels.
+        The objective is one of `linear_objective`, without penalty and document weights. Only the length of
+        ``start`` matters. Raises `InputError` if there are too many weights.
         """
         linear = linear_measure_objective(objective, "SimplexSearch")
         q, features = linear.queries, varying_features(linear.queries)

@@ -11,7 +11,7 @@ import numpy as np
 from directrix.data.checks import as_floats
 from directrix.objectives.penalty import Box, nearest_in
 from directrix.objectives.scores import check_start
-from directrix.parameters import number, whole
+from directrix.parameters import check_fields
 from directrix.threads import one_blas_thread
 from directrix.trainers.progress import Progress, check_values
 from directrix.types import Callback, Float64Array, Objective, Result
@@ -75,10 +75,7 @@ class FullGradients:
     ftol: float = 1e-9
 
     def __post_init__(self) -> None:
-        owner = type(self).__name__
-        whole(self.max_iter, "max_iter", owner)
-        for name in ("tol", "ftol"):
-            number(getattr(self, name), name, owner, least=0.0, example=1e-6)
+        check_fields(self)
 
     @one_blas_thread()  # once for all: threads of BLAS that come back after every gradient slow the next one
     def _descend(
@@ -133,10 +130,6 @@ class LBFGS(FullGradients):
     takes_box: ClassVar[bool] = True
 
     memory: int = 10
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        whole(self.memory, "memory", "LBFGS")
 
     def minimize(
         self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
@@ -198,7 +191,8 @@ class CG(FullGradients):
 
     .. math:: d_t = -g_t + \max\Big(0, \frac{g_t \cdot (g_t - g_{t-1})}{g_{t-1} \cdot g_{t-1}}\Big)\, d_{t-1}
 
-    It is what SmoothRank trains with. `LBFGS` usually needs fewer evaluations.
+    It restarts along the gradient after as many iterations as there are parameters.
+    SmoothRank trains with it. `LBFGS` usually needs fewer evaluations.
 
     Parameters
     ----------
@@ -208,9 +202,6 @@ class CG(FullGradients):
         Converged when no component of the gradient exceeds it.
     ftol : float >= 0
         Converged when an iteration lowers the loss by less than this, relative to max(abs(loss), 1).
-    restart : int >= 1, or None
-        Restart along the gradient after this number of iterations; None = the number of parameters.
-        1 is steepest descent.
 
     References
     ----------
@@ -227,13 +218,6 @@ class CG(FullGradients):
     """
 
     short_name: ClassVar[str] = "cg"
-
-    restart: int | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.restart is not None:
-            whole(self.restart, "restart", "CG")
 
     def minimize(
         self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
@@ -265,7 +249,7 @@ class CG(FullGradients):
             code = 1
             while code == 1 and descent.iterations < self.max_iter:
                 trials, begin = 0, descent.iterations
-                cycle = min(self.restart or max(len(descent.params), 1), self.max_iter - begin)
+                cycle = min(max(len(descent.params), 1), self.max_iter - begin)
                 # An accurate search (c2 = 0.1) is what conjugate gradients need: N&W, Section 5.2.
                 options = {"maxiter": cycle, "gtol": self.tol, "norm": np.inf, "c1": 1e-4, "c2": 0.1}
                 try:

@@ -14,7 +14,7 @@ from directrix.measures.names import measure as parse_measure
 from directrix.models.linear import LinearModel
 from directrix.models.stumps import StumpModel
 from directrix.objectives.objective import make_objective
-from directrix.parameters import number, whole
+from directrix.parameters import check_fields
 from directrix.surrogates.base import refuse_doc_weight
 from directrix.surrogates.pairwise import GradedHinge
 from directrix.trainers.cutting_plane import CuttingPlane
@@ -84,9 +84,7 @@ class IRSVM:
     max_iter: int = 2000
 
     def __post_init__(self) -> None:
-        for name in ("C", "epsilon"):
-            number(getattr(self, name), name, "IRSVM", above=0.0, example=1e-3)
-        whole(self.max_iter, "max_iter", "IRSVM")
+        check_fields(self)
         measure = parse_measure(self.costs)
         object.__setattr__(self, "costs", measure)
         if measure.form != "sum":
@@ -100,22 +98,8 @@ class IRSVM:
     ) -> Result:
         """Train; see `CuttingPlane.minimize`.
 
-        Parameters
-        ----------
-        objective : Objective
-            Of a `LinearModel` or `StumpModel`, without penalty, for which there is C, and without weights of
-            documents.
-        start : float64 (n_params,)
-            Where the first plane is taken.
-        callback : callable, optional
-            Called with a `Step` at the start and after every step; True stops.
-
-        Raises
-        ------
-        InputError
-            If the objective does not meet this.
-        MissingExtra
-            If PIQP is not installed.
+        The objective has a `LinearModel` or `StumpModel`, no penalty, for which there is C, and no weights
+        of documents.
         """
         refuse_second_penalty(objective, "IRSVM")
         data = unpenalized_objective(objective, "IRSVM", self.models, 'linear_objective(queries, "RankSVM")')

@@ -13,7 +13,7 @@ from directrix.errors import InputError
 from directrix.models.linear import LinearModel
 from directrix.models.rows import SparseRows, row_slice
 from directrix.objectives.objective import Objective as DataObjective
-from directrix.parameters import whole
+from directrix.parameters import check_fields
 from directrix.trainers.progress import Progress, Seed, generator, unpenalized_objective
 from directrix.types import Callback, Float64Array, Int64Array, Objective, Result
 
@@ -77,26 +77,15 @@ class PRank:
     random_state: Seed = None
 
     def __post_init__(self) -> None:
-        whole(self.epochs, "epochs", "PRank")
+        check_fields(self)
 
     def minimize(
         self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
     ) -> Result:
-        """Train from weights of 0; see `LBFGS.minimize`.
+        """Train from weights of 0; see `LBFGS.minimize`. Steps for the callback are passes.
 
-        Parameters
-        ----------
-        objective : Objective
-            Made by `linear_objective`; without penalty and weights of queries and documents.
-        start : float64 (n_features,)
-            Only its length matters.
-        callback : callable, optional
-            Called with a `Step` at the start (all weights 0) and after every pass; True stops.
-
-        Raises
-        ------
-        InputError
-            If the objective does not meet this.
+        The objective is one of `linear_objective`, without penalty and weights of queries and documents.
+        Only the length of ``start`` matters.
         """
         linear = _unweighted(
             unpenalized_objective(objective, "PRank", self.models, 'linear_objective(queries, "Regression")')

@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self, get_args
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from directrix.errors import InputError
 from directrix.objectives.penalty import nearest_in
 from directrix.objectives.scores import check_start
-from directrix.parameters import number, whole
+from directrix.parameters import check_fields
 from directrix.threads import one_blas_thread
 from directrix.trainers.progress import Progress, Seed, generator
 from directrix.types import Callback, Float64Array, Int64Array, Objective, Result
 
+_BETAS, _EPS = (0.9, 0.999), 1e-8
 _ROUNDING = 1e-12
 """Losses of two epochs this close are equal: their sums run over the queries in other orders."""
 
@@ -86,11 +86,7 @@ class SGD:
     restart_after: int | None = None
 
     def __post_init__(self) -> None:
-        number(self.learning_rate, "learning_rate", "SGD", above=0.0, example=0.01)
-        for name in ("epochs", "batch") + ("restart_after",) * (self.restart_after is not None):
-            whole(getattr(self, name), name, "SGD")
-        number(self.shrink, "shrink", "SGD", above=0.0, most=1.0, example=0.8)
-        number(self.shrink_chance, "shrink_chance", "SGD", least=0.0, most=1.0, example=0.3)
+        check_fields(self)
 
     def watching(self, score: Callable[[Float64Array], float]) -> Self:
         """Return a copy whose restarts watch a score of the parameters in place of the training loss.
@@ -110,22 +106,10 @@ class SGD:
     def minimize(
         self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
     ) -> Result:
-        """Minimize from ``start``; see `LBFGS.minimize`.
+        """Minimize from ``start``; see `LBFGS.minimize`. Steps for the callback are epochs.
 
-        Parameters
-        ----------
-        objective : Objective
-            Loss and gradient over any queries. If it has an ``sgd_epoch(params, order, learning_rate,
-            batch)``, as `Objective` has, that does the epochs.
-        start : float64 (n_params,)
-            First parameters.
-        callback : callable, optional
-            Called with a `Step` at the start and after every epoch; returning True stops.
-
-        Returns
-        -------
-        Result
-            With ``restart_after`` the trace has a column ``restarts``, their number up to that epoch.
+        An objective with a method ``sgd_epoch(params, order, learning_rate, batch)`` does its epochs
+        itself. With ``restart_after`` the trace has a column ``restarts``, their number up to that epoch.
         """
         rng = generator(self.random_state)
         watched: Callable[[Float64Array], float] | None = self._watched
@@ -169,9 +153,6 @@ class SGD:
         return in_batches(objective, params, order, self.batch, step)
 
 
-Schedule = Literal["cosine", "constant"]
-
-
 @dataclass(frozen=True)
 class Adam:
     r"""Steps along the mean of past gradients, divided by the root of the mean of their squares.
@@ -182,8 +163,11 @@ class Adam:
         \theta &\leftarrow \theta - \eta \,
             \frac{m / (1 - \beta_1^t)}{\sqrt{v / (1 - \beta_2^t)} + \epsilon}
 
-    with the gradient g of a batch of queries at step t = 1, 2, ... of T. Within limits of the parameters
-    every step ends at the nearest point within them.
+    with the gradient g of a batch of queries at step t = 1, 2, ... of T, :math:`\beta_1 = 0.9`,
+    :math:`\beta_2 = 0.999` and :math:`\epsilon = 10^{-8}`. The learning rate rises over the first 50 steps,
+    or T/10 if those are fewer, and falls to 0 at the end, by the factor
+    :math:`\min(1, t / \min(50, T / 10)) \; (1 + \cos(\pi t / T)) / 2`. Within limits of the parameters every
+    step ends at the nearest point within them.
 
     Parameters
     ----------
@@ -193,13 +177,6 @@ class Adam:
         Passes over the queries.
     batch : int >= 1
         Queries per step; the gradient is their mean.
-    betas : (float, float), both >= 0 and < 1
-        beta_1 and beta_2: how slowly the two means forget.
-    eps : float > 0
-        Keeps the division finite where gradients vanish.
-    schedule : {"cosine", "constant"}
-        "cosine": eta rises over the first 50 steps, or T/10 if those are fewer, and falls to 0 at the end, by
-        the factor :math:`\min(1, t / \min(50, T / 10)) \; (1 + \cos(\pi t / T)) / 2`.
     average : float >= 0 and < 1
         a: what a callback sees after an epoch, what validation scores and what the result holds is the mean
         of the parameters after each step, :math:`\sum_{u \le t} a^{t-u} \theta_u / \sum_{u \le t} a^{t-u}`.
@@ -235,43 +212,19 @@ class Adam:
     learning_rate: float = 3e-3
     epochs: int = 100
     batch: int = 8
-    betas: tuple[float, float] = (0.9, 0.999)
-    eps: float = 1e-8
-    schedule: Schedule = "cosine"
     average: float = 0.99
     random_state: Seed = None
 
     def __post_init__(self) -> None:
-        number(self.learning_rate, "learning_rate", "Adam", above=0.0, example=0.001)
-        number(self.eps, "eps", "Adam", above=0.0, example=1e-8)
-        number(self.average, "average", "Adam", least=0.0, below=1.0, example=0.99)
-        if self.schedule not in get_args(Schedule):
-            raise InputError(f"Adam(schedule={self.schedule!r}): type 'cosine' or 'constant'.")
-        for name in ("epochs", "batch"):
-            whole(getattr(self, name), name, "Adam")
-        if len(self.betas) != 2 or not all(0.0 <= beta < 1.0 for beta in self.betas):
-            raise InputError(
-                f"Adam(betas={self.betas!r}): two numbers >= 0 and < 1 are needed, e.g. (0.9, 0.999)."
-            )
+        check_fields(self)
 
     def minimize(
         self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
     ) -> Result:
-        """Minimize from ``start``; see `LBFGS.minimize`. ``counts`` has the epochs.
-
-        Parameters
-        ----------
-        objective : Objective
-            Loss and gradient over any queries.
-        start : float64 (n_params,)
-            First parameters.
-        callback : callable, optional
-            Called with a `Step` at the start and after every epoch; returning True stops.
-        """
+        """Minimize from ``start``; see `LBFGS.minimize`. Steps for the callback are epochs."""
         from directrix.trainers._kernels.adam import adam_step
 
-        t, betas = 0, (float(self.betas[0]), float(self.betas[1]))
-        eps, average = float(self.eps), float(self.average)
+        t, average = 0, float(self.average)
         n_steps = self.epochs * -(-objective.n_queries // self.batch)
         nearest = nearest_in(objective)
         current = nearest(np.array(start, dtype=np.float64))
@@ -280,8 +233,8 @@ class Adam:
         def step(grad: Float64Array) -> None:
             nonlocal t
             t += 1
-            rate = float(self.learning_rate) * self._factor(t, n_steps)
-            adam_step(grad, betas, eps, rate, average, t, current, mean, square, total)
+            rate = float(self.learning_rate) * cosine_factor(t, n_steps)
+            adam_step(grad, _BETAS, _EPS, rate, average, t, current, mean, square, total)
             inside = nearest(current)
             if inside is not current:  # `total` holds steps that end within the limits
                 total[:] += (1.0 - average) * (inside - current)
@@ -296,11 +249,10 @@ class Adam:
         rng = generator(self.random_state)
         return over_epochs(objective, start, one_epoch, epochs=self.epochs, rng=rng, callback=callback)
 
-    def _factor(self, t: int, n_steps: int) -> float:
-        """Of the learning rate, at step t of ``n_steps``."""
-        if self.schedule == "constant":
-            return 1.0
-        return min(1.0, t / min(50.0, n_steps / 10)) * 0.5 * (1.0 + math.cos(math.pi * t / n_steps))
+
+def cosine_factor(t: int, n_steps: int) -> float:
+    """Return the factor on Adam's learning rate at step t of ``n_steps``."""
+    return min(1.0, t / min(50.0, n_steps / 10)) * 0.5 * (1.0 + math.cos(math.pi * t / n_steps))
 
 
 @one_blas_thread()  # see `FullGradients`

@@ -13,7 +13,7 @@ import numpy as np
 from directrix.models.rows import row_slice
 from directrix.models.stumps import StumpModel
 from directrix.objectives.objective import Objective as DataObjective
-from directrix.parameters import whole
+from directrix.parameters import check_fields
 from directrix.threads import query_chunks, run_chunks
 from directrix.trainers.progress import Progress, unpenalized_objective
 from directrix.types import Callback, Float64Array, Objective, Result
@@ -132,7 +132,7 @@ class StumpBooster(ABC):
     example: ClassVar[str] = 'make_objective(queries, "ApproxNDCG", StumpModel(quantile_thresholds(X)))'
 
     def __post_init__(self) -> None:
-        whole(self.rounds, "rounds", type(self).__name__)
+        check_fields(self)
 
     @abstractmethod
     def _round(self, pairs: Pairs, scores: Float64Array) -> tuple[float, int, float]:
@@ -141,22 +141,10 @@ class StumpBooster(ABC):
     def minimize(
         self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
     ) -> Result:
-        """Boost from ``start``; see `LBFGS.minimize`.
+        """Boost from ``start``, usually zeros; see `LBFGS.minimize`. Steps for the callback are rounds.
 
-        Parameters
-        ----------
-        objective : Objective
-            Of a `StumpModel`, without penalty. Its queries, weights and model are used, not its surrogate.
-            A document weight counts for the pairs in which the document is the better one.
-        start : float64 (n_params,)
-            First steps, usually zeros.
-        callback : callable, optional
-            Called with a `Step` at the start and after every round; returning True stops.
-
-        Raises
-        ------
-        InputError
-            If the objective does not meet this.
+        The objective has a `StumpModel` and no penalty; its surrogate is not used. A document weight counts
+        for the pairs in which the document is the better one.
         """
         data = unpenalized_objective(objective, type(self).__name__, self.models, self.example)
         model = cast(StumpModel, data.model)
@@ -293,10 +281,6 @@ class FRank(StumpBooster):
     short_name: ClassVar[str] = "frank"
 
     candidates: int = 8
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        whole(self.candidates, "candidates", "FRank")
 
     def _loss(self, pairs: Pairs, scores: Float64Array) -> float:
         from directrix.trainers._kernels.stump_boosting import fidelity

@@ -15,7 +15,7 @@ from directrix.errors import InputError
 from directrix.models.linear import LinearModel
 from directrix.models.stumps import StumpModel
 from directrix.objectives.objective import Objective as DataObjective
-from directrix.parameters import number, whole
+from directrix.parameters import check_fields
 from directrix.threads import one_blas_thread
 from directrix.trainers.progress import Progress, refuse_second_penalty, unpenalized_objective
 from directrix.types import Array, Callback, Float64Array, Objective, Result
@@ -90,34 +90,18 @@ class SVMAcc:
     max_iter: int = 1000
     tol: float = 1e-2
     random_state: int | None = None
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {"loss": ("squared_hinge", "hinge")}
 
     def __post_init__(self) -> None:
-        for name in ("C", "rel", "tol"):
-            number(getattr(self, name), name, "SVMAcc", above=0.0, example=1.0)
-        if self.loss not in ("squared_hinge", "hinge"):
-            raise InputError(
-                f"SVMAcc(loss={self.loss!r}): choose 'squared_hinge' or 'hinge', e.g. SVMAcc(loss='hinge')."
-            )
-        whole(self.max_iter, "max_iter", "SVMAcc")
+        check_fields(self)
 
     def minimize(
         self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
     ) -> Result:
         """Fit the classifier; see `LBFGS.minimize`.
 
-        Parameters
-        ----------
-        objective : Objective
-            Of a `LinearModel` or `StumpModel`, without penalty: C takes its place.
-        start : float64 (n_params,)
-            Only its length matters.
-        callback : callable, optional
-            Called with a `Step` before (all weights 0) and after; True stops.
-
-        Raises
-        ------
-        InputError
-            If the objective does not meet this.
+        The callback is called before, with weights of 0, and after. The objective has a `LinearModel` or
+        `StumpModel` and no penalty: C takes its place. Only the length of ``start`` matters.
         """
         refuse_second_penalty(objective, "SVMAcc")
         data = unpenalized_objective(objective, "SVMAcc", self.models, _EXAMPLE)
@@ -172,7 +156,7 @@ class SVMAcc:
 
 
 def _columns(q: Queries, model: Any) -> Any:
-    """What the parameters multiply, float64; liblinear takes 32-bit indices alone."""
+    """Return what the parameters multiply, float64; liblinear takes 32-bit indices alone."""
     if isinstance(model, StumpModel):
         return step_features(model, q.features)
     X = q.features

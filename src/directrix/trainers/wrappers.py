@@ -13,7 +13,7 @@ import numpy as np
 
 from directrix.errors import InputError
 from directrix.objectives.penalty import nearest_in
-from directrix.parameters import number, whole
+from directrix.parameters import check_fields
 from directrix.threads import serially
 from directrix.trainers.progress import Progress, Seed, added_counts, check_trainer, generator
 from directrix.types import Callback, Float64Array, Objective, Result, Step, Trainer
@@ -52,8 +52,7 @@ class BestSoFar:
 
     def __post_init__(self) -> None:
         check_trainer(self.trainer, "BestSoFar")
-        if self.patience is not None:
-            whole(self.patience, "patience", "BestSoFar")
+        check_fields(self)
 
     def minimize(
         self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
@@ -171,7 +170,7 @@ class Anneal:
                 f"Anneal(start={self.start!r}, stop={self.stop!r}): numbers with 0 < stop <= start are "
                 "needed, e.g. Anneal(trainer, start=64.0, stop=1/64)."
             )
-        number(self.factor, "factor", "Anneal", above=0.0, below=1.0, example=0.5)
+        check_fields(self)
 
     @property
     def smoothings(self) -> list[float]:
@@ -182,16 +181,9 @@ class Anneal:
     def minimize(
         self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
     ) -> Result:
-        """Minimize from ``start``; see `LBFGS.minimize`.
+        """Minimize from ``start``; see `LBFGS.minimize`. Steps for the callback are rounds.
 
-        Parameters
-        ----------
-        objective : Objective
-            With a method ``at(smoothing)``.
-        start : float64 (n_params,)
-            First parameters.
-        callback : callable, optional
-            Called with a `Step` at the start and after every round; returning True stops.
+        The objective has a method ``at(smoothing)``; a trainer with a loss of its own is an `InputError`.
 
         Returns
         -------
@@ -200,12 +192,6 @@ class Anneal:
             trace's rows have the column ``smoothing``, and ``loss`` at that smoothing. ``value`` is
             the loss of ``objective`` as it was given, at its own smoothing, so that results are comparable
             wherever they ended. ``counts`` add up over the rounds; ``rounds`` is their number.
-
-        Raises
-        ------
-        InputError
-            If the objective has no ``at``, its surrogate has no smoothing, or the trainer lowers a loss of
-            its own.
         """
         if not hasattr(objective, "at"):
             raise InputError(
@@ -296,8 +282,7 @@ class Restarts:
 
     def __post_init__(self) -> None:
         check_trainer(self.trainer, "Restarts")
-        whole(self.n, "n", "Restarts")
-        number(self.spread, "spread", "Restarts", above=0.0, example=1.0)
+        check_fields(self)
         if not isinstance(self.n_jobs, Integral) or isinstance(self.n_jobs, bool) or self.n_jobs == 0:
             raise InputError(
                 f"Restarts(n_jobs={self.n_jobs!r}): a number of processes is needed, or -1 for all cores."
@@ -318,17 +303,11 @@ class Restarts:
     def minimize(
         self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
     ) -> Result:
-        """Minimize from ``start`` and from random starts.
+        """Minimize from ``start`` and from random starts; see `LBFGS.minimize`.
 
-        Parameters
-        ----------
-        objective : Objective
-            Loss and gradient; must be possible to pickle if ``n_jobs`` is not 1.
-        start : float64 (n_params,)
-            First parameters, and the length of the others.
-        callback : callable, optional
-            Called with a `Step` after every run, in the order of the starts whichever ends first: its number
-            from 0, its loss, its parameters. Returning True leaves out the rest.
+        Steps for the callback are finished runs, in the order of the starts: number from 0, loss,
+        parameters; True leaves out the rest. If ``n_jobs`` is not 1 it must be possible to pickle the
+        objective.
 
         Returns
         -------

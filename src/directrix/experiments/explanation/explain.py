@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -24,7 +24,7 @@ from directrix.parameters import whole
 from directrix.rankers.contributions import Contributions
 from directrix.rankers.training import mean_over_queries
 from directrix.search.clock import Progress
-from directrix.tables import Table, Value
+from directrix.tables import Table
 
 _SHUFFLED = 200_000  # documents over all repeats; of more than that the queries are the larger noise
 _MOST_REPEATS = 5
@@ -208,7 +208,7 @@ def explain(  # noqa: PLR0913
     whole(top, "top", least=0)
     goal = ranker.measure_ if measure is None else parse_measure(measure)
     importance = permutation_importance(ranker, queries, goal, seed=seed, **_extent(queries, n_repeats))
-    chosen = [j for j in importance.ranked if importance.mean[j] or importance.error[j]][:top]
+    chosen = importance.shown(top)
     few, names = sampled_queries(queries, _MOVED, seed), importance.names
     without = None
     if train is not None:
@@ -263,34 +263,22 @@ def _grouped(importance: Importance, groups: Mapping[Any, str]) -> tuple[QueryGr
 
 
 def _importance_table(explanation: Explanation, top: int) -> Table:
-    found, without = explanation.importance, explanation.left_out
-    shown = [j for j in found.ranked if found.mean[j] or found.error[j]]
-    heads: tuple[str, ...] = ("feature", "importance", "low", "high")
-    groups: tuple[tuple[str, int], ...] = ()
-    rows: list[tuple[Value, ...]] = [
-        (found.names[j], float(found.mean[j]), *found.interval(j)) for j in shown[:top]
+    """Return the importances, with what training without the features costs."""
+    (table,), without = explanation.importance.tables(top), explanation.left_out
+    if without is None:
+        return table
+    falls = [
+        (without.mean(j), *without.interval(j)) if j in without.columns else (None,) * 3
+        for j in explanation.importance.shown(top)
     ]
-    notes = [
-        "importance: how far the measure falls when the values of the feature are shuffled within every "
-        "query; low, high: 95 % interval over queries, for each feature alone."
-    ]
-    unused = sum(not (found.mean[j] or found.error[j]) for j in found.ranked)
-    if unused:
-        notes.append(f"{unused} of {len(found.ranked)} features make no difference.")
-    if len(found.ranked) < len(found.names):
-        notes.append(f"Examined: the {len(found.ranked)} of {len(found.names)} that move the scores most.")
-    if without is not None:
-        heads, groups = (*heads, "fall", "low", "high"), (("", 4), ("left out", 3))
-        rows = [
-            (*row, *((without.mean(j), *without.interval(j)) if j in without.columns else (None,) * 3))
-            for row, j in zip(rows, shown, strict=False)
-        ]
-        notes.append(
-            f"left out: how far it falls from {without.value:.4f} when the ranker is trained without it."
-        )
-    sizes = f"{found.n_queries} queries, {found.n_docs} documents"
-    title = f"Importance of features for {found.measure}, {found.value:.4f} on {sizes}"
-    return Table(title, heads, tuple(rows), groups, tuple(notes), digits=4)
+    note = f"left out: how far it falls from {without.value:.4f} when the ranker is trained without it."
+    return replace(
+        table,
+        columns=(*table.columns, "fall", "low", "high"),
+        groups=(("", 4), ("left out", 3)),
+        rows=tuple((*row, *fall) for row, fall in zip(table.rows, falls, strict=True)),
+        notes=(*table.notes, note),
+    )
 
 
 def _group_table(explanation: Explanation) -> Table:

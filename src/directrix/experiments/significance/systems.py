@@ -33,7 +33,7 @@ from directrix.experiments.significance.pairs import (
     signed_rank,
     t_interval,
 )
-from directrix.parameters import share, spelled
+from directrix.parameters import share
 from directrix.types import Float64Array
 
 TESTS = ("paired-t", "wilcoxon", "sign", "randomization", "tukey", "randomized-tukey")
@@ -95,7 +95,6 @@ def compare(
     0.225, 4 wins, p 0.058, of three pairs 0.115
     """
     table = _table(per_query)
-    test = spelled(test)
     correction = checked_correction(test, correction, against)
     n_resamples = _DRAWN.get(test, 1) if n_resamples is None else n_resamples
     procedure = _Procedure(test, correction, alpha, seed, n_resamples)
