@@ -29,7 +29,7 @@ _CHANGE = {
 
 
 class TendencyTransform(StrEnum):
-    """What may be done to a surrogate."""
+    """Transforms of a surrogate under which its tendency is computed."""
 
     linear = "linear"
     monotone = "monotone"

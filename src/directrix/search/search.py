@@ -280,7 +280,7 @@ class SearchResult:
 
     @property
     def name(self) -> str:
-        """What was chosen, in words."""
+        """The chosen candidate or ensemble, in words."""
         count = len(self.members)
         return f"an ensemble of {count} candidates" if count else self.chosen.label
 
