@@ -20,13 +20,13 @@ from bench_gradient import best_of, problem
 
 import directrix as dx
 from directrix.models.mlp import MLPModel
-from directrix.objectives.objective import Objective, make_objective
+from directrix.objectives.objective import DataObjective, make_objective
 
 BATCHES, GOAL = (1, 8, 64, 512), 1.2
 SURROGATES = ("ApproxNDCG", "ApproxAP", "RankNet", "Lambda('nDCG@10')", "ListNet", "SmoothNDCG")
 
 
-def ratios(objective: Objective, params: np.ndarray, order: np.ndarray) -> str:
+def ratios(objective: DataObjective, params: np.ndarray, order: np.ndarray) -> str:
     """Milliseconds of a full gradient, and the two kinds of epochs over it, by size of batch."""
     full = best_of(lambda: objective.value_and_grad(params), 10)
     line = f"{full:9.1f}"

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 import directrix as dx
-from directrix.objectives.objective import Objective, make_objective
+from directrix.objectives.objective import DataObjective, make_objective
 from directrix.trainers import bundle
 
 CS = (3.0, 10.0, 30.0, 100.0, 300.0, 1e3, 3e3, 1e4)
@@ -90,7 +90,7 @@ def resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def train(objective: Objective, n_params: int, C: float, *, each: bool, max_iter: int) -> str:
+def train(objective: DataObjective, n_params: int, C: float, *, each: bool, max_iter: int) -> str:
     trainer = (
         dx.CuttingPlane(C=C, epsilon=1e-2, slack="each", max_iter=max_iter) if each else dx.CuttingPlane(C=C)
     )
@@ -103,7 +103,7 @@ def train(objective: Objective, n_params: int, C: float, *, each: bool, max_iter
     )
 
 
-def trainings(problems: list[tuple[str, Objective, int]], C: float, passes: int) -> None:
+def trainings(problems: list[tuple[str, DataObjective, int]], C: float, passes: int) -> None:
     print(f"\nSVMmap, C = {C:g}")
     print("data".ljust(24) + "slack".ljust(6), end="")
     print(
@@ -118,7 +118,7 @@ def trainings(problems: list[tuple[str, Objective, int]], C: float, passes: int)
             print(f"{name:<24}{'each' if each else 'one':<6}{cells}", flush=True)
 
 
-def path(name: str, objective: Objective, n_params: int) -> None:
+def path(name: str, objective: DataObjective, n_params: int) -> None:
     start = np.zeros(n_params)
     with Watch() as warm:
         along = dx.CuttingPlane().path(objective, start, C=CS)
@@ -130,13 +130,13 @@ def path(name: str, objective: Objective, n_params: int) -> None:
     print(f"{calls[0]:9}{calls[1]:9}{calls[0] / calls[1]:9.2f}{differ:9.0e}", flush=True)
 
 
-def steps(name: str, objective: Objective, n_params: int) -> None:
+def steps(name: str, objective: DataObjective, n_params: int) -> None:
     for C in (1.0, 100.0, 1e4):
         found = [dx.CuttingPlane(C=C, step=step).minimize(objective, np.zeros(n_params)) for step in STEPS]
         print(f"{name:<14}{C:8g}" + "".join(f"{result.counts['iterations'] + 1:8}" for result in found))
 
 
-def trec7(folder: Path) -> tuple[str, Objective, int]:
+def trec7(folder: Path) -> tuple[str, DataObjective, int]:
     """Ten topics with every run that is there, the thresholds from the same topics."""
     runs = dx.data.runs_as_features(sorted((folder / "runs").glob("*.gz")), folder / "qrels.trec7.txt")
     scores = runs.take(range(10))

@@ -85,7 +85,7 @@ class Data(Protocol):
 
     @property
     def features(self) -> Any:
-        """With a shape and a dtype; kernels read them where they are."""
+        """Anything with a shape and a dtype; kernels read it where it is."""
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
@@ -93,7 +93,7 @@ class Data(Protocol):
 
     @property
     def categories(self) -> Any:
-        """For each feature the names of its categories, or None."""
+        """Names of the categories of each feature, or None."""
 
     @property
     def missing(self) -> str:
@@ -101,7 +101,7 @@ class Data(Protocol):
 
     @property
     def held(self) -> Literal["memory", "file", "shards"]:
-        """Where the features are."""
+        """The place of the features."""
 
     @property
     def n_docs(self) -> int:
@@ -182,7 +182,7 @@ Callback: TypeAlias = Callable[[Step], bool | None]
 
 @dataclass(frozen=True)
 class Result:
-    """Where a trainer stopped, and why."""
+    """The parameters at which a trainer stopped, and why it stopped."""
 
     params: Float64Array
     """The chosen parameters, (n_params,)."""

@@ -11,7 +11,7 @@ import directrix as dx
 from directrix.experiments.crossval import plan_entry
 from directrix.experiments.significance import adjust, paired_t
 from directrix.papers import chapelle2010
-from directrix.papers.chapelle2010 import CHOSEN_BY, QUICK, Chapelle2010, Smoothed, check_theory
+from directrix.papers.chapelle2010 import CHOSEN_BY, QUICK, Chapelle2010, SmoothedResults, check_theory
 from directrix.papers.chapelle2010_page import PAPER, best_claim, compared_table, listwise_claims
 from directrix.papers.claims import Scored
 from directrix.papers.workspace import Collection, Compared, absent
@@ -233,6 +233,6 @@ def test_a_full_run_has_all_rows():
 )
 def test_collections_that_were_not_run_are_named(settings, expected):
     found = {name: Compared(Collection(name, ()), None) for name in settings.letor[1:-1]}
-    details = PAPER.details(Smoothed(settings, found, None, {}, None))
+    details = PAPER.details(SmoothedResults(settings, found, None, {}, None))
     missing = PAPER.words.pairs("missing", **{"absent": absent(settings.letor, found), **details})
     assert [what for what, _ in missing[:-3]] == expected

@@ -12,7 +12,7 @@ from typer import Option
 from directrix.cli import options
 from directrix.cli.options import Format
 from directrix.cli.reading import ModelData, TrainingData, check_writable
-from directrix.cli.show import echo, progress_bar, remark, show, write_report
+from directrix.cli.show import echo, progress_bar, remark, save_report, show
 from directrix.data.formats import inputs
 from directrix.data.shards.context import is_on_cluster
 from directrix.errors import InputError, short_text
@@ -29,7 +29,7 @@ _CHANGE = {
 
 
 class TendencyTransform(StrEnum):
-    """What may be done to a surrogate."""
+    """Transforms of a surrogate under which its tendency is computed."""
 
     linear = "linear"
     monotone = "monotone"
@@ -366,9 +366,7 @@ def explain(
     every = explanation.tables(len(explanation.importance.names))
     show(form, explanation.tables(top), explanation.to_dict(), every[0])
     names = {"model": str(model), "data": str(data)}
-    write_report(
-        report, lambda: explanation_report(explanation, top, **names, command=context.obj, seed=seed)
-    )
+    save_report(report, lambda: explanation_report(explanation, top, **names, command=context.obj, seed=seed))
 
 
 def _check(query: str | None, docs: str | None, others: dict[str, Path | None], valid: Path | None) -> None:
@@ -462,4 +460,4 @@ def describe(
     if form is options.Format.markdown:
         echo(f"# {page.title}\n\n{page.paper}\n", exact=True)
     show(form, notes_once(page.tables), found)
-    write_report(report, lambda: page)
+    save_report(report, lambda: page)

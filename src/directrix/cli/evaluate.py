@@ -17,7 +17,7 @@ from typer import Option
 
 from directrix.cli import options
 from directrix.cli.reading import RankedData, TrainingData, check_writable
-from directrix.cli.show import progress_lines, remark, show, write_report
+from directrix.cli.show import progress_lines, remark, save_report, show
 from directrix.data.formats import LETOR
 from directrix.errors import InputError
 
@@ -251,7 +251,7 @@ def compare(
     gains = {} if require_gain is None else _gains(names[0], results[names[0]], require_gain)
     for text in gains:
         remark(text)
-    write_report(
+    save_report(
         report,
         lambda: comparison_report(
             results,
@@ -457,7 +457,7 @@ def crossval(
     show(form, crossval_tables(result, select), _crossval_document(result, select), _rows(result))
     _note_failures(result)
     remark(f"finished trainings: {path}")
-    write_report(
+    save_report(
         report,
         lambda: crossval_report(result, select, data=str(data), command=context.obj, settings=plan),
     )

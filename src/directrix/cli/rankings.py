@@ -15,7 +15,7 @@ import numpy as np
 
 from directrix.cli.reading import RankedData
 from directrix.data.columns import OPTIONS, ColumnNames, find, kind_of
-from directrix.data.files import Problem, number, open_data, raise_problems, readable, short_name
+from directrix.data.files import Problem, open_data, raise_problems, readable, short_name, to_number
 from directrix.data.formats import QRELS, content_of, is_documents_table
 from directrix.data.shards.context import is_on_cluster
 from directrix.data.trec.join import join_trec
@@ -223,7 +223,7 @@ def _judged_runs(names: list[str], runs: list[Run], qrels: Qrels, topics: Topics
 
 
 def _number(line: str) -> float | None:
-    value = number(line.strip(" \t"))
+    value = to_number(line.strip(" \t"))
     return value if math.isfinite(value) else None
 
 

@@ -54,7 +54,7 @@ def remark(text: str) -> None:
     typer.echo(visible(text), err=True)
 
 
-def write_report(path: Path | None, report: Callable[[], Report]) -> None:
+def save_report(path: Path | None, report: Callable[[], Report]) -> None:
     """Write the HTML page of ``--report``, if there is one."""
     if path is not None:
         from directrix.reports.write import write_page

@@ -25,9 +25,9 @@ def as_shares(name: str, values: Any, fewest: int = 1) -> Float64Array:
 
 
 def generator(seed: Any) -> np.random.Generator:
-    """Return the random generator of a seed that NumPy accepts: not negative, and an integer."""
+    """Return the random generator of a seed >= 0; None is 0, so that the same call gives the same bits."""
     try:
-        return np.random.default_rng(seed)
+        return np.random.default_rng(0 if seed is None else seed)
     except (TypeError, ValueError) as error:
         raise InputError(f"seed={seed!r}; an integer >= 0 is needed. Type e.g. seed=0.") from error
 

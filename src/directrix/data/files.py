@@ -469,7 +469,7 @@ def is_plain(text: str) -> bool:
     return text.isascii() and "_" not in text
 
 
-def number(text: str) -> float:
+def to_number(text: str) -> float:
     """Return the number that a word of a file is, or NaN."""
     try:
         return float(text) if is_plain(text) else math.nan

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from directrix.data.columns import RECOGNIZED, ColumnNames
-from directrix.data.files import COMPRESSED, number, open_data, readable, replacing, without_compression
+from directrix.data.files import COMPRESSED, open_data, readable, replacing, to_number, without_compression
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def _content_of_header(line: str) -> str:
 
 def _is_name(word: str) -> bool:
     """Whether a word can name a column: it is no number and has no colon, which features of LETOR have."""
-    return bool(word) and word == word.strip() and ":" not in word and math.isnan(number(word))
+    return bool(word) and word == word.strip() and ":" not in word and math.isnan(to_number(word))
 
 
 def _content_of_line(line: str) -> str:
@@ -193,9 +193,9 @@ def _content_of_line(line: str) -> str:
     data = list(itertools.takewhile(lambda word: not word.startswith("#"), words))
     if data[1:2] and data[1].startswith("qid:"):
         return "letor"
-    if len(words) == 1 and math.isfinite(number(words[0])):
+    if len(words) == 1 and math.isfinite(to_number(words[0])):
         return "scores"
-    if len(data) not in (3, 4, 6) or not math.isfinite(number(data[4 if len(data) == 6 else -1])):
+    if len(data) not in (3, 4, 6) or not math.isfinite(to_number(data[4 if len(data) == 6 else -1])):
         return ""
     return "run" if len(data) == 6 else "qrels"
 

@@ -122,7 +122,7 @@ class Queries:
 
     @property
     def held(self) -> Literal["memory", "file"]:
-        """Where the features are, see `directrix.types.Data`."""
+        """The place of the features, see `directrix.types.Data`."""
         return "file" if isinstance(self.features, StoredFeatures) else "memory"
 
     @cached_property

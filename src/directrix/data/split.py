@@ -18,7 +18,7 @@ from directrix.parameters import whole
 from directrix.types import Int64Array
 
 
-class Fold(NamedTuple):
+class LetorFold(NamedTuple):
     """Files of one fold of a LETOR collection."""
 
     train: Path
@@ -110,7 +110,7 @@ def fold_numbers(n_queries: int, k: int, *, seed: int = 0) -> Int64Array:
     return numbers
 
 
-def letor_folds(folder: str | os.PathLike[str]) -> tuple[Fold, ...]:
+def letor_folds(folder: str | os.PathLike[str]) -> tuple[LetorFold, ...]:
     r"""Find the folds of a LETOR collection: ``Fold1/train.txt``, ``vali.txt``, ``test.txt``, and so on.
 
     Parameters
@@ -140,7 +140,7 @@ def letor_folds(folder: str | os.PathLike[str]) -> tuple[Fold, ...]:
             f"{root} has no folder Fold1, Fold2, ...; LETOR collections have Fold1/train.txt, "
             f"Fold1/vali.txt, Fold1/test.txt and so on. Give their folder; `ls {root}` lists what it has."
         )
-    return tuple(Fold(*(_file(name, part) for part in Fold._fields)) for name in names)
+    return tuple(LetorFold(*(_file(name, part) for part in LetorFold._fields)) for name in names)
 
 
 def _file(folder: Path, part: str) -> Path:

@@ -1,4 +1,4 @@
-"""What a model file says of a model, what can be measured of it, and where its limits are."""
+"""Model cards: the contents of a model file, measured quality, and known limits."""
 
 from __future__ import annotations
 

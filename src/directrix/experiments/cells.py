@@ -22,7 +22,7 @@ _START = b'{"key": '  # of every line
 
 
 class _Finished(NamedTuple):
-    """What a line holds."""
+    """The contents of a line."""
 
     key: tuple[str | int, ...]
     seconds: float

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from directrix import __version__
-from directrix.data.checks import generator
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.experiments.cells import Cell, Progress, run_cells
@@ -29,7 +28,7 @@ from directrix.measures.evaluation import warn_lacking
 from directrix.measures.names import listed
 from directrix.measures.names import measure as parse_measure
 from directrix.measures.prepared import Prepared
-from directrix.parameters import whole
+from directrix.parameters import seed_number, whole
 from directrix.rankers.inputs import check_finite, check_measurable, check_training, goal_of
 from directrix.rankers.method import Method
 from directrix.rankers.methods import method as find_method
@@ -148,7 +147,7 @@ def cross_validate(  # noqa: PLR0913 - all but the first three are optional and 
     _check_names(splits, compared, names)
     if tool is not None:
         warn_lacking(tool, list(names), list(reported), "Leave out those, or the convention.")
-    generator(seed)  # refuses what is not a seed
+    seed_number(seed)
     whole(keep_top, "keep_top", least=0)
     plans = [plan_entry(entry, select or wanted[0], tool, seed) for entry in compared]
     for split in splits:

@@ -1,4 +1,4 @@
-"""What the result of a search depends on, and how it compares with a baseline, query by query."""
+"""Inspect the result of a search: its important features, and a baseline compared query by query."""
 
 from __future__ import annotations
 

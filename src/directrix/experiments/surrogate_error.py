@@ -12,7 +12,7 @@ from directrix.data.queries import Queries, need_queries
 from directrix.errors import InputError
 from directrix.laws.bounds import bounds_of
 from directrix.models.linear import LinearModel
-from directrix.objectives.objective import Objective, linear_objective
+from directrix.objectives.objective import DataObjective, linear_objective
 from directrix.surrogates.names import surrogate as as_surrogate
 from directrix.trainers.stochastic import SGD
 from directrix.types import Float64Array, Int64Array, Step, Surrogate, Trainer
@@ -68,7 +68,7 @@ class Approximation:
 
 
 def approximation(
-    data: Queries | Objective,
+    data: Queries | DataObjective,
     surrogate: Surrogate | str | None = None,
     *,
     trainer: Trainer | None = None,
@@ -78,7 +78,7 @@ def approximation(
 
     Parameters
     ----------
-    data : Queries or Objective
+    data : Queries or DataObjective
         Training queries of a linear ranker, or an objective for any other model.
     surrogate : Surrogate or str, optional
         What is maximized; an objective has its own.
@@ -148,7 +148,7 @@ def approximation(
     )
 
 
-def _objective(data: Queries | Objective, surrogate: Surrogate | str | None) -> Objective:
+def _objective(data: Queries | DataObjective, surrogate: Surrogate | str | None) -> DataObjective:
     """The objective, with a surrogate that tends to a measure."""
     if isinstance(data, Queries):
         if surrogate is None:

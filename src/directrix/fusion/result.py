@@ -1,4 +1,4 @@
-"""What `fuse` returns: the combination that was chosen, and every other one."""
+"""The result of `fuse`: the combination that was chosen, and every other one."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Row(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """What a method chose on some queries."""
+    """The choice of a method on some queries."""
 
     of_class: dict[str, Combination]
     """By the class of a query; "" for all others."""
@@ -87,7 +87,7 @@ class Fusion:
 
     @property
     def combination(self) -> Combination:
-        """What is used for queries of no class."""
+        """The combination for queries of no class."""
         return self.of_class[""]
 
     @property

@@ -35,7 +35,7 @@ from directrix.types import Float64Array, Int64Array, Model, Surrogate
 
 
 @dataclass(frozen=True, eq=False)
-class Objective:
+class DataObjective:
     """Loss of a model's parameters on given data; fulfils `directrix.types.Objective`.
 
     Made by `linear_objective` or `make_objective`.
@@ -262,7 +262,7 @@ def make_objective(
     query_weight: Any = None,
     doc_weight: Any = None,
     box: Box | None = None,
-) -> Objective:
+) -> DataObjective:
     """Loss of a model's parameters on given data.
 
     Parameters
@@ -303,7 +303,7 @@ def make_objective(
     )
     source = _SOURCES[queries.held].cut(queries, kernel_surrogate(parsed), model, weight, documents)
     kernel = kernel_for(parsed, model, fuses=source.fuses)
-    return Objective(source, kernel, penalty or L2(), box)
+    return DataObjective(source, kernel, penalty or L2(), box)
 
 
 def linear_objective(
@@ -314,7 +314,7 @@ def linear_objective(
     w0: Any = None,
     query_weight: Any = None,
     doc_weight: Any = None,
-) -> Objective:
+) -> DataObjective:
     r"""Loss of a linear ranker: :math:`-\overline{S}(X w) + \lambda \lVert w - w_0\rVert^2`.
 
     Parameters

@@ -187,7 +187,7 @@ class Source(ABC):
     """Of mean 1."""
     doc_weight: Float64Array | None = None
     convexified_at: Float64Array | None = None
-    """Parameters at whose scores the surrogate is convexified; see `Objective.convexified`."""
+    """Parameters at whose scores the surrogate is convexified; see `DataObjective.convexified`."""
 
     @property
     def fuses(self) -> bool:
@@ -275,7 +275,7 @@ class InParts(Source):
 
     def _convexify(self, part: Part) -> Part:
         scores, _ = self.model.forward(self.convexified_at, part.rows)  # type: ignore[arg-type]
-        surrogate: Any = self.surrogate  # one that `Objective.convexified` has accepted
+        surrogate: Any = self.surrogate  # one that `DataObjective.convexified` has accepted
         return part._replace(prepared=surrogate.convexify(scores, part.prepared, part.qptr))
 
     def sums(self, kernel: Kernel, params: Float64Array, queries: Int64Array | None = None) -> Gradient:

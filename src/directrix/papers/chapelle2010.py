@@ -265,7 +265,7 @@ class Chapelle2010(Experiment):
         """Read the collections that are there."""
         return read_collections(data, self.letor, self.folds, self.collections)
 
-    def run(self, data: Mapping[str, Collection], work: Workspace) -> Smoothed:
+    def run(self, data: Mapping[str, Collection], work: Workspace) -> SmoothedResults:
         """Compare the methods on every collection, and run everything else on the first one."""
         first = next(iter(data.values()))
         paths = {path: [path.cell(first.name, split) for split in first.splits] for path in self.paths}
@@ -286,11 +286,11 @@ class Chapelle2010(Experiment):
             title = f"mapped features of {first.name}"
             mapped = work.cross_validate(title, splits, [row], _MEASURES, **options)
         followed = {path: path_result(path, [done[cell.key] for cell in of]) for path, of in paths.items()}
-        return Smoothed(self, compared, mapped, followed, Theory(**done[key]))
+        return SmoothedResults(self, compared, mapped, followed, Theory(**done[key]))
 
 
 @dataclass(frozen=True, eq=False)
-class Smoothed(Results[Chapelle2010, Compared]):
+class SmoothedResults(Results[Chapelle2010, Compared]):
     """All results; those but ``collections`` are of the first collection."""
 
     mapped: CrossValidation | None  # SmoothNDCG on mapped features

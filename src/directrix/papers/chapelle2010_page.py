@@ -19,7 +19,7 @@ from directrix.papers.chapelle2010 import (
     LISTWISE,
     QUICK,
     Chapelle2010,
-    Smoothed,
+    SmoothedResults,
     Theory,
     curve,
     rivals,
@@ -45,7 +45,7 @@ _Rows = Mapping[str, tuple[CrossValidation, str]]  # entries of cross-validation
 # claims
 
 
-def _claims(results: Smoothed) -> Iterator[Claim]:
+def _claims(results: SmoothedResults) -> Iterator[Claim]:
     """Check all statements, in the order of the paper; those on methods are about its first collection."""
     name, first = results.first.collection.name, results.first.compared
     yield from _of_paths(results)
@@ -55,7 +55,7 @@ def _claims(results: Smoothed) -> Iterator[Claim]:
     yield from _of_cut_offs(first, name)
 
 
-def _of_paths(results: Smoothed) -> Iterator[Claim]:
+def _of_paths(results: SmoothedResults) -> Iterator[Claim]:
     settings, full = results.settings, results.paths[results.settings.whole_path]
     yield ahead(
         *WORDS.statement("improves"),
@@ -179,7 +179,7 @@ def _of_cut_offs(compared: CrossValidation, name: str) -> Iterator[Claim]:
 # tables
 
 
-def _tables(results: Smoothed) -> tuple[Section, ...]:
+def _tables(results: SmoothedResults) -> tuple[Section, ...]:
     """Make all tables, in the order of the paper."""
     first, mapped = results.first.compared, results.mapped
     cut_offs = {k: (first, entry) for k, entry in truncations(first).items()}
@@ -252,7 +252,7 @@ def _with_training(key: str, rows: _Rows, reference: str) -> Table:
     return WORDS.table(key, [(*row, value) for row, value in measured])
 
 
-def _annealing(results: Smoothed) -> Table:
+def _annealing(results: SmoothedResults) -> Table:
     settings, path = results.settings, results.paths[results.settings.whole_path]
     names = ["start", *(f"{sigma:g}" for sigma in path.sigmas)]
     means = [values.mean(axis=0) for values in (path.surrogate, path.train, path.valid)]
@@ -264,7 +264,7 @@ def _annealing(results: Smoothed) -> Table:
     return WORDS.table("annealing", rows, settings=settings, n_folds=len(path.train))
 
 
-def _paths(results: Smoothed) -> Table:
+def _paths(results: SmoothedResults) -> Table:
     settings = results.settings
     same = [path for path in results.paths if path.l2 == settings.middle]
     named = {
@@ -290,7 +290,7 @@ def _paths(results: Smoothed) -> Table:
     return WORDS.table("paths", rows, settings=settings, n_rounds=n_rounds, reference=reference)
 
 
-def _stopping(results: Smoothed) -> Table:
+def _stopping(results: SmoothedResults) -> Table:
     """Make a table of the rules that stop an annealing: the paper's future work asks for one by theory."""
     path, theory = results.paths[results.settings.whole_path], results.theory
     rules = {
@@ -317,7 +317,7 @@ def _stopping(results: Smoothed) -> Table:
 # figures and values by query
 
 
-def _figures(results: Smoothed) -> Iterator[Figure]:
+def _figures(results: SmoothedResults) -> Iterator[Figure]:
     """Draw all figures, in the order of the paper."""
     settings, theory = results.settings, results.theory
     annealed = {
@@ -364,7 +364,7 @@ def _compared(name: str, compared: CrossValidation) -> Iterator[Figure]:
         yield WORDS.figure("methods", [panel], **values)
 
 
-def _per_query(results: Smoothed) -> Iterator[PerQuery]:
+def _per_query(results: SmoothedResults) -> Iterator[PerQuery]:
     """Show nDCG@10 of SmoothNDCG and its rivals on every test query, with the first documents."""
     for one in results.collections.values():
         yield from one.by_query((LINEAR, *rivals(one.compared)), {"nDCG@10": "nDCG@10"})
@@ -373,7 +373,7 @@ def _per_query(results: Smoothed) -> Iterator[PerQuery]:
 # sentences
 
 
-def _summary(results: Smoothed, claims: Sequence[Claim]) -> Iterator[str]:
+def _summary(results: SmoothedResults, claims: Sequence[Claim]) -> Iterator[str]:
     """Summarize the results on each collection, and count the verdicts."""
     for name, one in results.collections.items():
         yield from _places(name, one.compared)
@@ -407,7 +407,7 @@ def _places(name: str, compared: CrossValidation) -> Iterator[str]:
     yield f"{name}: {compare(values, against=LINEAR).power_note}"
 
 
-def _details(results: Smoothed) -> dict[str, Any]:
+def _details(results: SmoothedResults) -> dict[str, Any]:
     """Return values for the placeholders of the page; a quick run does not name every collection."""
     is_quick = results.settings.collections is not None
     collections = results.collections.items()

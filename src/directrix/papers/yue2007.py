@@ -36,7 +36,7 @@ from directrix.types import Float64Array, Int64Array, Result
 # the methods
 
 
-class Method(NamedTuple):
+class ComparedMethod(NamedTuple):
     """One of the methods of the paper."""
 
     name: str  # as the paper has it
@@ -52,13 +52,13 @@ class Method(NamedTuple):
 
 
 METHODS = (
-    Method("SVMmap", "score", "map"),
-    Method("SVMroc", "score", "roc"),
-    Method("SVMacc", "score", "accuracy"),
-    Method("SVMacc2", "score", "balanced accuracy"),
-    Method("SVMacc3", "percentile", "accuracy"),
-    Method("SVMacc4", "minmax", "accuracy"),
-    Method("SVMacc (hinge)", "score", "accuracy", "hinge"),
+    ComparedMethod("SVMmap", "score", "map"),
+    ComparedMethod("SVMroc", "score", "roc"),
+    ComparedMethod("SVMacc", "score", "accuracy"),
+    ComparedMethod("SVMacc2", "score", "balanced accuracy"),
+    ComparedMethod("SVMacc3", "percentile", "accuracy"),
+    ComparedMethod("SVMacc4", "minmax", "accuracy"),
+    ComparedMethod("SVMacc (hinge)", "score", "accuracy", "hinge"),
 )
 SVM_MAP = METHODS[0].name
 
@@ -81,7 +81,7 @@ class Grid:
     newton: int = 200  # steps of Newton's method for the classifiers
     passes: int = 50  # of coordinate descent over the documents, for the hinge
 
-    def c_of(self, method: Method) -> tuple[float, ...]:
+    def c_of(self, method: ComparedMethod) -> tuple[float, ...]:
         """Return the values of C that a method is trained with."""
         if method.is_structural:
             return self.hinge_c
@@ -90,7 +90,7 @@ class Grid:
         return self.balanced_c if method.loss == "balanced accuracy" else self.accuracy_c
 
 
-class Step(NamedTuple):
+class PathStep(NamedTuple):
     """A trained model: its C, its parameters, and whether the training converged."""
 
     c: float
@@ -107,7 +107,9 @@ def features_of(form: Form, train: RunScores, bins: int) -> tuple[Queries, Stump
     return train.queries(form), StumpModel(RunThresholds.of(train, bins, form).values)
 
 
-def train_path(method: Method, train: Queries, model: StumpModel, grid: Grid, *, seed: int) -> list[Step]:
+def train_path(
+    method: ComparedMethod, train: Queries, model: StumpModel, grid: Grid, *, seed: int
+) -> list[PathStep]:
     """Train a method for every C of its grid, ascending.
 
     The documents are those that a run retrieved: relevant ones that no run retrieved take no part in
@@ -131,7 +133,7 @@ def train_path(method: Method, train: Queries, model: StumpModel, grid: Grid, *,
         )
         results = [replace(classifier, C=c).minimize(objective, start) for c in grid_c]
     return [
-        Step(c, result.params, result.status == "converged")
+        PathStep(c, result.params, result.status == "converged")
         for c, result in zip(grid_c, results, strict=True)
     ]
 

@@ -1,4 +1,4 @@
-"""What a published method is: what is maximized, how, over which grid, and where it comes from."""
+"""A published method: a surrogate, a trainer, a grid of settings, and its source."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Method:
 
     @property
     def traits(self) -> tuple[str, ...]:
-        """What the surrogate promises, sorted; empty without a surrogate."""
+        """Traits of the surrogate, sorted; empty without a surrogate."""
         return () if self.surrogate is None else tuple(sorted(self._surrogate({}, None).traits))
 
     @property
@@ -223,7 +223,7 @@ class Auto(Method):
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """Those of all its parts."""
+        """Names of the settings of all parts."""
         every = {part.name: part for parts in self.tries.values() for part in parts}
         return tuple(dict.fromkeys(name for part in every.values() for name in part.settings))
 

@@ -1,4 +1,4 @@
-"""What in the data makes numbers of tools differ: ties, order, duplicates, missing judgments."""
+"""Causes in the data of differing numbers of tools: ties, order, duplicates, missing judgments."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ _TELLING = 0.02  # a share of pairs this far from one half is worth a remark
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What in the data makes numbers of tools differ; part of the result of `reconcile`.
+    """Causes in the data of differing numbers of tools; part of the result of `reconcile`.
 
     Parameters
     ----------

@@ -365,7 +365,7 @@ class VariantDocuments(NamedTuple):
 
 
 class Computed(NamedTuple):
-    """Of every setting: its value, and a number that settings share if all queries have the same values."""
+    """The value of every setting, and a number shared by settings that agree on all queries."""
 
     means: Float64Array
     signatures: Int64Array

@@ -185,6 +185,7 @@ class Search:
         is_sharded = q.held == "shards"
         candidates: Sequence[Candidate] = [replace(c, seed=seed) for c in self.candidates]
         if is_sharded:
+            _check_shards(valid, (folds, time_budget, *weights, None if n_jobs == 1 else n_jobs))
             candidates, reason = _trainable_on_shards(candidates), "do not suit data in shards"
         else:
             _check(q, valid, n_jobs, time_budget)
@@ -280,7 +281,7 @@ class SearchResult:
 
     @property
     def name(self) -> str:
-        """What was chosen, in words."""
+        """The chosen candidate or ensemble, in words."""
         count = len(self.members)
         return f"an ensemble of {count} candidates" if count else self.chosen.label
 
@@ -313,6 +314,14 @@ def _check(q: Queries, valid: Any, n_jobs: int, time_budget: float | None) -> No
             "queries.",
             python="Leave them out: the choice is then made by cross-validation.",
             shell="Leave out --valid: the choice is then made by cross-validation.",
+        )
+
+
+def _check_shards(valid: Any, options: Sequence[Any]) -> None:
+    if valid is None or any(given is not None for given in options):
+        raise InputError(
+            "a search on shards needs validation data, and takes no folds, time_budget, weights or n_jobs. "
+            "Give valid= alone."
         )
 
 

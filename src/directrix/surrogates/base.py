@@ -424,7 +424,7 @@ class SumSurrogate(KernelSurrogate):
 Target = Literal["gains", "labels"]
 
 
-class Loss(KernelSurrogate):
+class LossSurrogate(KernelSurrogate):
     """Base of the losses in `listwise`, `pairwise` and `pointwise`."""
 
     measure: ClassVar[RankingMeasure] = NDCG()

@@ -11,11 +11,20 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from directrix.measures.terms import query_sums
-from directrix.surrogates.base import Chunk, Loss, Out, RandomSurrogate, Target, by_label, targets, uniforms
+from directrix.surrogates.base import (
+    Chunk,
+    LossSurrogate,
+    Out,
+    RandomSurrogate,
+    Target,
+    by_label,
+    targets,
+    uniforms,
+)
 from directrix.types import Float64Array, FloatArray, Int64Array
 
 
-class _TopOne(Loss):
+class _TopOne(LossSurrogate):
     """Minus the cross entropy of shares P that `prepare` returns and those of the scores."""
 
     compiled: ClassVar[str] = "listwise.listnet_chunk"
@@ -152,7 +161,7 @@ class XENDCG(RandomSurrogate, _TopOne):
 
 
 @dataclass(frozen=True)
-class ListMLE(Loss):
+class ListMLE(LossSurrogate):
     r"""Plackett-Luce log likelihood of the order that the labels give.
 
     .. math:: \sum_i c_i \log\frac{e^{s_i}}{e^{s_i} + \sum_{l_j < l_i} e^{s_j}}
@@ -205,7 +214,7 @@ class ListMLE(Loss):
 
 
 @dataclass(frozen=True)
-class RankCosine(Loss):
+class RankCosine(LossSurrogate):
     r"""Minus the cosine loss between the scores and the worth of the labels.
 
     .. math:: -\frac{1}{2}\left(1 - \frac{\langle y, s\rangle}{\lVert y\rVert \lVert s\rVert}\right)

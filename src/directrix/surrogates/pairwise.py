@@ -11,11 +11,11 @@ from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.pairs import KendallTau
 from directrix.measures.terms import query_sums
-from directrix.surrogates.base import Loss, by_label
+from directrix.surrogates.base import LossSurrogate, by_label
 from directrix.types import Float64Array, Int64Array
 
 
-class _Pairwise(Loss):
+class _Pairwise(LossSurrogate):
     """Minus the mean loss over a query's pairs of different labels."""
 
     measure: ClassVar[RankingMeasure] = KendallTau()

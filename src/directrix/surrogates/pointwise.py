@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from directrix.measures.terms import check_squared_gains, gains, query_sums
-from directrix.surrogates.base import Loss
+from directrix.surrogates.base import LossSurrogate
 from directrix.types import Float64Array, FloatArray, Int64Array
 
 
 @dataclass(frozen=True)
-class Regression(Loss):
+class Regression(LossSurrogate):
     r"""Minus the weighted squared error of scores as predictions of gains.
 
     .. math:: -\sum_i u_i (s_i - b - (2^{l_i} - 1))^2

@@ -1,4 +1,4 @@
-"""From documents to a better list: an index, candidates, features of text."""
+"""An index of documents, candidates for queries, and features of text."""
 
 from directrix.lazy import exports
 from directrix.registry import NAMESPACES

@@ -92,7 +92,7 @@ class FieldTerms:
 
     @cached_property
     def counts(self) -> tuple[Int64Array, Int64Array]:
-        """For every term the number of documents that have it, and of its occurrences."""
+        """The number of documents with each term, and the number of its occurrences."""
         from directrix.text._kernels.match import count_terms
 
         df, cf = np.zeros(self.n_terms, np.int64), np.zeros(self.n_terms, np.int64)
@@ -188,7 +188,7 @@ class Vocabulary(NamedTuple):
 
 @dataclass(frozen=True)
 class Analyzer:
-    """What happens to words before they are counted.
+    """Words as they are counted: stemmed or not, with or without stop words.
 
     Parameters
     ----------

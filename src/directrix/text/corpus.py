@@ -106,7 +106,7 @@ ALL = "all"
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """What an `Index` stores, and what formulas need of it."""
+    """The contents of an `Index`, and the statistics that formulas need."""
 
     doc_ids: Array
     words: tuple[str, ...]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from directrix.errors import MissingExtra
-from directrix.objectives.objective import Objective
+from directrix.objectives.objective import DataObjective
 from directrix.objectives.penalty import L2
 from directrix.trainers.progress import Progress
 from directrix.types import Callback, Float64Array, Int64Array, Result
@@ -33,7 +33,7 @@ class Proof(Progress):
 
     def __init__(
         self,
-        objective: Objective,
+        objective: DataObjective,
         start: Float64Array,
         epsilon: float,
         max_iter: int,

@@ -12,7 +12,7 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.models.linear import LinearModel
 from directrix.models.stumps import StumpModel
-from directrix.objectives.objective import Objective
+from directrix.objectives.objective import DataObjective
 from directrix.objectives.penalty import L2
 from directrix.parameters import check_fields, number
 from directrix.threads import one_blas_thread
@@ -22,11 +22,11 @@ from directrix.types import Callback, Float64Array, Result
 
 
 def in_rounds(
-    objective: Objective,
+    objective: DataObjective,
     start: Float64Array,
     callback: Callback | None,
     epsilon: float,
-    train: Callable[[Objective, Float64Array], Result],
+    train: Callable[[DataObjective, Float64Array], Result],
 ) -> Result:
     """Convexify, train the convex loss, and repeat there, until a round gains less than ``epsilon``.
 
@@ -158,7 +158,7 @@ class CuttingPlane:
         objective = self._penalized(convex_objective(objective, "CuttingPlane"))
         check_solver()
 
-        def train(convex: Objective, params: Float64Array, callback: Callback | None = None) -> Result:
+        def train(convex: DataObjective, params: Float64Array, callback: Callback | None = None) -> Result:
             proof = Proof(convex, params, self.epsilon, self.max_iter, callback)
             return self._run(self._slacks(proof), proof)
 
@@ -183,7 +183,7 @@ class CuttingPlane:
 
         Parameters
         ----------
-        objective : Objective
+        objective : DataObjective
             As for `minimize`; the strength of its penalty is ignored.
         start : float64 (n_params,)
             As for `minimize`.
@@ -233,7 +233,7 @@ class CuttingPlane:
             last = proof
         return results
 
-    def _penalized(self, objective: Objective) -> Objective:
+    def _penalized(self, objective: DataObjective) -> DataObjective:
         strength = objective.penalty.strength
         if self.C is None:
             if strength > 0.0:

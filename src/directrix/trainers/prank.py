@@ -9,12 +9,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from directrix.data.checks import generator
 from directrix.errors import InputError
 from directrix.models.linear import LinearModel
 from directrix.models.rows import SparseRows, row_slice
-from directrix.objectives.objective import Objective as DataObjective
+from directrix.objectives.objective import DataObjective
 from directrix.parameters import check_fields
-from directrix.trainers.progress import Progress, Seed, generator, unpenalized_objective
+from directrix.trainers.progress import Progress, Seed, unpenalized_objective
 from directrix.types import Callback, Float64Array, Int64Array, Objective, Result
 
 

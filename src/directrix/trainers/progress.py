@@ -14,7 +14,7 @@ from directrix.errors import InputError
 from directrix.models.linear import LinearModel
 from directrix.models.rows import column_reader
 from directrix.models.stumps import StumpModel
-from directrix.objectives.objective import Objective
+from directrix.objectives.objective import DataObjective
 from directrix.types import Callback, Float64Array, Result, Status, Step
 
 
@@ -107,7 +107,9 @@ def refuse_second_penalty(objective: Any, trainer: str) -> None:
         )
 
 
-def unpenalized_objective(objective: Any, trainer: str, models: tuple[type, ...], example: str) -> Objective:
+def unpenalized_objective(
+    objective: Any, trainer: str, models: tuple[type, ...], example: str
+) -> DataObjective:
     """Return the objective if it has queries, a model of the given classes and no penalty.
 
     Otherwise `InputError`: boosting and the measure itself do not use a penalty.
@@ -121,7 +123,7 @@ def unpenalized_objective(objective: Any, trainer: str, models: tuple[type, ...]
     return accepted
 
 
-def convex_objective(objective: Any, trainer: str) -> Objective:
+def convex_objective(objective: Any, trainer: str) -> DataObjective:
     """Return the objective if it is convex in the parameters: a convex surrogate of a linear model.
 
     A surrogate with the trait ``convexifiable`` is accepted too; `InputError` for any other.
@@ -136,7 +138,7 @@ def convex_objective(objective: Any, trainer: str) -> Objective:
     return accepted
 
 
-def linear_measure_objective(objective: Any, trainer: str) -> Objective:
+def linear_measure_objective(objective: Any, trainer: str) -> DataObjective:
     """`unpenalized_objective` for linear models and measures, which do not support document weights."""
     accepted = unpenalized_objective(
         objective, trainer, (LinearModel,), 'linear_objective(queries, "ApproxNDCG")'
@@ -150,8 +152,10 @@ def linear_measure_objective(objective: Any, trainer: str) -> Objective:
     return accepted
 
 
-def _objective_on_queries(objective: Any, trainer: str, models: tuple[type, ...], example: str) -> Objective:
-    if not isinstance(objective, Objective) or not isinstance(objective.model, models):
+def _objective_on_queries(
+    objective: Any, trainer: str, models: tuple[type, ...], example: str
+) -> DataObjective:
+    if not isinstance(objective, DataObjective) or not isinstance(objective.model, models):
         given = type(getattr(objective, "model", objective)).__name__
         wanted = " or ".join(model.__name__ for model in models)
         raise InputError(
@@ -183,8 +187,3 @@ def varying_features(q: Queries) -> tuple[int, ...]:
 
 
 Seed = int | np.random.Generator | None
-
-
-def generator(random_state: Seed) -> np.random.Generator:
-    """Return the generator of a seed; None is 0, so that the same call gives the same bits."""
-    return np.random.default_rng(0 if random_state is None else random_state)

@@ -9,11 +9,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from directrix.data.checks import generator
 from directrix.objectives.penalty import nearest_in
 from directrix.objectives.scores import check_start
 from directrix.parameters import check_fields
 from directrix.threads import one_blas_thread
-from directrix.trainers.progress import Progress, Seed, generator
+from directrix.trainers.progress import Progress, Seed
 from directrix.types import Callback, Float64Array, Int64Array, Objective, Result
 
 _BETAS, _EPS = (0.9, 0.999), 1e-8

@@ -12,7 +12,7 @@ import numpy as np
 
 from directrix.models.rows import row_slice
 from directrix.models.stumps import StumpModel
-from directrix.objectives.objective import Objective as DataObjective
+from directrix.objectives.objective import DataObjective
 from directrix.parameters import check_fields
 from directrix.threads import query_chunks, run_chunks
 from directrix.trainers.progress import Progress, unpenalized_objective

@@ -14,7 +14,7 @@ from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.models.linear import LinearModel
 from directrix.models.stumps import StumpModel
-from directrix.objectives.objective import Objective as DataObjective
+from directrix.objectives.objective import DataObjective
 from directrix.parameters import check_fields
 from directrix.threads import one_blas_thread
 from directrix.trainers.progress import Progress, refuse_second_penalty, unpenalized_objective

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from directrix.data.checks import generator
 from directrix.errors import InputError
 from directrix.objectives.penalty import nearest_in
 from directrix.parameters import check_fields
 from directrix.threads import serially
-from directrix.trainers.progress import Progress, Seed, added_counts, check_trainer, generator
+from directrix.trainers.progress import Progress, Seed, added_counts, check_trainer
 from directrix.types import Callback, Float64Array, Objective, Result, Step, Trainer
 
 

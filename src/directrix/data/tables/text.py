@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from directrix.data.columns import KNOWN, ColumnNames
-from directrix.data.files import number, open_data, readable, stream_blocks
+from directrix.data.files import open_data, readable, stream_blocks, to_number
 from directrix.data.formats import text_table
 from directrix.errors import InputError
 
@@ -119,6 +119,7 @@ def not_a_number(column: Any) -> str:
     """Name the first cell of a column of text that is no number, for messages; "" if there is none."""
     cells = enumerate(column.to_pylist())
     bad = next(
-        ((row, cell) for row, cell in cells if isinstance(cell, str) and number(cell) != number(cell)), None
+        ((row, cell) for row, cell in cells if isinstance(cell, str) and to_number(cell) != to_number(cell)),
+        None,
     )
     return "" if bad is None else f" ({bad[1][:40]!r} in row {bad[0]})"

@@ -13,7 +13,7 @@ import numpy as np
 
 from directrix.data.checks import floats_of
 from directrix.data.columns import LABELS, ColumnNames, find
-from directrix.data.files import Problem, number, open_data, raise_problems, readable, stream_blocks
+from directrix.data.files import Problem, open_data, raise_problems, readable, stream_blocks, to_number
 from directrix.data.frames import array_of, cells_of, columns_of
 from directrix.data.grouping import check_identifiers, group_by_query, object_array
 from directrix.data.memory import check_room
@@ -97,7 +97,7 @@ def _by_subtopic(
     return Documents(ids, np.array(bounds, dtype=np.int64), object_array(names), labels, judged)
 
 
-def read_table(path: Path, value: str, call: str, names: Mapping[str, Hashable | None]) -> Documents:
+def read_document_table(path: Path, value: str, call: str, names: Mapping[str, Hashable | None]) -> Documents:
     """Read a table of runs or judgments; see `of_frame`."""
     from directrix.data.tables.files import table_of
 
@@ -265,7 +265,7 @@ def _finite(words: list[bytes], where: Int64Array, value: str) -> tuple[Float64A
             if np.isfinite(numbers).all():
                 return numbers, []
     texts = _decoded(words)
-    values = [number(text) for text in texts]
+    values = [to_number(text) for text in texts]
     return np.array(values, dtype=np.float64), [
         Problem(line, f"the {value} is {text[:40]!r}; a finite number is needed", _LINES[value])
         for text, x, line in zip(texts, values, where.tolist(), strict=True)

@@ -15,7 +15,7 @@ from directrix.data.files import path_of, replacing, short_name
 from directrix.data.formats import is_documents_table
 from directrix.data.grouping import check_identifiers, object_array
 from directrix.data.queries import Queries, need_queries
-from directrix.data.trec.documents import Documents, of_frame, read_lines, read_table
+from directrix.data.trec.documents import Documents, of_frame, read_document_table, read_lines
 from directrix.errors import NO_ITEMS, InputError
 from directrix.types import Array, Float64Array, Int64Array
 
@@ -294,7 +294,7 @@ def _read(
     """Return the tag of a run, or the name of a table, and the documents of a file."""
     path = path_of(given)
     if is_documents_table(path):
-        return short_name(path), read_table(path, value, f"{call}(path", names)
+        return short_name(path), read_document_table(path, value, f"{call}(path", names)
     if named := [f"{key}=" for key, name in names.items() if name is not None]:
         raise InputError(
             f"{path} is TREC text, whose columns have no names; leave out {', '.join(named)}, or give CSV, "

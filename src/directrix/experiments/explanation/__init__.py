@@ -1,1 +1,1 @@
-"""What the features of a ranker are worth, how they move ranks, and what its scores are made of."""
+"""Explanations: importance of features, their effect on ranks, and contributions to scores."""

@@ -1,4 +1,4 @@
-"""What a ranker depends on, and why a document is where it is."""
+"""`explain`: the features that a ranker depends on, and why a document has its rank."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class ExactRise:
     t: float
 
     def to_dict(self) -> dict[str, Any]:
-        """In JSON types; an infinite reach is null."""
+        """Return the fields in JSON types; an infinite reach is null."""
         return dict(json_value(vars(self)))
 
 
@@ -185,7 +185,7 @@ class Certificate:
         return LEVEL * abs(self.value)
 
     def to_dict(self, *, curves: bool = False) -> dict[str, Any]:
-        """In JSON types; with ``curves`` every change too, one list per direction."""
+        """Return the result in JSON types; with ``curves`` every change too, one list per direction."""
         direction, step = self.largest_at or (None, None)
         return {
             "measure": self.measure,

@@ -17,7 +17,7 @@ from directrix.measures.names import measure as parse_measure
 from directrix.models.linear import LinearModel
 from directrix.models.mlp import MLPModel
 from directrix.models.scoring import scores_of
-from directrix.objectives.objective import Objective
+from directrix.objectives.objective import DataObjective
 from directrix.rankers.base import Ranker
 from directrix.rankers.gradient import decompose
 from directrix.rankers.inputs import check_finite, check_scores
@@ -98,7 +98,7 @@ def _point_of_params(params: Any, data: Any) -> Point:
     if hasattr(data, "held"):
         point = Point(LinearModel(), vector, data)
         n_params = data.n_features
-    elif isinstance(data, Objective) and isinstance(data.model, LinearModel | MLPModel):
+    elif isinstance(data, DataObjective) and isinstance(data.model, LinearModel | MLPModel):
         point = Point(data.model, vector, data.queries, data.query_weight)
         n_params = data.queries.n_features
         if isinstance(data.model, MLPModel):

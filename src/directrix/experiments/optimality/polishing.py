@@ -155,7 +155,7 @@ class Polished:
     tests: int
 
     def to_dict(self) -> dict[str, Any]:
-        """In JSON types, without the weights."""
+        """Return the result in JSON types, without the weights."""
         return {
             "start": self.start,
             "moves": self.moves,

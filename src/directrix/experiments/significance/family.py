@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.experiments.significance.pairs import blocks, check_resampling
+from directrix.experiments.significance.pairs import batch_sizes, check_resampling
 from directrix.parameters import share
 from directrix.types import Array, Float64Array
 
@@ -125,7 +125,7 @@ def randomized_tukey(values: Any, *, alpha: float = 0.05, seed: int = 0, n_resam
     y = _complete(values)
     rng = np.random.default_rng(seed)
     parts = []
-    for rows in blocks(n_resamples, y.size):
+    for rows in batch_sizes(n_resamples, y.size):
         block = np.broadcast_to(y, (rows, *y.shape))
         parts.append(np.ptp(rng.permuted(block, axis=2).mean(axis=1), axis=1))
     ranges = np.sort(np.concatenate(parts))

@@ -228,7 +228,7 @@ def check_resampling(seed: Any, n_resamples: Any) -> None:
     whole(n_resamples, "n_resamples")
 
 
-def blocks(n_resamples: int, size: int) -> list[int]:
+def batch_sizes(n_resamples: int, size: int) -> list[int]:
     """Numbers of samples, of this size each, to draw at a time."""
     rows = max(1, _BLOCK // size)
     return [min(rows, n_resamples - first) for first in range(0, n_resamples, rows)]
@@ -260,7 +260,7 @@ def _random(gaps: Float64Array, seed: int, n_resamples: int) -> list[float]:
     rng = np.random.default_rng(seed)
     total, least = gaps.sum(axis=0), _least(gaps)
     extreme = np.zeros(gaps.shape[1], dtype=np.int64)
-    for rows in blocks(n_resamples, max(gaps.shape)):
+    for rows in batch_sizes(n_resamples, max(gaps.shape)):
         heads = rng.integers(0, 2, (rows, len(gaps)), dtype=np.int8)
         extreme += (np.abs(2.0 * (heads.astype(np.float64) @ gaps) - total) >= least).sum(axis=0)
     return [(int(b) + 1) / (n_resamples + 1) for b in extreme]
@@ -414,7 +414,7 @@ def bootstrap_interval(
                 (gaps,),
                 np.mean,
                 n_resamples=n_resamples,
-                batch=blocks(n_resamples, len(gaps))[0],
+                batch=batch_sizes(n_resamples, len(gaps))[0],
                 confidence_level=confidence,
                 method="BCa" if method == "bca" else method,
                 random_state=np.random.default_rng(seed),
