@@ -38,8 +38,9 @@ class LinearRanker(GradientRanker):
         proven distance from the minimum (``result_.gap``), see `CuttingPlane`. "coordinate-ascent" and
         "adarank": the measure itself (``measure`` of ``fit``, else that of the surrogate); "simplex-search"
         likewise. "svm-acc", "ir-svm" and "prank": `SVMAcc`, `IRSVM`, `PRank`, which have losses of their own.
-        Or an object such as ``SGD(learning_rate=0.1)``, whose own number of steps then counts, not
-        ``max_iter``. Its ``measure`` and ``random_state`` are those of the ranker unless they are set.
+        ``LinearRanker.trainers`` has all names. Or an object such as ``SGD(learning_rate=0.1)``, whose own
+        number of steps then counts, not ``max_iter``. Its ``measure`` and ``random_state`` are those of the
+        ranker unless they are set.
     l2 : float >= 0
         Weight of the penalty, in units of the measure per squared weight.
     scale : str or None
