@@ -1,5 +1,5 @@
 # make demo   install into .venv, train on built-in data, print a table
-# make test   install into .venv, run every check that CI runs
+# make test   install into .venv, check style, types, tests and pages
 # make processor  run tests and pages with kernels for another processor
 # make dist   build wheel and sdist into dist/, and check them
 # make lowest run the tests with the lowest versions that pyproject.toml allows

@@ -89,6 +89,7 @@ def test_latex_is_a_whole_escaped_table():
     assert r"\cmidrule(lr){2-3}\cmidrule(lr){4-4}" in lines
     assert r"SVM\_map & 0.250 & - & 0.500 \\" in lines
     assert r"\par\smallskip\footnotesize a \textless{} b." in lines
+    assert r"\caption" not in Table("", ("a",), ((1,),)).latex()
     rows = lines[lines.index(r"\midrule") + 1 : lines.index(r"\bottomrule")]
     assert [row.count(" & ") for row in rows] == [3, 3]
     assert all(lines.count(rf"\{rule}rule") == 1 for rule in ("top", "mid", "bottom"))

@@ -181,7 +181,7 @@ class Table:
             [
                 r"\begin{table}",
                 r"\centering",
-                rf"\caption{{{_escaped(self.title)}}}",
+                *([rf"\caption{{{_escaped(self.title)}}}"] if self.title else []),
                 rf"\begin{{tabular}}{{{''.join('r' if right else 'l' for right in numeric)}}}",
                 r"\toprule",
                 *lines,

@@ -86,6 +86,22 @@ def test_the_certificate_is_that_of_one_data_set(q, folder):
         dx.certify(ranker, dx.data.open_shards(folder), "nDCG@5", exact=True)
 
 
+def test_scores_of_one_data_set_are_refused(folder):
+    ranker = dx.LinearRanker("ListNet").fit_shards(folder)
+    with pytest.raises(InputError, match="Queries are needed"):
+        ranker.predict_queries(dx.data.open_shards(folder))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"valid": None}, {"folds": 2}, {"time_budget": 9.0}, {"n_jobs": 2}, {"weights": (None, np.ones(90))}],
+)
+def test_a_search_refuses_what_shards_do_not_have(q, folder, options):
+    given = {"valid": q.take(range(90, 120))} | options
+    with pytest.raises(InputError, match="a search on shards needs validation data"):
+        dx.search(dx.data.open_shards(folder), method="ListNet", **given)
+
+
 class Failing(Driver):
     """Counts the questions, and is lost after some of them."""
 

@@ -74,7 +74,7 @@ def test_group_sizes_say_the_same_as_qid():
 
 
 @pytest.mark.parametrize("kind", SCALES)
-def test_scaling_is_learnt_stored_and_applied(kind, tmp_path):
+def test_scaling_is_learned_stored_and_applied(kind, tmp_path):
     skewed = X * [1.0, 1e4, 1e-4, 3.0, 7.0] + 5.0
     ranker = dx.LinearRanker(scale=kind, max_iter=30).fit(skewed, Y, qid=QID)
     ranker.save(tmp_path / "m.json")

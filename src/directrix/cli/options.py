@@ -82,9 +82,7 @@ NamesOption = Annotated[
         help="Name of a ranking in the output, one for each, in order. Default: run tags, file names.",
     ),
 ]
-ReportOption = Annotated[
-    Path | None, option("--report", help="HTML page to write: tables, figures, and the values of queries.")
-]
+ReportOption = Annotated[Path | None, option("--report", help="HTML page to write.")]
 FormatOption = Annotated[Format, Option("--format", "-f", help="Output format.")]
 ThreadsOption = Annotated[
     int | None,

@@ -34,7 +34,7 @@ class FileAudit:
     queries_without_relevant: int
     """Queries whose labels are all 0: most measures cannot tell rankings of them apart."""
     queries_with_one_label: int
-    """Queries whose labels are all the same: nothing can be learnt from them."""
+    """Queries whose labels are all the same: nothing can be learned from them."""
     constant_features: tuple[int, ...]
     """Features with one value in all documents, or missing in all."""
     duplicate_features: tuple[tuple[int, int], ...]
@@ -208,7 +208,7 @@ def _remarks(file: FileAudit) -> list[str]:
             "--missing zero reads them as 0."
         )
     if file.queries_with_one_label == file.n_queries:
-        out.append(f"{file.name}: in every query all labels are the same, so nothing can be learnt from it.")
+        out.append(f"{file.name}: in every query all labels are the same, so nothing can be learned from it.")
     elif file.queries_without_relevant:
         out.append(
             f"{file.name}: {file.queries_without_relevant} of {file.n_queries} queries have no relevant "

@@ -29,7 +29,7 @@ class AutoRanker(Ranker):
     Parameters
     ----------
     measure : measure or str
-        What to train for, to choose by, and what ``score`` reports.
+        Measure to train for, to choose by, and to report in ``score``.
     method : str
         "auto", or the name of a method, whose grid is then searched, or several as "A,B"; see `methods`.
     models : list of str, optional
@@ -72,7 +72,7 @@ class AutoRanker(Ranker):
     >>> X, qid = np.random.default_rng(0).random((60, 3)), np.repeat(np.arange(12), 5)
     >>> y = (X[:, 0] > 0.6).astype(int)
     >>> ranker = AutoRanker("nDCG@3", method="ApproxNDCG", folds=2).fit(X, y, qid=qid)
-    >>> ranker.score(X, y, qid=qid) > 0.9, ranker.search_.chosen.method
+    >>> ranker.score(X, y, qid=qid) > 0.9, ranker.search_.chosen.name
     (True, 'ApproxNDCG')
     """
 

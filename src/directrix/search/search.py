@@ -39,7 +39,7 @@ def search(
     by_query: bool = True,
     **options: Any,
 ) -> SearchResult:
-    """Train the settings of a method's grid and keep the one that the measure prefers, or an ensemble.
+    """Train the settings of a method's grid and keep the best by the measure, or an ensemble.
 
     Of several methods each is tried with the setting in the middle of its grid, and the best third with all
     settings. An ensemble is returned if its lead over the best candidate exceeds the standard error.
@@ -166,8 +166,7 @@ class Search:
         q, valid : Queries or ShardedQueries
             Training and validation queries.
         folds : int >= 1, optional
-            Number of folds without ``valid``; 1 holds back a fifth of the queries. Default: 5, and 1 from
-            1,000 queries on.
+            Number of folds without ``valid``; 1 holds back a fifth. Default: 5, from 1,000 queries on 1.
         time_budget : float > 0, optional
             Seconds for all candidates, without compilation and the last training, on all queries. A stopped
             candidate is chosen only if it leads all that finished: results depend on the machine's speed.
@@ -183,6 +182,7 @@ class Search:
         is_sharded = q.held == "shards"
         candidates: Sequence[Candidate] = [replace(c, seed=seed) for c in self.candidates]
         if is_sharded:
+            _check_shards(valid, (folds, time_budget, *weights, None if n_jobs == 1 else n_jobs))
             candidates, reason = _trainable_on_shards(candidates), "do not suit data in shards"
         else:
             weights = _checked(q, valid, weights, n_jobs, time_budget)
@@ -247,7 +247,7 @@ class SearchResult:
         Mean over the training queries of abs(surrogate - its measure), at the end: how far what was
         optimized is from what it replaces; NaN where no surrogate of a measure was optimized.
     notes : tuple of str
-        What the caller should know: that no query could teach an order, or none could choose.
+        What the caller should know, for example that no query has documents of different labels.
     members : tuple of (Candidate, float)
         The members of the ensemble with their weights, the heaviest first; empty for a single ranker.
     scores : float64 (n_docs,)
@@ -312,6 +312,14 @@ def _checked(q: Queries, valid: Any, weights: Weights, n_jobs: int, time_budget:
         None if by_document is None else weights_of(by_document, q.n_docs, "doc_weight", "document"),
         None if by_query is None else weights_of(by_query, q.n_queries, "query_weight", "query"),
     )
+
+
+def _check_shards(valid: Any, options: Sequence[Any]) -> None:
+    if valid is None or any(given is not None for given in options):
+        raise InputError(
+            "a search on shards needs validation data, and takes no folds, time_budget, weights or n_jobs. "
+            "Give valid= alone."
+        )
 
 
 def _weighing(candidates: Sequence[Candidate], weights: Weights) -> Sequence[Candidate]:

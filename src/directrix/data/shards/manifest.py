@@ -60,7 +60,7 @@ class Manifest:
     labels: dict[float, int]
     """Number of documents with each label."""
     n_ordered: int
-    """Queries with documents of different labels, from which an order can be learnt."""
+    """Queries with documents of different labels, from which an order can be learned."""
     moments: Moments
     """Of every feature, over all documents."""
     feature_names: tuple[str, ...] | None = None

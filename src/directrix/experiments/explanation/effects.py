@@ -133,7 +133,7 @@ def left_out(
 ) -> LeftOut:
     """Train copies of a ranker, with all features and without each of some, and evaluate them on ``q``.
 
-    A feature that is left out is 0 everywhere, so that nothing can be learnt from it. Cost: one training
+    A feature that is left out is 0 everywhere, so that nothing can be learned from it. Cost: one training
     more than there are columns.
     """
     values = []
