@@ -1,4 +1,4 @@
-"""Results on stdout, as tables for people or as JSON or TSV for programs; remarks and progress on stderr."""
+"""Results on stdout, as tables for people or as JSON or TSV for programs; notes and progress on stderr."""
 
 from __future__ import annotations
 

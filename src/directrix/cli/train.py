@@ -133,7 +133,7 @@ def train(
 
     Trains settings in the grid of the method and keeps the one with the best measure on the validation
     queries. Of several methods it keeps an ensemble, if its lead exceeds the standard error. The candidates
-    are printed to standard output, remarks and progress to standard error.
+    are printed to standard output, notes and progress to standard error.
     """
     with options.usage():
         options.check_jobs(jobs)

@@ -44,7 +44,7 @@ class Queries:
     """Features and labels of the documents of many queries, grouped by query.
 
     Arrays are read-only. Build one with `from_arrays`, which checks everything, or with
-    `directrix.read_letor`; the constructor itself checks boundaries and shapes, and no values.
+    `directrix.read_letor`; the constructor itself checks boundaries and shapes, but not values.
 
     Parameters
     ----------

@@ -384,7 +384,7 @@ def fit_scale(kind: str | None, features: Any) -> Scale | ScaleUnion | None:
     Raises
     ------
     InputError
-        If the kind is unknown, or these are no features.
+        If the kind is unknown, or ``features`` is not a matrix of features.
 
     Notes
     -----

@@ -107,7 +107,7 @@ def cross_validate(  # noqa: PLR0913 - all but the first three are optional and 
     measures : measure or str, or a sequence of them
         Reported.
     select : measure or str, optional
-        What to train for and to choose by; default the first of ``measures``.
+        Measure to train for and to choose by; default the first of ``measures``.
     convention : Convention or str, optional
         Count as this tool does, when reporting and when choosing. A measure object for ``select`` or of an
         entry, instead of a text, is taken as it is.

@@ -14,6 +14,7 @@ from directrix.experiments.cells import Progress
 from directrix.experiments.tendency import Tendency, tendency
 from directrix.measures.names import measure as parse_measure
 from directrix.parameters import positive, whole
+from directrix.registry import SURROGATES
 from directrix.surrogates.names import surrogate as parse_surrogate
 from directrix.threads import one_blas_thread
 from directrix.types import Float64Array, Int64Array, Measure, Surrogate
@@ -22,7 +23,7 @@ _DOCS_AT_ONCE = 1 << 20  # documents times models whose scores are held at a tim
 _ROWS_AT_ONCE = 1 << 15  # rows of features that are converted to float64 at a time
 _ALPHAS, _SIGMAS = (10, 100, 1000, 10000), ("1e-1", "1e-2", "1e-3", "1e-4")
 _SQUARED = ("1e-2", "1e-4", "1e-6", "1e-8")  # SmoothRank's sigma divides squares of scores
-EVERY_SURROGATE = (
+_LISTED = (
     *(f"ApproxAP(alpha={alpha}, beta=100)" for alpha in _ALPHAS),
     *(f"ApproxAP(alpha=1000, beta={beta})" for beta in (1, 10)),
     *(f"ApproxNDCG(alpha={alpha})" for alpha in _ALPHAS),
@@ -37,6 +38,12 @@ EVERY_SURROGATE = (
     *("RankNet()", "RankSVM()", "ListNet()", "XENDCG()", "ListMLE()", "RankCosine()", "Regression()"),
     *("LambdaLoss()", "Gumbel()"),
 )
+_LEFT_OUT = {
+    *("Lambda", "YetiRank"),  # have no value
+    *("ApproxMeasure", "SmoothMeasure"),  # of nDCG, their default, they are ApproxNDCG and SmoothNDCG
+    *(text.partition("(")[0] for text in _LISTED),
+}
+EVERY_SURROGATE = (*_LISTED, *(f"{name}()" for name in SURROGATES if name not in _LEFT_OUT))
 """The surrogates that have a value, with several values of their parameters, for weights of length 1."""
 
 

@@ -85,9 +85,8 @@ def export(
     path : path
         The file to write; an existing one is replaced.
     to : str
-        "onnx", "xgboost" (JSON), "lightgbm" (text), "ranklib", "solr", "elasticsearch" or "opensearch" (the
-        learning-to-rank plugin), "elastic" (Elastic's own inference), "vespa" (a rank profile), "sql" (a
-        SELECT for PostgreSQL, SQLite, DuckDB), "python" (one file without dependencies).
+        Name of a target, such as "onnx", "lightgbm", "solr", "sql" or "python"; the how-to guide "Export a
+        model to an engine" lists all of them, and the message for an unknown name does.
     check : Queries, optional
         Data whose scores are compared, in addition to 2,000 drawn rows.
 

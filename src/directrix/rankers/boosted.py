@@ -80,7 +80,7 @@ class BoostedRanker(StoredRanker):
         For the two shares, and the noise of a stochastic surrogate; None is 0.
     lightgbm_params : dict, optional
         Further parameters of LightGBM by its own names, e.g. ``{"max_depth": 6, "lambda_l1": 1.0}``; those
-        that have a parameter here are refused.
+        that have a parameter here are rejected.
     monotone : dict, optional
         From the name or the column (from 0) of a feature to 1, the score never falls where it rises, or -1,
         it never rises: LightGBM's ``monotone_constraints``. A column of categories has no direction.

@@ -78,7 +78,7 @@ class GradientRanker(StoredRanker):
     ) -> Self:
         """Train on shards, which stay where they are: in this process, or on a `directrix.cluster`.
 
-        The parameters have the same bits for any number of workers, whichever of them fail, and in one
+        The parameters have the same bits for any number of workers, even if some fail, and in one
         process.
 
         Parameters

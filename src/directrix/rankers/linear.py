@@ -33,13 +33,14 @@ class LinearRanker(GradientRanker):
     surrogate : Surrogate or str, optional
         What is maximized, e.g. ``ApproxNDCG(alpha=50)`` or the text of it. Default ``ApproxNDCG()``.
     trainer : str or Trainer
-        How. "lbfgs" and "cg": full gradients, deterministic. "sgd": Algorithm 1 of Qin, Liu & Li (2010),
-        query by query; "adam" likewise. "cutting-plane": for convex surrogates with ``l2`` > 0, to a proven
-        distance from the minimum (``result_.gap``), see `CuttingPlane`. "coordinate-ascent" and "adarank":
-        the measure itself (``measure`` of ``fit``, else that of the surrogate); "simplex-search" likewise.
-        "svm-acc", "ir-svm" and "prank": `SVMAcc`, `IRSVM`, `PRank`, which have losses of their own. Or
-        an object such as ``SGD(learning_rate=0.1)``, whose own number of steps then counts, not ``max_iter``.
-        Its ``measure`` and ``random_state`` are those of the ranker unless they are set.
+        Training method. "lbfgs" and "cg": full gradients, deterministic. "sgd": Algorithm 1 of Qin, Liu & Li
+        (2010), query by query; "adam" likewise. "cutting-plane": for convex surrogates with ``l2`` > 0, to a
+        proven distance from the minimum (``result_.gap``), see `CuttingPlane`. "coordinate-ascent" and
+        "adarank": the measure itself (``measure`` of ``fit``, else that of the surrogate); "simplex-search"
+        likewise. "svm-acc", "ir-svm" and "prank": `SVMAcc`, `IRSVM`, `PRank`, which have losses of their own.
+        ``LinearRanker.trainers`` has all names. Or an object such as ``SGD(learning_rate=0.1)``, whose own
+        number of steps then counts, not ``max_iter``. Its ``measure`` and ``random_state`` are those of the
+        ranker unless they are set.
     l2 : float >= 0
         Weight of the penalty, in units of the measure per squared weight.
     scale : str or None
@@ -50,16 +51,16 @@ class LinearRanker(GradientRanker):
     start : {"regression", "zero"}, LinearRanker, or array (n_features,)
         Where training starts: weights of a ridge regression on the gains with reweighted classes
         (Chapelle & Wu 2010, Sect. 4) and the weights given to ``fit``; zero; those of another ranker, such as
-        ``LinearRanker("RankSVM", l2=0.01)`` (ibid., Sect. 4.4.1); or these, on scaled features. A ranker that
-        is not fitted is fitted to the training queries first, on features scaled in the same way. So it is in
-        a cross-validation, because scikit-learn's ``clone`` makes an unfitted copy.
+        ``LinearRanker("RankSVM", l2=0.01)`` (ibid., Sect. 4.4.1); or the given weights, on scaled features.
+        A ranker that is not fitted is fitted to the training queries first, on features scaled in the same
+        way. The same happens in cross-validation, because scikit-learn's ``clone`` makes an unfitted copy.
     bounds : "nonnegative" or dict, optional
         Limits of weights: all >= 0, or from the name or the column (from 0) of a feature to (low, high), None
         for no limit, equal numbers for a fixed weight: ``{"price": (None, 0), "clicks": (0, None)}``. They
         hold for weights on scaled features, with several scales for each of the feature's weights. Every
-        scale is increasing, so signs mean the same for features as they came. Trainers "lbfgs", "sgd",
+        scale is increasing, so signs mean the same for unscaled features. Trainers "lbfgs", "sgd",
         "adam" and "coordinate-ascent" stay within limits, `Anneal` and `Restarts` around them too; the
-        others refuse. A start beyond is moved to the nearest weights within.
+        others refuse. A start outside the bounds is moved to the nearest weights within.
     monotone : dict, optional
         From the name or the column of a feature to 1, its weight is >= 0, or -1, it is <= 0; with ``bounds``
         both hold.

@@ -39,7 +39,7 @@ def load_scorer(path: str | os.PathLike[str]) -> Scorer:
     Returns
     -------
     Scorer
-        Its scores are those of ``predict`` of the ranker, but for rounding.
+        Its scores are those of ``predict`` of the ranker, up to rounding.
 
     Raises
     ------

@@ -29,7 +29,7 @@ class AutoRanker(Ranker):
     Parameters
     ----------
     measure : measure or str
-        What to train for, to choose by, and what ``score`` reports.
+        Measure to train for, to choose by, and to report in ``score``.
     method : str
         "auto", or the name of a method, whose grid is then searched, or several as "A,B"; see `methods`.
     models : list of str, optional

@@ -39,7 +39,7 @@ def search(
     by_query: bool = True,
     **options: Any,
 ) -> SearchResult:
-    """Train the settings of a method's grid and keep the one that the measure prefers, or an ensemble.
+    """Train the settings of a method's grid and keep the best by the measure, or an ensemble.
 
     Of several methods each is tried with the setting in the middle of its grid, and the best third with all
     settings. An ensemble is returned if its lead over the best candidate exceeds the standard error.
@@ -256,7 +256,7 @@ class SearchResult:
         Mean over the training queries of abs(surrogate - its measure), at the end: how far what was
         optimized is from what it replaces; NaN where no surrogate of a measure was optimized.
     notes : tuple of str
-        What the caller should know: that no query could teach an order, or none could choose.
+        What the caller should know, for example that no query has documents of different labels.
     members : tuple of (Candidate, float)
         The members of the ensemble with their weights, the heaviest first; empty for a single ranker.
     scores : float64 (n_docs,)

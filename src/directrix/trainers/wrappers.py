@@ -67,7 +67,7 @@ class BestSoFar:
             under `SGD` not the mean over the epoch, and under `Anneal` not that at the step's smoothing; for
             trainers with ``own_loss`` it is the step's. ``counts["best"]`` is the number of that step, the
             trace gains a column ``score``. Under `Anneal` the smoothing of that step is in its row of
-            the trace, and in the message. A training that ends before its first step, because the loss is
+            the trace, and in the message. A training run that ends before its first step, because the loss is
             not finite, is returned as it is.
 
         Raises
@@ -126,7 +126,7 @@ class Anneal:
     """Wrap a trainer: train at falling smoothings, each round from where the last one ended.
 
     A strongly smoothed loss has few local minima; a barely smoothed one is close to the measure. The path
-    from one to the other avoids local minima in which a training at the last smoothing alone would end.
+    from one to the other avoids local minima in which a training run at the last smoothing alone would end.
 
     Parameters
     ----------

@@ -241,7 +241,7 @@ def runs_as_features(
     """Join the runs of several systems into one table of scores with judgments.
 
     The documents of a topic are the union of the runs' top ``depth``. Documents are ordered by falling score
-    and, where scores are equal, by falling identifier, as trec_eval does.
+    and, where scores are equal, by descending identifier, as trec_eval does.
 
     Parameters
     ----------
