@@ -13,6 +13,7 @@ from tests.data.examples import assert_same, random_queries
 import directrix as dx
 from directrix.data import memory
 from directrix.data.stored import RawRows
+from directrix.data.tables import files
 from directrix.data.tables.files import FORMS as READERS
 from directrix.data.tables.read import open_parquet, read_parquet
 from directrix.data.tables.write import write_parquet
@@ -467,3 +468,11 @@ def test_a_file_that_is_cut_while_it_is_read_is_refused(tmp_path):
     short = [extent._replace(offset=10**9) for extent in q.features.source.extents]
     with pytest.raises(InputError, match="ends within a row"):
         replace(q.features, source=replace(q.features.source, extents=tuple(short)))[:2]
+
+
+def test_a_reader_that_is_left_ends_without_importing_anything(tmp_path, monkeypatch):
+    write_parquet(random_queries(1), tmp_path / "data.parquet")
+    batches = files.TableFiles(tmp_path / "data.parquet").batches(["qid"])
+    next(batches)
+    monkeypatch.setattr(files, "import_arrow", lambda: pytest.fail("nothing can be imported at the exit"))
+    batches.close()

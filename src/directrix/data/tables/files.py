@@ -42,12 +42,13 @@ def decoding(path: Path) -> Iterator[None]:
 
     Everything that opens a file with pyarrow, or looks at its schema or its values, runs within such a block.
     """
+    arrow = import_arrow()  # not where it is caught: nothing can be imported while Python ends
     try:
         yield
     except InputError:
         raise
     except (
-        import_arrow().ArrowException,
+        arrow.ArrowException,
         OSError,
         ValueError,  # text that is no UTF-8, among others
         ArithmeticError,  # a date that Python does not have
