@@ -53,9 +53,9 @@ def positive(value: Any, name: str, owner: str = "", least: float = 0.0) -> floa
     return number(value, name, owner, **limits, most=_LARGEST, example=10.0)
 
 
-def share(value: Any, name: str, owner: str = "") -> float:
+def share(value: Any, name: str) -> float:
     """Return a number between 0 and 1, but neither of them, as a Python number, or raise `InputError`."""
-    return number(value, name, owner, above=0.0, below=1.0, example=0.05)
+    return number(value, name, above=0.0, below=1.0, example=0.05)
 
 
 def whole(
@@ -69,9 +69,9 @@ def whole(
     raise _refusal(value, name, owner, wanted, f"{max(least, example)}")
 
 
-def seed_number(value: Any, name: str = "seed") -> int:
+def seed_number(value: Any) -> int:
     """Return a seed, an integer >= 0 of any size, as a Python integer, or raise `InputError`."""
-    return whole(value, name, least=0, below=inf, example=0)
+    return whole(value, "seed", least=0, below=inf, example=0)
 
 
 def check_fields(owner: Any) -> None:

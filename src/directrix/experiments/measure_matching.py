@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.experiments.cells import Progress
 from directrix.experiments.crossval import Entry, cross_validate
 from directrix.experiments.significance import paired_t
 from directrix.experiments.splits import Split
@@ -143,18 +142,15 @@ class Matching:
         return max(order, key=lambda name: self.match(target, name).mean)
 
 
-def matching(  # noqa: PLR0913
+def matching(
     splits: Sequence[Split],
     measures: Sequence[RankingMeasure | str],
     *,
     path: str | os.PathLike[str] | None = None,
     method: Method | str = "LambdaRank",
     settings: Mapping[str, Any] | None = None,
-    grid: Mapping[str, Sequence[Any]] | None = None,
     baselines: Sequence[Entry] = (),
-    seed: int = 0,
     n_jobs: int = 1,
-    progress: Progress | None = None,
 ) -> Matching:
     """Train a method for every measure, choose its settings by that measure, and test it on all of them.
 
@@ -168,12 +164,12 @@ def matching(  # noqa: PLR0913
         File of the finished trainings, from which a stopped run can be resumed. None: nothing is kept.
     method : Method or str
         One that can be trained for a measure, e.g. "LambdaRank", "LambdaRank-MLP", "CoordinateAscent".
-    settings, grid : mapping, optional
+    settings : mapping, optional
         As for `Entry`.
     baselines : sequence of Entry
         Further rows, e.g. ``Entry("RankNet", "RankNet")``; the settings of an entry without a measure are
         chosen by the first of ``measures``.
-    seed, n_jobs, progress
+    n_jobs : int
         As for `cross_validate`.
 
     Returns
@@ -199,11 +195,9 @@ def matching(  # noqa: PLR0913
     goals = [parse_measure(measure) for measure in measures]
     names = [goal.name for goal in goals]
     entries = [
-        *(Entry(goal.name, method, settings or {}, grid, goal) for goal in goals),
+        *(Entry(goal.name, method, settings or {}, measure=goal) for goal in goals),
         *baselines,
     ]
-    results = cross_validate(
-        splits, entries, goals, select=goals[0], path=path, seed=seed, n_jobs=n_jobs, progress=progress
-    )
+    results = cross_validate(splits, entries, goals, select=goals[0], path=path, n_jobs=n_jobs)
     values = {entry.name: {name: results.values(entry.name, name) for name in names} for entry in entries}
     return Matching(tuple(names), tuple(values), values)

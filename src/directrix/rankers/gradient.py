@@ -72,8 +72,6 @@ class GradientRanker(StoredRanker):
         *,
         measure: RankingMeasure | str | None = None,
         callback: Callback | Sequence[Callback] | None = None,
-        verbose: bool | int = False,
-        early_stopping_rounds: int | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Train on shards, which stay where they are: in this process, or on a `directrix.cluster`.
@@ -87,7 +85,7 @@ class GradientRanker(StoredRanker):
             A folder that `directrix.write_shards` wrote, at the same path for all workers.
         valid : path, `directrix.data.open_shards` or Queries, optional
             Validation data, in shards or in memory.
-        measure, callback, verbose, early_stopping_rounds : optional
+        measure, callback : optional
             As in ``fit``.
         checkpoint : path, optional
             A file that keeps every answer of the shards. If a training is interrupted, e.g. because the
@@ -111,9 +109,8 @@ class GradientRanker(StoredRanker):
         """
         q = open_shards(shards)
         judged = valid if valid is None or isinstance(valid, Queries) else open_shards(valid)
-        weights, stopping = (None, None), (verbose, early_stopping_rounds)
         with keep_answers(checkpoint):
-            return self._train(training_for(self, q, judged, measure, weights, callback, *stopping))
+            return self._train(training_for(self, q, judged, measure, (None, None), callback, 0, None))
 
     @abstractmethod
     def _model(self) -> Model:
