@@ -43,6 +43,6 @@ def test_one_system_ahead_of_several():
 def test_the_mean_of_a_claim_is_over_queries_as_its_test_is():
     """Folds of one and of three queries: the mean of the folds' means would be .55."""
     folds = [FoldResult((), 0, np.array([values])) for values in ([0.8], [0.2, 0.3, 0.4])]
-    compared = CrossValidation(("A",), ("AP",), ("Fold1", "Fold2"), tuple(range(4)), "default", {"A": folds})
+    compared = CrossValidation(("AP",), ("Fold1", "Fold2"), tuple(range(4)), "default", {"A": folds})
     np.testing.assert_allclose(compared.mean("A", "AP"), (0.8 + 0.3) / 2, rtol=1e-12)
     np.testing.assert_allclose(scored(compared, "A", "AP").mean, (0.8 + 0.2 + 0.3 + 0.4) / 4, rtol=1e-12)

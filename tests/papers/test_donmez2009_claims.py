@@ -38,7 +38,7 @@ def comparison_of(trained, constructions=None):
             row = values_of(means.get(construction, 0.5), i)
             values[entry_name("mlp", name, construction)] = [row] * len(MEASURES)
     results = {name: [FoldResult((), 0, np.array(rows))] for name, rows in values.items()}
-    compared = CrossValidation(tuple(values), MEASURES, ("Fold1",), tuple(range(200)), "default", results)
+    compared = CrossValidation(MEASURES, ("Fold1",), tuple(range(200)), "default", results)
     return Trained(Collection("made", ()), compared)
 
 

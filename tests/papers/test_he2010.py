@@ -133,7 +133,7 @@ def hand_made():
             FoldResult(grid, len(grid) - 1, level + s + rng.normal(0.0, noise + 1e-3, s.shape))
             for s in shared
         ]
-    found = CrossValidation(tuple(LEVELS), measures, ("Fold1", "Fold2"), tuple(range(40)), "letor3", results)
+    found = CrossValidation(measures, ("Fold1", "Fold2"), tuple(range(40)), "letor3", results)
     falling = {
         family: {label: np.array([0.5, 0.6]) / 4.0**i for i, label in enumerate(surrogates)}
         for family, surrogates in SWEEP.families().items()

@@ -237,9 +237,7 @@ def results_of(**values):
         name: [FoldResult((), 0, np.array([each, each], dtype=np.float64))] for name, each in values.items()
     }
     n = len(next(iter(values.values())))
-    compared = CrossValidation(
-        tuple(values), (MAP, NDCG_ALL), ("Fold1",), tuple(range(n)), "default", results
-    )
+    compared = CrossValidation((MAP, NDCG_ALL), ("Fold1",), tuple(range(n)), "default", results)
     return Approximated(Collection("OHSUMED", ()), compared, {})
 
 

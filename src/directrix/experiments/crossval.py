@@ -6,7 +6,7 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -109,16 +109,13 @@ def cross_validate(  # noqa: PLR0913 - all but the first three are optional and 
     select : measure or str, optional
         Measure to train for and to choose by; default the first of ``measures``.
     convention : Convention or str, optional
-        Count as this tool does, when reporting and when choosing. A measure object for ``select`` or of an
-        entry, instead of a text, is taken as it is.
+        Count as this tool does. A measure object to choose by, instead of a text, is taken as it is.
     path : path, optional
-        File of finished trainings, made if it does not exist. Trainings that it holds of the same data and
-        settings are not repeated. None: nothing is kept.
+        File of finished trainings, made if it does not exist; those that it holds are not repeated.
     seed : int >= 0
         For stochastic trainers and inner folds.
     n_jobs : int, optional
-        Trainings at a time; -1 = all cores. None: 1, or as ``joblib.parallel_config`` says, with any of its
-        backends. The numbers do not depend on it.
+        Trainings at a time; -1 = all cores. None: as ``joblib.parallel_config`` says. Same numbers for any.
     progress : callable, optional
         Called after every training with the number of finished ones, the number of all, and the time left.
     keep_top : int >= 0
@@ -132,10 +129,9 @@ def cross_validate(  # noqa: PLR0913 - all but the first three are optional and 
 
     Examples
     --------
-    >>> from directrix.data.synthetic import make_linear
-    >>> from directrix import cross_validate, experiments
-    >>> splits = experiments.k_fold_splits(make_linear(12, 8, 3)[0], 3)
-    >>> result = cross_validate(splits, ["Regression", "RankCosine"], ["AP", "nDCG@5"])
+    >>> import directrix as dx
+    >>> splits = dx.experiments.k_fold_splits(dx.data.make_linear(12, 8, 3)[0], 3)
+    >>> result = dx.cross_validate(splits, ["Regression", "RankCosine"], ["AP", "nDCG@5"])
     >>> result.mean("Regression", "AP") > 0.8, len(result.values("RankCosine", "nDCG@5"))
     (True, 12)
     """
@@ -153,16 +149,12 @@ def cross_validate(  # noqa: PLR0913 - all but the first three are optional and 
     for split in splits:
         _check_data(split, plans)
     tasks = [_Task(plan, split, reported, keep_top) for split in splits for plan in plans]
-    with ExitStack() as stack:
-        if path is None:
-            path = Path(stack.enter_context(tempfile.TemporaryDirectory()), "cells.jsonl")
-        cells = [cell for task in tasks for cell in task.cells()]
-        finished = run_cells(cells, path, n_jobs=n_jobs, progress=progress)
-    results: dict[str, list[FoldResult]] = {entry.name: [] for entry in compared}
-    for task in tasks:
-        results[task.plan.name].append(task.result(finished, names))
+    cells = [cell for task in tasks for cell in task.cells()]
+    with tempfile.TemporaryDirectory() as folder:
+        kept = Path(folder, "cells.jsonl") if path is None else path
+        finished = run_cells(cells, kept, n_jobs=n_jobs, progress=progress)
+    results = {p.name: [task.result(finished, names) for task in tasks if task.plan is p] for p in plans}
     return CrossValidation(
-        entries=tuple(results),
         measures=tuple(names),
         folds=tuple(split.name for split in splits),
         query_ids=tuple(query for split in splits for query in split.test.query_ids),

@@ -79,7 +79,7 @@ class CrossValidation:
 
     Parameters
     ----------
-    entries, measures, folds : tuple of str
+    measures, folds : tuple of str
         Names, as they were given.
     query_ids : tuple of hashable
         Test queries of all folds, fold after fold.
@@ -101,12 +101,16 @@ class CrossValidation:
     Qin, Liu, Xu & Li (2010), LETOR, doi:10.1007/s10791-009-9123-y, Sect. 4: folds and their means.
     """
 
-    entries: tuple[str, ...]
     measures: tuple[str, ...]
     folds: tuple[str, ...]
     query_ids: tuple[Hashable, ...]
     convention: str
     results: Mapping[str, Sequence[FoldResult]]
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """Names of the compared systems, as they were given."""
+        return tuple(self.results)
 
     def folds_of(self, entry: str, measure: str) -> tuple[float, ...]:
         """Mean over the test queries of every fold; NaN where the measure is undefined for all."""

@@ -48,8 +48,7 @@ def fuse(  # noqa: PLR0913 - all but the first three are optional and by name
     method : str
         "auto", or the name of a row, such as "linear, min-max" or "RRF, c = 60".
     classes : dict of query to class, optional
-        Adds a row with weights for each class that has five training queries; other classes share one set of
-        weights.
+        Adds a row with weights for each class that has five training queries; the others share weights.
     n_folds : int >= 2
         Folds of queries for cross-validation: weights, normalizer and constant are chosen on the others.
     seed : int >= 0
@@ -69,10 +68,9 @@ def fuse(  # noqa: PLR0913 - all but the first three are optional and by name
 
     Notes
     -----
-    Documents that a run lacks: see `directrix.fusion.combination.normalized`. Relevant documents that
-    no run retrieved count against every method. The method is chosen by the cross-validated value, so that
-    of the chosen one is slightly too high. Cost: for k runs about 20 times k line
-    searches per normalizer and fold.
+    Documents that a run lacks: see `directrix.fusion.combination.normalized`. Relevant documents that no run
+    retrieved count against every method. The method is chosen by the cross-validated value, so that of the
+    chosen one is slightly too high. Cost: for k runs about 20 k line searches per normalizer and fold.
 
     Examples
     --------

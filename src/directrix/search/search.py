@@ -159,20 +159,17 @@ class Search:
     ) -> SearchResult:
         """Train and judge the candidates, and choose.
 
-        On data in shards candidates are trained one after another, each on all workers; ``valid`` is needed,
-        only the best of several methods is tried with all settings, and there is no ensemble.
+        Shards need ``valid``; only the best of their methods is tried with all settings, without ensemble.
 
         Parameters
         ----------
         q, valid : Queries or ShardedQueries
             Training and validation queries.
         folds : int >= 1, optional
-            Number of folds without ``valid``; 1 holds back a fifth of the queries. Default: 5, and 1 from
-            1,000 queries on.
+            Number of folds without ``valid``; 1 holds back a fifth. Default: 5, from 1,000 queries on 1.
         time_budget : float > 0, optional
-            Seconds for all candidates, without compiling kernels and training the chosen one again on all
-            queries. What takes longer than its share is stopped, and chosen only if it is ahead of all that
-            finished, or none did: results depend on the speed of the machine.
+            Seconds for all candidates, without compilation and the last training, on all queries. A stopped
+            candidate is chosen only if it leads all that finished: results depend on the machine's speed.
         weights : (doc_weight, query_weight), optional
             As in ``fit_queries``.
         seed, single : int, bool
@@ -188,10 +185,8 @@ class Search:
             _check_shards(valid, (folds, time_budget, *weights, None if n_jobs == 1 else n_jobs))
             candidates, reason = _trainable_on_shards(candidates), "do not suit data in shards"
         else:
-            _check(q, valid, n_jobs, time_budget)
-            weights = _checked(weights, q)
-            candidates = _supporting_weights(candidates, weights)
-            reason = "do not support weights of documents"
+            weights = _checked(q, valid, weights, n_jobs, time_budget)
+            candidates, reason = _weighing(candidates, weights), "do not support weights of documents"
         parts, selection = search_folds(q, valid, weights, folds, seed)
         for part in () if is_sharded else (parts[0].train, parts[0].judge):
             check_measurable(self.measure, part)
@@ -207,22 +202,18 @@ class Search:
             mixed = None
 
         def trained(candidate: Candidate) -> Any:
-            if not is_refitted:
-                return candidate.rankers[-1]
-            clock.start_refit(candidate.name)
-            return refit(candidate, q, weights, self.measure, clock)
+            return refit(candidate, q, weights, self.measure, clock) if is_refitted else candidate.rankers[-1]
 
-        gap, members = math.nan, () if mixed is None else mixed.members
+        members = () if mixed is None else mixed.members
         if mixed is None:
-            scores, values, ranker = best.scores, best.values, trained(best)
-            why = why_chosen(best, tried, self.measure)
-            if best.method.surrogate is not None and not is_sharded:
-                gap = surrogate_gap(ranker, q)
+            ranker, why = trained(best), why_chosen(best, tried, self.measure)
         else:
-            scores, values = mixed.scores, mixed.values
+            why = why_blended(mixed, self.measure)
             rankers = [trained(candidate) for candidate, _ in members]
             ranker = EnsembleRanker.of_fitted(rankers, [weight for _, weight in members], q, self.measure)
-            why = why_blended(mixed, self.measure)
+        scores, values = (best.scores, best.values) if mixed is None else (mixed.scores, mixed.values)
+        has_gap = mixed is None and best.method.surrogate is not None and not is_sharded
+        gap = surrogate_gap(ranker, q) if has_gap else math.nan
         unable = {"cannot keep to the constraints": self.unable, reason: _absent(self.candidates, candidates)}
         notes = (
             *notes_on_data(parts, self.measure, best, ranker, gap),
@@ -300,7 +291,8 @@ class SearchResult:
         return stopped if part == CUT_SHORT else f"{part}, {stopped}"
 
 
-def _check(q: Queries, valid: Any, n_jobs: int, time_budget: float | None) -> None:
+def _checked(q: Queries, valid: Any, weights: Weights, n_jobs: int, time_budget: float | None) -> Weights:
+    """Return the weights as arrays, or raise `InputError` if a search cannot use what it is given."""
     check_trainable(q)
     if n_jobs != 1 and time_budget is not None:
         raise InputError(
@@ -315,6 +307,11 @@ def _check(q: Queries, valid: Any, n_jobs: int, time_budget: float | None) -> No
             python="Leave them out: the choice is then made by cross-validation.",
             shell="Leave out --valid: the choice is then made by cross-validation.",
         )
+    by_document, by_query = weights
+    return (
+        None if by_document is None else weights_of(by_document, q.n_docs, "doc_weight", "document"),
+        None if by_query is None else weights_of(by_query, q.n_queries, "query_weight", "query"),
+    )
 
 
 def _check_shards(valid: Any, options: Sequence[Any]) -> None:
@@ -325,15 +322,7 @@ def _check_shards(valid: Any, options: Sequence[Any]) -> None:
         )
 
 
-def _checked(weights: Weights, q: Queries) -> Weights:
-    by_document, by_query = weights
-    return (
-        None if by_document is None else weights_of(by_document, q.n_docs, "doc_weight", "document"),
-        None if by_query is None else weights_of(by_query, q.n_queries, "query_weight", "query"),
-    )
-
-
-def _supporting_weights(candidates: Sequence[Candidate], weights: Weights) -> Sequence[Candidate]:
+def _weighing(candidates: Sequence[Candidate], weights: Weights) -> Sequence[Candidate]:
     """Leave out the methods without weights of documents, where others support them."""
     return [c for c in candidates if weights[0] is None or c.method.weighs_docs] or candidates
 

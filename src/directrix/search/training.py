@@ -116,6 +116,7 @@ def train_fold(candidate: Candidate, fold: Fold, measure: RankingMeasure, clock:
 
 def refit(candidate: Candidate, q: Queries, weights: Weights, measure: RankingMeasure, clock: Clock) -> Any:
     """Train the ranker of a candidate on all queries, with as many steps as it had on the folds."""
+    clock.start_refit(candidate.name)
     limited = candidate.method.keeps_best or candidate.progress
     steps = candidate.steps if limited else math.inf
 
