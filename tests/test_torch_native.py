@@ -13,6 +13,7 @@ import directrix as dx
 from directrix.surrogates.sampling import PLRank
 
 torch = pytest.importorskip("torch", reason="needs PyTorch: pip install torch")
+FORMULAS = pytest.importorskip("directrix.torch.formulas").FORMULAS
 
 SIZES = [4, 1, 0, 9, 30, 3]
 QPTR = np.concatenate([[0], np.cumsum(SIZES)])
@@ -54,6 +55,8 @@ SMOOTH = [
     "Gumbel('ApproxNDCG(alpha=3.0)', samples=3)",
     "Gumbel('XENDCG', samples=2, draw=5)",
 ]
+SMOOTH += [name for name in FORMULAS if name not in {text.partition("(")[0] for text in SMOOTH}]
+"""Every formula, so that none is untested."""
 
 
 def lists(kind="drawn", seed=0):

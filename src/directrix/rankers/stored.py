@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from directrix.data.queries import Queries, need_queries
+from directrix.data.queries import Queries, need_data, need_queries
 from directrix.data.scale import SCALES, fills_missing, fit_scale, is_scale
 from directrix.errors import InputError, NotConverged, warn
 from directrix.measures.base import RankingMeasure
@@ -136,6 +136,7 @@ class StoredRanker(Ranker):
             If there are features of other number, names or order than in training, or they are missing or
             too large.
         """
+        need_queries(q, "predict_queries")
         scores = self._scored(self._ready(q))
         check_scores(scores, q, allow_missing=self._may_be_missing)
         return scores
@@ -143,7 +144,7 @@ class StoredRanker(Ranker):
     def _ready(self, q: Queries) -> Queries:
         """Queries as the fitted model takes them: checked, and scaled."""
         check_is_fitted(self)
-        need_queries(q, "predict_queries")
+        need_data(q, "predict_queries")
         if q.n_features != self.n_features_in_:
             raise InputError(
                 f"the data have {q.n_features} features, the model was trained on {self.n_features_in_}; "

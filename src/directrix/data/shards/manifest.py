@@ -173,13 +173,18 @@ def _manifest_of(data: dict[str, Any]) -> Manifest:
         shards,
         n_features,
         features["dtype"],
-        {float(label): count for label, count in zip(labels["values"], labels["documents"], strict=False)},
+        {float(label): count for label, count in zip(labels["values"], labels["documents"], strict=True)},
         data["ordered"],
         moments._replace(low=low, high=high),
         None if names is None else tuple(names),
     )
     if sum(manifest.labels.values()) != manifest.n_docs or not shards:
         raise ValueError("the shards have another number of documents than the labels")
+    number, mean, spread, lowest, highest = moments
+    rounding = 1e-6 * np.maximum(abs(lowest), abs(highest))
+    is_mean = (mean >= lowest - rounding) & (mean <= highest + rounding)
+    if not (is_mean & (number >= 0) & (number <= manifest.n_docs) & (spread >= 0)).all():
+        raise ValueError("statistics are not those of features")
     return manifest
 
 
