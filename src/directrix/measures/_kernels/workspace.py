@@ -1,4 +1,4 @@
-"""What kernels of several folders share: the size of their work space, and how sums may be computed."""
+"""Shared by kernels of several folders: the size of their work space, and how sums may be computed."""
 
 import numpy as np
 

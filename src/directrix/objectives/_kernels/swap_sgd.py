@@ -76,7 +76,7 @@ def linear_epoch(X, forces, order, steps, value, params):
 
 @kernel
 def hidden_epoch(X, forces, order, layer, drawn, steps, value, params):
-    """As `linear_epoch`, for a network with one hidden layer.
+    """Do what `linear_epoch` does, for a network with one hidden layer.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ def _uniform(key, number):
 
 @kernel
 def query_key(labels, draw):
-    """Where the noise of a query begins: elsewhere for other labels in this order, and for another draw."""
+    """Return the first key of the noise of a query; it depends on the labels, their order and the draw."""
     key = _mixed(np.uint64(draw) + _STEP)
     bits = labels.view(np.uint64)
     for p in range(len(bits)):
@@ -45,7 +45,7 @@ def query_key(labels, draw):
 
 @kernel
 def next_key(key):
-    """Where the next noise of the same query begins."""
+    """Return the key of the next noise of the same query."""
     return _mixed(key + _STEP)
 
 

@@ -36,7 +36,7 @@ def _exp(z):
 
 @overload(_exp, jit_options={"error_model": "numpy", "fastmath": FAST})
 def _exp_of(z):
-    """As `exponential`; for float32 with a polynomial of lower degree."""
+    """Compute `exponential`; for float32 with a polynomial of lower degree."""
     if z == numba.float32:
         one, half, log2e = np.float32(1.0), np.float32(0.5), np.float32(1.4426950408889634)
         high, low = np.float32(0.693359375), np.float32(-2.12194440e-4)
