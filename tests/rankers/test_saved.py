@@ -211,7 +211,7 @@ TRAINERS = [
     dx.Restarts(dx.LBFGS(max_iter=2), n=2),
     SMOOTH,
     dx.CoordinateAscent("AP(rel=2)@3", max_iter=1),
-    dx.trainers.AdaRank("nDCG@2", rounds=2),
+    dx.trainers.AdaRank("nDCG@2", rounds=2, signs=True),
 ]
 
 

@@ -123,6 +123,19 @@ def test_adarank_lowers_its_loss_and_counts_rounds(cubic, objective):
     assert np.count_nonzero(one.params) < 5
 
 
+def test_adarank_may_turn_features_around(cubic):
+    qid = np.repeat(np.arange(30), np.diff(cubic.qptr))
+    turned = dx.Queries.from_arrays(-cubic.features, cubic.labels, qid=qid)
+    plain, both = (
+        dx.trainers.AdaRank("nDCG", rounds=5, signs=True).minimize(
+            dx.linear_objective(q, "ApproxNDCG"), np.zeros(5)
+        )
+        for q in (cubic, turned)
+    )
+    np.testing.assert_allclose(plain.params, -both.params, rtol=1e-9)
+    assert (plain.params < 0.0).any()
+
+
 def test_adarank_weighs_queries_and_passes_over_undefined_ones():
     X = np.array([[1.0, 0.0], [0.0, 1.0]] * 3)
     q = dx.Queries.from_arrays(X, [1, 0, 0, 1, 0, 0], qid=[0, 0, 1, 1, 2, 2])

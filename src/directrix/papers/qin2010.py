@@ -321,8 +321,8 @@ QUICK = Qin2010(
         ap_beta=(10.0, 100.0),
         ndcg_alpha=(10.0, 100.0, 300.0),
         others={
-            "AdaRank.MAP": {"rounds": (50,)},
-            "AdaRank.NDCG": {"rounds": (50,)},
+            "AdaRank.MAP": {"signs": (False,), "rounds": (50,)},
+            "AdaRank.NDCG": {"signs": (False,), "rounds": (50,)},
             "SVMmap": {"C": (1.0, 100.0)},
             "SoftRank": {"sigma": (0.1,), "l2": (1e-4,), "max_iter": (30,)},
             "ListNet": {"temperature": (0.3,), "l2": (1e-4, 1e-2)},

@@ -42,6 +42,9 @@ class AdaRank:
         ranker's ``fit``; AP outside of a ranker.
     rounds : int >= 1
         Number of features to add.
+    signs : bool
+        Whether features may also rank in descending order, as further weak rankers. The paper takes
+        them as they are.
     repeats : int >= 1, or None
         A feature that was chosen this number of times is left out until all others were too. None: never,
         as in the paper, where mostly the same feature is chosen every time: E of a query lies in a narrow
@@ -80,6 +83,7 @@ class AdaRank:
 
     measure: RankingMeasure | str | None = None
     rounds: int = 300
+    signs: bool = False
     repeats: int | None = 1
 
     def __post_init__(self) -> None:
@@ -107,18 +111,19 @@ class AdaRank:
         unordered = ready(np.zeros(q.n_docs))[0]
         weight = weights_where_defined(f"AdaRank(measure={measure.name!r})", linear.query_weight, unordered)
         weight /= weight.sum()
-        features = varying_features(q)
         column = column_reader(q.features)
-        values = np.nan_to_num(np.array([ready(column(f))[0] for f in features]).reshape(-1, q.n_queries))
+        rankers = [(f, sign) for f in varying_features(q) for sign in ((1, -1) if self.signs else (1,))]
+        values = np.array([ready(sign * column(f))[0] for f, sign in rankers]).reshape(-1, q.n_queries)
+        values = np.nan_to_num(values)
         progress, params = Progress(start, callback), np.zeros(len(start))
         now = np.nan_to_num(unordered)
-        left = np.full(len(features), np.inf if self.repeats is None else self.repeats)
+        left = np.full(len(rankers), np.inf if self.repeats is None else self.repeats)
         with progress:
             while True:
                 potential = weight * np.exp(-now)
                 loss = float(potential.sum())
                 progress.step(params, loss)
-                if not features:
+                if not rankers:
                     progress.end("converged", "no feature distinguishes the documents of any query")
                 if progress.iterations == self.rounds:
                     progress.end("max_iter", f"{self.rounds} rounds done")
@@ -129,7 +134,8 @@ class AdaRank:
                     left[:] = self.repeats
                 mean = float(np.clip(means[best], -_PERFECT, _PERFECT))
                 params = params.copy()
-                params[features[best]] += 0.5 * np.log((1.0 + mean) / (1.0 - mean))
+                feature, sign = rankers[best]
+                params[feature] += sign * 0.5 * np.log((1.0 + mean) / (1.0 - mean))
                 scores = linear.scores(params)
                 if not np.isfinite(scores).all():
                     rounds = progress.iterations + 1
