@@ -211,7 +211,7 @@ def commands() -> Iterator[tuple[str, Any]]:
             cells = Path(folder) / f"{name}-cells"
             output = command(
                 *("crossval", files["train"], "--folds", 3, "--jobs", 1, "-o", cells, "--format", "json"),
-                *("--method", "Regression", "--method", "ListNet", "--search", "random", "--candidates", 3),
+                *("--method", "Regression", "--method", "ListNet"),
             )
             yield f"{name} crossval", numbers(output)
 
