@@ -86,7 +86,7 @@ def test_features_in_a_file_have_the_scale_of_those_in_memory(kind, gaps, form, 
     dx.data.write_parquet(q, tmp_path / f"data{form}")
     stored = dx.data.open_parquet(tmp_path / f"data{form}")
     monkeypatch.setattr(statistics, "block_rows", lambda rows: [0, 250, 500, len(rows)])
-    monkeypatch.setattr(statistics, "block_rows", lambda rows: [0, 250, 500, len(rows)])
+    monkeypatch.setattr("directrix.data.stored.block_rows", lambda rows: [0, 250, 500, len(rows)])
     in_memory, in_file = fit_scale(kind, q.features), fit_scale(kind, stored.features)
     if kind == "standard":
         np.testing.assert_allclose(in_file.width, in_memory.width, rtol=1e-12, atol=0)
