@@ -85,6 +85,13 @@ class RunScores:
                 f"{self.scores.dtype}; for {n_docs} labels, {n_queries} queries and {n_runs} tags {needed} "
                 "and float32 are needed. Make it with directrix.data.runs_as_features."
             )
+        if len(set(self.tags)) < n_runs:
+            raise InputError(f"RunScores: tags {self.tags}; each run needs a different name. Rename one.")
+        if not (np.isnan(self.scores) | (self.scores > self.floor)).all():
+            raise InputError(
+                f"RunScores: floor {self.floor.tolist()} is not below all scores, so it cannot mark "
+                "documents that were not retrieved. Make it with directrix.data.runs_as_features."
+            )
         for name in ("labels", "qptr", "doc_ids", "scores", "n_relevant", "floor"):
             object.__setattr__(self, name, frozen(getattr(self, name), name))
 
