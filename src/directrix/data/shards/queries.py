@@ -280,8 +280,7 @@ class _ScoresBy(Question):
 @dataclass(frozen=True)
 class _LabelsOf(Question):
     def answer(self, shard: OpenShard) -> Counter[float]:
-        values, counts = np.unique(shard.stored.labels, return_counts=True)
-        return Counter(dict(zip(values.tolist(), counts.tolist(), strict=True)))
+        return Counter(shard.stored.label_counts)
 
 
 def _shown(labels: Mapping[float, int]) -> str:
