@@ -123,6 +123,12 @@ def test_a_list_is_one_shard_for_each_entry(q, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["shards"]
 
 
+def test_entries_of_a_list_have_the_same_names(q, tmp_path):
+    one, other = (replace(q.take([i]), feature_names=tuple(f"abcd{'ef'[i]}")) for i in range(2))
+    with pytest.raises(InputError, match=r"\(a, b, c, d, e\) and .*\(a, b, c, d, f\); all must"):
+        dx.write_shards([one, other], tmp_path / "shards")
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
