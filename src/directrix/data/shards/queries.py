@@ -245,7 +245,7 @@ class _MomentsOf(Question):
         return moments_of(self.kind, features.shape[1], (rows for _, rows in _blocks(shard, features)))
 
     def merge(self, left: Moments, right: Moments) -> Moments:
-        return left.and_those_of(right)
+        return left.combine(right)
 
 
 def _blocks(shard: OpenShard, features: StoredFeatures) -> Any:

@@ -288,7 +288,7 @@ class Router:
         known = [fact for fact in facts if fact is not None]
         moments, labels = known[0][2], dict[float, int]()
         for _, _, other, _ in known[1:]:
-            moments = moments.and_those_of(other)
+            moments = moments.combine(other)
         for _, counts, _, _ in known:
             for level, count in counts.items():
                 labels[level] = labels.get(level, 0) + count
