@@ -146,12 +146,12 @@ def _look(name: str, q: Queries) -> tuple[FileAudit, Array]:
     # where some values are missing and the others are equal, absence may still distinguish documents
     is_constant = np.where(missing > 0, missing == q.n_docs, low == high)
     first_with: dict[int, int] = {}
-    twins = []
+    duplicates = []
     for column, key in enumerate(columns.tolist()):
         if is_constant[column]:
             continue
         if key in first_with:
-            twins.append((column + 1, first_with[key] + 1))
+            duplicates.append((column + 1, first_with[key] + 1))
         first_with.setdefault(key, column)
     in_query = _mix(rows, np.repeat(np.arange(q.n_queries), sizes))
     fact = FileAudit(
@@ -164,7 +164,7 @@ def _look(name: str, q: Queries) -> tuple[FileAudit, Array]:
         queries_without_relevant=int((highest == 0).sum()),
         queries_with_one_label=int((highest == lowest).sum()),
         constant_features=tuple((np.flatnonzero(is_constant) + 1).tolist()),
-        duplicate_features=tuple(twins),
+        duplicate_features=tuple(duplicates),
         missing_values=int(missing.sum()),
         duplicate_rows=len(rows) - len(np.unique(in_query)) if q.n_features else 0,
     )

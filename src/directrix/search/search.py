@@ -302,8 +302,7 @@ def _checked(q: Queries, valid: Any, weights: Weights, n_jobs: int, time_budget:
         )
     if valid is not None and valid is not q and same_rows(valid, q):
         raise InputError(
-            "the validation data hold the same rows as the training data, which say nothing about other "
-            "queries.",
+            "the validation data hold the same rows as the training data, so overfitting cannot be detected.",
             python="Leave them out: the choice is then made by cross-validation.",
             shell="Leave out --valid: the choice is then made by cross-validation.",
         )
