@@ -132,8 +132,8 @@ def train(
     """Train a ranker for the measure you report, and write it as JSON.
 
     Trains settings in the grid of the method and keeps the one with the best measure on the validation
-    queries. Of several methods it keeps an ensemble, if its lead exceeds the standard error. The candidates
-    are printed to standard output, notes and progress to standard error.
+    queries. With several methods, it keeps an ensemble if it leads by more than one standard error. The
+    candidates are printed to standard output, notes and progress to standard error.
     """
     with options.usage():
         options.check_jobs(jobs)
@@ -189,7 +189,7 @@ def _save(result: SearchResult, output: Path, form: options.Format, start: float
 def _check_shards(
     train: Path, valid: Path | None, report: Path | None, folds: int | None, time_budget: float | None
 ) -> None:
-    """Refuse what a training on shards does not have, before a cluster works."""
+    """Reject options that sharded training does not support, before starting a cluster."""
     if not is_sharded(train):
         raise InputError(
             f"{train} is not a folder of shards, which --cluster needs; type `directrix shard {train} "
