@@ -77,7 +77,7 @@ def certify(
             help="Measures to test, e.g. AP,nDCG@10; repeatable. Default: the one of the training.",
         ),
     ] = None,
-    eps: Annotated[float, Option(help="Largest share of rising directions that may go unnoticed.")] = 0.01,
+    eps: Annotated[float, Option(help="Maximum undetected fraction of improving directions.")] = 0.01,
     delta: Annotated[float, Option(help="Largest probability of a wrong certificate.")] = 0.01,
     steps: Annotated[str, Option(help="Step sizes, separated by commas.")] = _STEPS,
     relative: Annotated[
