@@ -14,7 +14,7 @@ from typer import Option
 
 from directrix.cli import options
 from directrix.cli.reading import ByPositionOption, ModelData, TrainingData, check_writable, same_features
-from directrix.cli.show import echo, progress_bar, remark, show
+from directrix.cli.show import progress_bar, remark, show, write_text
 from directrix.data.formats import format_of, inputs, read_file
 from directrix.data.shards.context import is_on_cluster, is_sharded
 from directrix.errors import InputError, short_text
@@ -368,7 +368,6 @@ def predict(
     reading: ModelData,
 ) -> None:
     """Score every row of a file: one score per line in the order of the file, or a TREC run."""
-    from directrix.data.files import replacing
     from directrix.rankers.loading import load
 
     options.check_tag("--run", run)
@@ -377,12 +376,7 @@ def predict(
     q = reading.read(ranker, data, model, has_labels=False)
     scores = ranker.predict_queries(q)
     text = _score_lines(q.restore(scores)) if run is None else _run_lines(q, scores, run)
-    if output is None:
-        echo(text, nl=False, exact=True)
-        return
-    with replacing(output) as file:
-        file.write(text.encode())
-    remark(f"saved: {output} ({q.n_docs} scores of {q.n_queries} queries)")
+    write_text(text, output, f"{q.n_docs} scores of {q.n_queries} queries")
 
 
 def _score_lines(scores: Float64Array) -> str:
