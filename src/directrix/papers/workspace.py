@@ -54,7 +54,7 @@ class Workspace:
         directrix is added; ``free`` are settings that may differ when the run is resumed. Raises
         `InputError` if the folder holds a run of other settings.
         """
-        fixed = {**fixed, "quick": self.quick, "seed": self.seed, "directrix": self.installation["directrix"]}
+        fixed = {**fixed, "quick": self.quick, "directrix": self.installation["directrix"]}
         record = {"name": self.name, "fixed": fixed, **free, "installation": dict(self.installation)}
         open_folder(self.folder, record)
         return record
