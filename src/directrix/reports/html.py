@@ -155,7 +155,9 @@ def _cell(table: Table, value: Value, column: int, is_numeric: bool) -> str:  # 
         text = escape(value)
         if verdict := _VERDICTS.get(sign := value[:2]):
             more += f' data-value="{list(_VERDICTS).index(sign)}"'
-            text = f'<span class="verdict {verdict}">{text}</span>'
+            text = (
+                f'<span class="verdict {verdict}"><span aria-hidden="true">{text[0]}</span>{text[1:]}</span>'
+            )
         return f"<{tag}{kind}{more}>{text}</{tag}>"
     digits = repr(value.item() if isinstance(value, np.generic) else value) if np.isfinite(value) else ""
     return f'<td{kind} data-value="{digits}" title="{digits}">{escape(table.shown(value))}</td>'
