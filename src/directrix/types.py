@@ -17,6 +17,7 @@ import numpy.typing as npt
 __all__ = [
     "Array",
     "Callback",
+    "Data",
     "Float64Array",
     "FloatArray",
     "Int64Array",
@@ -167,8 +168,8 @@ class Step(NamedTuple):
     iteration: int
     """0 = the start."""
     loss: float
-    """What the trainer lowers: value of the objective; under `SGD` and `Adam` the mean of the losses that the
-    epoch met on its way, under `Anneal` the value at the round's smoothing, and of trainers with
+    """The loss that the trainer lowers: value of the objective; under `SGD` and `Adam` the mean of the losses
+    before each step of the epoch, under `Anneal` the value at the round's smoothing, and of trainers with
     ``Result.own_loss`` their own loss."""
     params: Float64Array
     """Parameters at this step, (n_params,); a view that must not be changed or kept without a copy."""

@@ -133,7 +133,7 @@ def test_a_folder_that_may_not_be_written_to_is_noticed_before_the_work(
     for name in ("letor.read.read_letor", "formats.read_file", "trec.features.runs_as_features"):
         monkeypatch.setattr(f"directrix.data.{name}", unexpected)
     for name in ("reading.read_file", "train.read_file", "demo._data"):
-        monkeypatch.setattr(f"directrix.cli.{name}", unexpected, raising=False)
+        monkeypatch.setattr(f"directrix.cli.{name}", unexpected)
     real = os.open
 
     def refused(path, flags, *others, **named):

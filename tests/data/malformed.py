@@ -52,6 +52,7 @@ FILES: dict[str, tuple[bytes | Callable[[Path], None], str]] = {
     # compressed
     "gz-cut-off": (gzip.compress(_MANY)[:-30], r"compressed data are damaged or cut off"),
     "gz-wrong-checksum": (gzip.compress(_GOOD)[:-8] + bytes(8), r"damaged or cut off \(CRC"),
+    "gz-corrupt": (gzip.compress(_MANY)[:15] + b"\xff" * 200, r"damaged or cut off"),
     "bz2-corrupt": (b"BZh9" + b"x" * 100, r"damaged or cut off"),
     "xz-corrupt": (lzma.compress(_MANY)[:20] + b"x" * 100, r"damaged or cut off"),
     "gz-empty": (gzip.compress(b""), r"has no data"),

@@ -72,7 +72,9 @@ READERS = {
 }
 
 
-@pytest.mark.parametrize("text", ["0x10", "0X1F", "1_000", "0b1", "inf", "nan", "\uff11", "1d5", "1e400"])
+@pytest.mark.parametrize(
+    "text", ["0x10", "0X1F", "1_000", "0b1", "inf", "nan", "\uff11", "1d5", "1e", "1.2.3", "1e400"]
+)
 @pytest.mark.parametrize("reader", READERS)
 def test_all_readers_refuse_the_same_numbers(tmp_path, reader, text):
     name, content, read = READERS[reader]

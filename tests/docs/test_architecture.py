@@ -16,10 +16,10 @@ def test_every_file_on_the_page_exists(path):
 
 
 @pytest.mark.parametrize("walk", WALKS, ids=lambda walk: walk[:6])
-def test_a_walk_has_at_most_twelve_stops_and_each_names_its_file(walk):
+def test_a_walk_has_at_most_ten_stops_and_each_names_its_file(walk):
     stops = re.findall(r"(?m)^(\d+)\. (.*)", walk)
     assert [int(number) for number, _ in stops] == list(range(1, len(stops) + 1))
-    assert 8 <= len(stops) <= 12
+    assert 8 <= len(stops) <= 10
     assert all(re.match(r"`[a-z_/]+\.py`: ", text) for _, text in stops)
 
 

@@ -17,7 +17,7 @@ PAGES = [
     ROOT / "CONTRIBUTING.md",
     *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "src").rglob("README.md")),
-    *sorted(path for name in ("tests", "benchmarks") for path in (ROOT / name).rglob("README.md")),
+    *sorted(path for name in ("tests", "tools", "benchmarks") for path in (ROOT / name).rglob("README.md")),
 ]
 REAL = ("OHSUMED", "MQ2008")
 

@@ -1,5 +1,6 @@
 """Rankers that are trained on shards: in this process, with a checkpoint, and refused."""
 
+import hashlib
 import pickle
 import resource
 
@@ -153,6 +154,19 @@ def test_a_damaged_checkpoint_gives_the_same_bits(folder, tmp_path, seed):
         path.write_bytes(content[:at] + bytes([content[at] ^ rng.integers(1, 256)]) + content[at + 1 :])
         resumed = RANKERS["L-BFGS"]().fit_shards(folder, checkpoint=path)
         assert np.array_equal(resumed.coef_, whole.coef_)
+
+
+@pytest.mark.parametrize("shape", [(0, 7, 1), (1, 1, 7), (2, 2**63, 2**63), (2, 0, 2**64 - 1), (255, 7, 1)])
+def test_shapes_that_no_answer_has(folder, tmp_path, shape):
+    path = tmp_path / "answers"
+    content = interrupted(folder, path)
+    first = len(checkpoint._MAGIC)
+    key = content[first : first + 32]  # of the question that is asked first
+    head = checkpoint._HEAD.pack(key, *shape)
+    numbers = bytes(8 * 7)
+    path.write_bytes(content[:first] + head + numbers + hashlib.sha256(head + numbers).digest())
+    resumed = RANKERS["L-BFGS"]().fit_shards(folder, checkpoint=path)
+    assert np.array_equal(resumed.coef_, RANKERS["L-BFGS"]().fit_shards(folder).coef_)
 
 
 def test_answers_of_another_version_are_not_used(folder, tmp_path, monkeypatch):

@@ -111,6 +111,7 @@ def test_without_a_validation_set_the_folds_judge_and_rows_have_no_names():
     for curve, candidate in zip(race.panels[0].curves, result.candidates, strict=True):
         np.testing.assert_allclose(curve.y[-2], candidate.valid, rtol=1e-12, atol=0)
     assert "40 queries" in table(report, "Importance").title
+    assert any("on training queries, because" in text for text in report.how)
     with_ids = replace(TRAIN, doc_ids=np.array([f"d{i}" for i in range(TRAIN.n_docs)], dtype=object))
     (part,) = training_report(result, inspect_search(result, with_ids), with_ids).per_query
     names = {name for docs in part.rankings["ListNet"] for name, _, _ in docs}

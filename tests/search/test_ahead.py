@@ -16,7 +16,10 @@ def data():
 
 
 def told(result):
-    return [(c.label, c.valid, c.steps, c.values.tobytes(), c.outcome) for c in result.candidates]
+    return [
+        (c.label, c.valid, c.train, c.steps, c.status, c.values.tobytes(), c.outcome)
+        for c in result.candidates
+    ]
 
 
 @pytest.mark.parametrize("settings", [{}, {"folds": 1}], ids=["folds", "held out"])

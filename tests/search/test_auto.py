@@ -17,7 +17,11 @@ def auto(**more):
 def test_it_is_the_search_on_rows():
     ranker = auto(random_state=3).fit(Q.features, Q.labels, qid=QID)
     found = dx.search(Q, method="ApproxNDCG", measure="nDCG@5", folds=2, seed=3)
-    assert [c.valid for c in ranker.search_.candidates] == [c.valid for c in found.candidates]
+    told = [
+        [(c.label, c.valid, c.train, c.steps, c.status) for c in one.candidates]
+        for one in (ranker.search_, found)
+    ]
+    assert told[0] == told[1]
     assert ranker.predict(Q.features).tobytes() == found.ranker.predict(Q.features).tobytes()
     assert ranker.measure_ == dx.NDCG(k=5)
 

@@ -175,7 +175,11 @@ def test_few_queries_choose_for_themselves():
 def test_a_search_repeats_its_bits():
     one, two = (search(TRAIN, settings={**FIXED, "trainer": "sgd", "max_iter": 2}, seed=1) for _ in range(2))
     assert one.ranker.coef_.tobytes() == two.ranker.coef_.tobytes()
-    assert [(c.label, c.valid) for c in one.candidates] == [(c.label, c.valid) for c in two.candidates]
+    told = [
+        [(c.label, c.valid, c.train, c.steps, c.status, c.values.tobytes()) for c in found.candidates]
+        for found in (one, two)
+    ]
+    assert told[0] == told[1]
 
 
 def test_the_measure_decides_what_score_reports():

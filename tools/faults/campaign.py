@@ -181,7 +181,7 @@ class Campaign:
             yield from (f"the folder lacks {file}" for file in self._new[name] if not (work / file).exists())
         for path in work.rglob("*"):
             file = str(path.relative_to(work))
-            if path.is_dir() or (killed and re.search(r"\.tmp$|-fold-\d\.pickle$|\.unfinished/", file)):
+            if path.is_dir() or (killed and re.search(r"\.tmp$|\.unfinished/", file)):
                 continue
             if file not in self._new[name]:
                 yield f"left {file}"

@@ -77,7 +77,7 @@ def certify(
             help="Measures to test, e.g. AP,nDCG@10; repeatable. Default: the one of the training.",
         ),
     ] = None,
-    eps: Annotated[float, Option(help="Largest share of rising directions that may go unnoticed.")] = 0.01,
+    eps: Annotated[float, Option(help="Maximum undetected fraction of improving directions.")] = 0.01,
     delta: Annotated[float, Option(help="Largest probability of a wrong certificate.")] = 0.01,
     steps: Annotated[str, Option(help="Step sizes, separated by commas.")] = _STEPS,
     relative: Annotated[
@@ -321,7 +321,7 @@ def explain(
     reading: ModelData,
     form: options.FormatOption = options.Format.table,
 ) -> None:
-    """Say what a model depends on, and why a document is where it is.
+    """Say what a model depends on, and why a document has its rank.
 
     By how much the measure falls when a feature is shuffled, or left out, and how features move ranks. With
     --query: what each feature adds to the scores of its documents.

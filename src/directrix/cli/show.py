@@ -54,6 +54,18 @@ def remark(text: str) -> None:
     typer.echo(visible(text), err=True)
 
 
+def write_text(text: str, output: Path | None, content: str) -> None:
+    """Write a text to a file and say what it holds, or print it if there is no file."""
+    from directrix.data.files import replacing
+
+    if output is None:
+        echo(text, nl=False, exact=True)
+        return
+    with replacing(output) as file:
+        file.write(text.encode())
+    remark(f"saved: {output} ({content})")
+
+
 def save_report(path: Path | None, report: Callable[[], Report]) -> None:
     """Write the HTML page of ``--report``, if there is one."""
     if path is not None:

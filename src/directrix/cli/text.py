@@ -13,7 +13,7 @@ from typer import Option
 from directrix.cli import options
 from directrix.cli.data import relevant_text
 from directrix.cli.reading import RankedData, RunColumns, check_writable
-from directrix.cli.show import echo, progress_bar, remark, show
+from directrix.cli.show import echo, progress_bar, remark, show, write_text
 from directrix.data.formats import LETOR, named, outputs
 from directrix.errors import InputError
 
@@ -465,17 +465,12 @@ def _columns_of(path: Path) -> list[Run]:
 
 def _write_run(run: Run, output: Path | None) -> None:
     """Write a run as TREC text, or as JSON lines if the name of the file says so; None: standard output."""
-    from directrix.data.files import replacing, without_compression
+    from directrix.data.files import without_compression
     from directrix.data.trec.runs import run_text
 
     is_json = output is not None and without_compression(output).suffix in (".jsonl", ".ndjson")
     text = _json_lines(run) if is_json else run_text(run)
-    if output is None:
-        echo(text, nl=False, exact=True)
-        return
-    with replacing(output) as file:
-        file.write(text.encode())
-    remark(f"saved: {output} ({len(run.doc_ids)} documents of {len(run.query_ids)} queries)")
+    write_text(text, output, f"{len(run.doc_ids)} documents of {len(run.query_ids)} queries")
 
 
 def _json_lines(run: Run) -> str:

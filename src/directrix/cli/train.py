@@ -14,7 +14,7 @@ from typer import Option
 
 from directrix.cli import options
 from directrix.cli.reading import ByPositionOption, ModelData, TrainingData, check_writable, same_features
-from directrix.cli.show import echo, progress_bar, remark, show
+from directrix.cli.show import progress_bar, remark, show, write_text
 from directrix.data.formats import format_of, inputs, read_file
 from directrix.data.shards.context import is_on_cluster, is_sharded
 from directrix.errors import InputError, short_text
@@ -132,8 +132,8 @@ def train(
     """Train a ranker for the measure you report, and write it as JSON.
 
     Trains settings in the grid of the method and keeps the one with the best measure on the validation
-    queries. Of several methods it keeps an ensemble, if its lead exceeds the standard error. The candidates
-    are printed to standard output, notes and progress to standard error.
+    queries. With several methods, it keeps an ensemble if it leads by more than one standard error. The
+    candidates are printed to standard output, notes and progress to standard error.
     """
     with options.usage():
         options.check_jobs(jobs)
@@ -189,7 +189,7 @@ def _save(result: SearchResult, output: Path, form: options.Format, start: float
 def _check_shards(
     train: Path, valid: Path | None, report: Path | None, folds: int | None, time_budget: float | None
 ) -> None:
-    """Refuse what a training on shards does not have, before a cluster works."""
+    """Reject options that sharded training does not support, before starting a cluster."""
     if not is_sharded(train):
         raise InputError(
             f"{train} is not a folder of shards, which --cluster needs; type `directrix shard {train} "
@@ -368,7 +368,6 @@ def predict(
     reading: ModelData,
 ) -> None:
     """Score every row of a file: one score per line in the order of the file, or a TREC run."""
-    from directrix.data.files import replacing
     from directrix.rankers.loading import load
 
     options.check_tag("--run", run)
@@ -377,12 +376,7 @@ def predict(
     q = reading.read(ranker, data, model, has_labels=False)
     scores = ranker.predict_queries(q)
     text = _score_lines(q.restore(scores)) if run is None else _run_lines(q, scores, run)
-    if output is None:
-        echo(text, nl=False, exact=True)
-        return
-    with replacing(output) as file:
-        file.write(text.encode())
-    remark(f"saved: {output} ({q.n_docs} scores of {q.n_queries} queries)")
+    write_text(text, output, f"{q.n_docs} scores of {q.n_queries} queries")
 
 
 def _score_lines(scores: Float64Array) -> str:

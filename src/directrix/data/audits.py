@@ -140,19 +140,18 @@ def audit(files: Mapping[str, Queries]) -> Audit:
 def _look(name: str, q: Queries) -> tuple[FileAudit, Array]:
     sizes = np.diff(q.qptr)
     docs_per_query = (int(sizes.min()), float(sizes.mean()), int(sizes.max())) if len(sizes) else (0, 0.0, 0)
-    values, counts = np.unique(q.labels, return_counts=True)
     highest = np.maximum.reduceat(q.labels, q.qptr[:-1]) if q.n_queries else np.empty(0)
     lowest = np.minimum.reduceat(q.labels, q.qptr[:-1]) if q.n_queries else np.empty(0)
     rows, columns, low, high, missing = _hashes(q)
     # where some values are missing and the others are equal, absence may still distinguish documents
     is_constant = np.where(missing > 0, missing == q.n_docs, low == high)
     first_with: dict[int, int] = {}
-    twins = []
+    duplicates = []
     for column, key in enumerate(columns.tolist()):
         if is_constant[column]:
             continue
         if key in first_with:
-            twins.append((column + 1, first_with[key] + 1))
+            duplicates.append((column + 1, first_with[key] + 1))
         first_with.setdefault(key, column)
     in_query = _mix(rows, np.repeat(np.arange(q.n_queries), sizes))
     fact = FileAudit(
@@ -161,11 +160,11 @@ def _look(name: str, q: Queries) -> tuple[FileAudit, Array]:
         n_queries=q.n_queries,
         n_features=q.n_features,
         docs_per_query=docs_per_query,
-        labels={f"{value:g}": int(count) for value, count in zip(values, counts, strict=True)},
+        labels={f"{value:g}": count for value, count in q.label_counts.items()},
         queries_without_relevant=int((highest == 0).sum()),
         queries_with_one_label=int((highest == lowest).sum()),
         constant_features=tuple((np.flatnonzero(is_constant) + 1).tolist()),
-        duplicate_features=tuple(twins),
+        duplicate_features=tuple(duplicates),
         missing_values=int(missing.sum()),
         duplicate_rows=len(rows) - len(np.unique(in_query)) if q.n_features else 0,
     )

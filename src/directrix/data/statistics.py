@@ -63,7 +63,7 @@ class Moments(NamedTuple):
     high: Float64Array
 
     @np.errstate(over="ignore", invalid="ignore")
-    def and_those_of(self, other: Moments) -> Moments:
+    def combine(self, other: Moments) -> Moments:
         """Return the moments of both, as Chan, Golub & LeVeque (1983) join them, doi:10.2307/2683386."""
         step, both = other.mean - self.mean, np.maximum(self.number + other.number, 1)
         return Moments(
@@ -91,7 +91,7 @@ def moments_of(kind: str, n_features: int, blocks: Iterable[Array]) -> Moments:
             )
         mean = rows.mean(axis=0, dtype=np.float64)
         spread = rows.var(axis=0, dtype=np.float64) * len(rows)
-        total = total.and_those_of(Moments(m, mean, spread, low, high))
+        total = total.combine(Moments(m, mean, spread, low, high))
     return total
 
 

@@ -225,7 +225,7 @@ def _limits(ranker: Any, found: dict[str, Any]) -> Iterator[str]:
     if fewest < _FEW_QUERIES:
         yield f"{fewest} queries are few: `directrix compare` says whether its lead is more than chance."
     if figures is not None and figures["is_training_data"]:
-        yield "The figures are of its training data, which say nothing about other queries."
+        yield "The figures are of its training data, so overfitting cannot be detected."
     yield (
         f"Other tools may compute {ranker.measure_.name} differently: `directrix evaluate --convention all` "
         "shows by how much."

@@ -14,9 +14,7 @@ from typing import IO, Any, NamedTuple
 from directrix.data.files import open_locked
 from directrix.errors import InputError
 from directrix.threads import one_blas_thread, serially
-
-Progress = Callable[[int, int, str], None]
-"""Called with the number of finished cells, the number of all cells, and the time left."""
+from directrix.types import Progress
 
 _START = b'{"key": '  # of every line
 
@@ -58,7 +56,7 @@ def run_cells(
 
     ``n_jobs`` cells run at a time, by joblib: 1 = in this process, -1 = all cores, None = as
     ``joblib.parallel_config`` says, with the backend that it names, else 1. Each cell uses one thread, and
-    results do not depend on ``n_jobs``. ``progress`` is called after every cell.
+    results do not depend on ``n_jobs``. ``progress`` gets the time left after every cell.
 
     Raises `InputError` if the file holds something else, or a cell whose names have other meanings now, or
     another process is writing to it.

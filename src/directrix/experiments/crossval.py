@@ -16,7 +16,7 @@ import numpy as np
 from directrix import __version__
 from directrix.data.queries import Queries
 from directrix.errors import InputError
-from directrix.experiments.cells import Cell, Progress, run_cells
+from directrix.experiments.cells import Cell, run_cells
 from directrix.experiments.crossval_result import CrossValidation, FoldResult, Tried, canonical
 from directrix.experiments.splits import Split
 from directrix.fingerprint import fingerprint
@@ -39,7 +39,7 @@ from directrix.search.clock import Clock
 from directrix.search.folds import UNWEIGHTED, search_folds
 from directrix.search.training import refit, train_candidate
 from directrix.tables import json_value
-from directrix.types import Float64Array, FloatArray
+from directrix.types import Float64Array, FloatArray, Progress
 
 _PARTS = ("name", "model", "surrogate", "trainer", "fixed", "keeps")  # of a method, without its grid
 

@@ -94,7 +94,7 @@ class CrossValidation:
     that step on the validation queries too. Of equal candidates the earliest is chosen; between the methods
     of "auto" their order counts within one standard error. Test queries choose nothing.
 
-    Cost: entries x folds x candidates trainings; data are sent once to every process.
+    Cost: entries x folds x candidates trainings; joblib writes large arrays to disk once, for all processes.
 
     References
     ----------

@@ -10,14 +10,13 @@ import numpy as np
 from directrix.data.checks import as_floats
 from directrix.data.queries import Queries, need_queries
 from directrix.errors import InputError
-from directrix.experiments.cells import Progress
 from directrix.experiments.tendency import Tendency, tendency
 from directrix.measures.names import measure as parse_measure
 from directrix.parameters import positive, whole
 from directrix.registry import SURROGATES
 from directrix.surrogates.names import surrogate as parse_surrogate
 from directrix.threads import one_blas_thread
-from directrix.types import Float64Array, Int64Array, Measure, Surrogate
+from directrix.types import Float64Array, Int64Array, Measure, Progress, Surrogate
 
 _DOCS_AT_ONCE = 1 << 20  # documents times models whose scores are held at a time
 _ROWS_AT_ONCE = 1 << 15  # rows of features that are converted to float64 at a time

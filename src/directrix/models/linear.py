@@ -25,7 +25,7 @@ def one_per_feature(values: Any, n_features: int, name: str) -> Float64Array:
 
 
 class LinearModel:
-    """score_i = sum_f x_if w_f; fulfils `directrix.types.Model`.
+    """score_i = sum_f x_if w_f; fulfills `directrix.types.Model`.
 
     There is no intercept: it would move all documents of a query equally.
 

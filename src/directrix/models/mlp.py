@@ -28,7 +28,7 @@ class Layer(NamedTuple):
 
 @dataclass(frozen=True)
 class MLPModel:
-    r"""Scores of a perceptron with hidden layers; fulfils `directrix.types.Model`.
+    r"""Scores of a perceptron with hidden layers; fulfills `directrix.types.Model`.
 
     .. math:: a_0 = x, \qquad a_l = \phi(W_l^\top a_{l-1} + b_l), \qquad s = w \cdot a_L
 

@@ -35,7 +35,7 @@ class Stairs(NamedTuple):
 
 
 class StumpModel:
-    r"""Steps of single features, added up; fulfils `directrix.types.Model`.
+    r"""Steps of single features, added up; fulfills `directrix.types.Model`.
 
     .. math:: f(x) = \sum_f \sum_t w_{f,t} \, [x_f > \theta_{f,t}]
 

@@ -36,7 +36,7 @@ from directrix.types import Float64Array, Int64Array, Model, Surrogate
 
 @dataclass(frozen=True, eq=False)
 class DataObjective:
-    """Loss of a model's parameters on given data; fulfils `directrix.types.Objective`.
+    """Loss of a model's parameters on given data; fulfills `directrix.types.Objective`.
 
     Made by `linear_objective` or `make_objective`.
     """

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from directrix.errors import InputError
-from directrix.experiments.cells import Cell, Progress, run_cells
+from directrix.experiments.cells import Cell, run_cells
 from directrix.experiments.crossval import Entry, cross_validate
 from directrix.experiments.crossval_result import CrossValidation
 from directrix.experiments.splits import Split, letor_splits
@@ -18,6 +18,7 @@ from directrix.measures.base import RankingMeasure
 from directrix.reports.folder import open_folder
 from directrix.reports.rankings import compared_by_query
 from directrix.reports.report import PerQuery
+from directrix.types import Progress
 
 _FOLDS = 5  # of LETOR
 
@@ -53,7 +54,7 @@ class Workspace:
         directrix is added; ``free`` are settings that may differ when the run is resumed. Raises
         `InputError` if the folder holds a run of other settings.
         """
-        fixed = {**fixed, "quick": self.quick, "seed": self.seed, "directrix": self.installation["directrix"]}
+        fixed = {**fixed, "quick": self.quick, "directrix": self.installation["directrix"]}
         record = {"name": self.name, "fixed": fixed, **free, "installation": dict(self.installation)}
         open_folder(self.folder, record)
         return record

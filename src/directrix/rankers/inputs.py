@@ -252,11 +252,11 @@ def _refusal(given: str, error: InputError) -> InputError:
         measure = parse_measure(given)
     except InputError:
         return error
-    twins = (n for n, cls in classes(SURROGATES).items() if type(cls().measure) is type(measure))
-    twin = next(twins, "ApproxNDCG")
+    alternatives = (n for n, cls in classes(SURROGATES).items() if type(cls().measure) is type(measure))
+    alternative = next(alternatives, "ApproxNDCG")
     return InputError(
         f"surrogate={given!r} is a measure, which has no gradient; a surrogate takes its place. Type "
-        f"surrogate={twin!r}, and measure={measure.name!r} in fit to report the measure."
+        f"surrogate={alternative!r}, and measure={measure.name!r} in fit to report the measure."
     )
 
 
@@ -440,9 +440,8 @@ def training_for(  # noqa: PLR0913
     # one object for both is a choice: that of a search on few queries
     if valid is not None and valid is not q and same_rows(valid, q):
         warn(
-            "the validation queries hold the same rows as the training queries, which say nothing about "
-            "other queries: the step that fits them most closely is kept. Give other queries, or "
-            "leave them out.",
+            "the validation queries hold the same rows as the training queries, so overfitting cannot be "
+            "detected: the step that fits them most closely is kept. Give other queries, or leave them out.",
             stacklevel=4,
         )
     goal = None if measure is None else goal_of(measure)

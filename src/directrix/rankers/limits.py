@@ -55,7 +55,7 @@ def box_of(bounds: Any, monotone: Any, training: Training) -> Box | None:
         column = int(empty[0]) % training.n_given
         raise InputError(
             f"bounds and monotone contradict each other: no weight of feature {_name(column, training)!r} "
-            "fulfils both; change one of them."
+            "fulfills both; change one of them."
         )
     return Box(low, high)
 

@@ -167,7 +167,7 @@ class StoredRanker(Ranker):
         a cross-validation, which copies by scikit-learn's ``clone``, trains the start on its own queries.
         """
         is_fitted = hasattr(start, "n_features_in_")
-        fitted = (start if is_fitted else _fitted(start, training)).trained()
+        fitted = (start if is_fitted else _fit_start(start, training)).trained()
         kind = type(self).__name__
         if type(fitted) is not type(self):
             weights = " or from an array of weights" if name == "start" else ""
@@ -200,7 +200,7 @@ class StoredRanker(Ranker):
         """Take these as the fitted model and its parameters."""
 
 
-def _fitted(start: Ranker, training: Training) -> Ranker:
+def _fit_start(start: Ranker, training: Training) -> Ranker:
     unfitted = clone(start)
     if "scale" in unfitted.get_params(deep=False):
         unfitted.set_params(scale=None)

@@ -19,7 +19,7 @@ from directrix.tables import Table
 from directrix.types import Array, Float64Array, Int64Array
 
 _DEPTH = 10  # of judged@k for a measure without a cut-off
-_MOST_LABELLINGS = 501  # from the top, and from the bottom, for each query
+_MOST_LABELINGS = 501  # from the top, and from the bottom, for each query
 _DOCS_AT_ONCE = 1 << 21
 
 
@@ -139,7 +139,7 @@ def _labelings(lists: _Lists, span: slice, highest: float) -> Float64Array:
     """Labels of a query with j unjudged documents relevant, from the top, then from the bottom."""
     unknown = lists.unknown[span]
     ranked = np.flatnonzero(unknown)[np.argsort(-lists.scores[span][unknown], kind="stable")]
-    counts = np.unique(np.linspace(0, len(ranked), min(len(ranked) + 1, _MOST_LABELLINGS)).round())
+    counts = np.unique(np.linspace(0, len(ranked), min(len(ranked) + 1, _MOST_LABELINGS)).round())
     place = np.arange(len(ranked))
     labels = np.tile(lists.labels[span], (2 * len(counts), 1))
     labels[: len(counts), ranked] = highest * (place < counts[:, None])

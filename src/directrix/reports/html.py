@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 _SAFE = ("https://", "http://", "#")
 _PANEL = 15  # rem; a narrower panel cannot be read, so its frame scrolls
-_VERDICTS = {"✓ ": "holds", "✗ ": "fails", "≈ ": "open", "? ": "open"}
-"""Classes of cells that begin with a sign of `directrix.reports.report.MARKS`."""
+_VERDICTS = {"✓ ": "holds", "≈ ": "open", "? ": "open", "✗ ": "fails"}
+"""Classes of cells that begin with a sign of `directrix.reports.report.MARKS`, in the order of sorting."""
 _IN_SCRIPT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
@@ -153,8 +153,11 @@ def _cell(table: Table, value: Value, column: int, is_numeric: bool) -> str:  # 
     if isinstance(value, str):
         tag, more = ("th", ' scope="row"') if column == 0 else ("td", "")
         text = escape(value)
-        if verdict := _VERDICTS.get(value[:2]):
-            text = f'<span class="verdict {verdict}">{text}</span>'
+        if verdict := _VERDICTS.get(sign := value[:2]):
+            more += f' data-value="{list(_VERDICTS).index(sign)}"'
+            text = (
+                f'<span class="verdict {verdict}"><span aria-hidden="true">{text[0]}</span>{text[1:]}</span>'
+            )
         return f"<{tag}{kind}{more}>{text}</{tag}>"
     digits = repr(value.item() if isinstance(value, np.generic) else value) if np.isfinite(value) else ""
     return f'<td{kind} data-value="{digits}" title="{digits}">{escape(table.shown(value))}</td>'

@@ -22,9 +22,9 @@ from directrix.types import Float64Array
 
 @dataclass(eq=False, repr=False)
 class AutoRanker(Ranker):
-    """Try the strong methods that suit a measure, and keep what is best on validation queries.
+    """Try the strong methods that suit a measure, and keep the ranker with the best validation score.
 
-    That is one ranker, or an ensemble of several if its lead over the best one exceeds the standard error.
+    With several methods, keeps an ensemble if it leads by more than one standard error.
 
     Parameters
     ----------

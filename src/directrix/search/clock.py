@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from directrix.kernels import working_time
-from directrix.types import Float64Array, Step
+from directrix.types import Float64Array, Progress, Step
 
 _TIMED = 3  # trees, after which it is known how many fit into the time
 _DISTANCE = 40.0  # number of trees times their learning rate
 _HIGHEST_RATE = 0.15
-
-Progress = Callable[[int, int, str], None]
-"""Called with the number of finished candidates, the number of all, and what is being trained."""
 
 
 class Clock:

@@ -20,12 +20,12 @@ from directrix.rankers.methods import method as method_named
 from directrix.rankers.training import mean_and_error, surrogate_gap
 from directrix.search.candidates import CUT_SHORT, UNTRAINED, Candidate, candidates_of
 from directrix.search.choice import Blend, choice
-from directrix.search.clock import Clock, Progress
+from directrix.search.clock import Clock
 from directrix.search.folds import UNWEIGHTED, Fold, search_folds
 from directrix.search.notes import notes_on_budget, notes_on_data, notes_on_methods, why_blended, why_chosen
 from directrix.search.race import Race
 from directrix.search.training import refit
-from directrix.types import Float64Array
+from directrix.types import Float64Array, Progress
 
 
 def search(
@@ -302,8 +302,7 @@ def _checked(q: Queries, valid: Any, weights: Weights, n_jobs: int, time_budget:
         )
     if valid is not None and valid is not q and same_rows(valid, q):
         raise InputError(
-            "the validation data hold the same rows as the training data, which say nothing about other "
-            "queries.",
+            "the validation data hold the same rows as the training data, so overfitting cannot be detected.",
             python="Leave them out: the choice is then made by cross-validation.",
             shell="Leave out --valid: the choice is then made by cross-validation.",
         )

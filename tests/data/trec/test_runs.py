@@ -246,10 +246,12 @@ def test_forms(scores):
     ("change", "message"),
     [
         ({"tags": ("A",)}, "for 6 labels, 2 queries and 1 tags"),
+        ({"tags": ("A", "A")}, "a different name"),
         ({"scores": np.ones((6, 2))}, "float64"),
         ({"doc_ids": np.array(["d"], dtype=object)}, "doc_ids"),
         ({"n_relevant": np.array([1])}, "n_relevant"),
         ({"query_ids": ("1",)}, "query_ids"),
+        ({"floor": np.array([5.0, -3.0], np.float32)}, "floor .* is not below all scores"),
         ({"qptr": np.array([0, 4, 7])}, "qptr"),
         ({"labels": np.full(6, -1.0)}, "labels"),
     ],

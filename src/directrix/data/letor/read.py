@@ -209,7 +209,7 @@ def _raise_split(path: Path, blocks: list[Block], starts: Int64Array, ids: Int64
 
 
 def _queries_from_sizes(path: Path, side: Path, blocks: list[Block]) -> tuple[Int64Array, tuple[int, ...]]:
-    sizes = sizes_of(side)
+    sizes = _sizes_of(side)
     n_docs = sum(len(block.labels) for block in blocks)
     if (total := sum_of(sizes)) != n_docs:
         raise InputError(
@@ -221,7 +221,7 @@ def _queries_from_sizes(path: Path, side: Path, blocks: list[Block]) -> tuple[In
     return np.concatenate([[0], np.cumsum(sizes)]), tuple(range(len(sizes)))
 
 
-def sizes_of(side: Path) -> Int64Array:
+def _sizes_of(side: Path) -> Int64Array:
     """Numbers of lines of each query, from the file that gives them."""
     sizes = array("q")
     with readable(side), open_data(side) as file:
@@ -257,16 +257,16 @@ def letor_parts(path: Path, missing: str) -> Iterator[Queries]:
                     "space."
                 )
             seen.append(_without_rows(block))
-        check_blocks(path, seen, side)
-        ends, first = None if side is None else np.cumsum(sizes_of(side)), 0
+        qptr, _ = check_blocks(path, seen, side)
+        first = 0
         for block in each_block(path, parser):
             if block.width > width or block.n_problems:
                 raise InputError(f"{path} changed while it was converted. Convert it again.")
             n, qids = len(block.labels), block.qids
             features = np.zeros((n, width), dtype=np.float32)
             block.copy_into(features)
-            if ends is not None:
-                qids = np.searchsorted(ends, np.arange(first, first + n), side="right")
+            if side is not None:
+                qids = np.searchsorted(qptr[1:], np.arange(first, first + n), side="right")
             docs = doc_ids_of([block]) if has_docs else None
             yield rows_as_queries(first, features, block.labels, qids, docs)
             first += n

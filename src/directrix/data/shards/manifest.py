@@ -163,7 +163,7 @@ def _manifest_of(data: dict[str, Any]) -> Manifest:
     features, labels = data["features"], data["labels"]
     n_features, names = features["count"], features["names"]
     rows = [data["statistics"][name] for name in _ROWS]
-    if {len(row) for row in rows} != {n_features} or len(names or rows[0]) != n_features:
+    if {len(row) for row in rows} != {n_features} or len(rows[0] if names is None else names) != n_features:
         raise ValueError(f"statistics or names are not those of {n_features:,} features")
     moments = Moments(*(np.array(row, dtype=np.float64) for row in rows))
     is_known = moments.number > 0
@@ -180,6 +180,8 @@ def _manifest_of(data: dict[str, Any]) -> Manifest:
     )
     if sum(manifest.labels.values()) != manifest.n_docs or not shards:
         raise ValueError("the shards have another number of documents than the labels")
+    if manifest.n_ordered > manifest.n_queries:
+        raise ValueError(f"ordered is {manifest.n_ordered:,}, and there are {manifest.n_queries:,} queries")
     number, mean, spread, lowest, highest = moments
     rounding = 1e-6 * np.maximum(abs(lowest), abs(highest))
     is_mean = (mean >= lowest - rounding) & (mean <= highest + rounding)
@@ -192,6 +194,8 @@ def _shard(number: int, entry: dict[str, Any]) -> Shard:
     shard = Shard(**{field.name: entry[field.name] for field in fields(Shard)})
     counts = shard.bytes, shard.queries, shard.documents
     file = file_of(number) if any(counts) else ""  # another name could lead out of the folder
-    if shard.file != file or any(counts) != all(counts):
+    if shard.file != file or any(counts) != all(counts) or shard.queries > shard.documents:
         raise ValueError(f"shard {number} has the file {short_text(shard.file)} and the sizes {counts}")
+    if len(shard.sha256) != (64 if file else 0):
+        raise ValueError(f"shard {number} has the SHA-256 {short_text(shard.sha256)}")
     return shard

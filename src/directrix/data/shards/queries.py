@@ -245,7 +245,7 @@ class _MomentsOf(Question):
         return moments_of(self.kind, features.shape[1], (rows for _, rows in _blocks(shard, features)))
 
     def merge(self, left: Moments, right: Moments) -> Moments:
-        return left.and_those_of(right)
+        return left.combine(right)
 
 
 def _blocks(shard: OpenShard, features: StoredFeatures) -> Any:
@@ -280,8 +280,7 @@ class _ScoresBy(Question):
 @dataclass(frozen=True)
 class _LabelsOf(Question):
     def answer(self, shard: OpenShard) -> Counter[float]:
-        values, counts = np.unique(shard.stored.labels, return_counts=True)
-        return Counter(dict(zip(values.tolist(), counts.tolist(), strict=True)))
+        return Counter(shard.stored.label_counts)
 
 
 def _shown(labels: Mapping[float, int]) -> str:

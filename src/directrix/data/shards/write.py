@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from directrix.data.checks import check_missing
-from directrix.data.columns import ColumnNames, roles_of
+from directrix.data.columns import ColumnNames, column_list, roles_of
 from directrix.data.files import path_of
 from directrix.data.formats import format_of
 from directrix.data.frames import check_features, is_dict, is_frame
@@ -259,11 +259,11 @@ class Router:
             )
         if self._form is None or not self._form.n_docs:
             self._form = q
-        mine, theirs = _form_of(self._form), _form_of(q)
+        mine, theirs = ((one.n_features, one.features.dtype, one.feature_names) for one in (self._form, q))
         if mine != theirs:
             raise InputError(
-                f"parts of the data have {mine} and {theirs}; all must have the same features. Compare how "
-                "they were written."
+                f"parts of the data have {_form_of(self._form)} and {_form_of(q)}; all must have the same "
+                "features, by the same names. Compare how they were written."
             )
         if number not in self._writers:
             size = min(_MOST, max(_LEAST, _BUFFERS // self.n_shards))
@@ -288,7 +288,7 @@ class Router:
         known = [fact for fact in facts if fact is not None]
         moments, labels = known[0][2], dict[float, int]()
         for _, _, other, _ in known[1:]:
-            moments = moments.and_those_of(other)
+            moments = moments.combine(other)
         for _, counts, _, _ in known:
             for level, count in counts.items():
                 labels[level] = labels.get(level, 0) + count
@@ -310,7 +310,7 @@ class Router:
 
 
 def _form_of(q: Queries) -> str:
-    names = "" if q.feature_names is None else f" ({', '.join(q.feature_names[:3])}, ...)"
+    names = "" if q.feature_names is None else f" ({column_list(q.feature_names)})"
     return f"{q.n_features:,} features {q.features.dtype}{names}"
 
 

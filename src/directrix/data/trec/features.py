@@ -19,6 +19,7 @@ from directrix.data.trec.join import check_magnitude, check_overlap
 from directrix.data.trec.runs import Qrels, Run, read_trec_qrels, read_trec_run
 from directrix.errors import InputError
 from directrix.parameters import whole
+from directrix.schema import check
 from directrix.types import Array, Float64Array, Int64Array
 
 Form = Literal["score", "percentile", "minmax"]
@@ -84,6 +85,13 @@ class RunScores:
                 f"RunScores: doc_ids, query_ids, scores, floor and n_relevant have {given}, scores are "
                 f"{self.scores.dtype}; for {n_docs} labels, {n_queries} queries and {n_runs} tags {needed} "
                 "and float32 are needed. Make it with directrix.data.runs_as_features."
+            )
+        if len(set(self.tags)) < n_runs:
+            raise InputError(f"RunScores: tags {self.tags}; each run needs a different name. Rename one.")
+        if not (np.isnan(self.scores) | (self.scores > self.floor)).all():
+            raise InputError(
+                f"RunScores: floor {self.floor.tolist()} is not below all scores, so it cannot mark "
+                "documents that were not retrieved. Make it with directrix.data.runs_as_features."
             )
         for name in ("labels", "qptr", "doc_ids", "scores", "n_relevant", "floor"):
             object.__setattr__(self, name, frozen(getattr(self, name), name))
@@ -362,6 +370,12 @@ def _names(tags: list[str], files: list[str]) -> tuple[str, ...]:
 
 
 _FORMAT = "directrix-thresholds/1"
+_CONTENT = {
+    "format": frozenset({_FORMAT}),
+    "form": frozenset(FORMS),
+    "runs": [{"run": str, "thresholds": [float]}],
+}
+"""Form of the file, see `directrix.schema`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -441,22 +455,16 @@ class RunThresholds:
             text = file.read()
         try:
             content = json.loads(text)
-            if content["format"] != _FORMAT:
-                raise ValueError(f"its format is {content['format']!r}, not {_FORMAT!r}")
+            check(content, _CONTENT)
             runs = content["runs"]
-            return cls(content["form"], tuple(str(r["run"]) for r in runs), [_numbers(r) for r in runs])
-        except (ValueError, LookupError, TypeError, OverflowError, RecursionError) as error:
+            return cls(
+                content["form"], tuple(run["run"] for run in runs), [run["thresholds"] for run in runs]
+            )
+        except (ValueError, RecursionError) as error:
             raise InputError(
-                f"{path} is not a file of thresholds ({type(error).__name__}: {error}); give one that "
-                "`directrix features` wrote."
+                f"{path} is not a file of thresholds ({str(error).rstrip('.')}); give one that `directrix "
+                "features` wrote."
             ) from error
-
-
-def _numbers(run: dict[str, Any]) -> Float64Array:
-    for value in run["thresholds"]:
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise ValueError(f"{value!r} is no threshold")
-    return np.array(run["thresholds"], dtype=np.float64)
 
 
 def write_runs(

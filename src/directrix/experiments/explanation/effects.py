@@ -13,9 +13,8 @@ from directrix.data.queries import Queries
 from directrix.experiments.significance.pairs import t_interval
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.training import mean_and_error, mean_over_queries, values_of
-from directrix.search.clock import Progress
 from directrix.tables import Table, Value
-from directrix.types import Array, Float64Array, is_sparse
+from directrix.types import Array, Float64Array, Progress, is_sparse
 
 _MOST_VALUES = 9
 _DRAWS = 3  # documents of a query

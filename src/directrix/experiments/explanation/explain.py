@@ -23,8 +23,8 @@ from directrix.measures.names import measure as parse_measure
 from directrix.parameters import whole
 from directrix.rankers.contributions import Contributions
 from directrix.rankers.training import mean_over_queries
-from directrix.search.clock import Progress
 from directrix.tables import Table
+from directrix.types import Progress
 
 _SHUFFLED = 200_000  # documents over all repeats; of more than that the queries are the larger noise
 _MOST_REPEATS = 5

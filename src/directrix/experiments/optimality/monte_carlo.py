@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.experiments.cells import Progress
 from directrix.experiments.optimality.certificate import LEVEL, Certificate, ExactRise
 from directrix.experiments.optimality.directions import (
     OneWeight,
@@ -21,7 +20,7 @@ from directrix.experiments.optimality.point import Judge, Point, point_of
 from directrix.measures.base import RankingMeasure
 from directrix.measures.line_search import LineSearch
 from directrix.parameters import seed_number
-from directrix.types import Float64Array
+from directrix.types import Float64Array, Progress
 
 STEPS: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 """The steps of the paper."""

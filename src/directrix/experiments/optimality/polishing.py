@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.experiments.cells import Progress
 from directrix.experiments.optimality.certificate import LEVEL, Certificate
 from directrix.experiments.optimality.directions import (
     OneWeight,
@@ -25,7 +24,7 @@ from directrix.measures.base import RankingMeasure
 from directrix.measures.line_search import LineSearch
 from directrix.parameters import seed_number, whole
 from directrix.rankers.gradient import with_parameters
-from directrix.types import Float64Array
+from directrix.types import Float64Array, Progress
 
 _CLIMBING = 2  # second word of the seeds, after the user's; tests have another
 _LOOKED_AT = 128
