@@ -358,7 +358,7 @@ def check_surrogate(surrogate: Surrogate) -> dict[str, str]:
 
     Notes
     -----
-    About 70 small queries; milliseconds for a compiled kernel.
+    40 to 82 small queries for most laws; milliseconds for a compiled kernel.
 
     Examples
     --------
