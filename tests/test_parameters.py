@@ -46,7 +46,15 @@ def test_every_field_refuses_what_it_cannot_be(kind, name, value):
             ("below", 1.0),
         ],
         *[("shrink_chance", 1.5), ("anneal", 0.5), ("num_leaves", 1), ("k", 10**30), ("epochs", 2.5)],
-        *[("learning_rate", 0.0), ("rounds", 0), ("patience", None), ("C", 0), ("draw", 0.5)],
+        *[
+            ("learning_rate", 0.0),
+            ("decay", 0.0),
+            ("epsilon", 0.0),
+            ("rounds", 0),
+            ("patience", None),
+            ("C", 0),
+            ("draw", 0.5),
+        ],
     ],
 )
 def test_limits_belong_to_the_name(name, value):

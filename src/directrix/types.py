@@ -17,6 +17,7 @@ import numpy.typing as npt
 __all__ = [
     "Array",
     "Callback",
+    "Data",
     "Float64Array",
     "FloatArray",
     "Int64Array",

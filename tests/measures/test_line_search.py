@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 import directrix as dx
 from directrix import registry
-from directrix.measures import line_search as line_points
 from directrix.measures import line_search as module
 from directrix.measures.line_search import LineSearch, line_search
 from directrix.registry import classes
@@ -206,8 +205,8 @@ def test_the_highest_pieces_of_many_are_those_of_all(levels, narrow):
     rng = np.random.default_rng(levels)
     ends = np.cumsum(np.where(rng.random(5001) < narrow, 1e-15, rng.random(5001)))
     value = np.floor(rng.random(5000) * levels) / levels
-    wanted = line_points._widest(ends[:-1], ends[1:], value)
-    assert line_points.widest_of_the_best(ends[:-1], ends[1:], value) == wanted
+    wanted = module._widest(ends[:-1], ends[1:], value)
+    assert module.widest_of_the_best(ends[:-1], ends[1:], value) == wanted
 
 
 def test_a_wide_piece_outside_the_highest_of_many_is_not_missed():
@@ -218,9 +217,9 @@ def test_a_wide_piece_outside_the_highest_of_many_is_not_missed():
     ends = np.arange(3000.0)
     widths = np.where(value == 0.5, 1.0 + ends, 0.0)
     widths[0] = 1.0
-    wanted = line_points._widest(ends, ends + widths, value)
+    wanted = module._widest(ends, ends + widths, value)
     assert [piece[1] for piece in wanted] == [*range(2993, 3000), 0]
-    assert line_points.widest_of_the_best(ends, ends + widths, value) == wanted
+    assert module.widest_of_the_best(ends, ends + widths, value) == wanted
 
 
 def test_the_same_bits_on_any_number_of_threads():

@@ -298,6 +298,11 @@ def test_messages(call, message):
         call()
 
 
+def test_smoothing_is_sigma_and_the_other_fields_stay():
+    assert dx.SmoothNDCG(k=3).at(0.25) == dx.SmoothNDCG(0.25, k=3)
+    assert dx.SmoothAP(rel=2, variant="direct").at(8.0) == dx.SmoothAP(8.0, rel=2, variant="direct")
+
+
 @given(query=queries(), sigma=SIGMAS, k=st.sampled_from([None, 1, 4]))
 def test_of_ndcg_smooth_measure_is_smooth_ndcg(query, sigma, k):
     value, grad = one(SmoothMeasure(dx.NDCG(k=k), sigma), *query)

@@ -142,10 +142,14 @@ def test_document_weights_are_factors_on_gains():
     )
 
 
+def test_smoothing_is_sigma():
+    assert dx.SoftNDCG(k=3).at(0.25) == dx.SoftNDCG(sigma=0.25, k=3)
+    assert dx.SoftNDCG(k=3).measure == dx.NDCG(k=3)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        # slopes at ties would be no float32
         (lambda: dx.SoftNDCG().at(-1.0), r"SoftNDCG.at\(smoothing=-1\.0\)"),
         (lambda: dx.SoftNDCG().prepare(np.array([1100.0]), np.array([0, 1])), r"highest label is 1100"),
     ],

@@ -67,12 +67,15 @@ def test_the_result_is_complete_and_repeats_itself_bit_for_bit(kind):
     assert (results[1].trace, results[1].message) == (result.trace, result.message)
 
 
+@pytest.mark.parametrize("last", [0, 1])
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_a_callback_sees_the_start_and_stops_it(kind):
+def test_a_callback_sees_the_start_and_stops_it_where_it_says(kind, last):
     objective, start = problem(kind)
     seen = []
-    result = trainer_for(kind).minimize(objective, start, callback=lambda step: seen.append(step) or True)
-    assert [step.iteration for step in seen] == [0]
+    result = trainer_for(kind).minimize(
+        objective, start, callback=lambda step: seen.append(step.iteration) or step.iteration == last
+    )
+    assert seen == list(range(last + 1))
     assert result.status == "stopped"
 
 

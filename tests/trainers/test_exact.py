@@ -76,6 +76,12 @@ def test_coordinate_ascent_weighs_queries(cubic):
     assert after[worst] > before[worst]
 
 
+def test_coordinate_ascent_keeps_its_budget(objective):
+    short = dx.CoordinateAscent(max_iter=1, tol=0.0).minimize(objective, np.ones(5))
+    assert (short.status, short.counts) == ("max_iter", {"iterations": 1, "searches": 5})
+    assert "max_iter=1" in short.message
+
+
 @pytest.mark.parametrize(
     "trainer", [dx.CoordinateAscent(max_iter=3), dx.trainers.AdaRank("nDCG", rounds=9)], ids=repr
 )

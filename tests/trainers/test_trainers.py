@@ -144,6 +144,15 @@ def test_no_parameters_are_no_error(trainer):
     assert (result.value, result.trace[0]) == (0.0, {"iteration": 0, "loss": 0.0})
 
 
+def test_adam_moves_by_its_rate_whatever_the_size_of_the_gradient():
+    """Of two steps the schedule takes the first by half of the rate, and the second by nothing."""
+    objective = Quadratic()
+    objective.center = np.array([1e3, -1e3, 1.0, -1.0, 1e-3])
+    trainer = dx.Adam(learning_rate=2e-5, epochs=2, batch=5, average=0.0)
+    step = trainer.minimize(objective, np.zeros(5)).params
+    np.testing.assert_allclose(step, 1e-5 * np.sign(objective.center), rtol=1e-3)
+
+
 def test_adam_reaches_the_minimum_and_says_that_its_epochs_are_done():
     objective = Quadratic()
     result = dx.Adam(learning_rate=0.05, epochs=400, batch=1).minimize(objective, np.zeros(5))
@@ -194,13 +203,14 @@ def test_adam_reports_a_loss_that_is_not_finite_and_leaves_its_start_alone():
     assert not start.any()
 
 
-def test_adam_has_the_same_bits_for_the_same_seed_and_a_memory_of_one_run_only(linear_data):
+@pytest.mark.parametrize("kind", [dx.SGD, dx.Adam])
+def test_stochastic_steps_have_the_same_bits_for_the_same_seed_and_others_for_another(kind, linear_data):
     objective = dx.linear_objective(linear_data, "ApproxNDCG")
     start = np.zeros(linear_data.n_features)
-    trainer = dx.Adam(epochs=2, batch=7, random_state=1)
+    trainer = kind(epochs=2, batch=7, random_state=1)
     first, again = (trainer.minimize(objective, start).params for _ in range(2))
     assert np.array_equal(first, again)
-    other = dx.Adam(epochs=2, batch=7, random_state=2).minimize(objective, start).params
+    other = kind(epochs=2, batch=7, random_state=2).minimize(objective, start).params
     assert not np.array_equal(first, other)
 
 
@@ -384,6 +394,14 @@ def test_within_best_so_far_restarts_watch_its_score_which_is_computed_once_per_
     assert [row["restarts"] for row in result.trace] == [0] * 5 + [1] * 4 + [2]
     assert len(scored) == 10
     assert trainer.minimize(Quadratic(), np.ones(5)).counts["restarts"] == 0
+
+
+def test_restarts_have_the_same_bits_for_the_same_seed(linear_data):
+    objective = dx.linear_objective(linear_data, "Lambda('RR')")
+    trainer = dx.SGD(learning_rate=1e-9, epochs=12, restart_after=3, shrink=0.8, shrink_chance=0.3)
+    first, second = (trainer.minimize(objective, np.ones(linear_data.n_features)) for _ in range(2))
+    assert first.counts["restarts"] >= 2
+    assert np.array_equal(first.params, second.params)
 
 
 def test_lambdas_raise_their_measure(linear_data):
