@@ -49,9 +49,9 @@ def search(
     q : Queries
         Training queries.
     valid : Queries, optional
-        Validation queries. Without them every candidate is judged on queries that it was not trained on, by
-        cross-validation, and the chosen one is trained again on all; with fewer than 10 queries the training
-        queries judge.
+        Validation queries. Without them every candidate is evaluated on queries that it was not trained on,
+        by cross-validation, and the chosen one is trained again on all; with fewer than 10 queries the
+        candidates are compared on the training queries.
     method, measure : Method or str, measure or str
         What to search, several as "A,B", "auto": those that suit the measure; and what chooses.
     settings, models : mapping, names, optional
