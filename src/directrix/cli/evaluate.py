@@ -219,7 +219,7 @@ def compare(
     Exit status: 0 fine, 1 the data cannot be used or the gain of --require-gain is not shown, 2 wrong usage.
     """
     from directrix.cli.rankings import check_system_names, judged_rankings
-    from directrix.experiments.significance.systems import checked_correction
+    from directrix.experiments.significance.comparisons import checked_correction
     from directrix.reports.compare import comparison_report
 
     with options.usage():
@@ -271,7 +271,7 @@ def _compared(
     values: dict[str, dict[str, Float64Array]], counts: dict[str, int], how: dict[str, Any]
 ) -> dict[str, Comparisons]:
     """Compare the systems by each measure, whose values they have query by query; ``how`` as users chose."""
-    from directrix.experiments.significance.systems import compare as compare_values
+    from directrix.experiments.significance.comparisons import compare as compare_values
     from directrix.measures.names import measure
 
     results = {}
