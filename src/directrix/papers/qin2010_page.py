@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.experiments.crossval_result import CrossValidation
+from directrix.experiments.crossval_result import CrossValidation, shown
 from directrix.experiments.significance import detectable, paired_t, signed_rank
 from directrix.laws.bounds import BOUNDS, ap_bound, ndcg_bound, rank_bound, rank_bounds
 from directrix.papers.claims import Ordering, check_ordering, comparable, p_value, scored, verdict, wins
@@ -34,7 +34,6 @@ from directrix.papers.qin2010 import (
     ndcg_at,
 )
 from directrix.rankers.training import mean_and_error
-from directrix.reports.crossval import shown
 from directrix.reports.report import Claim, Figure, Panel, PerQuery, Section, tally
 from directrix.surrogates.approx import soft_ranks
 from directrix.tables import PValue, Table, Value
