@@ -24,8 +24,8 @@ from directrix.rankers.methods import method, methods
 from directrix.rankers.training import mean_of, values_of
 from directrix.reports.crossval import crossval_tables
 from directrix.search.candidates import Candidate
-from directrix.search.search import search
 from tests.experiments.letor_folder import letor_folder, letor_queries
+from tests.search import search
 
 ENTRIES = (Entry("Regression", "Regression"), Entry("cosine", "RankCosine", grid={"l2": [1e-5, 1e-1, 1.0]}))
 
