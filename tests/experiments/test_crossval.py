@@ -358,7 +358,7 @@ class Steep(RankingMeasure):
 
 @dataclass(frozen=True)
 class Turned:
-    traits = frozenset({"smooth", "convex"})
+    properties = frozenset({"smooth", "convex"})
     def value_and_grad(self, scores, labels, qptr):
         value, grad = dx.ListNet().value_and_grad(scores, labels, qptr)
         return +1 * value, +1 * grad

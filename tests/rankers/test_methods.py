@@ -34,7 +34,7 @@ def test_a_method_is_its_surrogate(m):
     ranker = m.ranker(alpha=50.0, l2=1e-3)
     assert ranker.surrogate == m.surrogate(alpha=50.0)
     assert ranker.l2 == 1e-3
-    assert set(m.traits) == set(m.surrogate().traits)
+    assert set(m.properties) == set(m.surrogate().properties)
 
 
 @pytest.mark.parametrize("m", EVERY)
