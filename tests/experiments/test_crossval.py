@@ -23,8 +23,8 @@ from directrix.rankers.method import Method
 from directrix.rankers.methods import method, methods
 from directrix.rankers.training import mean_of, values_of
 from directrix.search.candidates import Candidate
-from directrix.search.search import search
 from tests.experiments.letor_folder import letor_folder, letor_queries
+from tests.search import search
 
 ENTRIES = (Entry("Regression", "Regression"), Entry("cosine", "RankCosine", grid={"l2": [1e-5, 1e-1, 1.0]}))
 
@@ -362,7 +362,7 @@ class Steep(RankingMeasure):
 
 @dataclass(frozen=True)
 class Turned:
-    traits = frozenset({"smooth", "convex"})
+    properties = frozenset({"smooth", "convex"})
     def value_and_grad(self, scores, labels, qptr):
         value, grad = dx.ListNet().value_and_grad(scores, labels, qptr)
         return +1 * value, +1 * grad

@@ -57,7 +57,7 @@ class Correction(StrEnum):
 _ALL = "all"
 
 
-def evaluate(
+def evaluate_command(
     *,
     data: options.JudgedArgument,
     rankings: options.RankingsArgument,
@@ -191,7 +191,7 @@ _RequiredGain = Annotated[
 ]
 
 
-def compare(
+def compare_command(
     *,
     context: typer.Context,
     data: options.JudgedArgument,
@@ -388,7 +388,7 @@ _Data = Annotated[
 ]
 
 
-def crossval(
+def crossval_command(
     *,
     context: typer.Context,
     data: _Data,

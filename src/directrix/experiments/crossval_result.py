@@ -94,7 +94,7 @@ class CrossValidation:
 
     Notes
     -----
-    A candidate is trained and evaluated as by `directrix.search`: methods that keep their best step choose
+    A candidate is trained and evaluated as by `AutoRanker`: methods that keep their best step choose
     that step on the validation queries too. Of equal candidates the earliest is chosen; between the methods
     of "auto" their order counts within one standard error. Test queries choose nothing.
 
