@@ -19,8 +19,8 @@ from directrix.measures.dcg import NDCG
 from directrix.models.trees import Trees, lightgbm
 from directrix.objectives.scores import ScoreObjective
 from directrix.rankers.base import Ranker
+from directrix.rankers.bounds import ON_MONOTONE, directions_of
 from directrix.rankers.inputs import Training, check_codes, column_of, surrogate_of
-from directrix.rankers.limits import ON_MONOTONE, directions_of
 from directrix.rankers.named_trainers import seed_of
 from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker
 from directrix.rankers.training import judge_of

@@ -22,11 +22,11 @@ from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.models.rows import row_slice
 from directrix.objectives.objective import make_objective
-from directrix.objectives.penalty import L2, Box
+from directrix.objectives.penalty import L2, Bounds
 from directrix.rankers.base import Ranker, fit_context
+from directrix.rankers.bounds import CONSTRAINTS
 from directrix.rankers.inputs import Training, row_weights, training_for
-from directrix.rankers.limits import CONSTRAINTS
-from directrix.rankers.named_trainers import check_box, measure_set, trainer_named, trainer_of
+from directrix.rankers.named_trainers import check_bounds, measure_set, trainer_named, trainer_of
 from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker
 from directrix.rankers.training import judge_of, judge_of_shards, kept_start
 from directrix.trainers.wrappers import BestSoFar
@@ -142,10 +142,10 @@ class GradientRanker(StoredRanker):
 
     @property
     def is_constrained(self) -> bool:
-        """Whether parameters have limits."""
+        """Whether parameters have bounds."""
         return any(bool(getattr(self, name, None)) for name in CONSTRAINTS)
 
-    def _box(self, training: Training) -> Box | None:
+    def _bounds(self, training: Training) -> Bounds | None:
         """Limits of the parameters, on scaled features."""
         return None
 
@@ -155,18 +155,18 @@ class GradientRanker(StoredRanker):
     def _minimize(self, training: Training, surrogate: Surrogate) -> tuple[Trainer, Result]:
         data, judged, measure = training.queries, training.valid, training.measure
         if self.is_constrained:
-            check_box(self.trainer, self.trainers)
+            check_bounds(self.trainer, self.trainers)
         trainer = trainer_of(self, measure)
         start = self._start(training)
         self._given = None if isinstance(self.start, str) else start
-        box = self._box(training)
-        start = start if box is None else box.nearest(start)
+        bounds = self._bounds(training)
+        start = start if bounds is None else bounds.nearest(start)
         objective = make_objective(
             data,
             surrogate,
             self._model(),
             penalty=self._penalty(start),
-            box=box,
+            bounds=bounds,
             doc_weight=training.doc_weight,
             query_weight=training.query_weight,
         )
@@ -273,7 +273,7 @@ def decompose(ranker: Ranker, q: Any) -> tuple[Model, Float64Array, Any, Gradien
     if trained.is_constrained:
         raise InputError(
             "this ranker has bounds or monotone features; weights that are moved a little may leave their "
-            "limits.",
+            "bounds.",
             python="Train it without, or give weights, ranker.coef_, to compare with all others.",
             shell="Train without --nonnegative and --monotone.",
         )

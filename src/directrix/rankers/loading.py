@@ -12,8 +12,8 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.measures.names import UndefinedMeasure, texts_of_a_file
 from directrix.measures.names import measure as parse_measure
+from directrix.rankers.bounds import CONSTRAINTS, from_entries
 from directrix.rankers.kinds import KINDS
-from directrix.rankers.limits import CONSTRAINTS, from_entries
 from directrix.rankers.named_trainers import trainer_from
 from directrix.rankers.saved import SavedModel
 from directrix.rankers.training import sharpened

@@ -15,6 +15,7 @@ from directrix.data.scale import SCALES, fills_missing, fit_scale, is_scale
 from directrix.errors import InputError, NotConverged, warn
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.base import Ranker
+from directrix.rankers.bounds import CONSTRAINTS, to_entries
 from directrix.rankers.inputs import (
     Training,
     check_finite,
@@ -26,7 +27,6 @@ from directrix.rankers.inputs import (
     read_as,
     surrogate_of,
 )
-from directrix.rankers.limits import CONSTRAINTS, to_entries
 from directrix.rankers.saved import AnyModel, SavedModel
 from directrix.rankers.training import last_smoothing, sharpened, training_record
 from directrix.types import Float64Array, Result
