@@ -19,7 +19,7 @@ from directrix.measures.names import measure as parse_measure
 from directrix.rankers.bounds import CONSTRAINTS
 from directrix.rankers.kinds import KINDS
 from directrix.rankers.loading import load
-from directrix.rankers.training import mean_over_queries, values_of
+from directrix.rankers.means import mean_over_queries, values_of
 
 _FEW_QUERIES = 50
 _EARLY = ("max_iter", "not_finite")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.rankers.training import mean_over_queries
+from directrix.rankers.means import mean_over_queries
 from directrix.tables import json_value
 from directrix.types import Float64Array
 

@@ -11,10 +11,10 @@ from sklearn.utils._param_validation import StrOptions
 
 from directrix.data.queries import Queries
 from directrix.models.linear import LinearModel
-from directrix.objectives.penalty import L2, Bounds
+from directrix.objectives.penalty import Bounds
 from directrix.rankers.bounds import ON_MONOTONE, weight_bounds
 from directrix.rankers.gradient import GradientRanker, constraints
-from directrix.rankers.inputs import Training
+from directrix.rankers.inputs import Training, row_weights
 from directrix.rankers.named_trainers import trainer_names
 from directrix.trainers.regression import regression_start
 from directrix.types import Float64Array, Surrogate, Trainer
@@ -143,11 +143,11 @@ class LinearRanker(GradientRanker):
     def _n_params(self, q: Queries) -> int:
         return q.n_features
 
-    def _first(self, q: Queries, weight: Float64Array | None) -> Float64Array:
-        return np.zeros(q.n_features) if self.start == "zero" else regression_start(q, sample_weight=weight)
+    def _first(self, training: Training) -> Float64Array:
+        q = training.queries
+        if self.start == "zero":
+            return np.zeros(q.n_features)
+        return regression_start(q, sample_weight=row_weights(q, training.doc_weight, training.query_weight))
 
     def _bounds(self, training: Training) -> Bounds | None:
         return weight_bounds(self.bounds, self.monotone, training)
-
-    def _penalty(self, start: Float64Array) -> L2:
-        return L2(float(self.l2), start if self.center == "start" else None)

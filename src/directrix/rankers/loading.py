@@ -16,7 +16,6 @@ from directrix.rankers.bounds import CONSTRAINTS, from_entries
 from directrix.rankers.kinds import KINDS
 from directrix.rankers.named_trainers import trainer_from
 from directrix.rankers.saved import SavedModel
-from directrix.rankers.training import sharpened
 from directrix.registry import SURROGATES
 from directrix.schema import check
 from directrix.types import Result
@@ -123,7 +122,8 @@ def _unfitted(kind: Any, training: Any) -> Any:
 def _surrogate(ranker: Any, training: Any) -> Any:
     """None for a surrogate, or with a measure, that the user defined: the model predicts but cannot train."""
     try:
-        return sharpened(ranker._surrogate(), training["result"].get("smoothing"))
+        surrogate, smoothing = ranker._surrogate(), training["result"].get("smoothing")
+        return surrogate if smoothing is None else surrogate.at(smoothing)
     except (InputError, AttributeError) as error:
         named = _OBJECT.fullmatch(training["surrogate"])
         is_users = isinstance(ranker.measure_, UndefinedMeasure)

@@ -151,17 +151,6 @@ class MLPRanker(GradientRanker):
     def _bounds(self, training: Training) -> Bounds | None:
         return network_bounds(self._model(), self.monotone, training)
 
-    def _begun(self, training: Training) -> Float64Array:
-        start, bounds = super()._begun(training), self._bounds(training)
-        if bounds is None or not isinstance(self.start, str):
-            return start
-        # half of them would be 0 at the nearest point within the bounds
-        turned = np.where(bounds.nearest(start) == start, start, -start)
-        later = self._model().layers(turned, training.queries.n_features)[1:]
-        for width, layer in zip(self.hidden, later, strict=True):
-            layer.weights[:width] /= width**0.5  # of one sign they add up, of both they would cancel out
-        return turned
-
     def _n_params(self, q: Queries) -> int:
         return self._model().n_params(q.n_features)
 
@@ -173,8 +162,16 @@ class MLPRanker(GradientRanker):
                 "activation and residual."
             )
 
-    def _first(self, q: Queries, weight: Float64Array | None) -> Float64Array:
-        return self._model().start(q.n_features, np.random.default_rng(seed_of(self.random_state)))
+    def _first(self, training: Training) -> Float64Array:
+        model, n_features, bounds = self._model(), training.queries.n_features, self._bounds(training)
+        start = model.start(n_features, np.random.default_rng(seed_of(self.random_state)))
+        if bounds is None:
+            return start
+        # half of them would be 0 at the nearest point within the bounds
+        turned = np.where(bounds.nearest(start) == start, start, -start)
+        for width, layer in zip(self.hidden, model.layers(turned, n_features)[1:], strict=True):
+            layer.weights[:width] /= width**0.5  # of one sign they add up, of both they would cancel out
+        return turned
 
     def _scores(self, params: Float64Array, q: Queries) -> Float64Array:
         scores: Float64Array = scores_of(self._model(), params[None], q.features)[0]

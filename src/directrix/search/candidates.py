@@ -15,9 +15,9 @@ from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.bounds import CONSTRAINTS
 from directrix.rankers.kinds import MODELS
+from directrix.rankers.means import mean_and_error
 from directrix.rankers.method import Method
 from directrix.rankers.named_trainers import takes_bounds
-from directrix.rankers.training import mean_and_error
 from directrix.search.clock import LearningCurve
 from directrix.types import Float64Array
 
