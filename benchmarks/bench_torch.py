@@ -88,7 +88,7 @@ def main() -> None:
         print(f"{n:9} {row[0]:9.1f} {row[1]:9.1f} {row[2]:9.1f}", flush=True)
     print(f"\n{'one list of ' + str(LONG):24} {'MiB':>6}")
     for name, kind in classes(SURROGATES).items():
-        if "smooth" in kind().traits:
+        if "smooth" in kind().properties:
             command = [sys.executable, __file__, "--memory", name]
             done = subprocess.run(command, capture_output=True, text=True, check=True)
             print(f"{name:24} {float(done.stdout):6.0f}", flush=True)

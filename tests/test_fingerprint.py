@@ -45,7 +45,7 @@ class Mine(KernelSurrogate):
     alpha: float = 40.0
 
     @property
-    def traits(self):
+    def properties(self):
         return frozenset({"smooth", "convex"})
 
     @staticmethod

@@ -81,7 +81,7 @@ def test_a_surrogate_that_calls_the_library_may_be_trained_on():
     class Plain:
         """A surrogate that is no `KernelSurrogate`, and computes its value with one."""
 
-        measure, traits = own(), frozenset({"smooth"})
+        measure, properties = own(), frozenset({"smooth"})
 
         def value_and_grad(self, scores, labels, qptr):
             return dx.ApproxMeasure(own, alpha=2.0).value_and_grad(scores, labels, qptr)

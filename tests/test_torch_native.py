@@ -136,7 +136,7 @@ def test_every_smooth_surrogate_has_a_formula_and_the_others_kernels():
     from directrix.registry import SURROGATES, classes
     from directrix.torch.formulas import has_formula
 
-    smooth = {name for name, kind in classes(SURROGATES).items() if "smooth" in kind().traits}
+    smooth = {name for name, kind in classes(SURROGATES).items() if "smooth" in kind().properties}
     known = {"SmoothNDCG", "SmoothAP", "SmoothMeasure", "RankCosine"} | smooth
     assert all(has_formula(dx.surrogate(name)) for name in known)
     with pytest.raises(dx.InputError, match=r"PLRank.*compiled kernels only"):

@@ -95,7 +95,7 @@ TRAINERS = {
 """Trainers and wrappers of trainers."""
 
 RANKERS = {
-    "AutoRanker": "search.auto",
+    "AutoRanker": "search.search",
     "BoostedRanker": "rankers.boosted",
     "EnsembleRanker": "rankers.ensemble",
     "LinearRanker": "rankers.linear",
@@ -129,8 +129,8 @@ COMMANDS = {
     "methods": "train",
     **{name: name for name in ("reproduce", "demo", "doctor")},
 }
-"""Commands in the order of ``directrix --help``, and their modules in ``directrix.cli``; each is a function
-of the same name, or NAME_command where the library has a function NAME."""
+"""Commands in the order of ``directrix --help``, and their modules in ``directrix.cli``, each with a function
+NAME_command."""
 
 BY_TEXT = (
     *("Success", "RPrecision", "IPrec", "Bpref", "InfAP", "JudgedRate", "GMAP", "SetF", "SetAP"),
@@ -169,7 +169,6 @@ PUBLIC = {
     "read_letor": "data.letor.read",
     "read_trec_qrels": "data.trec.runs",
     "read_trec_run": "data.trec.runs",
-    "search": "search.search",
     "reconcile": "reconciliation.search",
     "set_threads": "threads",
     "surrogate": "surrogates.names",

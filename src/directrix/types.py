@@ -58,7 +58,7 @@ class Surrogate(Protocol):
     """A stand-in for a measure, a function of the scores only; always to be maximized."""
 
     @property
-    def traits(self) -> frozenset[str]:
+    def properties(self) -> frozenset[str]:
         """Subset of the names that `directrix.laws.check_surrogate` tests.
 
         smooth, convex, convexifiable, bound, shift_invariant, unit_interval, tends_to_measure, pulls_at_ties,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import directrix as dx
-from directrix.search.search import search
+from tests.search import search
 
 
 @pytest.mark.parametrize(

@@ -49,9 +49,9 @@ def test_a_measure_of_your_own_keeps_the_laws():
     ],
 )
 def test_cut_offs_pull_from_any_rank_and_the_papers_form_does_not(cut, k):
-    assert "pulls_at_ties" in cut(k).traits
+    assert "pulls_at_ties" in cut(k).properties
     assert not list(pulls_at_ties(cut(k), np.random.default_rng(0)))
-    assert "pulls_at_ties" not in cut(k, below=0.0).traits
+    assert "pulls_at_ties" not in cut(k, below=0.0).properties
     assert list(pulls_at_ties(cut(k, below=0.0), np.random.default_rng(0)))
 
 
@@ -87,14 +87,14 @@ def test_repr_parses_back(surrogate):
 
 @dataclasses.dataclass(frozen=True)
 class _Without:
-    """A surrogate that claims one trait less."""
+    """A surrogate that claims one property less."""
 
-    trait: str
+    claim: str
     inner: object
 
     @property
-    def traits(self):
-        return self.inner.traits - {self.trait}
+    def properties(self):
+        return self.inner.properties - {self.claim}
 
     def __getattr__(self, name):
         return getattr(self.inner, name)
@@ -110,7 +110,7 @@ class _Mutant:
     bend: object = staticmethod(lambda h: h)
 
     @property
-    def traits(self):
+    def properties(self):
         claims = {"smooth", "shift_invariant", "tends_to_measure", "unit_interval", "convex", "bound"}
         claims |= {"convexifiable", "pulls_at_ties"}
         return frozenset(claims | {"value_free"} if self.name == "value is the measure" else claims)
@@ -141,9 +141,9 @@ class _Mutant:
 
 @dataclasses.dataclass(frozen=True)
 class _Changed(_Without):
-    """A surrogate with these traits and another value and gradient."""
+    """A surrogate with these properties and another value and gradient."""
 
-    traits: frozenset = frozenset()
+    properties: frozenset = frozenset()
     change: object = staticmethod(lambda v, g: (v, g))
 
     def redraw(self, *numbers):
@@ -174,17 +174,17 @@ def test_kinks_at_ties_are_not_smooth(surrogate):
     report = check_surrogate(surrogate)
     assert report["gradient is the slope"] == "kept where no scores tie"
     with pytest.raises(LawBroken, match=r"- gradient is the slope: .*tie.* where one-sided slopes are"):
-        check_surrogate(_Changed("", surrogate, surrogate.traits | {"smooth"}))
+        check_surrogate(_Changed("", surrogate, surrogate.properties | {"smooth"}))
 
 
 @pytest.mark.parametrize("surrogate", [PLRank(), StochasticRank("AP"), Gumbel("PLRank")], ids=repr)
 @pytest.mark.parametrize("factor", [-1.0, 0.0, 2.0])
 def test_an_estimated_gradient_is_tested_on_average(surrogate, factor):
-    wrong = _Changed("", surrogate, surrogate.traits, lambda v, g: (v, factor * g))
+    wrong = _Changed("", surrogate, surrogate.properties, lambda v, g: (v, factor * g))
     with pytest.raises(LawBroken, match="- mean gradient is the slope of the mean: "):
         check_surrogate(wrong)
     with pytest.raises(LawBroken, match="- gradient is the slope: "):
-        check_surrogate(_Changed("", surrogate, surrogate.traits - {"estimated"}))
+        check_surrogate(_Changed("", surrogate, surrogate.properties - {"estimated"}))
 
 
 def test_laws_that_are_not_tested_are_listed():
@@ -253,7 +253,7 @@ class _Folded:
     """SVMRoc's value + |first score - last score|: convex as a loss once the sign is held."""
 
     held: str = "sign"
-    traits = frozenset({"convexifiable"})
+    properties = frozenset({"convexifiable"})
 
     def prepare(self, labels, qptr):
         return dx.SVMRoc().prepare(labels, qptr), None

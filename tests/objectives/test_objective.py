@@ -279,7 +279,7 @@ def test_fused_epoch_walks_the_path_of_the_composed_one(surrogate):
 class _Plain:
     """A user's surrogate: nothing but the contract."""
 
-    traits = frozenset({"smooth"})
+    properties = frozenset({"smooth"})
 
     def value_and_grad(self, scores, labels, qptr):
         value = np.add.reduceat(scores * labels, qptr[:-1])
@@ -380,12 +380,12 @@ def test_a_surrogate_whose_held_data_would_not_be_used_is_refused():
     q, _ = problem()
 
     class Own:
-        traits = dx.Dorm().traits
+        properties = dx.Dorm().properties
         measure = dx.NDCG()
         value_and_grad = staticmethod(dx.Dorm().value_and_grad)
         convexify = staticmethod(dx.Dorm().convexify)
 
-    with pytest.raises(dx.InputError, match="take a KernelSurrogate with the trait convexifiable"):
+    with pytest.raises(dx.InputError, match="take a KernelSurrogate with the property convexifiable"):
         dx.linear_objective(q, Own()).convexified(np.zeros(q.n_features))
 
 

@@ -222,7 +222,7 @@ def test_the_record_of_a_validated_training_has_no_addresses():
 
 def test_a_surrogate_without_a_measure_needs_one():
     class Mine:
-        traits = frozenset({"smooth"})
+        properties = frozenset({"smooth"})
 
         def value_and_grad(self, scores, labels, qptr):
             return dx.ApproxNDCG().value_and_grad(scores, labels, qptr)

@@ -15,7 +15,7 @@ def noisy_scores(scores, labels, *, samples, scale, draw):
 
 
 def mean(scores, labels, *, surrogate, **noise):
-    if "value_free" in surrogate.traits:
+    if "value_free" in surrogate.properties:
         return float(surrogate.measure(scores, labels, np.array([0, len(scores)]))[0])
     drawn = noisy_scores(scores, labels, **noise)
     return np.mean([surrogate.value_and_grad(s, labels, np.array([0, len(s)]))[0][0] for s in drawn])

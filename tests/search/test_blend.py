@@ -12,7 +12,7 @@ from directrix.search.candidates import Candidate
 from directrix.search.choice import blend, choice, eligible
 from directrix.search.clock import Clock
 from directrix.search.folds import Fold
-from directrix.search.search import search
+from tests.search import search
 
 RNG = np.random.default_rng(0)
 TRUTH = RNG.normal(size=(60, 20))

@@ -25,7 +25,7 @@ def test_curvature_is_a_float64_for_every_document(kind):
     assert curvature.dtype == np.float64
 
 
-SMOOTHED = [kind for kind in classes(SURROGATES).values() if "tends_to_measure" in kind().traits]
+SMOOTHED = [kind for kind in classes(SURROGATES).values() if "tends_to_measure" in kind().properties]
 
 
 @pytest.mark.parametrize("kind", SMOOTHED)

@@ -89,11 +89,11 @@ def test_redrawing_redraws_the_noise_of_the_surrogate_too():
 
 
 def test_traits_are_those_that_a_mean_over_noise_keeps():
-    smooth = dx.ApproxNDCG().traits - {"tends_to_measure", "pulls_at_ties"}
-    assert Gumbel("ApproxNDCG").traits == smooth | {"random"}
-    assert Gumbel("ListNet").traits == {"smooth", "convex", "shift_invariant", "random"}
-    assert Gumbel("SVMMap").traits == dx.SVMMap().traits - {"bound"} | {"random"}
-    assert Gumbel("Lambda").traits == dx.Lambda().traits | {"random"}
+    smooth = dx.ApproxNDCG().properties - {"tends_to_measure", "pulls_at_ties"}
+    assert Gumbel("ApproxNDCG").properties == smooth | {"random"}
+    assert Gumbel("ListNet").properties == {"smooth", "convex", "shift_invariant", "random"}
+    assert Gumbel("SVMMap").properties == dx.SVMMap().properties - {"bound"} | {"random"}
+    assert Gumbel("Lambda").properties == dx.Lambda().properties | {"random"}
 
 
 def test_a_model_file_keeps_it_and_its_fields_are_parameters_of_the_ranker(tmp_path):
@@ -121,7 +121,7 @@ class _Own:
     """A surrogate of the user, with nothing but `value_and_grad`."""
 
     measure = dx.NDCG()
-    traits = frozenset({"smooth"})
+    properties = frozenset({"smooth"})
 
     def value_and_grad(self, scores, labels, qptr):
         return np.add.reduceat(labels * scores, qptr[:-1]), labels.astype(scores.dtype)

@@ -199,10 +199,10 @@ def test_rank_cosine_is_the_same_for_all_multiples(surrogate, factor):
 
 
 def test_a_shift_moves_plain_cosine_and_plain_regression():
-    """Their traits do not promise what does not hold."""
+    """Their properties do not promise what does not hold."""
     scores, labels = np.array([0.3, -1.0, 0.7]), np.array([0.0, 1.0, 2.0])
     for surrogate in (dx.RankCosine(), dx.Regression(intercept=False)):
-        assert "shift_invariant" not in surrogate.traits
+        assert "shift_invariant" not in surrogate.properties
         assert abs(one(surrogate, scores + 1, labels)[0] - one(surrogate, scores, labels)[0]) > 0.01
 
 
@@ -262,4 +262,4 @@ def test_messages(call, message):
 def test_they_name_ndcg_as_what_to_report():
     for surrogate, _ in PAIRS.values():
         assert surrogate.measure == dx.NDCG()
-        assert "tends_to_measure" not in surrogate.traits
+        assert "tends_to_measure" not in surrogate.properties

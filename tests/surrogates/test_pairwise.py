@@ -76,7 +76,7 @@ def test_pairs_are_counted_by_query():
 
 
 def test_hinges_bound_tau_and_the_measure_is_tau():
-    assert dx.RankSVM().traits - dx.RankNet().traits == {"bound"}
+    assert dx.RankSVM().properties - dx.RankNet().properties == {"bound"}
     assert dx.RankNet().measure == dx.RankSVM().measure == dx.KendallTau()
     tied = dx.RankSVM().value_and_grad(np.zeros(2), np.array([0.0, 1.0]), np.array([0, 2]))[0]
     assert tied[0] == -1.0

@@ -168,8 +168,8 @@ def test_values_can_exceed_one(surrogate):
     scores, labels = np.array([0.0] * 10 + [-math.sqrt(0.23)]), np.array([1.0] * 10 + [0.0])
     value, _ = one(surrogate, scores, labels)
     assert 1.01 < value < 1.1
-    assert "unit_interval" not in surrogate.traits
-    assert "unit_interval" in dx.SmoothNDCG(k=1).traits
+    assert "unit_interval" not in surrogate.properties
+    assert "unit_interval" in dx.SmoothNDCG(k=1).properties
 
 
 @settings(deadline=None, max_examples=200)

@@ -102,7 +102,7 @@ def test_with_a_cut_off_ties_can_exceed_one():
         value[0], 3 * (1 / 4 + 1 / 2 / math.log2(3)) / (1 + 1 / math.log2(3)), rtol=1e-14
     )
     assert value[0] > 1.0
-    assert "unit_interval" not in dx.SoftNDCG(k=2).traits
+    assert "unit_interval" not in dx.SoftNDCG(k=2).properties
 
 
 def test_no_gain_costs_nothing_and_is_worth_nothing():

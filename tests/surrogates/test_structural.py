@@ -333,7 +333,7 @@ def test_fields_are_checked_and_weights_of_documents_refused(kind):
         kind(rel=0)
     with pytest.raises(dx.InputError, match=r"takes no document weights.*query_weight="):
         kind().prepare(np.ones(2), np.array([0, 2]), np.ones(2))
-    assert kind().traits == {"convex", "bound", "shift_invariant"}
+    assert kind().properties == {"convex", "bound", "shift_invariant"}
 
 
 def test_measures_count_the_same_documents_as_relevant():

@@ -251,7 +251,7 @@ def test_a_trainer_with_a_loss_of_its_own_is_not_annealed(data):
 
 def test_a_surrogate_without_smoothing_is_named(data):
     class Plain:
-        traits = frozenset({"smooth"})
+        properties = frozenset({"smooth"})
 
         def __repr__(self):
             return "Plain()"

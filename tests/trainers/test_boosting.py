@@ -16,7 +16,7 @@ Q = make_cubic(12, 15, 3, seed=0)
 class Steep:
     """Sum of l sigma(5 s): a surrogate of one's own, with nothing but the contract."""
 
-    traits = frozenset({"smooth"})
+    properties = frozenset({"smooth"})
     steepness = 5.0
 
     def __repr__(self):  # names of tests are the same in every process

@@ -64,7 +64,7 @@ def test_a_smooth_loss_has_the_minimum_that_lbfgs_finds(slack):
 class Slope:
     """S = sum of label times score: the loss is a slope, without a bound."""
 
-    traits = frozenset({"convex"})
+    properties = frozenset({"convex"})
 
     def value_and_grad(self, scores, labels, qptr):
         return np.add.reduceat(labels * scores, qptr[:-1]), labels.astype(scores.dtype)

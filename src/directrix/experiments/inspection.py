@@ -67,7 +67,7 @@ def inspect_search(result: SearchResult, q: Queries, valid: Queries | None = Non
     Parameters
     ----------
     result : SearchResult
-        Returned by `directrix.search` for these data.
+        Returned by `AutoRanker.search` for these data.
     q, valid : Queries
         As they were given to the search, whose seed is also that of the shuffles.
 

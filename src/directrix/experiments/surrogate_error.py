@@ -164,10 +164,10 @@ def _objective(data: Queries | DataObjective, surrogate: Surrogate | str | None)
             f"approximation: the objective has the surrogate {data.surrogate!r} already; leave out "
             "surrogate=, or give Queries."
         )
-    if "tends_to_measure" not in getattr(data.surrogate, "traits", ()):
+    if "tends_to_measure" not in getattr(data.surrogate, "properties", ()):
         raise InputError(
             f"{data.surrogate!r} does not tend to a measure, so it has no error; give a surrogate with the "
-            "trait tends_to_measure, e.g. ApproxNDCG()."
+            "property tends_to_measure, e.g. ApproxNDCG()."
         )
     return data
 

@@ -197,7 +197,7 @@ def with_value(given: Surrogate | str) -> Any:
     Raises `InputError` if it is a gradient without a function, or not a surrogate.
     """
     surrogate: Any = parse_surrogate(given) if isinstance(given, str) else given
-    if "value_free" in surrogate.traits:
+    if "value_free" in surrogate.properties:
         raise InputError(
             f"{surrogate!r} is a gradient without a function: its value is the measure itself, so there is "
             "no tendency to compare. Give a surrogate with a value, e.g. 'ApproxNDCG(alpha=10)'."

@@ -72,7 +72,7 @@ def without_function(surrogate: Surrogate) -> str:
         "value_free": "value_free: forces, which are the gradient of no function",
         "estimated": "estimated: the gradient of an expected value, from samples",
     }
-    return next((reason for trait, reason in reasons.items() if trait in surrogate.traits), "")
+    return next((reason for name, reason in reasons.items() if name in surrogate.properties), "")
 
 
 def permutations(surrogate: Surrogate, rng: np.random.Generator) -> Iterator[tuple[Case, Int64Array]]:
@@ -94,9 +94,9 @@ _DRAWS = 512
 def gradient_is_the_slope(surrogate: Surrogate, rng: np.random.Generator) -> Iterator[str]:
     """Every function: both one-sided slopes along a random direction agree with the gradient.
 
-    Without the trait smooth, only where no scores tie.
+    Without the property smooth, only where no scores tie.
     """
-    tied = tied_cases(rng) if "smooth" in surrogate.traits else ()
+    tied = tied_cases(rng) if "smooth" in surrogate.properties else ()
     for case in (*random_cases(rng), *tied):
         direction = rng.standard_normal(len(case.scores))
         value, grad = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
@@ -306,7 +306,7 @@ class LawBroken(AssertionError):
 
 
 def check_surrogate(surrogate: Surrogate) -> dict[str, str]:
-    """Test that a surrogate keeps the laws that its traits claim.
+    """Test that a surrogate keeps the laws that its properties claim.
 
     Laws for every surrogate:
 
@@ -321,7 +321,7 @@ def check_surrogate(surrogate: Surrogate) -> dict[str, str]:
     - Nothing is NaN for random scores, ties, one document, equal labels, no relevant one, and scores of 1e30.
     - The bits are the same for one thread and for many.
 
-    Laws that a trait claims:
+    Laws that a property claims:
 
     - smooth: the gradient is the slope to both sides where scores tie, too. Kinks elsewhere are not found.
     - shift_invariant: the gradient sums to 0 over a query, and a shift of all scores changes no value.
@@ -341,14 +341,14 @@ def check_surrogate(surrogate: Surrogate) -> dict[str, str]:
     Parameters
     ----------
     surrogate : Surrogate
-        With the trait ``tends_to_measure`` it needs ``at(smoothing)`` and ``measure``;
+        With the property ``tends_to_measure`` it needs ``at(smoothing)`` and ``measure``;
         with ``bound`` or ``value_free``, ``measure``; with ``convexifiable``, ``prepare``, ``fill`` and
         ``convexify(scores, prepared, qptr)``; with ``random`` or ``estimated``, ``redraw(*numbers)``.
 
     Returns
     -------
     dict of str to str
-        For each law "kept", perhaps only "where no scores tie", or "not tested" and why: a trait that the
+        For each law "kept", perhaps only "where no scores tie", or "not tested" and why: a property that the
         surrogate does not claim, or that rules the law out.
 
     Raises
@@ -435,7 +435,7 @@ def _moved(
         return np.concatenate([value - other, docs[order] - mixed])
 
     moved = difference(surrogate)
-    if "random" in surrogate.traits and (np.abs(moved) > limits).any():
+    if "random" in surrogate.properties and (np.abs(moved) > limits).any():
         moves = np.array([difference(surrogate.redraw(draw)) for draw in range(_ORDER_DRAWS)])
         moved, limits = moves.mean(axis=0), limits + 6.0 * moves.std(axis=0) / np.sqrt(_ORDER_DRAWS)
     return float(np.abs(moved)[~(np.abs(moved) <= limits)].max(initial=0.0))
@@ -505,8 +505,8 @@ def _always(surrogate: Surrogate) -> str:
     return ""
 
 
-def _claims(trait: str) -> Callable[[Surrogate], str]:
-    return lambda surrogate: "" if trait in surrogate.traits else f"{trait} is not claimed"
+def _claims(name: str) -> Callable[[Surrogate], str]:
+    return lambda surrogate: "" if name in surrogate.properties else f"{name} is not claimed"
 
 
 def _has_curvature(surrogate: Surrogate) -> str:

@@ -49,7 +49,7 @@ class Composed:
     def drawing(self, order: Int64Array) -> Self:
         """Return the kernel for steps over the queries in this order, which decides what is drawn."""
         kernel, seed = self, crc32(order.tobytes())
-        if "random" in self.surrogate.traits:
+        if "random" in self.surrogate.properties:
             kernel = replace(kernel, surrogate=self._filled.redraw(seed))
         return replace(kernel, seed=seed) if getattr(self.model, "dropout", 0.0) else kernel
 

@@ -190,10 +190,10 @@ class DataObjective:
         Raises
         ------
         InputError
-            If the surrogate is not a `KernelSurrogate` with the trait ``convexifiable``.
+            If the surrogate is not a `KernelSurrogate` with the property ``convexifiable``.
         """
-        if not ("convexifiable" in self.surrogate.traits and hasattr(self.source.surrogate, "convexify")):
-            hint = "take a KernelSurrogate with the trait convexifiable, e.g. Dorm()."
+        if not ("convexifiable" in self.surrogate.properties and hasattr(self.source.surrogate, "convexify")):
+            hint = "take a KernelSurrogate with the property convexifiable, e.g. Dorm()."
             raise InputError(
                 f"{self.surrogate!r} cannot be convexified: minimize its loss as it is, or {hint}"
             )
@@ -222,7 +222,7 @@ class DataObjective:
     @property
     def value_free(self) -> bool:
         """Whether the gradient is not that of the loss: losses do not say how good a step along it is."""
-        return not {"value_free", "estimated"}.isdisjoint(self.surrogate.traits)
+        return not {"value_free", "estimated"}.isdisjoint(self.surrogate.properties)
 
     @property
     def query_weight(self) -> Float64Array:

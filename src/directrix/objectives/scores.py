@@ -59,7 +59,7 @@ class ScoreObjective:
 
         The gradient is in 1 / units of score; the curvature, >= 0, in 1 / units of score squared, is
         ``KernelSurrogate.curvature`` times the queries' weights. ``draw`` are numbers >= 0 that choose the
-        noise of a surrogate with the trait ``random``.
+        noise of a surrogate with the property ``random``.
 
         A surrogate that has no slope where all scores are equal (SmoothRank) would never leave that point:
         gradient and curvature there are those of a regression on the gains, in the surrogate's unit of score.

@@ -78,9 +78,9 @@ class Method:
         return cls(name=surrogate.__name__, surrogate=surrogate, **rest)
 
     @property
-    def traits(self) -> tuple[str, ...]:
-        """Traits of the surrogate, sorted; empty without a surrogate."""
-        return () if self.surrogate is None else tuple(sorted(self._surrogate({}, None).traits))
+    def properties(self) -> tuple[str, ...]:
+        """Properties of the surrogate, sorted; empty without a surrogate."""
+        return () if self.surrogate is None else tuple(sorted(self._surrogate({}, None).properties))
 
     @property
     def settings(self) -> tuple[str, ...]:
@@ -178,7 +178,7 @@ class Method:
             "fixed": {name: _json(value) for name, value in self.fixed.items()},
             "selection": f"the requested measure, on validation queries; {self.selection} in the source",
             "keeps": "the step that is best on validation queries" if self.keeps_best else "the last step",
-            "traits": list(self.traits),
+            "properties": list(self.properties),
             "cost": self.cost,
             "source": self.source,
         }

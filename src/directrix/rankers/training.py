@@ -159,7 +159,7 @@ def surrogate_gap(ranker: Any, q: Queries) -> float:
     do not count. NaN if the surrogate tends to no measure.
     """
     surrogate: Any = getattr(ranker, "surrogate_", None)
-    if "tends_to_measure" not in getattr(surrogate, "traits", ()):
+    if "tends_to_measure" not in getattr(surrogate, "properties", ()):
         return math.nan
     scores = ranker.predict_queries(q)
     value, _ = surrogate.value_and_grad(scores, q.labels, q.qptr)

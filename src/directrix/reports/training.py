@@ -68,11 +68,11 @@ def write_training_report(
 
     Examples
     --------
-    >>> from directrix import search
+    >>> from directrix import AutoRanker
     >>> from directrix.experiments import write_training_report
     >>> from directrix.data import make_linear
     >>> queries, _ = make_linear(20, 10, 3, seed=0)
-    >>> result = search(queries, method="ApproxNDCG", settings={"max_iter": 5})
+    >>> result = AutoRanker(method="ApproxNDCG", settings={"max_iter": 5}).search(queries)
     >>> write_training_report(result, "report.html", queries)  # doctest: +SKIP
     """
     inspection = inspect_search(result, q, valid)

@@ -42,7 +42,7 @@ class Fold(NamedTuple):
 def search_folds(
     q: Any, valid: Any, weights: Weights, folds: int | None, seed: int
 ) -> tuple[list[Fold], str]:
-    """Return the folds, and in words which queries choose; see `search`."""
+    """Return the folds, and in words which queries choose; see `AutoRanker`."""
     if valid is not None:
         return [Fold(q, weights, valid)], f"{valid.n_queries} validation queries"
     if q.n_queries < _FEWEST_TO_SPLIT:

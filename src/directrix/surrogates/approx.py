@@ -126,7 +126,7 @@ class SoftRanks(Smoothed):
     below: float = 0.0
 
     @property
-    def traits(self) -> frozenset[str]:
+    def properties(self) -> frozenset[str]:
         """smooth, shift_invariant, tends_to_measure; pulls_at_ties, unless a cut-off leaves too little."""
         return cut_traits(self.share)
 
@@ -157,9 +157,9 @@ class ApproxRank(SoftRanks, MeasureSurrogate):
     beta: float = 1.0
 
     @property
-    def traits(self) -> frozenset[str]:
-        """See `SoftRanks.traits`."""
-        return SMOOTH | PULLS if self._shape()[0] < _FIRST_CUT else super().traits
+    def properties(self) -> frozenset[str]:
+        """See `SoftRanks.properties`."""
+        return SMOOTH | PULLS if self._shape()[0] < _FIRST_CUT else super().properties
 
     def _shape(self) -> tuple[int, float]:
         return 0, 0.0
@@ -223,9 +223,9 @@ class ApproxNDCG(ApproxRank):
     below: float = 0.9
 
     @property
-    def traits(self) -> frozenset[str]:
-        """See `ApproxRank.traits`; unit_interval without a cut-off."""
-        return super().traits | ({"unit_interval"} if self.k is None else set())
+    def properties(self) -> frozenset[str]:
+        """See `ApproxRank.properties`; unit_interval without a cut-off."""
+        return super().properties | ({"unit_interval"} if self.k is None else set())
 
     def _shape(self) -> tuple[int, float]:
         return (1, 0.0) if self.k is None else (2, float(self.k))

@@ -62,7 +62,7 @@ class KernelSurrogate(ABC):
 
     @property
     @abstractmethod
-    def traits(self) -> frozenset[str]:
+    def properties(self) -> frozenset[str]:
         """Properties of the surrogate; `directrix.laws.check_surrogate` tests them."""
 
     def prepare(
@@ -227,7 +227,7 @@ class MeasureSurrogate(KernelSurrogate):
         _ = self.measure  # checks what it has in common with the surrogate
 
     @property
-    def traits(self) -> frozenset[str]:
+    def properties(self) -> frozenset[str]:
         """smooth, shift_invariant, tends_to_measure."""
         return SMOOTH
 
@@ -257,7 +257,7 @@ def share_below(below: float, steepness: float) -> float:
 
 
 def cut_traits(share: float) -> frozenset[str]:
-    """Return the traits of a smooth surrogate with a cut-off, of which a share ignores it."""
+    """Return the properties of a smooth surrogate with a cut-off, of which a share ignores it."""
     return SMOOTH | PULLS if share >= _LEAST_SHARE else SMOOTH
 
 
@@ -338,7 +338,7 @@ class FilledCurvature(KernelSurrogate):
 
 
 class RandomSurrogate(KernelSurrogate):
-    """Base of surrogates with the trait ``random``: frozen dataclasses with a field ``draw``.
+    """Base of surrogates with the property ``random``: frozen dataclasses with a field ``draw``.
 
     ``draw`` is the number of the noise: the same one gives the same bits.
     """
@@ -376,8 +376,8 @@ class _Plain(KernelSurrogate):
     surrogate: Surrogate
 
     @property
-    def traits(self) -> frozenset[str]:
-        return self.surrogate.traits
+    def properties(self) -> frozenset[str]:
+        return self.surrogate.properties
 
     @property
     def steepness(self) -> float:
@@ -431,7 +431,7 @@ class LossSurrogate(KernelSurrogate):
     """nDCG: the measure that is reported by default; the loss tends neither to it nor to any other."""
 
     @property
-    def traits(self) -> frozenset[str]:
+    def properties(self) -> frozenset[str]:
         """smooth, convex, shift_invariant, unless a loss states others."""
         return frozenset({"smooth", "convex", "shift_invariant"})
 

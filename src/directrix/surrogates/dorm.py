@@ -124,7 +124,7 @@ class Dorm(MeasureSurrogate):
         return super().measure if self.bounds is None else self.bounds
 
     @property
-    def traits(self) -> frozenset[str]:
+    def properties(self) -> frozenset[str]:
         """bound, shift_invariant; convex with ties="mean", else convexifiable."""
         return frozenset({"bound", "shift_invariant", "convex" if self.ties == "mean" else "convexifiable"})
 

@@ -87,7 +87,7 @@ class RankwiseSurrogate(KernelSurrogate):
             )
 
     @property
-    def traits(self) -> frozenset[str]:
+    def properties(self) -> frozenset[str]:
         """shift_invariant; unit_interval if the measure lies in it."""
         return frozenset({"shift_invariant"} | ({"unit_interval"} if self.measure.highest <= 1.0 else set()))
 
@@ -120,9 +120,9 @@ class SwapForces(RankwiseSurrogate):
     """
 
     @property
-    def traits(self) -> frozenset[str]:
+    def properties(self) -> frozenset[str]:
         """value_free, shift_invariant; unit_interval if the measure lies in it."""
-        return super().traits | {"value_free"}
+        return super().properties | {"value_free"}
 
     def fill(self, scores: FloatArray, prepared: Any, qptr: Int64Array, chunk: Chunk, out: Out) -> None:
         """Fill one chunk; see `KernelSurrogate.fill`."""
@@ -303,9 +303,9 @@ class NoisySurrogate(RandomSurrogate, FilledCurvature, RankwiseSurrogate):
         return f"{type(self).__name__}({self.measure.name!r}, {settings})"
 
     @property
-    def traits(self) -> frozenset[str]:
+    def properties(self) -> frozenset[str]:
         """random, and those of the base."""
-        return super().traits | {"random"}
+        return super().properties | {"random"}
 
 
 Version = Literal["NDCG-Loss2++", "NDCG-Loss2"]
@@ -371,7 +371,7 @@ class LambdaLoss(FilledCurvature, MeasureSurrogate):
     choices: ClassVar[dict[str, tuple[str, ...]]] = {"version": get_args(Version)}
 
     @property
-    def traits(self) -> frozenset[str]:
+    def properties(self) -> frozenset[str]:
         """shift_invariant."""
         return frozenset({"shift_invariant"})
 

@@ -132,9 +132,9 @@ class XENDCG(RandomSurrogate, _TopOne):
     draw: int = 0
 
     @property
-    def traits(self) -> frozenset[str]:
+    def properties(self) -> frozenset[str]:
         """smooth, convex, shift_invariant, random."""
-        return super().traits | {"random"}
+        return super().properties | {"random"}
 
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> tuple[Float64Array]:
         """2^l of every document."""
@@ -255,7 +255,7 @@ class RankCosine(LossSurrogate):
     choices: ClassVar[dict[str, tuple[str, ...]]] = {"target": ("gains", "labels")}
 
     @property
-    def traits(self) -> frozenset[str]:
+    def properties(self) -> frozenset[str]:
         """shift_invariant if centered; not smooth: a vector of zeros (or of equal scores) has no cosine."""
         return frozenset({"shift_invariant"} if self.centered else ())
 

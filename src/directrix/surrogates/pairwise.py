@@ -98,9 +98,9 @@ class RankSVM(_Pairwise):
     compiled: ClassVar[str] = "pairwise.rank_svm_chunk"
 
     @property
-    def traits(self) -> frozenset[str]:
+    def properties(self) -> frozenset[str]:
         """smooth, convex, shift_invariant, bound (of Kendall's tau-b)."""
-        return super().traits | {"bound"}
+        return super().properties | {"bound"}
 
 
 @dataclass(frozen=True)
@@ -150,9 +150,9 @@ class GradedHinge(_Pairwise):
             raise InputError(f"{self!r}: costs must be numbers from 0 on; a negative one is not convex.")
 
     @property
-    def traits(self) -> frozenset[str]:
+    def properties(self) -> frozenset[str]:
         """convex, shift_invariant."""
-        return super().traits - {"smooth"}
+        return super().properties - {"smooth"}
 
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> Any:
         """Number of every document's grade, 1/number of pairs of every query, and the costs."""

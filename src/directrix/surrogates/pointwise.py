@@ -51,10 +51,10 @@ class Regression(LossSurrogate):
     intercept: bool = True
 
     @property
-    def traits(self) -> frozenset[str]:
+    def properties(self) -> frozenset[str]:
         """smooth, convex; shift_invariant with intercepts."""
-        traits = frozenset({"smooth", "convex"})
-        return traits | {"shift_invariant"} if self.intercept else traits
+        always = frozenset({"smooth", "convex"})
+        return always | {"shift_invariant"} if self.intercept else always
 
     def prepare(
         self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None

@@ -38,9 +38,9 @@ class Sampling(Smoothed, NoisySurrogate):
     compiled: ClassVar[str] = "sampling.sampling_chunk"
 
     @property
-    def traits(self) -> frozenset[str]:
+    def properties(self) -> frozenset[str]:
         """tends_to_measure, shift_invariant, random, estimated; unit_interval if the measure lies in it."""
-        return super().traits | {"tends_to_measure", "estimated"}
+        return super().properties | {"tends_to_measure", "estimated"}
 
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> tuple[Any, ...]:
         """Return what `sampling_chunk` needs to know of the labels."""
@@ -178,7 +178,7 @@ class StochasticRank(Sampling):
 
 
 _KEPT = frozenset({"smooth", "convex", "shift_invariant", "unit_interval", "value_free", "estimated"})
-"""Traits of a surrogate that its mean over scores with noise has too."""
+"""Properties of a surrogate that its mean over scores with noise has too."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -247,9 +247,9 @@ class Gumbel(RandomSurrogate):
         return f"Gumbel({repr(self.surrogate)!r}, {settings})"
 
     @property
-    def traits(self) -> frozenset[str]:
+    def properties(self) -> frozenset[str]:
         """random; smooth, convex, shift_invariant, unit_interval, value_free, estimated as the surrogate."""
-        inner: frozenset[str] = self.surrogate.traits
+        inner: frozenset[str] = self.surrogate.properties
         return (inner & _KEPT) | {"random"}
 
     @property
@@ -275,7 +275,7 @@ class Gumbel(RandomSurrogate):
     def redraw(self, *numbers: int) -> Self:
         """Return a copy with other noise, also of the surrogate's own; see `RandomSurrogate.redraw`."""
         inner = self.surrogate
-        inner = inner.redraw(*numbers) if "random" in inner.traits else inner
+        inner = inner.redraw(*numbers) if "random" in inner.properties else inner
         return replace(super().redraw(*numbers), surrogate=inner)
 
     def prepare(self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None) -> Any:
@@ -303,7 +303,7 @@ class Gumbel(RandomSurrogate):
             self._inner.fill(at, prepared[1:], qptr, chunk, one)
             out[0][part] += one[0][part] / self.samples
             out[1][docs] += one[1][docs] / self.samples
-        if "value_free" in self.traits:
+        if "value_free" in self.properties:
             one[0][part] = 0.0
             self._inner.fill(scores, prepared[1:], qptr, chunk, one)
             out[0][part] = one[0][part]
@@ -317,7 +317,7 @@ class Gumbel(RandomSurrogate):
             parts = self._inner.value_grad_curvature(noisy, prepared[1:], qptr)
             for total, part in zip((value, grad, curvature), parts, strict=True):
                 total += (part / self.samples).astype(total.dtype)
-        if "value_free" in self.traits:
+        if "value_free" in self.properties:
             value, _ = self._inner.fill_all(scores, prepared[1:], qptr)
         return value, grad, curvature
 

@@ -53,7 +53,7 @@ class SmoothRank(Smoothed):
     sigma: float
 
     @property
-    def traits(self) -> frozenset[str]:
+    def properties(self) -> frozenset[str]:
         """shift_invariant, tends_to_measure; not smooth: there are kinks where scores tie."""
         return SMOOTH - {"smooth"}
 
@@ -99,9 +99,9 @@ class SmoothNDCG(SmoothRank, MeasureSurrogate):
     k: int | None = None
 
     @property
-    def traits(self) -> frozenset[str]:
+    def properties(self) -> frozenset[str]:
         """shift_invariant, tends_to_measure; unit_interval for k = 1."""
-        return super().traits | {"unit_interval"} if self.k == 1 else super().traits
+        return super().properties | {"unit_interval"} if self.k == 1 else super().properties
 
     def prepare(
         self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None

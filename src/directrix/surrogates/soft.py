@@ -71,7 +71,7 @@ class SoftNDCG(Smoothed, MeasureSurrogate):
     below: float = 0.9
 
     @property
-    def traits(self) -> frozenset[str]:
+    def properties(self) -> frozenset[str]:
         """smooth, shift_invariant, tends_to_measure, pulls_at_ties; unit_interval without a cut-off."""
         return SMOOTH | PULLS | {"unit_interval"} if self.k is None else cut_traits(self.share)
 

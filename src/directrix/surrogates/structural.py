@@ -48,7 +48,7 @@ class Interleaved(MeasureSurrogate):
     rel: float
 
     @property
-    def traits(self) -> frozenset[str]:
+    def properties(self) -> frozenset[str]:
         """convex, bound, shift_invariant."""
         return frozenset({"convex", "bound", "shift_invariant"})
 

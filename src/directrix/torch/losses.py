@@ -104,7 +104,7 @@ def loss(surrogate: Any, *, backend: Backend = "auto", distributed: bool = False
         The function to maximize, e.g. ``ApproxNDCG(alpha=10)`` or its text.
     backend : {"auto", "kernels", "torch"}
         What computes it: the compiled kernels, on the CPU, to which scores of another device are copied; or
-        operations of PyTorch on the device of the scores, for surrogates with the trait ``smooth``,
+        operations of PyTorch on the device of the scores, for surrogates with the property ``smooth``,
         SmoothRank's and `RankCosine`. "auto": the kernels for scores on the CPU, and for surrogates that only
         they know.
     distributed : bool
@@ -126,7 +126,7 @@ def loss(surrogate: Any, *, backend: Backend = "auto", distributed: bool = False
 
     Notes
     -----
-    The noise of a surrogate with the trait ``random`` is that of its ``draw``. For new noise in each step
+    The noise of a surrogate with the property ``random`` is that of its ``draw``. For new noise in each step
     make a new loss: ``loss(surrogate.redraw(step))``.
     """
     require_torch("directrix.torch.loss")

@@ -58,7 +58,7 @@ class Proof(Progress):
     @property
     def at_most_one(self) -> bool:
         """Whether the surrogate never exceeds 1, because it bounds a measure from below."""
-        return "bound" in self.unpenalized.surrogate.traits
+        return "bound" in self.unpenalized.surrogate.properties
 
     def oracle(
         self, params: Float64Array, queries: Int64Array | None = None

@@ -99,7 +99,7 @@ class CuttingPlane:
     With ``C`` the loss is the trainer's own (``Result.own_loss``): it has a penalty that the objective does
     not have. C times (value + 1) is the value of the structural SVM's objective.
 
-    A surrogate with the trait ``convexifiable`` is trained in rounds, the concave-convex procedure
+    A surrogate with the property ``convexifiable`` is trained in rounds, the concave-convex procedure
     (Yuille & Rangarajan 2003; Yu & Joachims 2009): its non-convex part is fixed at the last parameters and
     the convex rest is trained to ``epsilon``, until a round lowers the loss by less than that. A step is then
     a round, and there is no ``dual``: the end depends on the start.
@@ -162,7 +162,7 @@ class CuttingPlane:
             proof = Proof(convex, params, self.epsilon, self.max_iter, callback)
             return self._run(self._slacks(proof), proof)
 
-        if "convex" in objective.surrogate.traits:
+        if "convex" in objective.surrogate.properties:
             result = train(objective, start, callback)
         else:
             result = in_rounds(objective, start, callback, self.epsilon, train)
@@ -204,7 +204,7 @@ class CuttingPlane:
             As `minimize`; if the loss is only convexifiable; or unless one of ``l2`` and ``C`` is given.
         """
         objective = convex_objective(objective, "CuttingPlane.path")
-        if "convex" not in objective.surrogate.traits:
+        if "convex" not in objective.surrogate.properties:
             raise InputError(
                 f"CuttingPlane.path keeps planes, and those of {objective.surrogate!r} change whenever it is "
                 "convexified again; call minimize for each strength."

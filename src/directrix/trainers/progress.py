@@ -126,11 +126,11 @@ def unpenalized_objective(
 def convex_objective(objective: Any, trainer: str) -> DataObjective:
     """Return the objective if it is convex in the parameters: a convex surrogate of a linear model.
 
-    A surrogate with the trait ``convexifiable`` is accepted too; `InputError` for any other.
+    A surrogate with the property ``convexifiable`` is accepted too; `InputError` for any other.
     """
     models, example = (LinearModel, StumpModel), 'linear_objective(queries, "RankSVM", l2=1e-3)'
     accepted = _objective_on_queries(objective, trainer, models, example)
-    if not {"convex", "convexifiable"} & accepted.surrogate.traits:
+    if not {"convex", "convexifiable"} & accepted.surrogate.properties:
         raise InputError(
             f"{trainer} needs a convex loss, and that of {accepted.surrogate!r} is not; train it with "
             "another trainer, e.g. trainer='lbfgs' (LBFGS()), or take a convex surrogate, e.g. RankSVM()."
