@@ -9,7 +9,7 @@ import pytest
 
 import directrix as dx
 from directrix import InputError
-from directrix.experiments.significance import paired
+from directrix.experiments.significance import signed_rank
 from directrix.objectives.objective import make_objective
 from directrix.objectives.penalty import L2
 from directrix.papers.yue2007 import METHODS, Grid, Yue2007, balanced_trials, features_of, train_path
@@ -230,7 +230,7 @@ def test_comparisons_are_those_of_the_values_by_topic(results):
     assert reference.name == "SVMmap"
     assert reference.against is None
     for figure in (*column.methods[1:], *column.base):
-        assert figure.against == paired(reference.values, figure.values)
+        assert figure.against == signed_rank(reference.values, figure.values)
         assert sum(figure.against[:3]) == 50
     assert column.base[0].run == "extra-A_0"
 

@@ -131,7 +131,7 @@ def cross_validate(  # noqa: PLR0913 - all but the first three are optional and 
     --------
     >>> import directrix as dx
     >>> splits = dx.experiments.k_fold_splits(dx.data.make_linear(12, 8, 3)[0], 3)
-    >>> result = dx.cross_validate(splits, ["Regression", "RankCosine"], ["AP", "nDCG@5"])
+    >>> result = dx.experiments.cross_validate(splits, ["Regression", "RankCosine"], ["AP", "nDCG@5"])
     >>> result.mean("Regression", "AP") > 0.8, len(result.values("RankCosine", "nDCG@5"))
     (True, 12)
     """
@@ -160,6 +160,7 @@ def cross_validate(  # noqa: PLR0913 - all but the first three are optional and 
         query_ids=tuple(query for split in splits for query in split.test.query_ids),
         convention="default" if tool is None else tool.name,
         results=results,
+        select=select if isinstance(select, str) else plans[0].goal.name,
     )
 
 

@@ -15,9 +15,8 @@ import numpy as np
 
 from directrix.errors import InputError
 from directrix.experiments.cells import total_seconds
-from directrix.experiments.crossval_result import CrossValidation
+from directrix.experiments.crossval_result import CrossValidation, settings_text
 from directrix.papers.workspace import Workspace, absent
-from directrix.reports.crossval import settings_text
 from directrix.reports.report import Claim, Curve, Figure, Panel, PerQuery, Report, Section, Verdict
 from directrix.tables import Table, Value
 

@@ -1,10 +1,12 @@
-"""The page of a comparison of systems."""
+"""The pages of a comparison of systems, and of a cross-validation."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from directrix import __version__
+from directrix.experiments.crossval_result import CrossValidation
 from directrix.experiments.significance.comparisons import Comparisons
 from directrix.reports.report import PerQuery, Report, Section
 from directrix.tables import escaped_markdown
@@ -59,4 +61,28 @@ def comparison_report(
         },
         per_query=tuple(PerQuery(data, measure, ids, by_system) for measure, by_system in values.items()),
         sections=sections,
+    )
+
+
+def crossval_report(
+    result: CrossValidation, *, data: str, command: str, settings: Mapping[str, Any]
+) -> Report:
+    """Return the page of a cross-validation: its tables, and every test query of every pair of methods."""
+    measure, ids = result.measures[0], tuple(map(str, result.query_ids))
+    best = max(result.entries, key=lambda entry: result.mean(entry, measure))
+    text = f"{measure}: {best} is first with {result.mean(best, measure):.4f}, the mean over folds"
+    return Report(
+        name="crossval",
+        title=f"{len(result.entries)} methods by {' and '.join(result.measures)}",
+        paper=escaped_markdown(f"{', '.join(result.entries)}: trained on the folds of {data}."),
+        summary=(f"- {escaped_markdown(text)}",),
+        tables=result.tables(),
+        command=command,
+        settings=settings,
+        per_query=tuple(
+            PerQuery(
+                "test queries of all folds", name, ids, {e: result.values(e, name) for e in result.entries}
+            )
+            for name in result.measures
+        ),
     )
