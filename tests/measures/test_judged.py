@@ -158,7 +158,7 @@ def test_measures_for_reports_cannot_be_trained_for(name):
         with pytest.raises(dx.InputError, match=r"is for reports and cannot be trained for; train for anoth"):
             ranker.fit(X, y, qid=qid, **options)
     with pytest.raises(dx.InputError, match="is for reports"):
-        dx.cross_validate([], "Regression", name)
+        dx.experiments.cross_validate([], "Regression", name)
 
 
 @pytest.mark.parametrize(

@@ -151,7 +151,7 @@ def test_scikit_learn_clones_and_searches_it():
     grid = {"bounds": [None, "nonnegative", {"a": (None, -0.1)}], "l2": [1e-3]}
     with sklearn.config_context(enable_metadata_routing=True):
         ranker.set_fit_request(qid=True)
-        search = GridSearchCV(ranker, grid, cv=GroupKFold(2), scoring=dx.make_scorer("nDCG@5"))
+        search = GridSearchCV(ranker, grid, cv=GroupKFold(2), scoring=dx.experiments.make_scorer("nDCG@5"))
         search.fit(FRAME, Q.labels, qid=QID, groups=QID)
     assert search.best_estimator_.bounds == search.best_params_["bounds"]
     assert len(set(search.cv_results_["mean_test_score"])) == 3
