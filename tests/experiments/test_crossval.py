@@ -19,9 +19,9 @@ from directrix.measures.convention import conventions
 from directrix.measures.dcg import NDCG
 from directrix.measures.evaluation import evaluate
 from directrix.measures.precision import AP
+from directrix.rankers.means import mean_of, values_of
 from directrix.rankers.method import Method
 from directrix.rankers.methods import method, methods
-from directrix.rankers.training import mean_of, values_of
 from directrix.search.candidates import Candidate
 from tests.experiments.letor_folder import letor_folder, letor_queries
 from tests.search import search

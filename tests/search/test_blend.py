@@ -26,8 +26,8 @@ def trained(method, scores, folds=FOLDS, outcome="", scale=None):
     scores = np.asarray(scores, dtype=float).ravel()
     values = np.concatenate(
         [
-            NDCG(scores[i : i + fold.judge.n_docs], fold.judge.labels, fold.judge.qptr)
-            for i, fold in zip(np.cumsum([0, *(f.judge.n_docs for f in folds)])[:-1], folds, strict=True)
+            NDCG(scores[i : i + fold.valid.n_docs], fold.valid.labels, fold.valid.qptr)
+            for i, fold in zip(np.cumsum([0, *(f.valid.n_docs for f in folds)])[:-1], folds, strict=True)
         ]
     )
     ranker = SimpleNamespace(scale=scale)

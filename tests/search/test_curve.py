@@ -6,7 +6,7 @@ import directrix as dx
 from directrix.data.split import fold_numbers
 from directrix.data.synthetic import make_cubic
 from directrix.search.clock import LearningCurve, mean_curve
-from directrix.search.folds import judged_queries, search_folds
+from directrix.search.folds import search_folds, validation_queries
 from tests.search import search
 
 Q = make_cubic(40, 8, 4, label_noise=0.1, seed=3)
@@ -72,7 +72,7 @@ def test_the_scores_of_the_choice_are_those_of_the_validation_queries():
 def test_without_a_validation_set_they_are_of_models_of_the_other_folds():
     result = search(Q, method="Regression", seed=3, folds=4)
     folds, _ = search_folds(Q, None, (None, None), result.folds, result.seed)
-    queries = judged_queries(folds)
+    queries = validation_queries(folds)
     number = fold_numbers(Q.n_queries, 4, seed=3)
     order = np.concatenate([np.flatnonzero(number == fold) for fold in range(4)])
     assert queries.query_ids == tuple(Q.query_ids[i] for i in order)

@@ -160,7 +160,7 @@ def _table(rows: list[dict[str, Any]]) -> Table:
 def _findings(ranker: LinearRanker, train: Queries, seed: int) -> list[str]:
     """Say how far the surrogate is from its measure, and whether the weights are a local optimum."""
     from directrix.experiments.optimality import certify
-    from directrix.rankers.training import surrogate_gap
+    from directrix.rankers.means import surrogate_gap
 
     surrogate, gap = ranker.surrogate_, surrogate_gap(ranker, train)
     certificate = certify(ranker, train, _MEASURE, relative=True, seed=seed)

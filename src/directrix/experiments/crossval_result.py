@@ -13,7 +13,7 @@ import numpy as np
 
 from directrix.errors import InputError
 from directrix.experiments.significance import Significance, paired_t
-from directrix.rankers.training import mean_over_queries
+from directrix.rankers.means import mean_over_queries
 from directrix.tables import PValue, Table, Value, json_value
 from directrix.types import Float64Array
 

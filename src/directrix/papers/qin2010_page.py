@@ -33,7 +33,7 @@ from directrix.papers.qin2010 import (
     Qin2010,
     ndcg_at,
 )
-from directrix.rankers.training import mean_and_error
+from directrix.rankers.means import mean_and_error
 from directrix.reports.report import Claim, Figure, Panel, PerQuery, Section, tally
 from directrix.surrogates.approx import soft_ranks
 from directrix.tables import PValue, Table, Value

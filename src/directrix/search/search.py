@@ -26,10 +26,10 @@ from directrix.rankers.inputs import (
     goal_of,
     same_rows,
 )
+from directrix.rankers.means import mean_and_error, surrogate_gap
 from directrix.rankers.method import Auto, Method
 from directrix.rankers.methods import method as method_named
 from directrix.rankers.named_trainers import seed_of
-from directrix.rankers.training import mean_and_error, surrogate_gap
 from directrix.search.candidates import CUT_SHORT, UNTRAINED, Candidate, candidates_of
 from directrix.search.choice import Blend, choice
 from directrix.search.clock import Clock
@@ -245,7 +245,7 @@ class AutoRanker(Ranker):
             weights = _checked(q, valid, weights, n_jobs, self.time_budget)
             candidates, reason = _weighing(candidates, weights), "do not support weights of documents"
         parts, selection = search_folds(q, valid, weights, self.folds, seed)
-        for part in () if is_sharded else (parts[0].train, parts[0].judge):
+        for part in () if is_sharded else (parts[0].train, parts[0].valid):
             check_measurable(measure, part)
         clock = Clock(self.time_budget, len(candidates), progress)
         race = Race(candidates, parts, measure, clock, n_jobs=n_jobs, is_costly=is_sharded)
