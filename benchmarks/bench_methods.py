@@ -50,7 +50,7 @@ def cell(data: Path, collection: str, fold: int, name: str, by: str) -> dict[str
     dx.set_threads(1)
     train, vali, test = map(dx.read_letor, dx.data.letor_folds(data / "letor" / collection)[fold])
     begun = time.process_time()
-    found = dx.search(train, vali, method=name, measure=by)
+    found = dx.AutoRanker(by, method=name, by_query=True).search(train, vali)
     seconds = time.process_time() - begun
     ranking = found.ranker.predict_queries(test), test.labels, test.qptr
     return {

@@ -39,7 +39,7 @@ from one_ranker import PARTS, Job, save_job
 from tree_peers import SETTINGS
 
 import directrix as dx
-from directrix.rankers.training import mean_and_error
+from directrix.rankers.means import mean_and_error
 
 HERE = Path(__file__).parent
 CELLS = HERE / "results" / "quality.jsonl"

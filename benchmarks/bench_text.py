@@ -120,7 +120,7 @@ def _tested(
         train, test = np.sort(order[: n // 2]), np.sort(order[n // 2 :])
         of_train, of_test = q.take(train), q.take(test)
         single = [_values(of_train, texts, column).mean(axis=1) for column in of_train.features.T]
-        ranker = dx.search(of_train, method=method, measure="nDCG@10", time_budget=budget).ranker
+        ranker = dx.AutoRanker(method=method, by_query=True, time_budget=budget).fit_queries(of_train)
         values = _values(of_test, texts, ranker.predict_queries(of_test))
         for m, measure in enumerate(MEASURES):
             best = int(np.argmax([means[m] for means in single]))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.rankers.training import mean_and_error
+from directrix.rankers.means import mean_and_error
 
 # Okabe & Ito: told apart with any color vision; ours are filled
 STYLE = {

@@ -80,9 +80,10 @@ def generated() -> Iterator[tuple[str, str | bytes]]:
 
 def reference(layer: str, title: str) -> str:
     """One page of the reference: the public names that are defined in this layer."""
-    from directrix.registry import BY_TEXT, MEASURES, NAMESPACES, PUBLIC, SURROGATES
+    from directrix.registry import BY_TEXT, MEASURES, NAMESPACES, PUBLIC, RESULTS, SURROGATES
 
     tables = {"directrix": PUBLIC, **{f"directrix.{name}": table for name, table in NAMESPACES.items()}}
+    tables["Results that these functions return"] = RESULTS
     tables["directrix.measure(text), directrix.surrogate(text)"] = {
         name: home for name, home in {**MEASURES, **SURROGATES}.items() if name in BY_TEXT
     }
@@ -99,7 +100,8 @@ def reference(layer: str, title: str) -> str:
         defined = {f"directrix.{part}": members(part) for part in parts}
     intro = (importlib.import_module(f"directrix.{layer}").__doc__ or "").strip()
     sections = [
-        f"## Names of `{public}`\n\n" + "\n\n".join(f"::: {name}" for name in names)
+        (f"## Names of `{public}`\n\n" if public.startswith("directrix") else f"## {public}\n\n")
+        + "\n\n".join(f"::: {name}" for name in names)
         for public, names in defined.items()
         if names
     ]

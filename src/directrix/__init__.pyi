@@ -10,7 +10,6 @@ from directrix.data.trec.runs import read_trec_run as read_trec_run
 from directrix.errors import InputError as InputError
 from directrix.errors import MissingExtra as MissingExtra
 from directrix.errors import NotConverged as NotConverged
-from directrix.experiments.crossval import cross_validate as cross_validate
 from directrix.experiments.explanation.explain import explain as explain
 from directrix.experiments.optimality import certify as certify
 from directrix.experiments.significance import compare as compare
@@ -37,15 +36,13 @@ from directrix.rankers.boosted import BoostedRanker as BoostedRanker
 from directrix.rankers.ensemble import EnsembleRanker as EnsembleRanker
 from directrix.rankers.linear import LinearRanker as LinearRanker
 from directrix.rankers.loading import load as load
-from directrix.rankers.measure_scorer import make_scorer as make_scorer
 from directrix.rankers.methods import method as method
 from directrix.rankers.methods import methods as methods
 from directrix.rankers.mlp import MLPRanker as MLPRanker
 from directrix.rankers.scorer import load_scorer as load_scorer
 from directrix.rankers.stumps import StumpRanker as StumpRanker
 from directrix.reconciliation.search import reconcile as reconcile
-from directrix.search.auto import AutoRanker as AutoRanker
-from directrix.search.search import search as search
+from directrix.search.search import AutoRanker as AutoRanker
 from directrix.surrogates.approx import ApproxAP as ApproxAP
 from directrix.surrogates.approx import ApproxERR as ApproxERR
 from directrix.surrogates.approx import ApproxKendall as ApproxKendall

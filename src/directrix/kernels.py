@@ -133,6 +133,12 @@ def all_kernels() -> list[Any]:
     return KERNELS
 
 
+def compilations() -> tuple[int, int]:
+    """Return the numbers of kernel signatures that this process compiled, and that it read from disk."""
+    stats = [compiled.stats for compiled in KERNELS]
+    return sum(s.cache_misses.total() for s in stats), sum(s.cache_hits.total() for s in stats)
+
+
 class _KernelCache(caching.NullCache):
     """Reads and writes compiled code of one kernel, with the methods that Numba's dispatcher calls."""
 

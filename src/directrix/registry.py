@@ -95,7 +95,7 @@ TRAINERS = {
 """Trainers and wrappers of trainers."""
 
 RANKERS = {
-    "AutoRanker": "search.auto",
+    "AutoRanker": "search.search",
     "BoostedRanker": "rankers.boosted",
     "EnsembleRanker": "rankers.ensemble",
     "LinearRanker": "rankers.linear",
@@ -129,8 +129,8 @@ COMMANDS = {
     "methods": "train",
     **{name: name for name in ("reproduce", "demo", "doctor")},
 }
-"""Commands in the order of ``directrix --help``, and their modules in ``directrix.cli``; each is a function
-of the same name, or NAME_command where the library has a function NAME."""
+"""Commands in the order of ``directrix --help``, and their modules in ``directrix.cli``, each with a function
+NAME_command."""
 
 BY_TEXT = (
     *("Success", "RPrecision", "IPrec", "Bpref", "InfAP", "JudgedRate", "GMAP", "SetF", "SetAP"),
@@ -153,7 +153,6 @@ PUBLIC = {
     "cluster": "cluster.connect",
     "compare": "experiments.significance",
     "convention": "measures.convention",
-    "cross_validate": "experiments.crossval",
     "define_measure": "measures.define",
     "evaluate": "measures.evaluation",
     "explain": "experiments.explanation.explain",
@@ -163,7 +162,6 @@ PUBLIC = {
     "linear_objective": "objectives.objective",
     "load": "rankers.loading",
     "load_scorer": "rankers.scorer",
-    "make_scorer": "rankers.measure_scorer",
     "measure": "measures.names",
     "measures": "measures.names",
     "method": "rankers.methods",
@@ -171,7 +169,6 @@ PUBLIC = {
     "read_letor": "data.letor.read",
     "read_trec_qrels": "data.trec.runs",
     "read_trec_run": "data.trec.runs",
-    "search": "search.search",
     "reconcile": "reconciliation.search",
     "set_threads": "threads",
     "surrogate": "surrogates.names",
@@ -185,7 +182,6 @@ NAMESPACES = {
     "data": {
         "Qrels": "data.trec.runs",
         "Run": "data.trec.runs",
-        "RunScores": "data.trec.features",
         "Scale": "data.scale",
         "audit": "data.audits",
         "fit_scale": "data.scale",
@@ -205,23 +201,15 @@ NAMESPACES = {
         "write_trec_run": "data.trec.runs",
     },
     "experiments": {
-        "Approximation": "experiments.surrogate_error",
-        "Certificate": "experiments.optimality",
-        "Comparisons": "experiments.significance",
-        "CrossValidation": "experiments.crossval_result",
         "Entry": "experiments.crossval",
-        "Explanation": "experiments.explanation.explain",
-        "Importance": "experiments.importance",
-        "Matching": "experiments.measure_matching",
-        "Polished": "experiments.optimality",
-        "Reconciliation": "reconciliation.result",
         "Split": "experiments.splits",
-        "Tendency": "experiments.tendency",
         "approximation": "experiments.surrogate_error",
+        "cross_validate": "experiments.crossval",
         "evaluate_conventions": "measures.evaluation",
         "k_fold_splits": "experiments.splits",
         "letor_splits": "experiments.splits",
         "line_search": "measures.line_search",
+        "make_scorer": "rankers.measure_scorer",
         "matching": "experiments.measure_matching",
         "model_card": "experiments.card",
         "permutation_importance": "experiments.importance",
@@ -232,7 +220,6 @@ NAMESPACES = {
         "surrogate_tendencies": "experiments.tendency_on_data",
         "write_training_report": "reports.training",
     },
-    "export": {"Verification": "export.verification"},
     "laws": {
         "LawBroken": "laws.check",
         "ap_bound": "laws.bounds",
@@ -267,6 +254,22 @@ NAMESPACES = {
     },
 }
 """Names of the namespaces: ``directrix.data.make_cubic``."""
+
+RESULTS = {
+    "Approximation": "experiments.surrogate_error",
+    "Certificate": "experiments.optimality",
+    "Comparisons": "experiments.significance",
+    "CrossValidation": "experiments.crossval_result",
+    "Explanation": "experiments.explanation.explain",
+    "Importance": "experiments.importance",
+    "Matching": "experiments.measure_matching",
+    "Polished": "experiments.optimality",
+    "Reconciliation": "reconciliation.result",
+    "RunScores": "data.trec.features",
+    "Tendency": "experiments.tendency",
+    "Verification": "export.verification",
+}
+"""Classes of results: the reference documents them; functions return them, nobody needs to import them."""
 
 MODULES = ("interop", "torch")
 """Modules whose public names are listed in their own ``__all__``, for packages that are extras."""

@@ -146,7 +146,7 @@ class Objective(Protocol):
     """All a trainer ever sees: a loss to minimize over a parameter vector.
 
     `Anneal` needs one method more, ``at(smoothing)``: the same loss, otherwise smoothed. Where there is a
-    ``box``, trainers that declare ``takes_box`` keep the parameters within its limits.
+    ``bounds``, trainers that declare ``takes_bounds`` keep the parameters within its bounds.
     """
 
     def value_and_grad(

@@ -102,6 +102,7 @@ def few_steps(monkeypatch, *, writable=True):
     monkeypatch.setattr(compiling, "steps", lambda: {name: every[name] for name in names})
 
 
+@pytest.mark.slow
 def test_doctor_compiles_and_says_how_long_it_took(run, monkeypatch):
     few_steps(monkeypatch)
     result = run("--threads", 1, "doctor", "--compile", "-f", "json")
@@ -117,8 +118,9 @@ def test_doctor_compiles_and_says_how_long_it_took(run, monkeypatch):
 
 def test_doctor_refuses_to_compile_for_nothing(run, monkeypatch, files):
     assert run("doctor", files.train, "--compile").exit_code == 2
-    few_steps(monkeypatch, writable=False)
-    refused = run("doctor", "--compile")
+    with monkeypatch.context() as patched:
+        few_steps(patched, writable=False)
+        refused = run("doctor", "--compile")
     assert refused.exit_code == 1
     assert "/a/* cannot be written. Set the environment variable NUMBA_CACHE_DIR" in refused.stderr
     monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)

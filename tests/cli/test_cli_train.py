@@ -232,7 +232,7 @@ def test_where_the_model_cannot_go_is_said_before_training(run, files, tmp_path,
     def unexpected(*_, **__):
         raise RuntimeError("the search began")
 
-    monkeypatch.setattr("directrix.search.search.Search.run", unexpected)
+    monkeypatch.setattr("directrix.search.search.AutoRanker.search", unexpected)
     result = run("train", files.train, "-o", tmp_path / "absent" / "m.json")
     assert result.exit_code == 1
     assert "absent" in result.stderr
@@ -275,7 +275,7 @@ def test_a_report_names_the_files_and_the_command(run, files, tmp_path):
 )
 def test_where_the_report_cannot_go_is_said_before_training(run, files, tmp_path, monkeypatch, name, message):
     (tmp_path / "folder").mkdir()
-    monkeypatch.setattr("directrix.search.search.Search.run", None)
+    monkeypatch.setattr("directrix.search.search.AutoRanker.search", None)
     result = run("train", files.train, "-o", tmp_path / "m.json", "--report", tmp_path / name)
     assert result.exit_code == 1
     assert message in result.stderr
@@ -283,7 +283,7 @@ def test_where_the_report_cannot_go_is_said_before_training(run, files, tmp_path
 
 def test_without_matplotlib_a_report_is_refused_before_training(run, files, tmp_path, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    monkeypatch.setattr("directrix.search.search.Search.run", None)
+    monkeypatch.setattr("directrix.search.search.AutoRanker.search", None)
     result = run("train", files.train, "-o", tmp_path / "m.json", "--report", tmp_path / "r.html")
     assert result.exit_code == 1
     assert 'pip install "directrix[plot]"' in result.stderr

@@ -24,7 +24,7 @@ def test_a_signal_ends_a_command_with_one_line(run, files, tmp_path, monkeypatch
         os.kill(os.getpid(), getattr(signal, name))
         time.sleep(60)  # another thread may get it first
 
-    monkeypatch.setattr("directrix.search.search.Search.run", work)
+    monkeypatch.setattr("directrix.search.search.AutoRanker.search", work)
     ignored = signal.signal(getattr(signal, name), signal.SIG_DFL)  # by shells, in the background
     before = signal.getsignal(signal.SIGTERM)
     result = run("train", files.train, "-o", tmp_path / "m.json")
@@ -131,7 +131,7 @@ def test_a_shortage_says_of_what_and_what_to_do(run, files, tmp_path, monkeypatc
     def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr("directrix.search.search.Search.run", fail)
+    monkeypatch.setattr("directrix.search.search.AutoRanker.search", fail)
     result = run("train", files.train, "-o", tmp_path / "m.json")
     assert result.exit_code == 1
     assert result.stderr.startswith(f"error: {message}")

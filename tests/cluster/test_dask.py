@@ -20,6 +20,9 @@ from directrix import InputError, MissingExtra
 from directrix.cluster.dask import _answered, _dask_errors
 from directrix.data.shards.context import using_driver
 from directrix.data.shards.task import Question, ThisProcess
+from tests.search import search
+
+pytestmark = pytest.mark.slow
 
 distributed = pytest.importorskip("distributed", reason="needs the extra dask")
 
@@ -107,8 +110,8 @@ def test_the_same_bits_as_in_one_process(client, folder):
 def test_trainings_of_a_cross_validation_go_there(client):
     q = dx.data.make_cubic(n_queries=30, docs_per_query=10, n_features=5, seed=0)
     with dx.cluster("dask", client):
-        search = dx.search(q, method="RankNet", measure="AP", folds=3, n_jobs=2)
-    assert search.name == dx.search(q, method="RankNet", measure="AP", folds=3).name
+        result = search(q, method="RankNet", measure="AP", folds=3, n_jobs=2)
+    assert result.name == search(q, method="RankNet", measure="AP", folds=3).name
 
 
 @pytest.mark.filterwarnings("ignore")  # of lightgbm.dask, about ports and its own deprecated calls

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import directrix as dx
-from directrix.search.search import search
+from tests.search import search
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize(

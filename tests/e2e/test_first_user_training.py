@@ -64,7 +64,7 @@ def test_a_search_reaches_the_surrogate_and_asks_for_one_measure(fold):
         ranker = dx.LinearRanker("ApproxAP", max_iter=10).set_fit_request(qid=True)
         steps = Pipeline([("scale", StandardScaler()), ("ranker", ranker)])
         grid = {"ranker__surrogate__alpha": [1.0, 30.0]}
-        search = GridSearchCV(steps, grid, cv=GroupKFold(3), scoring=dx.make_scorer("AP"))
+        search = GridSearchCV(steps, grid, cv=GroupKFold(3), scoring=dx.experiments.make_scorer("AP"))
         search.fit(X, y, qid=qid, groups=qid)
     assert 0.3 < search.best_score_ < 0.6  # MAP of linear rankers on OHSUMED is about .44
 

@@ -178,6 +178,7 @@ def test_kinks_at_ties_are_not_smooth(surrogate):
         check_surrogate(_Changed("", surrogate, surrogate.properties | {"smooth"}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("surrogate", [PLRank(), StochasticRank("AP"), Gumbel("PLRank")], ids=repr)
 @pytest.mark.parametrize("factor", [-1.0, 0.0, 2.0])
 def test_an_estimated_gradient_is_tested_on_average(surrogate, factor):

@@ -24,7 +24,7 @@ from directrix.papers.claims import Scored, ahead, scored, verdict
     ],
 )
 def test_a_verdict_needs_every_test(tests, expected):
-    assert verdict(*(Significance(p, difference, 50) for difference, p in tests)) == expected
+    assert verdict(*(Significance(p, difference, 50, 0, 0, 0) for difference, p in tests)) == expected
 
 
 def test_one_system_ahead_of_several():

@@ -9,7 +9,7 @@ import pytest
 
 import directrix as dx
 from directrix import InputError
-from directrix.experiments.significance import paired
+from directrix.experiments.significance import signed_rank
 from directrix.objectives.objective import make_objective
 from directrix.objectives.penalty import L2
 from directrix.papers.yue2007 import METHODS, Grid, Yue2007, balanced_trials, features_of, train_path
@@ -230,7 +230,7 @@ def test_comparisons_are_those_of_the_values_by_topic(results):
     assert reference.name == "SVMmap"
     assert reference.against is None
     for figure in (*column.methods[1:], *column.base):
-        assert figure.against == paired(reference.values, figure.values)
+        assert figure.against == signed_rank(reference.values, figure.values)
         assert sum(figure.against[:3]) == 50
     assert column.base[0].run == "extra-A_0"
 
@@ -265,6 +265,7 @@ def test_runs_of_one_kind_have_all_topics(tmp_path):
         read_runs(tmp_path)
 
 
+@pytest.mark.slow
 def test_one_process_and_two_give_the_same_numbers(runs, cells, tmp_path):
     two = Yue2007(trials=2, grid=SMALL)
     together = run_of(runs, two, tmp_path, jobs=2)[1]
@@ -287,6 +288,7 @@ def test_the_digest_changes_with_any_file(folder, runs, tmp_path):
     assert read_runs(other).digest != runs.digest
 
 
+@pytest.mark.slow
 def test_the_real_runs(data_dir):
     if not (data_dir / "trec7").is_dir():
         pytest.skip(f"no trec7 in {data_dir}")

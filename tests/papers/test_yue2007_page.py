@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from directrix.experiments.significance import Paired
+from directrix.experiments.significance import Significance
 from directrix.papers.yue2007 import (
     METHODS,
     Constraints,
@@ -25,9 +25,14 @@ COUNTED = (Constraints("basic", 5.0, (Count(0.01, 1e6, 30, 25.0, 3.0, 6.0),), 5,
 NAMES = ("basic", "plain + basic", "all", "all without the best")
 
 
+def pair(wins, losses, ties, p):
+    """A comparison of two systems with the sign of the more frequent outcome."""
+    return Significance(p, wins - losses, wins + losses + ties, wins, ties, losses)
+
+
 def column(name, best):
     """A data set on which SVMmap has MAP ``best``, and all others less and less."""
-    against = [Paired(3, 1, 0, 0.049), Paired(2, 1, 1, 0.051), *[Paired(4, 0, 0, 0.001)] * 4]
+    against = [pair(3, 1, 0, 0.049), pair(2, 1, 1, 0.051), *[pair(4, 0, 0, 0.001)] * 4]
     others = [m.name for m in METHODS[1:]]
     pairs = zip(others, against, strict=True)
     lower = [SystemResult(m, np.full(4, max(best - 0.1 * i, 0.0)), a) for i, (m, a) in enumerate(pairs, 1)]
@@ -135,14 +140,14 @@ def test_the_page_begins_with_what_svmmap_is_better_than(found, shown):
         "- **basic**: SVMmap has MAP 0.600: better than SVMroc 0.500, SVMacc2 0.300, SVMacc3 0.200, SVMacc4 "
         "0.100, SVMacc (hinge) 0.000, best run (`run-1`) 0.590; no clear difference from SVMacc 0.400."
     )
-    lost = [replace(f, against=Paired(1, 3, 0, 0.01)) if f.against else f for f in found[0].methods]
+    lost = [replace(f, against=pair(1, 3, 0, 0.01)) if f.against else f for f in found[0].methods]
     turned = replace(found[0], methods=tuple(lost))
     assert "MAP 0.600: better than best run (`run-1`) 0.590; worse than SVMroc 0.500, SVMacc 0.400," in page(
         report((turned, *found[1:]), Yue2007())
     )
 
 
-CLEAR_WIN, CLEAR_LOSS, UNCLEAR = Paired(40, 10, 0, 0.01), Paired(10, 40, 0, 0.01), Paired(30, 20, 0, 0.2)
+CLEAR_WIN, CLEAR_LOSS, UNCLEAR = pair(40, 10, 0, 0.01), pair(10, 40, 0, 0.01), pair(30, 20, 0, 0.2)
 
 
 def verdict(name, text, found, **against):
@@ -150,8 +155,8 @@ def verdict(name, text, found, **against):
     (number,) = [i for i, c in enumerate(found) if c.name == name]
 
     def told(figure):
-        pair, mean = against.get(figure.name.replace(" ", "_"), (figure.against, figure.mean))
-        return replace(figure, against=pair, values=np.full(4, mean))
+        test, mean = against.get(figure.name.replace(" ", "_"), (figure.against, figure.mean))
+        return replace(figure, against=test, values=np.full(4, mean))
 
     one = found[number]
     changed = replace(one, methods=tuple(map(told, one.methods)), base=tuple(map(told, one.base)))

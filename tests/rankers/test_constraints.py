@@ -8,6 +8,7 @@ import pytest
 import sklearn
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, GroupKFold
+from tests.search import search
 
 import directrix as dx
 from directrix.data.scale import SCALES, fit_scale
@@ -150,7 +151,7 @@ def test_scikit_learn_clones_and_searches_it():
     grid = {"bounds": [None, "nonnegative", {"a": (None, -0.1)}], "l2": [1e-3]}
     with sklearn.config_context(enable_metadata_routing=True):
         ranker.set_fit_request(qid=True)
-        search = GridSearchCV(ranker, grid, cv=GroupKFold(2), scoring=dx.make_scorer("nDCG@5"))
+        search = GridSearchCV(ranker, grid, cv=GroupKFold(2), scoring=dx.experiments.make_scorer("nDCG@5"))
         search.fit(FRAME, Q.labels, qid=QID, groups=QID)
     assert search.best_estimator_.bounds == search.best_params_["bounds"]
     assert len(set(search.cv_results_["mean_test_score"])) == 3
@@ -323,16 +324,14 @@ def test_trees_that_continue_others_need_their_directions():
 
 def test_a_search_tries_only_methods_that_keep_to_constraints():
     settings = {"bounds": {"a": (0, None), "b": (None, 0)}, "max_iter": 5}
-    found = dx.search(
-        NAMED, method="ApproxNDCG,SmoothNDCG,AdaRank-NDCG,BoostedNDCG", settings=settings, folds=2
-    )
+    found = search(NAMED, method="ApproxNDCG,SmoothNDCG,AdaRank-NDCG,BoostedNDCG", settings=settings, folds=2)
     assert {candidate.name for candidate in found.candidates} == {"ApproxNDCG"}
     assert "SmoothNDCG, AdaRank-NDCG, BoostedNDCG: not trained, because they cannot keep" in found.notes[0]
     assert found.ranker.coef_[0] >= 0.0 >= found.ranker.coef_[1]
     assert "bounds" not in found.name
     with pytest.raises(dx.InputError, match="SmoothNDCG: cannot keep to monotone"):
-        dx.search(NAMED, method="SmoothNDCG", settings={"monotone": {"a": 1}})
-    every = dx.search(NAMED, settings={"monotone": {"a": 1, "b": -1}}, folds=1, single=True)
+        search(NAMED, method="SmoothNDCG", settings={"monotone": {"a": 1}})
+    every = search(NAMED, settings={"monotone": {"a": 1, "b": -1}}, folds=1, single=True)
     assert {"LambdaRank", "MLP", "Network", "YetiRank"} <= {candidate.name for candidate in every.candidates}
 
 

@@ -9,8 +9,7 @@ import pytest
 import directrix as dx
 from directrix.data.synthetic import make_cubic
 from directrix.models.walks import row_counts
-from directrix.rankers.contributions import Contributions
-from directrix.rankers.reordering import reordered_scores
+from directrix.rankers.contributions import Contributions, reordered_scores
 
 pytest.importorskip("lightgbm")
 Q = make_cubic(12, 9, 4, label_noise=0.1, seed=3)

@@ -6,6 +6,7 @@ import resource
 
 import numpy as np
 import pytest
+from tests.search import search
 
 import directrix as dx
 from directrix import InputError
@@ -100,7 +101,7 @@ def test_scores_of_one_data_set_are_refused(folder):
 def test_a_search_refuses_what_shards_do_not_have(q, folder, options):
     given = {"valid": q.take(range(90, 120))} | options
     with pytest.raises(InputError, match="a search on shards needs validation data"):
-        dx.search(dx.data.open_shards(folder), method="ListNet", **given)
+        search(dx.data.open_shards(folder), method="ListNet", **given)
 
 
 class Failing(Driver):

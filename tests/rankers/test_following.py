@@ -6,6 +6,7 @@ import lightgbm
 import numpy as np
 import pytest
 from sklearn.base import clone
+from tests.search import search
 
 import directrix as dx
 from directrix.data import make_cubic, split_queries
@@ -274,7 +275,7 @@ def test_validation_queries_that_are_the_training_queries(data):
         dx.LinearRanker(max_iter=1).fit(X, y, qid=qid, eval_set=(X.copy(), y), eval_qid=qid)
     assert seen[0].filename == __file__
     with pytest.raises(dx.InputError, match=r"hold the same rows.*Leave them out"):
-        dx.search(q, q.take(range(q.n_queries)), method="ListNet")
+        search(q, q.take(range(q.n_queries)), method="ListNet")
     with pytest.warns(UserWarning, match="same rows"), pytest.raises(dx.InputError, match="cross-validation"):
         dx.AutoRanker(method="ListNet").fit(X, y, qid=qid, eval_set=(X.copy(), y), eval_qid=qid)
 

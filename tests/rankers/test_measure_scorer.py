@@ -29,7 +29,10 @@ def test_scores_are_those_of_evaluate_on_the_rows_of_the_fold(data):
     X, y, qid = data
     folds = GroupKFold(3)
     ranker = dx.LinearRanker(max_iter=5, scale="query-minmax").set_fit_request(qid=True)
-    scoring = {"ap": dx.make_scorer("AP"), "ndcg": dx.make_scorer(dx.NDCG(k=3), convention="letor3")}
+    scoring = {
+        "ap": dx.experiments.make_scorer("AP"),
+        "ndcg": dx.experiments.make_scorer(dx.NDCG(k=3), convention="letor3"),
+    }
     params = {"qid": qid, "groups": qid}
     result = cross_validate(ranker, X, y, cv=folds, scoring=scoring, params=params)
     for number, (train, test) in enumerate(folds.split(X, y, qid)):
@@ -46,7 +49,9 @@ def test_a_grid_over_a_pipeline_reaches_the_surrogate(data):
     X, y, qid = data
     steps = [("scale", StandardScaler()), ("ranker", dx.LinearRanker(max_iter=5).set_fit_request(qid=True))]
     grid = {"ranker__surrogate__alpha": [1.0, 30.0], "ranker__trainer__max_iter": [2]}
-    search = GridSearchCV(Pipeline(steps), grid, cv=GroupKFold(2), scoring=dx.make_scorer("nDCG@5"))
+    search = GridSearchCV(
+        Pipeline(steps), grid, cv=GroupKFold(2), scoring=dx.experiments.make_scorer("nDCG@5")
+    )
     search.fit(X, y, qid=qid, groups=qid)
     best = search.best_estimator_["ranker"]
     assert best.surrogate.alpha == search.best_params_["ranker__surrogate__alpha"]
@@ -63,7 +68,7 @@ def test_estimators_of_others_are_scored_too(data):
         X,
         y,
         cv=GroupKFold(2),
-        scoring=dx.make_scorer("RR"),
+        scoring=dx.experiments.make_scorer("RR"),
         params={"qid": qid, "groups": qid},
     )
     assert ((scores > 0.3) & (scores <= 1.0)).all()
@@ -73,8 +78,8 @@ def test_without_routing_it_says_what_to_type(data):
     X, y, qid = data
     ranker = dx.LinearRanker(max_iter=1).fit(X, y, qid=qid)
     with pytest.raises(dx.InputError, match=r"make_scorer\('AP'\) got no qid.*enable_metadata_routing=True"):
-        dx.make_scorer("AP")(ranker, X, y)
+        dx.experiments.make_scorer("AP")(ranker, X, y)
     with pytest.raises(dx.InputError, match="AQ"):
-        dx.make_scorer("AQ")
+        dx.experiments.make_scorer("AQ")
     with pytest.raises(dx.InputError, match="nothing"):
-        dx.make_scorer("AP", convention="nothing")
+        dx.experiments.make_scorer("AP", convention="nothing")

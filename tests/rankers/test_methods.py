@@ -4,6 +4,7 @@ import dataclasses
 import json
 
 import pytest
+from tests.search import search
 
 import directrix as dx
 from directrix.data.synthetic import make_linear
@@ -70,7 +71,7 @@ def test_every_method_trains_chooses_and_is_kept(m, tmp_path):
     skip_without_its_package(m)
     first = {name: values[0] for name, values in m.grid.items()}
     quick = {name: value for name, value in QUICK.items() if name in m.settings}
-    found = dx.search(TRAIN, VALID, method=m, measure="nDCG@5", settings={**first, **quick})
+    found = search(TRAIN, VALID, method=m, measure="nDCG@5", settings={**first, **quick})
     scores = found.ranker.predict_queries(VALID)
     assert repr(found.ranker.measure_) == repr(dx.measure("nDCG@5"))
     value = dx.evaluate("nDCG@5", scores, VALID.labels, qptr=VALID.qptr)["nDCG@5"]
@@ -199,7 +200,7 @@ def test_methods_with_commas_are_one_to_a_search():
     several = dx.method("regression, ListNet,Regression,")
     assert several.name == "Regression, ListNet"
     assert dx.method("ListNet,") is dx.method("ListNet")
-    found = dx.search(dx.data.make_cubic(12, 10, 4, seed=0), method="Regression,ListNet", folds=2)
+    found = search(dx.data.make_cubic(12, 10, 4, seed=0), method="Regression,ListNet", folds=2)
     assert {c.name for c in found.candidates} == {"Regression", "ListNet"}
     with pytest.raises(dx.InputError, match="auto is no part of a list of methods"):
         dx.method("auto,ListNet")
@@ -208,6 +209,4 @@ def test_methods_with_commas_are_one_to_a_search():
     with pytest.raises(dx.InputError, match="method ',' is not known"):
         dx.method(",")
     with pytest.raises(dx.InputError, match="ties='worst' is for evaluation"):
-        dx.search(
-            dx.data.make_cubic(12, 10, 4, seed=0), method="ListNet,LambdaRank", measure="AP(ties='worst')"
-        )
+        search(dx.data.make_cubic(12, 10, 4, seed=0), method="ListNet,LambdaRank", measure="AP(ties='worst')")

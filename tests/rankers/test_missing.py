@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from tests.search import search
 
 import directrix as dx
 from directrix.data.scale import FILLING
@@ -197,10 +198,10 @@ def test_a_search_leaves_out_what_takes_no_missing_values():
     assert ranker.takes_missing
     q = dx.Queries.from_arrays(HOLES, Y, qid=QID, missing="nan")
     plan = {"settings": {"n_trees": 3}, "method": "BoostedNDCG", "measure": "nDCG@3", "folds": 1}
-    assert dx.search(q, **plan).ranker.trees_.to_lightgbm()
+    assert search(q, **plan).ranker.trees_.to_lightgbm()
     with pytest.raises(dx.InputError, match="takes no missing values"):
         dx.AutoRanker("nDCG@3", method="ApproxNDCG", folds=1).fit(HOLES, Y, qid=QID)
-    assert dx.search(q, method="ApproxNDCG", settings={"scale": "log"}, folds=1).ranker.scale_.kind == "log"
+    assert search(q, method="ApproxNDCG", settings={"scale": "log"}, folds=1).ranker.scale_.kind == "log"
 
 
 def heavy(seed, n=60, extra=None):

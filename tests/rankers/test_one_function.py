@@ -77,7 +77,8 @@ def test_every_form_of_the_features_gives_the_same_scores(name, scale, folder):
     if not (name.startswith(("stumps", "trees")) and scale and "query" in scale):
         same(single, want, 1e-5)
     again = made(name, scale).fit(sp.csr_array(EXACT), Y, qid=QID)
-    same(again.predict(EXACT, qid=QID), want)
+    # the solver of its inner problems stops at a tolerance, so that another order of summation ends elsewhere
+    same(again.predict(EXACT, qid=QID), want, 1e-6 if name == "linear-svm-acc" else 1e-9)
 
 
 def test_lines_get_the_same_scores_whatever_else_is_in_their_file(tmp_path):

@@ -5,10 +5,10 @@ import warnings
 
 import numpy as np
 import pytest
+from tests.search import search
 
 import directrix as dx
-from directrix.rankers.training import mean_of
-from directrix.search.search import search
+from directrix.rankers.means import mean_of
 
 X = np.array([[0.1, 1.0], [0.7, 0.5], [0.3, 0.2], [0.9, 0.2]])
 Y = [0, 2, 1, 0]

@@ -281,7 +281,7 @@ def test_after_annealing_the_surrogate_is_the_one_of_the_last_round(tmp_path):
 
 
 def test_after_annealing_with_validation_it_is_the_one_of_the_chosen_round():
-    from directrix.rankers.training import surrogate_gap
+    from directrix.rankers.means import surrogate_gap
 
     q = dx.data.make_cubic(n_queries=12, docs_per_query=10, n_features=4, seed=0)
     ranker = dx.LinearRanker("SmoothNDCG", trainer=dx.Anneal(dx.CG(max_iter=3), 64.0, 1 / 64))
@@ -302,7 +302,7 @@ def test_a_damaged_smoothing_is_refused(tmp_path, value, message):
 
 @pytest.mark.parametrize("surrogate", ["RankNet", "ListNet", "Lambda"])
 def test_what_tends_to_no_measure_has_no_gap(surrogate):
-    from directrix.rankers.training import surrogate_gap
+    from directrix.rankers.means import surrogate_gap
 
     q = dx.data.make_cubic(n_queries=4, docs_per_query=5, n_features=3, seed=0)
     ranker = dx.LinearRanker(surrogate, trainer="sgd", max_iter=1).fit_queries(q, measure="nDCG")

@@ -11,6 +11,7 @@ from directrix.data.synthetic import make_cubic
 from directrix.experiments import inspection as inspected
 from directrix.experiments.inspection import inspect_search
 from directrix.reports.training import training_report, write_training_report
+from tests.search import search
 
 Q = make_cubic(60, 8, 5, label_noise=0.1, seed=3)
 TRAIN, VALID = Q.take(range(40)), Q.take(range(40, 60))
@@ -19,7 +20,7 @@ QUICK = {"max_iter": 8}
 
 @pytest.fixture(scope="module")
 def result():
-    return dx.search(TRAIN, VALID, method="ListNet", settings={**QUICK, "l2": 1e-4})
+    return search(TRAIN, VALID, method="ListNet", settings={**QUICK, "l2": 1e-4})
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +100,7 @@ def test_the_figures_show_every_candidate_and_the_steps_of_the_choice(result, re
 
 
 def test_without_a_validation_set_the_folds_judge_and_rows_have_no_names():
-    result = dx.search(TRAIN, method="ListNet", settings={**QUICK, "l2": 1e-4}, folds=4, seed=2)
+    result = search(TRAIN, method="ListNet", settings={**QUICK, "l2": 1e-4}, folds=4, seed=2)
     report = training_report(result, inspect_search(result, TRAIN), TRAIN)
     (part,) = report.per_query
     assert sorted(part.query_ids) == sorted(map(str, TRAIN.query_ids))
@@ -125,7 +126,7 @@ def missing(report):
 
 
 def test_what_cannot_be_shown_is_named():
-    result = dx.search(TRAIN, VALID, method="Regression")
+    result = search(TRAIN, VALID, method="Regression")
     report = training_report(result, inspect_search(result, TRAIN, VALID), TRAIN, VALID)
     assert missing(report) == {
         "Learning curve": "what was chosen is trained without steps",
@@ -136,7 +137,7 @@ def test_what_cannot_be_shown_is_named():
 
 
 def test_one_validation_query_has_no_test():
-    result = dx.search(TRAIN, VALID.take([0]), method="ApproxNDCG", settings=QUICK)
+    result = search(TRAIN, VALID.take([0]), method="ApproxNDCG", settings=QUICK)
     report = training_report(result, inspect_search(result, TRAIN, VALID.take([0])), TRAIN, VALID.take([0]))
     reason = "nDCG@10 is defined on fewer than 2 validation queries."
     assert missing(report) == {"Comparison with Regression": reason}
@@ -145,7 +146,7 @@ def test_one_validation_query_has_no_test():
 def test_a_measure_that_is_undefined_everywhere_leaves_tables_without_values(tmp_path):
     nothing = replace(VALID, labels=np.zeros(VALID.n_docs))
     measure = dx.NDCG(k=10, empty="skip")
-    result = dx.search(TRAIN, nothing, method="ApproxNDCG", measure=measure, settings=QUICK)
+    result = search(TRAIN, nothing, method="ApproxNDCG", measure=measure, settings=QUICK)
     report = training_report(result, inspect_search(result, TRAIN, nothing), TRAIN, nothing)
     assert set(column(report, "candidates", f"{measure.name} valid")) == {None}
     assert set(missing(report)) == {
@@ -158,7 +159,7 @@ def test_a_measure_that_is_undefined_everywhere_leaves_tables_without_values(tmp
 
 def test_queries_without_a_value_are_counted():
     some = replace(VALID, labels=np.where(np.arange(VALID.n_docs) < 16, 0.0, VALID.labels))
-    result = dx.search(TRAIN, some, method="ApproxNDCG", measure=dx.NDCG(k=10, empty="skip"), settings=QUICK)
+    result = search(TRAIN, some, method="ApproxNDCG", measure=dx.NDCG(k=10, empty="skip"), settings=QUICK)
     report = training_report(result, inspect_search(result, TRAIN, some), TRAIN, some)
     assert any("Queries without a value: ApproxNDCG 2" in n for t in report.tables for n in t.notes)
 
@@ -168,7 +169,7 @@ def test_missing_features_have_a_baseline_too():
     features[::7, 2] = np.nan
     q = replace(Q, features=features)
     settings = {"n_trees": 5, "num_leaves": 7, "l2": 20.0}
-    result = dx.search(q, method="YetiRank", settings=settings, folds=2)
+    result = search(q, method="YetiRank", settings=settings, folds=2)
     found = inspect_search(result, q)
     assert found.refusal == ""
     assert list(found.values) == ["YetiRank", "Regression"]

@@ -8,6 +8,7 @@ import directrix as dx
 from directrix.cli.main import app
 from directrix.data import make_linear
 from directrix.search.race import Race
+from tests.search import search
 
 
 @pytest.fixture(scope="module")
@@ -25,8 +26,8 @@ def told(result):
 @pytest.mark.parametrize("settings", [{}, {"folds": 1}], ids=["folds", "held out"])
 def test_processes_give_the_bits_of_one(data, settings):
     methods = dict(method="ListNet", measure="nDCG@5", settings={"max_iter": 4}, **settings)
-    one = dx.search(data, **methods)
-    two = dx.search(data, n_jobs=2, **methods)
+    one = search(data, **methods)
+    two = search(data, n_jobs=2, **methods)
     assert told(one) == told(two)
     assert one.why == two.why
     np.testing.assert_array_equal(one.ranker.coef_, two.ranker.coef_)
@@ -36,7 +37,7 @@ def test_processes_give_the_bits_of_one(data, settings):
 def test_what_is_dropped_is_the_same(data, monkeypatch):
     monkeypatch.setattr(Race, "_is_hopeless", lambda self, values: len(self._tried) % 2 == 1)
     methods = dict(method="ListNet", measure="nDCG@5", settings={"max_iter": 2})
-    one, two = dx.search(data, **methods), dx.search(data, n_jobs=2, **methods)
+    one, two = search(data, **methods), search(data, n_jobs=2, **methods)
     assert "dropped" in {c.outcome for c in one.candidates}
     assert told(one) == told(two)
 
@@ -47,14 +48,14 @@ def test_an_error_of_a_candidate_is_its_own(data):
     messages = []
     for n_jobs in (1, 2):
         with pytest.raises(dx.InputError) as caught:
-            dx.search(data, n_jobs=n_jobs, **methods)
+            search(data, n_jobs=n_jobs, **methods)
         messages.append(caught.value.in_shell)
     assert messages[0] == messages[1]
 
 
 def test_a_time_budget_is_for_one_process(data):
     with pytest.raises(dx.InputError, match="Leave out n_jobs or time_budget"):
-        dx.search(data, method="ListNet", n_jobs=2, time_budget=9.0)
+        search(data, method="ListNet", n_jobs=2, time_budget=9.0)
 
 
 def test_the_command_writes_the_same_file(data, tmp_path):

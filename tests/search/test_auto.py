@@ -5,6 +5,7 @@ import pytest
 
 import directrix as dx
 from directrix.data.synthetic import make_linear
+from tests.search import search
 
 Q, _ = make_linear(15, 8, 4, seed=2)
 QID = np.repeat(np.arange(15), 8)
@@ -16,7 +17,7 @@ def auto(**more):
 
 def test_it_is_the_search_on_rows():
     ranker = auto(random_state=3).fit(Q.features, Q.labels, qid=QID)
-    found = dx.search(Q, method="ApproxNDCG", measure="nDCG@5", folds=2, seed=3)
+    found = search(Q, method="ApproxNDCG", measure="nDCG@5", folds=2, seed=3)
     told = [
         [(c.label, c.valid, c.train, c.steps, c.status) for c in one.candidates]
         for one in (ranker.search_, found)
@@ -41,7 +42,7 @@ def test_a_validation_set_chooses():
         train.features, train.labels, qid=QID[:80], eval_set=(valid.features, valid.labels), eval_qid=QID[80:]
     )
     assert ranker.search_.selection == "5 validation queries"
-    found = dx.search(train, valid, method="ApproxNDCG", measure="nDCG@5")
+    found = search(train, valid, method="ApproxNDCG", measure="nDCG@5")
     assert ranker.search_.chosen.label == found.chosen.label
 
 
@@ -79,7 +80,7 @@ FAST |= {"alpha": 3.0, "l2": 0.01, "learning_rate": 0.1, "num_leaves": 3, "hidde
 
 def tried(measure, **more):
     settings = {name: value for name, value in FAST.items() if name in dx.method("auto").settings}
-    found = dx.search(Q.take(range(10)), Q.take(range(10, 15)), measure=measure, settings=settings, **more)
+    found = search(Q.take(range(10)), Q.take(range(10, 15)), measure=measure, settings=settings, **more)
     return {candidate.name for candidate in found.candidates}, found
 
 
@@ -104,4 +105,4 @@ def test_auto_leaves_out_what_the_measure_has_no_changes_for(measure):
 
 def test_one_method_that_knows_no_weights_says_so():
     with pytest.raises(dx.InputError, match="takes no document weights"):
-        dx.search(Q, method="LambdaRank", settings={"epochs": 1}, weights=(np.ones(120), None))
+        search(Q, method="LambdaRank", settings={"epochs": 1}, weights=(np.ones(120), None))

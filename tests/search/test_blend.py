@@ -12,7 +12,7 @@ from directrix.search.candidates import Candidate
 from directrix.search.choice import blend, choice, eligible
 from directrix.search.clock import Clock
 from directrix.search.folds import Fold
-from directrix.search.search import search
+from tests.search import search
 
 RNG = np.random.default_rng(0)
 TRUTH = RNG.normal(size=(60, 20))
@@ -26,8 +26,8 @@ def trained(method, scores, folds=FOLDS, outcome="", scale=None):
     scores = np.asarray(scores, dtype=float).ravel()
     values = np.concatenate(
         [
-            NDCG(scores[i : i + fold.judge.n_docs], fold.judge.labels, fold.judge.qptr)
-            for i, fold in zip(np.cumsum([0, *(f.judge.n_docs for f in folds)])[:-1], folds, strict=True)
+            NDCG(scores[i : i + fold.valid.n_docs], fold.valid.labels, fold.valid.qptr)
+            for i, fold in zip(np.cumsum([0, *(f.valid.n_docs for f in folds)])[:-1], folds, strict=True)
         ]
     )
     ranker = SimpleNamespace(scale=scale)

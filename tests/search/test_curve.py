@@ -6,7 +6,8 @@ import directrix as dx
 from directrix.data.split import fold_numbers
 from directrix.data.synthetic import make_cubic
 from directrix.search.clock import LearningCurve, mean_curve
-from directrix.search.folds import judged_queries, search_folds
+from directrix.search.folds import search_folds, validation_queries
+from tests.search import search
 
 Q = make_cubic(40, 8, 4, label_noise=0.1, seed=3)
 
@@ -49,7 +50,7 @@ def test_the_mean_over_folds_keeps_the_last_step_of_those_that_ended():
 
 def test_a_candidate_has_the_curve_of_its_training():
     train, valid = Q.take(range(30)), Q.take(range(30, 40))
-    result = dx.search(train, valid, method="ListNet", settings={"l2": 1e-4, "max_iter": 6})
+    result = search(train, valid, method="ListNet", settings={"l2": 1e-4, "max_iter": 6})
     for candidate in result.candidates:
         steps = candidate.curve.steps
         np.testing.assert_array_equal(steps, np.arange(len(steps)))
@@ -63,15 +64,15 @@ def test_a_candidate_has_the_curve_of_its_training():
 
 def test_the_scores_of_the_choice_are_those_of_the_validation_queries():
     train, valid = Q.take(range(30)), Q.take(range(30, 40))
-    result = dx.search(train, valid, method="ApproxNDCG", settings={"max_iter": 5})
+    result = search(train, valid, method="ApproxNDCG", settings={"max_iter": 5})
     scores = result.ranker.predict_queries(valid)
     np.testing.assert_allclose(result.scores / result.scores[0], scores / scores[0], rtol=1e-12, atol=0)
 
 
 def test_without_a_validation_set_they_are_of_models_of_the_other_folds():
-    result = dx.search(Q, method="Regression", seed=3, folds=4)
+    result = search(Q, method="Regression", seed=3, folds=4)
     folds, _ = search_folds(Q, None, (None, None), result.folds, result.seed)
-    queries = judged_queries(folds)
+    queries = validation_queries(folds)
     number = fold_numbers(Q.n_queries, 4, seed=3)
     order = np.concatenate([np.flatnonzero(number == fold) for fold in range(4)])
     assert queries.query_ids == tuple(Q.query_ids[i] for i in order)

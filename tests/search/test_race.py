@@ -18,9 +18,9 @@ from directrix.search.choice import contenders, eligible, preferred
 from directrix.search.clock import Pace
 from directrix.search.notes import notes_on_budget, why_chosen
 from directrix.search.race import Race, fair_share, heats, round_robin, survivors
-from directrix.search.search import search
 from directrix.search.training import train_candidate
 from directrix.types import Step
+from tests.search import search
 
 Q, _ = make_linear(60, 10, 4, seed=2)
 TRAIN, VALID = Q.take(range(40)), Q.take(range(40, 60))

@@ -12,8 +12,7 @@ from directrix.data.synthetic import make_linear
 from directrix.search.candidates import Candidate
 from directrix.search.choice import preferred
 from directrix.search.notes import why_chosen
-from directrix.search.search import Search
-from directrix.search.search import search as search_any
+from tests.search import search as search_any
 
 search = partial(search_any, method="ApproxNDCG")
 
@@ -21,6 +20,10 @@ Q, _ = make_linear(24, 10, 4, seed=2)
 NOISY = dx.Queries.from_arrays(Q.features, np.random.default_rng(0).permutation(Q.labels), group=[10] * 24)
 TRAIN, VALID = NOISY.take(range(14)), NOISY.take(range(14, 24))
 FIXED = {"alpha": 3.0, "max_iter": 15}
+
+
+def tried(*, by_query=True, **parameters):
+    return dx.AutoRanker(by_query=by_query, **parameters)._plan().candidates
 
 
 def value(ranker, q, measure="nDCG@10"):
@@ -127,7 +130,7 @@ def test_an_earlier_method_is_preferred_unless_it_is_behind_by_more_than_chance(
 
 def test_only_models_that_are_allowed_are_tried():
     def models(allowed):
-        return {c.method.model for c in Search.of("auto", "nDCG@10", models=allowed).candidates}
+        return {c.method.model for c in tried(models=allowed)}
 
     assert models(None) >= {"linear", "mlp"}
     assert models(["linear"]) == models("linear") == {"linear"}
@@ -140,7 +143,7 @@ def test_only_models_that_are_allowed_are_tried():
 
 def test_scales_by_query_are_tried_unless_they_are_not_wanted():
     def scales(**more):
-        return {c.ranker().scale for c in Search.of("auto", "nDCG@10", models="trees", **more).candidates}
+        return {c.ranker().scale for c in tried(models="trees", **more)}
 
     assert scales() == {None, "raw+query-percentile"}
     assert scales(by_query=False) == {None}

@@ -105,7 +105,7 @@ _EVALUATE: Calls = {
     "conventions": lambda scores, labels, qid: experiments.evaluate_conventions(
         "nDCG", scores, labels, qid=qid
     ),
-    "scorer": lambda X, labels, qid: dx.make_scorer("AP")(_fitted(), X, labels, qid=qid),
+    "scorer": lambda X, labels, qid: dx.experiments.make_scorer("AP")(_fitted(), X, labels, qid=qid),
     "line_search": lambda scores, direction, labels, qptr, query_weight: experiments.line_search(
         "AP", scores, direction, labels, qptr, query_weight=query_weight
     ),

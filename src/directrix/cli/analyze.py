@@ -65,7 +65,7 @@ _Groups = Annotated[
 ]
 
 
-def certify(
+def certify_command(
     *,
     model: options.ModelArgument,
     data: options.DataArgument,
@@ -105,7 +105,7 @@ def certify(
     Moves the weights in random directions (459 for the default --eps and --delta) and computes the measure
     after each step. With --polish the weights follow rising directions, and the saved model passes the test.
     """
-    from directrix.experiments.optimality.directions import check_steps, n_directions
+    from directrix.experiments.optimality.certificate import check_steps, n_directions
     from directrix.measures.names import measure
     from directrix.rankers.loading import load
 
@@ -205,7 +205,7 @@ def _certificates(rows: list[dict[str, Any]], *, is_exact: bool) -> Table:
     return Table("", tuple(heads), tuple(map(tuple, lines)), digits=4)
 
 
-def tendency(
+def tendency_command(
     *,
     data: options.DataArgument,
     surrogates: Annotated[
@@ -300,7 +300,7 @@ def _row(surrogate: Any, result: Any, measure: Any, queries: Queries) -> dict[st
     }
 
 
-def explain(
+def explain_command(
     *,
     context: typer.Context,
     model: options.ModelArgument,
@@ -419,7 +419,7 @@ def _read_groups(path: Path) -> dict[str, str]:
     return groups
 
 
-def describe(
+def describe_command(
     *,
     context: typer.Context,
     model: options.ModelArgument,

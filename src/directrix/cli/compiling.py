@@ -15,7 +15,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-import numba
 import numpy as np
 import scipy.sparse as sp
 from joblib import Parallel, delayed
@@ -45,9 +44,9 @@ def compile_all(report: Callable[[int, int, str], None]) -> tuple[int, int]:
     Return the numbers of kernel signatures that were compiled and that were read from disk, over all
     processes. Raise `InputError` if compilation is turned off, or compiled code cannot be kept.
     """
-    if getattr(numba.config, "DISABLE_JIT", 0):
-        raise InputError("NUMBA_DISABLE_JIT turns compilation off. Type: unset NUMBA_DISABLE_JIT")
     places = kernels.survey().places
+    if not places:
+        raise InputError("NUMBA_DISABLE_JIT turns compilation off. Type: unset NUMBA_DISABLE_JIT")
     if not any(place.writable for place in places):
         raise InputError(
             f"compiled kernels cannot be kept: {' and '.join(place.folder for place in places)} cannot be "
@@ -64,17 +63,12 @@ def compile_all(report: Callable[[int, int, str], None]) -> tuple[int, int]:
 
 def compile_step(name: str) -> tuple[str, int, int]:
     """Take one step; return its name and the numbers of signatures it compiled and found on disk."""
-    compiled, found = _counts()
+    compiled, found = kernels.compilations()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # one iteration on six queries does not converge
         steps()[name]()
-    now_compiled, now_found = _counts()
+    now_compiled, now_found = kernels.compilations()
     return name, now_compiled - compiled, now_found - found
-
-
-def _counts() -> tuple[int, int]:
-    stats = [made.stats for made in kernels.KERNELS]
-    return sum(s.cache_misses.total() for s in stats), sum(s.cache_hits.total() for s in stats)
 
 
 def steps() -> dict[str, Callable[[], None]]:

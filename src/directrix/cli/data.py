@@ -25,7 +25,7 @@ TOPICS_HELP = (
 )
 
 
-def convert(
+def convert_command(
     *,
     source: Annotated[Path, argument(metavar="IN", help=f"{inputs()}; text plain or compressed.")],
     target: Annotated[Path, argument(metavar="OUT", help=f"{outputs()}.")],
@@ -47,7 +47,7 @@ def convert(
     remark(f"saved: {target} ({n.rows} rows, {n.queries} queries, {n.features} features)")
 
 
-def shard(
+def shard_command(
     *,
     source: Annotated[
         Path, argument(metavar="IN", help=f"{inputs()}; a folder of Parquet files is one data set.")
@@ -87,7 +87,7 @@ class RunForm(StrEnum):
     minmax = "minmax"
 
 
-def features(
+def features_command(
     *,
     runs: Annotated[
         list[Path],

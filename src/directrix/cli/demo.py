@@ -27,7 +27,7 @@ _FOLDER = Path("demo")
 _SHORT = {"epochs": 50}
 
 
-def demo(
+def demo_command(
     *,
     output: Annotated[Path, Option("--output", "-o", help="Folder for the model and the report.")] = _FOLDER,
     seed: options.SeedOption = 0,
@@ -110,7 +110,7 @@ def _trainings(train: Queries, valid: Queries, seed: int) -> list[tuple[str, Cal
     """Return the name of each row, and a function that trains its ranker."""
     from directrix.measures.names import measure
     from directrix.rankers.methods import method
-    from directrix.search.search import search
+    from directrix.search.search import AutoRanker
 
     goal = measure(_MEASURE)
 
@@ -119,9 +119,8 @@ def _trainings(train: Queries, valid: Queries, seed: int) -> list[tuple[str, Cal
 
     def auto() -> Ranker:
         settings = {**_SHORT, "l2": 1e-3, "cg_iter": 10}
-        ranker: Ranker = search(
-            train, valid, measure=goal, models=["linear"], settings=settings, seed=seed
-        ).ranker
+        auto = AutoRanker(goal, settings=settings, models=["linear"], by_query=True, random_state=seed)
+        ranker: Ranker = auto.search(train, valid).ranker
         return ranker
 
     # Without a penalty the weights grow until the last bits of a processor decide which optimum is reached.
@@ -161,7 +160,7 @@ def _table(rows: list[dict[str, Any]]) -> Table:
 def _findings(ranker: LinearRanker, train: Queries, seed: int) -> list[str]:
     """Say how far the surrogate is from its measure, and whether the weights are a local optimum."""
     from directrix.experiments.optimality import certify
-    from directrix.rankers.training import surrogate_gap
+    from directrix.rankers.means import surrogate_gap
 
     surrogate, gap = ranker.surrogate_, surrogate_gap(ranker, train)
     certificate = certify(ranker, train, _MEASURE, relative=True, seed=seed)

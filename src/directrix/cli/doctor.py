@@ -25,7 +25,7 @@ _EXTRAS = {
 """Optional packages, and the extras that install them."""
 
 
-def doctor(
+def doctor_command(
     *,
     files: Annotated[
         list[Path] | None, options.argument(metavar="DATA...", help=f"Data files: {inputs()}.")

@@ -57,7 +57,7 @@ class Correction(StrEnum):
 _ALL = "all"
 
 
-def evaluate(
+def evaluate_command(
     *,
     data: options.JudgedArgument,
     rankings: options.RankingsArgument,
@@ -191,7 +191,7 @@ _RequiredGain = Annotated[
 ]
 
 
-def compare(
+def compare_command(
     *,
     context: typer.Context,
     data: options.JudgedArgument,
@@ -219,7 +219,7 @@ def compare(
     Exit status: 0 fine, 1 the data cannot be used or the gain of --require-gain is not shown, 2 wrong usage.
     """
     from directrix.cli.rankings import check_system_names, judged_rankings
-    from directrix.experiments.significance.systems import checked_correction
+    from directrix.experiments.significance.comparisons import checked_correction
     from directrix.reports.compare import comparison_report
 
     with options.usage():
@@ -271,7 +271,7 @@ def _compared(
     values: dict[str, dict[str, Float64Array]], counts: dict[str, int], how: dict[str, Any]
 ) -> dict[str, Comparisons]:
     """Compare the systems by each measure, whose values they have query by query; ``how`` as users chose."""
-    from directrix.experiments.significance.systems import compare as compare_values
+    from directrix.experiments.significance.comparisons import compare as compare_values
     from directrix.measures.names import measure
 
     results = {}
@@ -388,7 +388,7 @@ _Data = Annotated[
 ]
 
 
-def crossval(
+def crossval_command(
     *,
     context: typer.Context,
     data: _Data,
@@ -419,7 +419,7 @@ def crossval(
     with other methods adds them.
     """
     from directrix.experiments.crossval import cross_validate, plan_entry
-    from directrix.reports.crossval import crossval_report, crossval_tables
+    from directrix.reports.compare import crossval_report
     from directrix.reports.folder import check_folder
 
     with options.usage():
@@ -454,12 +454,12 @@ def crossval(
             n_jobs=jobs,
             progress=progress,
         )
-    show(form, crossval_tables(result, select), _crossval_document(result, select), _rows(result))
+    show(form, result.tables(), result.to_dict(), _rows(result))
     _note_failures(result)
     remark(f"finished trainings: {path}")
     save_report(
         report,
-        lambda: crossval_report(result, select, data=str(data), command=context.obj, settings=plan),
+        lambda: crossval_report(result, data=str(data), command=context.obj, settings=plan),
     )
 
 
@@ -520,27 +520,6 @@ def _rows(result: CrossValidation) -> Table:
         selected = json.dumps(row["selected"], default=repr)
         rows.append((row["method"], row["measure"], row["mean"], *row["folds"], selected, row["seconds"]))
     return Table("", ("method", "measure", "mean", *result.folds, "selected", "seconds"), tuple(rows))
-
-
-def _crossval_document(result: CrossValidation, select: str) -> dict[str, Any]:
-    from directrix.reports.crossval import against_first
-
-    rows = [
-        {
-            "method": entry,
-            "measure": measure,
-            "difference": None if test is None else float(test.difference),
-            "p": None if test is None else float(test.p),
-        }
-        for (entry, measure), test in against_first(result).items()
-    ]
-    return {
-        **result.to_dict(),
-        "select": select,
-        "folds": list(result.folds),
-        "queries": len(result.query_ids),
-        "significance": {"test": "paired-t", "against": result.entries[0], "rows": rows},
-    }
 
 
 def _note_failures(result: CrossValidation) -> None:

@@ -35,7 +35,7 @@ from directrix.cli.show import remark
 from directrix.errors import InputError, MissingExtra
 from directrix.registry import COMMANDS
 
-_WITHOUT_NUMBERS = ("methods", "doctor")  # commands
+_WITHOUT_NUMBERS = ("methods_command", "doctor_command")
 _OUTPUTS = ("output", "report", "thresholds", "page", "against")  # the last names an input a second time
 
 # the system takes the memory back at once; to collect garbage first is a sixth of the time of a short command
@@ -216,8 +216,7 @@ def _replaced(value: Any, spooled: Path) -> Any:
 
 
 for _name, _module in COMMANDS.items():
-    _functions = vars(import_module(f"directrix.cli.{_module}"))
-    _command = _functions.get(f"{_name}_command") or _functions[_name]
+    _command = vars(import_module(f"directrix.cli.{_module}"))[f"{_name}_command"]
     # a paragraph on one line, which the width of the terminal breaks
     _help = re.sub(r"\n(?=\S)", " ", inspect.cleandoc(_command.__doc__))
     app.command(_name.replace("_", "-"), cls=_Command, help=_help)(_prepared(_command))

@@ -14,7 +14,7 @@ from directrix.papers import PAPERS, find_paper
 from directrix.reports.folder import check_folder
 
 
-def reproduce(
+def reproduce_command(
     *,
     name: Annotated[str, options.argument(metavar="PAPER", help=f"The paper: {', '.join(PAPERS)}.")],
     data: Annotated[Path, options.option(help="Folder that holds letor/ and trec7/.")],

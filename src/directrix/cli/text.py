@@ -77,7 +77,7 @@ _From = Annotated[
 _Top = Annotated[int, Option(min=1, help="Number of settings to show.")]
 
 
-def index(
+def index_command(
     *,
     documents: Annotated[
         Path,
@@ -156,7 +156,7 @@ def _needs_other_stop_words(analyzer: str) -> bool:
     return bool(plus) and stemmer not in ("none", "english", "porter", "lovins")
 
 
-def candidates(
+def candidates_command(
     *,
     index: _Index,
     queries: _Queries,
@@ -192,7 +192,7 @@ def candidates(
     _write_run(replace(run, tag=tag), output)
 
 
-def text_features(
+def text_features_command(
     *,
     index: _Index,
     queries: _Queries,
@@ -246,7 +246,7 @@ def text_features(
         remark(relevant_text(relevant, retrieved))
 
 
-def rerank(
+def rerank_command(
     *,
     model: options.ModelArgument,
     index: _Index,

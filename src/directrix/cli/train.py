@@ -22,7 +22,7 @@ from directrix.registry import TARGETS
 
 if TYPE_CHECKING:
     from directrix.data.queries import Queries
-    from directrix.search.search import Search, SearchResult
+    from directrix.search.search import AutoRanker, SearchResult
     from directrix.types import Float64Array
 
 To = StrEnum("To", list(TARGETS))  # type: ignore[misc]  # the names are in one place
@@ -97,7 +97,7 @@ _Monotone = Annotated[
 ]
 
 
-def train(
+def train_command(
     *,
     context: typer.Context,
     train: options.DataArgument,
@@ -135,39 +135,49 @@ def train(
     queries. With several methods, it keeps an ensemble if it leads by more than one standard error. The
     candidates are printed to standard output, notes and progress to standard error.
     """
+    from directrix.search.search import AutoRanker
+
+    by_option = {"random_state": "--seed"} | ({} if scale is None else {"scale": "--scale"})
+    by_option |= {"bounds": "--nonnegative"} if nonnegative else {}
+    by_option |= {"monotone": "--monotone"} if monotone else {}
     with options.usage():
         options.check_jobs(jobs)
-        constraints = _constraints(nonnegative, monotone)
-        search = _search(settings, scale, measure, method, models, constraints, by_query=by_query)
+        fixed = options.parse_settings(settings, by_option) | ({} if scale is None else {"scale": scale})
+        ranker = AutoRanker(
+            measure,
+            method=method,
+            settings=fixed | _constraints(nonnegative, monotone),
+            models=options.comma_separated(models) or None,
+            by_query=by_query,
+            folds=folds,
+            time_budget=time_budget,
+            single=single,
+            n_jobs=jobs,
+            random_state=seed,
+        )
+        ranker.check_parameters()
     check_writable(output, train, valid)
     if report is not None:
         _check_report(report, output, train, valid)
     start = time.perf_counter()
     if is_on_cluster():
         _check_shards(train, valid, report, folds, time_budget)
-        result = _train_shards(search, train, valid, output, seed, resume=resume)
+        result = _train_shards(ranker, train, valid, output, resume=resume)
         _save(result, output, form, start)
         return
     if resume:
         raise InputError("--resume continues a training on shards; add --cluster, or leave it out.")
     queries = reading.read_or_open(train, stream=stream)
-    search = _with_features(search, nonnegative, monotone, queries)
-    validation = (
-        None
-        if valid is None
-        else _validation(valid, train, queries, reading, stream, by_position=by_position)
-    )
-    with progress_bar(f"training {method} for {measure}") as progress:
-        result = search.run(
-            queries,
-            validation,
-            folds=folds,
-            time_budget=time_budget,
-            seed=seed,
-            single=single,
-            n_jobs=jobs,
-            progress=progress,
+    ranker.set_params(settings=fixed | _constraints(nonnegative, monotone, queries))
+    validation = None
+    if valid is not None:
+        validation = reading.read_or_open(valid, stream=stream if format_of(valid).is_table else None)
+        names = queries.feature_names
+        validation = same_features(
+            validation, queries.n_features, names, valid, str(train), by_position=by_position
         )
+    with progress_bar(f"training {method} for {measure}") as progress:
+        result = ranker.search(queries, validation, progress=progress)
     _save(result, output, form, start)
     if report is not None:
         from directrix.reports.training import write_training_report
@@ -203,9 +213,7 @@ def _check_shards(
             raise InputError(f"{option} is not for a training on shards; leave it out.")
 
 
-def _train_shards(
-    search: Search, train: Path, valid: Any, output: Path, seed: int, *, resume: bool
-) -> SearchResult:
+def _train_shards(ranker: AutoRanker, train: Path, valid: Any, output: Path, *, resume: bool) -> SearchResult:
     """Train on the cluster; answers of the shards are kept next to the model until it is done."""
     from directrix.data.shards.checkpoint import keep_answers
     from directrix.data.shards.queries import open_shards
@@ -213,10 +221,10 @@ def _train_shards(
     answers = output.with_name(f"{output.name}.answers")
     judged = open_shards(valid) if is_sharded(valid) else read_file(valid)
     with (
-        progress_bar(f"training for {search.measure.name}") as progress,
+        progress_bar(f"training for {ranker.measure}") as progress,
         keep_answers(answers, resume=resume),
     ):
-        return search.run(open_shards(train), judged, seed=seed, progress=progress)
+        return ranker.search(open_shards(train), judged, progress=progress)
 
 
 def _check_report(report: Path, output: Path, train: Path, valid: Path | None) -> None:
@@ -227,42 +235,6 @@ def _check_report(report: Path, output: Path, train: Path, valid: Path | None) -
         raise InputError(f"--report and -o are both {report}; give two names, e.g. --report report.html.")
     check_writable(report, train, valid)
     need_plot()
-
-
-def _search(
-    settings: list[str] | None,
-    scale: str | None,
-    measure: str,
-    method: str,
-    models: list[str] | None,
-    constraints: dict[str, Any],
-    *,
-    by_query: bool,
-) -> Search:
-    """Return the search, with the settings that options fix."""
-    from directrix.search.search import Search
-
-    by_option = {"random_state": "--seed"} | ({} if scale is None else {"scale": "--scale"})
-    by_option |= {name: {"bounds": "--nonnegative"}.get(name, "--monotone") for name in constraints}
-    fixed = options.parse_settings(settings, by_option) | constraints
-    if scale is not None:
-        fixed["scale"] = scale
-    return Search.of(method, measure, fixed, options.comma_separated(models) or None, by_query=by_query)
-
-
-def _validation(
-    path: Path,
-    train: Path,
-    queries: Queries,
-    reading: TrainingData,
-    stream: bool | None,
-    *,
-    by_position: bool,
-) -> Queries:
-    """Return the validation data, with the features of the training data."""
-    q = reading.read_or_open(path, stream=stream if format_of(path).is_table else None)
-    names = queries.feature_names
-    return same_features(q, queries.n_features, names, path, str(train), by_position=by_position)
 
 
 def _document(result: SearchResult) -> dict[str, Any]:
@@ -330,13 +302,6 @@ def _constraints(
     return settings
 
 
-def _with_features(
-    search: Search, nonnegative: Sequence[str] | None, monotone: Sequence[str] | None, q: Queries
-) -> Search:
-    """Return a search with the features of the data that the options name."""
-    return search.with_settings(_constraints(nonnegative, monotone, q))
-
-
 def _feature(text: str, q: Queries, option: str = "--nonnegative") -> tuple[int | str, int]:
     """Name or column of a feature, and its direction."""
     names = q.feature_names or ()
@@ -353,7 +318,7 @@ def _feature(text: str, q: Queries, option: str = "--nonnegative") -> tuple[int 
     )
 
 
-def predict(
+def predict_command(
     *,
     model: options.ModelArgument,
     data: Annotated[Path, options.argument(metavar="DATA", help=f"Data to score: {inputs()}.")],
@@ -395,7 +360,7 @@ def _run_lines(q: Queries, scores: Float64Array, tag: str) -> str:
     return run_text(replace(run, doc_ids=np.array(document_names(q), dtype=object)))
 
 
-def export(
+def export_command(
     *,
     model: options.ModelArgument,
     output: Annotated[Path, options.argument(metavar="OUT", help="File to write.")],
@@ -424,7 +389,7 @@ def export(
         remark(f"note: {found.note}")
 
 
-def methods(
+def methods_command(
     name: Annotated[str | None, options.argument(metavar="METHOD", help="Method to show in full.")] = None,
     form: options.FormatOption = options.Format.table,
 ) -> None:

@@ -28,8 +28,8 @@ def cluster(kind: str, target: Any) -> Iterator[Driver]:
         Processes on this machine, or a Dask cluster.
     target : int, or distributed.Client, or str
         For "local" the number of processes, for "dask" a client or the address of a scheduler. Under "dask"
-        joblib's work goes there too: candidates of `directrix.cross_validate` and `directrix.AutoRanker`,
-        with ``n_jobs=-1``.
+        joblib's work goes there too: candidates of `directrix.experiments.cross_validate` and
+        `directrix.AutoRanker`, with ``n_jobs=-1``.
 
     Raises
     ------

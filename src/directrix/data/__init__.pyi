@@ -14,7 +14,6 @@ from directrix.data.synthetic import make_web as make_web
 from directrix.data.tables.read import open_parquet as open_parquet
 from directrix.data.tables.read import read_parquet as read_parquet
 from directrix.data.tables.write import write_parquet as write_parquet
-from directrix.data.trec.features import RunScores as RunScores
 from directrix.data.trec.features import runs_as_features as runs_as_features
 from directrix.data.trec.join import join_trec as join_trec
 from directrix.data.trec.runs import Qrels as Qrels

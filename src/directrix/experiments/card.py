@@ -16,10 +16,10 @@ from directrix.data.scale import is_by_query
 from directrix.experiments.importance import feature_labels, permutation_importance
 from directrix.experiments.significance.pairs import t_interval
 from directrix.measures.names import measure as parse_measure
+from directrix.rankers.bounds import CONSTRAINTS
 from directrix.rankers.kinds import KINDS
-from directrix.rankers.limits import CONSTRAINTS
 from directrix.rankers.loading import load
-from directrix.rankers.training import mean_over_queries, values_of
+from directrix.rankers.means import mean_over_queries, values_of
 
 _FEW_QUERIES = 50
 _EARLY = ("max_iter", "not_finite")
@@ -95,7 +95,7 @@ def card_of(
     if q is not None:
         found["figures"] = _figures(ranker, q, measures)
         found["importance"] = _importance(ranker, q, seed)
-    return {**found, "limits": list(_limits(ranker, found))}
+    return {**found, "limits": list(_known_limits(ranker, found))}
 
 
 def _file(path: Path) -> dict[str, Any]:
@@ -198,7 +198,7 @@ _MISSING = {
 }
 
 
-def _limits(ranker: Any, found: dict[str, Any]) -> Iterator[str]:
+def _known_limits(ranker: Any, found: dict[str, Any]) -> Iterator[str]:
     members = found["model"].get("members", [found["model"]])
     kinds = {member["type"] for member in members}
     if any(is_by_query(member["scale"]) for member in members):

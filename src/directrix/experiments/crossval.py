@@ -30,9 +30,9 @@ from directrix.measures.names import measure as parse_measure
 from directrix.measures.prepared import Prepared
 from directrix.parameters import seed_number, whole
 from directrix.rankers.inputs import check_finite, check_measurable, check_training, goal_of
+from directrix.rankers.means import mean_over_queries
 from directrix.rankers.method import Method
 from directrix.rankers.methods import method as find_method
-from directrix.rankers.training import mean_over_queries
 from directrix.search.candidates import Candidate, candidates_of
 from directrix.search.choice import preferred
 from directrix.search.clock import Clock
@@ -131,7 +131,7 @@ def cross_validate(  # noqa: PLR0913 - all but the first three are optional and 
     --------
     >>> import directrix as dx
     >>> splits = dx.experiments.k_fold_splits(dx.data.make_linear(12, 8, 3)[0], 3)
-    >>> result = dx.cross_validate(splits, ["Regression", "RankCosine"], ["AP", "nDCG@5"])
+    >>> result = dx.experiments.cross_validate(splits, ["Regression", "RankCosine"], ["AP", "nDCG@5"])
     >>> result.mean("Regression", "AP") > 0.8, len(result.values("RankCosine", "nDCG@5"))
     (True, 12)
     """
@@ -160,6 +160,7 @@ def cross_validate(  # noqa: PLR0913 - all but the first three are optional and 
         query_ids=tuple(query for split in splits for query in split.test.query_ids),
         convention="default" if tool is None else tool.name,
         results=results,
+        select=names[0] if select is None else select if isinstance(select, str) else select.name,
     )
 
 
@@ -385,7 +386,7 @@ def train_and_test(
         return {"failed": str(error), "in_shell": error.in_shell}
     seconds = round(working_time() - begun, 3)
     judged = [
-        _values(measures, each.predict_queries(fold.judge), fold.judge)
+        _values(measures, each.predict_queries(fold.valid), fold.valid)
         for fold, each in zip(folds, trained.rankers, strict=True)
     ]
     scores = ranker.predict_queries(split.test)

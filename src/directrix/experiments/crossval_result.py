@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Hashable, Mapping, Sequence
@@ -11,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.rankers.training import mean_over_queries
-from directrix.tables import json_value
+from directrix.experiments.significance import Significance, paired_t
+from directrix.rankers.means import mean_over_queries
+from directrix.tables import PValue, Table, Value, json_value
 from directrix.types import Float64Array
 
 
@@ -87,10 +89,12 @@ class CrossValidation:
         Convention of the measures; "default" is directrix's own.
     results : mapping of entry to sequence of FoldResult
         One for each fold.
+    select : str
+        Measure that chose the settings.
 
     Notes
     -----
-    A candidate is trained and evaluated as by `directrix.search`: methods that keep their best step choose
+    A candidate is trained and evaluated as by `AutoRanker`: methods that keep their best step choose
     that step on the validation queries too. Of equal candidates the earliest is chosen; between the methods
     of "auto" their order counts within one standard error. Test queries choose nothing.
 
@@ -106,6 +110,7 @@ class CrossValidation:
     query_ids: tuple[Hashable, ...]
     convention: str
     results: Mapping[str, Sequence[FoldResult]]
+    select: str = ""
 
     @property
     def entries(self) -> tuple[str, ...]:
@@ -157,10 +162,70 @@ class CrossValidation:
         """Total time of all candidates of an entry."""
         return math.fsum(each.seconds for result in self._entry(entry) for each in result.tried)
 
+    def against_first(self) -> dict[tuple[str, str], Significance | None]:
+        """Compare every other entry with the first by the paired t-test over queries.
+
+        The tests are by entry and measure; None with fewer than two queries.
+        """
+        tests: dict[tuple[str, str], Significance | None] = {}
+        first, *others = self.entries
+        for entry, measure in itertools.product(others, self.measures):
+            try:
+                tests[entry, measure] = paired_t(self.values(entry, measure), self.values(first, measure))
+            except InputError:
+                tests[entry, measure] = None
+        return tests
+
+    def tables(self) -> tuple[Table, Table]:
+        """Return the values with a test against the first entry, and the settings that validation chose."""
+        tests, several = self.against_first(), len(self.entries) > 1
+        rows: list[tuple[Value, ...]] = []
+        for entry, measure in itertools.product(self.entries, self.measures):
+            test = tests.get((entry, measure))
+            p = (None if test is None else PValue(test.p),) if several else ()
+            rows.append((entry, measure, self.mean(entry, measure), *self.folds_of(entry, measure), *p))
+        notes = [
+            "mean: over the folds of their means over test queries.",
+            f"Settings chosen by {self.select} on validation queries.",
+            "Measured on the documents of the data: relevant ones without a row, as those that no run "
+            "retrieved, do not count.",
+        ]
+        n = sorted({test.n for test in tests.values() if test is not None})
+        if n:
+            over = f"{n[0]} test queries" if len(n) == 1 else f"{n[0]} to {n[-1]} defined queries"
+            first = self.entries[0]
+            notes.append(f"p: two-sided paired t-test against {first} over {over}, not adjusted.")
+        figures = Table(
+            f"Test queries, convention {self.convention}",
+            ("method", "measure", "mean", *self.folds, *(("p",) if several else ())),
+            tuple(rows),
+            notes=tuple(notes),
+            digits=4,
+        )
+        chosen = Table(
+            "Settings that validation chose",
+            ("method", *self.folds),
+            tuple((entry, *map(settings_text, self.selected(entry))) for entry in self.entries),
+        )
+        return figures, chosen
+
     def to_dict(self) -> dict[str, Any]:
-        """Return a table in JSON types: a row for each entry and measure, NaN as None."""
+        """Return the result in JSON types: a row for each entry and measure, and the tests; NaN as None."""
+        tests = [
+            {
+                "method": entry,
+                "measure": measure,
+                "difference": None if test is None else test.difference,
+                "p": None if test is None else test.p,
+            }
+            for (entry, measure), test in self.against_first().items()
+        ]
         return {
             "convention": self.convention,
+            "select": self.select,
+            "folds": list(self.folds),
+            "queries": len(self.query_ids),
+            "significance": {"test": "paired-t", "against": self.entries[0], "rows": tests},
             "rows": [
                 {
                     "method": entry,
@@ -189,6 +254,16 @@ class CrossValidation:
         if measure not in self.measures:
             raise InputError(f"{measure!r} was not measured; the measures are {', '.join(self.measures)}.")
         return self.measures.index(measure)
+
+
+def settings_text(settings: Mapping[str, Any]) -> str:
+    """Write settings in one line, "-" if there are none."""
+    return " ".join(f"{name}={shown(value)}" for name, value in settings.items()) or "-"
+
+
+def shown(value: object) -> str:
+    """Write the value of a setting."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def canonical(settings: Mapping[str, Any]) -> str:

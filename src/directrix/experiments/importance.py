@@ -15,8 +15,8 @@ from directrix.experiments.significance.pairs import t_interval
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
 from directrix.parameters import seed_number, whole
-from directrix.rankers.reordering import reordered_scores
-from directrix.rankers.training import evaluator_of, mean_and_error, mean_over_queries
+from directrix.rankers.contributions import reordered_scores
+from directrix.rankers.means import evaluator_of, mean_and_error, mean_over_queries
 from directrix.tables import Table
 from directrix.types import Array, Float64Array
 

@@ -12,9 +12,9 @@ from directrix.experiments.importance import Importance, permutation_importance
 from directrix.experiments.significance import Comparisons, compare
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.inputs import missing_values
+from directrix.rankers.means import values_of
 from directrix.rankers.methods import method
-from directrix.rankers.training import values_of
-from directrix.search.folds import UNWEIGHTED, Fold, judged_queries, search_folds
+from directrix.search.folds import UNWEIGHTED, Fold, search_folds, validation_queries
 from directrix.search.search import SearchResult
 from directrix.types import Float64Array
 
@@ -67,7 +67,7 @@ def inspect_search(result: SearchResult, q: Queries, valid: Queries | None = Non
     Parameters
     ----------
     result : SearchResult
-        Returned by `directrix.search` for these data.
+        Returned by `AutoRanker.search` for these data.
     q, valid : Queries
         As they were given to the search, whose seed is also that of the shuffles.
 
@@ -82,7 +82,7 @@ def inspect_search(result: SearchResult, q: Queries, valid: Queries | None = Non
     `permutation_importance`.
     """
     folds, _ = search_folds(q, valid, UNWEIGHTED, result.folds, result.seed)
-    queries = judged_queries(folds)
+    queries = validation_queries(folds)
     if len(result.scores) != queries.n_docs:
         raise InputError(
             f"the search scored {len(result.scores)} documents of validation queries, these data have "
@@ -118,7 +118,7 @@ def _baseline_scores(chosen: str, measure: RankingMeasure, folds: list[Fold]) ->
     """The scores of the baseline by its name; raises `InputError` if it cannot be trained on these data."""
     if chosen == BASELINE:
         raise InputError(f"{BASELINE}, the baseline, was chosen.")
-    is_missing = any(missing_values(part) for fold in folds for part in (fold.train, fold.judge))
+    is_missing = any(missing_values(part) for fold in folds for part in (fold.train, fold.valid))
     ranker = method(BASELINE).ranker(measure=measure, **({"scale": "standard"} if is_missing else {}))
-    parts = [ranker.fit_queries(f.train, measure=measure).predict_queries(f.judge) for f in folds]
+    parts = [ranker.fit_queries(f.train, measure=measure).predict_queries(f.valid) for f in folds]
     return {BASELINE: np.concatenate(parts)}

@@ -54,7 +54,9 @@ class Match:
 
 @dataclass(frozen=True, eq=False)
 class Matching:
-    """Every training tested on every measure; Tables 3 and 4 of Donmez, Svore & Burges (2009).
+    """Every training tested on every measure, made by `matching`.
+
+    Tables 3 and 4 of Donmez, Svore & Burges (2009).
 
     Parameters
     ----------

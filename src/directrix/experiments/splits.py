@@ -29,7 +29,7 @@ class Split:
         For training.
     valid : Queries or None
         For choosing settings. None: settings are chosen by cross-validation on the training queries, as in
-        `directrix.search`.
+        `AutoRanker`.
     test : Queries
         For the reported figures only.
 

@@ -11,7 +11,7 @@ from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.measures.names import measure as as_measure
 from directrix.objectives.scores import ScoreObjective, newton_step
-from directrix.rankers.training import mean_over_queries
+from directrix.rankers.means import mean_over_queries
 from directrix.surrogates.names import surrogate as as_surrogate
 from directrix.types import Array, Float64Array, Int64Array
 

@@ -15,7 +15,7 @@ from directrix.errors import InputError, MissingExtra
 from directrix.interop.boosters import Value, objective, scores_and_rows
 from directrix.measures.names import measure as as_measure
 from directrix.parameters import whole
-from directrix.rankers.training import mean_over_queries
+from directrix.rankers.means import mean_over_queries
 from directrix.types import Float64Array
 
 __all__ = ["dask_arrays", "early_stopping", "metric", "objective"]

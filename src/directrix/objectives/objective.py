@@ -23,7 +23,7 @@ from directrix.data.queries import need_data
 from directrix.errors import InputError
 from directrix.models.linear import LinearModel, one_per_feature
 from directrix.objectives.kernels import Composed, kernel_for
-from directrix.objectives.penalty import L2, Box, nearest_in
+from directrix.objectives.penalty import L2, Bounds, nearest_in
 from directrix.objectives.sharded import Sharded
 from directrix.objectives.source import Source
 from directrix.objectives.stream import LOCAL
@@ -47,8 +47,8 @@ class DataObjective:
     """Surrogate and model, and how they evaluate a part."""
     penalty: L2
     """Added to the loss."""
-    box: Box | None = None
-    """Limits of the parameters, for trainers with ``takes_box``; the loss is defined beyond them too."""
+    bounds: Bounds | None = None
+    """Bounds of the parameters, for trainers with ``takes_bounds``; the loss is defined beyond them too."""
 
     def value_and_grad(
         self, params: Float64Array, queries: Int64Array | None = None
@@ -124,7 +124,7 @@ class DataObjective:
         """One epoch of Algorithm 1, in place: `epoch` with steps of ``learning_rate`` times the gradient.
 
         For ApproxRank and a linear model on dense features it is one kernel; where batches are large enough
-        for several threads, it is one kernel for each thread and batch. With a `box` every step ends at the
+        for several threads, it is one kernel for each thread and batch. With `bounds` every step ends at the
         nearest parameters within it, and there is no such kernel.
         """
         self._check_epoch(params, batch)
@@ -135,7 +135,7 @@ class DataObjective:
 
         def steps(source: Any, order: Int64Array) -> float:
             loss = None
-            if self.box is None:
+            if self.bounds is None:
                 loss = self.kernel.sgd_epoch(source, params, order, batch, learning_rate, self.penalty)
             return self._steps(params, batch, step, source, order) if loss is None else loss
 
@@ -261,7 +261,7 @@ def make_objective(
     penalty: L2 | None = None,
     query_weight: Any = None,
     doc_weight: Any = None,
-    box: Box | None = None,
+    bounds: Bounds | None = None,
 ) -> DataObjective:
     """Loss of a model's parameters on given data.
 
@@ -282,8 +282,8 @@ def make_objective(
         Factors >= 0 on what each document earns, in the order of ``queries`` (e.g. inverse
         propensities of clicks). ApproxNDCG and ApproxAP divide by the weighted ideal, so that
         their best value stays 1; surrogates that are not a sum over documents take none.
-    box : Box, or None
-        Limits of the parameters. Only trainers with ``takes_box`` use it: `LBFGS`, `SGD`, `Adam` and
+    bounds : Bounds, or None
+        Bounds of the parameters. Only trainers with ``takes_bounds`` use it: `LBFGS`, `SGD`, `Adam` and
         `CoordinateAscent`.
 
     Raises
@@ -303,7 +303,7 @@ def make_objective(
     )
     source = _SOURCES[queries.held].cut(queries, kernel_surrogate(parsed), model, weight, documents)
     kernel = kernel_for(parsed, model, fuses=source.fuses)
-    return DataObjective(source, kernel, penalty or L2(), box)
+    return DataObjective(source, kernel, penalty or L2(), bounds)
 
 
 def linear_objective(

@@ -37,8 +37,8 @@ class L2:
 
 
 @dataclass(frozen=True, eq=False)
-class Box:
-    r"""Limits of each parameter: :math:`l_p \le \theta_p \le u_p`.
+class Bounds:
+    r"""Bounds of each parameter: :math:`l_p \le \theta_p \le u_p`.
 
     Parameters
     ----------
@@ -50,19 +50,19 @@ class Box:
     high: Float64Array
 
     def nearest(self, params: Float64Array) -> Float64Array:
-        """Return the point of the box that is nearest to the parameters."""
+        """Return the point within the bounds that is nearest to the parameters."""
         inside: Float64Array = np.clip(params, self.low, self.high) + 0.0  # no -0.0
         return inside
 
     def holds(self, params: Float64Array) -> bool:
-        """Whether the parameters lie within all limits."""
+        """Whether the parameters lie within the bounds."""
         return bool(((self.low <= params) & (params <= self.high)).all())
 
 
 def nearest_in(objective: Any) -> Callable[[Float64Array], Float64Array]:
-    """Return `Box.nearest` of the box of an objective; without one, what returns parameters as they are."""
-    box: Box | None = getattr(objective, "box", None)
-    return _unchanged if box is None else box.nearest
+    """Return `Bounds.nearest` of the bounds of an objective; without them, the identity."""
+    bounds: Bounds | None = getattr(objective, "bounds", None)
+    return _unchanged if bounds is None else bounds.nearest
 
 
 def _unchanged(params: Float64Array) -> Float64Array:

@@ -122,7 +122,12 @@ def best_claim(collection: str, first: Scored, *others: Scored) -> Claim:
     pairs = compare({one.name: one.values for one in systems}, against=first.name).pairs
     return WORDS.claim(
         "best",
-        verdict(*(Significance(pair.adjusted, -pair.difference, pair.n) for pair in pairs)),
+        verdict(
+            *(
+                Significance(pair.adjusted, -pair.difference, pair.n, pair.losses, pair.ties, pair.wins)
+                for pair in pairs
+            )
+        ),
         first=first,
         name=collection,
         measure=CURVE,

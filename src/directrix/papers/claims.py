@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from directrix.experiments.crossval_result import CrossValidation
-from directrix.experiments.significance import Significance, paired, paired_t, t_interval
+from directrix.experiments.significance import Significance, paired_t, signed_rank, t_interval
 from directrix.reports.report import Claim, Verdict
 from directrix.types import Float64Array
 
@@ -67,10 +67,9 @@ def verdict(*tests: Significance) -> Verdict:
 
     Examples
     --------
-    >>> verdict(Significance(0.01, 0.1, 50), Significance(0.001, 0.2, 50))
-    'holds'
-    >>> verdict(Significance(0.01, 0.1, 50), Significance(0.3, -0.2, 50))
-    'not significant'
+    >>> clear, unclear = paired_t([3, 4, 5], [1, 2, 2]), paired_t([3, 1, 4], [2, 2, 2])
+    >>> verdict(clear), verdict(clear, unclear)
+    ('holds', 'not significant')
     """
     if any(test.difference < 0.0 and test.p < LEVEL for test in tests):
         return "does not hold"
@@ -171,7 +170,7 @@ def p_value(p: float) -> str:
 
 def wins(first: Sequence[float] | Float64Array, second: Sequence[float] | Float64Array) -> str:
     """Say on how many queries the first is higher, lower and level, and test it by signed ranks."""
-    pair = paired(first, second)
+    pair = signed_rank(first, second)
     return (
         f"signed ranks {p_value(pair.p)}, higher on {pair.wins}, lower on {pair.losses}, level on {pair.ties}"
     )

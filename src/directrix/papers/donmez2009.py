@@ -50,8 +50,8 @@ from directrix.papers.donmez2009_training import (
 )
 from directrix.papers.paper import Results
 from directrix.papers.workspace import Collection, Compared, Workspace, available
+from directrix.rankers.means import mean_and_error
 from directrix.rankers.methods import method
-from directrix.rankers.training import mean_and_error
 from directrix.search.candidates import candidates_of
 from directrix.surrogates.lambdas import Lambda
 

@@ -27,7 +27,7 @@ from directrix.papers.donmez2009_training import (
     measures_of,
 )
 from directrix.papers.paper import Paper, Words, line
-from directrix.rankers.training import mean_and_error
+from directrix.rankers.means import mean_and_error
 from directrix.reports.report import Claim, Curve, Figure, Panel, PerQuery, Section
 from directrix.tables import PValue, Table, Value
 

@@ -19,7 +19,7 @@ from directrix.models.mlp import MLPModel
 from directrix.objectives.objective import make_objective
 from directrix.papers.paper import Experiment
 from directrix.papers.workspace import Collection
-from directrix.rankers.training import judge_of
+from directrix.rankers.means import mean_evaluator
 from directrix.surrogates.lambdas import Construction, Lambda
 from directrix.trainers.stochastic import SGD
 from directrix.types import Float64Array, Model, Step
@@ -211,7 +211,7 @@ def watch(
     """
     train = parts["train"]
     objectives = {name: make_objective(q, forces, model) for name, q in parts.items()}
-    judges = {name: judge_of(forces.measure, q) for name, q in parts.items()}
+    judges = {name: mean_evaluator(forces.measure, q) for name, q in parts.items()}
     every = replace(forces, pairs="all") if forces.pairs == "misranked" else None
     if start is None:
         start = random_weights(model, train.n_features, settings.seed)

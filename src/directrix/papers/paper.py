@@ -15,9 +15,8 @@ import numpy as np
 
 from directrix.errors import InputError
 from directrix.experiments.cells import total_seconds
-from directrix.experiments.crossval_result import CrossValidation
+from directrix.experiments.crossval_result import CrossValidation, settings_text
 from directrix.papers.workspace import Workspace, absent
-from directrix.reports.crossval import settings_text
 from directrix.reports.report import Claim, Curve, Figure, Panel, PerQuery, Report, Section, Verdict
 from directrix.tables import Table, Value
 
@@ -273,7 +272,6 @@ class Paper(Generic[E, R]):
             title=self.words.title,
             paper=self.words.citation,
             summary=summary,
-            tables=tuple(table for section in sections for table in section.tables),
             figures=tuple(self.figures(results)),
             claims=claims,
             missing=self.words.pairs("missing", **details),

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from directrix.experiments.crossval_result import CrossValidation
-from directrix.experiments.significance import detectable, paired, paired_t
+from directrix.experiments.crossval_result import CrossValidation, shown
+from directrix.experiments.significance import detectable, paired_t, signed_rank
 from directrix.laws.bounds import BOUNDS, ap_bound, ndcg_bound, rank_bound, rank_bounds
 from directrix.papers.claims import Ordering, check_ordering, comparable, p_value, scored, verdict, wins
 from directrix.papers.paper import Paper, Results, Words, line, with_difference
@@ -33,8 +33,7 @@ from directrix.papers.qin2010 import (
     Qin2010,
     ndcg_at,
 )
-from directrix.rankers.training import mean_and_error
-from directrix.reports.crossval import shown
+from directrix.rankers.means import mean_and_error
 from directrix.reports.report import Claim, Figure, Panel, PerQuery, Section, tally
 from directrix.surrogates.approx import soft_ranks
 from directrix.tables import PValue, Table, Value
@@ -342,7 +341,7 @@ def _tests(collections: _Collections) -> Table:
     rows = []
     for (first, second, measure, *_), name in _stated_on(collections, _ORDERINGS):
         a, b = (collections[name].compared.values(method, measure) for method in (first, second))
-        test, pair = paired_t(a, b), paired(a, b)
+        test, pair = paired_t(a, b), signed_rank(a, b)
         counts = f"{pair.wins}/{pair.losses}/{pair.ties}"
         row = (f"{first} - {second}", name, SHORT[measure], test.difference)
         rows.append((*row, PValue(test.p), PValue(pair.p), counts))

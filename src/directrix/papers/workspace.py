@@ -72,7 +72,7 @@ class Workspace:
         measures: Sequence[RankingMeasure | str],
         **options: Any,
     ) -> CrossValidation:
-        """Train and test entries on folds; options are those of `directrix.cross_validate`."""
+        """Train and test entries on folds; options are those of `directrix.experiments.cross_validate`."""
         with self.progress(f"trainings on {name}") as report:
             return cross_validate(
                 splits, entries, measures, path=self.path, n_jobs=self.jobs, progress=report, **options

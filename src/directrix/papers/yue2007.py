@@ -19,7 +19,7 @@ from directrix.data.queries import Queries
 from directrix.data.trec.features import Form, RunScores, RunThresholds
 from directrix.errors import InputError
 from directrix.experiments.cells import Cell
-from directrix.experiments.significance import Paired, paired
+from directrix.experiments.significance import Significance, signed_rank
 from directrix.laws.cutting_planes import constraints_bound, ranking_radius
 from directrix.measures.precision import AP
 from directrix.models.linear import LinearModel
@@ -283,7 +283,7 @@ class SystemResult:
 
     name: str  # of the method; "Best run", "2nd best", "3rd best"
     values: Float64Array  # (n_topics,): mean average precision of each topic over the trials that test it
-    against: Paired | None  # SVMmap compared with it, topic by topic; None for SVMmap itself
+    against: Significance | None  # SVMmap compared with it, topic by topic; None for SVMmap itself
     run: str = ""  # name of the run, "" for a method
 
     @property
@@ -338,11 +338,11 @@ def _result(
         n_relevant=int((scores.labels >= 1).sum()),
         topics=tuple(runs.topics[topic] for topic in tested),
         methods=tuple(
-            SystemResult(method, one, None if method == SVM_MAP else paired(reference, one))
+            SystemResult(method, one, None if method == SVM_MAP else signed_rank(reference, one))
             for method, one in values.items()
         ),
         base=tuple(
-            SystemResult(place, one[tested], paired(reference, one[tested]), run)
+            SystemResult(place, one[tested], signed_rank(reference, one[tested]), run)
             for place, (run, one) in zip(("Best run", "2nd best", "3rd best"), single, strict=False)
         ),
         chosen={m: {c: sum(t["c"] == c for t in of[m]) for c in grids[m]} for m in of},

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.experiments.significance import Paired, Significance, paired
+from directrix.experiments.significance import Significance, signed_rank
 from directrix.measures.pairs import ROCArea
 from directrix.measures.precision import AP
 from directrix.papers.claims import verdict
@@ -42,7 +42,7 @@ _KINDS = {
 def _better(first: SystemResult, second: SystemResult) -> Verdict:
     """Judge whether the first wins on more topics, with p < .05 in the two-tailed signed-rank test."""
     pair = _pair(first, second)
-    return verdict(Significance(pair.p, pair.wins - pair.losses, len(first.values)))
+    return verdict(pair._replace(difference=pair.wins - pair.losses))
 
 
 def _slightly(first: SystemResult, second: SystemResult) -> Verdict:
@@ -57,12 +57,12 @@ def _not_below(first: SystemResult, second: SystemResult) -> Verdict:
 
 
 def _highest(first: SystemResult, second: SystemResult) -> Verdict:
-    return verdict(Significance(_pair(first, second).p, first.mean - second.mean, len(first.values)))
+    return verdict(_pair(first, second)._replace(difference=first.mean - second.mean))
 
 
-def _pair(first: SystemResult, second: SystemResult) -> Paired:
+def _pair(first: SystemResult, second: SystemResult) -> Significance:
     kept = second.against if first.name == SVM_MAP else None
-    return kept or paired(first.values, second.values)
+    return kept or signed_rank(first.values, second.values)
 
 
 _RULES: dict[str, Callable[[SystemResult, SystemResult], Verdict]] = {
@@ -162,7 +162,7 @@ def _compared(published: Mapping[str, Any], title: str, data_sets: Sequence[Data
     )
 
 
-def _wins(against: Paired | None) -> str | None:
+def _wins(against: Significance | None) -> str | None:
     if against is None:
         return None
     counts = [against.wins, against.losses, *([against.ties] if against.ties else [])]

@@ -24,8 +24,8 @@ from directrix.data.queries import Queries, need_data
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.inputs import Training, document_weights, one_set, query_weights, training_for
+from directrix.rankers.means import mean_of, query_means
 from directrix.rankers.saved import SavedModel
-from directrix.rankers.training import mean_of, query_means
 from directrix.types import Callback, Data, Float64Array
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -19,11 +19,11 @@ from directrix.measures.dcg import NDCG
 from directrix.models.trees import Trees, lightgbm
 from directrix.objectives.scores import ScoreObjective
 from directrix.rankers.base import Ranker
+from directrix.rankers.bounds import ON_MONOTONE, directions_of
 from directrix.rankers.inputs import Training, check_codes, column_of, surrogate_of
-from directrix.rankers.limits import ON_MONOTONE, directions_of
+from directrix.rankers.means import mean_evaluator
 from directrix.rankers.named_trainers import seed_of
 from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker
-from directrix.rankers.training import judge_of
 from directrix.surrogates.lambdas import YetiRank
 from directrix.trainers.boosting import Boosting
 from directrix.types import Float64Array, Result, Surrogate
@@ -200,7 +200,7 @@ class BoostedRanker(StoredRanker):
         settings["lightgbm_params"] = further = self._further(training)
         seed, categorical = seed_of(self.random_state), self._categorical(data, further)
         trainer = Boosting(**settings, seed=seed, categorical=categorical)
-        judge = None if judged is None else judge_of(training.measure, judged)
+        judge = None if judged is None else mean_evaluator(training.measure, judged)
         result, self.trees_ = trainer.grow(
             data,
             objective,

@@ -1,8 +1,9 @@
-"""`Contributions`: parts of scores by feature, compared with other documents of the query."""
+"""Parts of scores by feature, and scores after the values of a feature were permuted within queries."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,10 +16,11 @@ from directrix.models.linear import LinearModel
 from directrix.models.mlp import MLPModel
 from directrix.models.stumps import StumpModel
 from directrix.models.trees import Trees, lightgbm
-from directrix.models.walks import row_counts
+from directrix.models.walks import RememberedWalks, row_counts
+from directrix.rankers.boosted import BoostedRanker
 from directrix.rankers.ensemble import EnsembleRanker
 from directrix.rankers.stored import StoredRanker
-from directrix.types import Array, Float64Array
+from directrix.types import Array, Float64Array, Int64Array
 
 _POINTS = (32, 128, 512)
 """Points on a path, until what is missing in the sum of its contributions is small enough."""
@@ -26,6 +28,9 @@ _REST = 1e-6
 
 _Explainer = Callable[[Array, Array], Float64Array]
 """From scaled rows (n, d) and rows to compare them with (m, d) to contributions (n, d)."""
+
+Reordered = Callable[[int, Int64Array], Float64Array]
+"""From a column and an order of the rows, which keeps every row in its query, to the scores."""
 
 
 class Contributions:
@@ -79,6 +84,43 @@ class Contributions:
             by_column = explain(X[rows], X[others])
             total += share * by_column.reshape(len(by_column), -1, query.n_features).sum(axis=1)
         return total
+
+
+def reordered_scores(ranker: Any, q: Queries) -> Reordered:
+    """Return a function from a feature and an order of its values to the scores of the ranker.
+
+    A scale gives equal values of a query equal values, so features are scaled once, and columns that were
+    scaled change places; of trees only those are walked down again that look at them. A ranker of another
+    library predicts everything again.
+
+    Parameters
+    ----------
+    ranker : Ranker
+        Fitted.
+    q : Queries
+        With dense features in memory, of which a copy is made.
+    """
+    trained = ranker.trained() if hasattr(ranker, "trained") else ranker
+    if isinstance(trained, EnsembleRanker):
+        members = [(share, reordered_scores(member, q)) for share, member in _members(trained)]
+        return lambda column, order: np.sum([share * of(column, order) for share, of in members], axis=0)
+    is_stored = isinstance(trained, StoredRanker)
+    ready, predict = (trained._ready(q), trained._scored) if is_stored else (q, trained.predict_queries)
+    features = np.array(ready.features)
+    known = RememberedWalks(trained.trees_, features) if isinstance(trained, BoostedRanker) else None
+    changed = replace(ready, features=features)  # a view of them that cannot be written to
+
+    def scores(column: int, order: Int64Array) -> Float64Array:
+        columns: Array = np.arange(column, features.shape[1], q.n_features)  # scales stand side by side
+        kept = features[:, columns]
+        features[:, columns] = kept[order]
+        try:
+            found: Float64Array = predict(changed) if known is None else known.after(features, columns)
+        finally:
+            features[:, columns] = kept
+        return found
+
+    return scores
 
 
 def _members(trained: Any) -> list[tuple[float, Any]]:

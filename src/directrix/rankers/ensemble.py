@@ -16,9 +16,9 @@ from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.base import Ranker
 from directrix.rankers.inputs import Training, check_scores
+from directrix.rankers.means import spread_within_queries
 from directrix.rankers.saved import SavedModel
 from directrix.rankers.stored import StoredRanker
-from directrix.rankers.training import spread_within_queries
 from directrix.types import Float64Array, Result
 
 
@@ -50,7 +50,7 @@ class EnsembleRanker(Ranker):
 
     See Also
     --------
-    search : Chooses members and weights on validation queries.
+    AutoRanker : Chooses members and weights on validation queries.
 
     Notes
     -----

@@ -22,15 +22,15 @@ from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.models.rows import row_slice
 from directrix.objectives.objective import make_objective
-from directrix.objectives.penalty import L2, Box
+from directrix.objectives.penalty import L2, Bounds
 from directrix.rankers.base import Ranker, fit_context
-from directrix.rankers.inputs import Training, row_weights, training_for
-from directrix.rankers.limits import CONSTRAINTS
-from directrix.rankers.named_trainers import check_box, measure_set, trainer_named, trainer_of
+from directrix.rankers.bounds import CONSTRAINTS
+from directrix.rankers.inputs import Training, training_for
+from directrix.rankers.means import mean_evaluator, mean_evaluator_on_shards
+from directrix.rankers.named_trainers import check_bounds, measure_set, trainer_named, trainer_of
 from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker
-from directrix.rankers.training import judge_of, judge_of_shards, kept_start
 from directrix.trainers.wrappers import BestSoFar
-from directrix.types import Callback, Float64Array, Model, Result, Surrogate, Trainer
+from directrix.types import Callback, Float64Array, Model, Objective, Result, Surrogate, Trainer
 
 
 def constraints(trainers: frozenset[str], starts: frozenset[str]) -> dict[str, list[Any]]:
@@ -121,8 +121,8 @@ class GradientRanker(StoredRanker):
         """Number of parameters for scaled queries; makes the model if it depends on them."""
 
     @abstractmethod
-    def _first(self, q: Queries, weight: Float64Array | None) -> Float64Array:
-        """First parameters of a training on scaled queries, whose rows have these weights."""
+    def _first(self, training: Training) -> Float64Array:
+        """Initial parameters by the name that ``start`` is."""
 
     @property
     def _params(self) -> Float64Array:
@@ -142,39 +142,37 @@ class GradientRanker(StoredRanker):
 
     @property
     def is_constrained(self) -> bool:
-        """Whether parameters have limits."""
+        """Whether parameters have bounds."""
         return any(bool(getattr(self, name, None)) for name in CONSTRAINTS)
 
-    def _box(self, training: Training) -> Box | None:
-        """Limits of the parameters, on scaled features."""
+    def _bounds(self, training: Training) -> Bounds | None:
+        """Bounds of the parameters, on scaled features."""
         return None
 
-    def _penalty(self, start: Float64Array) -> L2:
-        return L2(float(self.l2))
-
     def _minimize(self, training: Training, surrogate: Surrogate) -> tuple[Trainer, Result]:
-        data, judged, measure = training.queries, training.valid, training.measure
+        valid, measure = training.valid, training.measure
         if self.is_constrained:
-            check_box(self.trainer, self.trainers)
+            check_bounds(self.trainer, self.trainers)
         trainer = trainer_of(self, measure)
         start = self._start(training)
         self._given = None if isinstance(self.start, str) else start
-        box = self._box(training)
-        start = start if box is None else box.nearest(start)
+        bounds = self._bounds(training)
+        start = start if bounds is None else bounds.nearest(start)
+        is_center = getattr(self, "center", "zero") == "start"
         objective = make_objective(
-            data,
+            training.queries,
             surrogate,
             self._model(),
-            penalty=self._penalty(start),
-            box=box,
+            penalty=L2(float(self.l2), start if is_center else None),
+            bounds=bounds,
             doc_weight=training.doc_weight,
             query_weight=training.query_weight,
         )
         watched = trainer
-        if judged is not None:
-            watched = BestSoFar(trainer, self._judge(measure, judged), self._patience)
+        if valid is not None:
+            watched = BestSoFar(trainer, self._mean_evaluator(measure, valid), self._patience)
         if self.max_iter == 0:
-            result = kept_start(objective, start)
+            result = _kept_start(objective, start)
         else:
             result = watched.minimize(objective, start, callback=training.callback)
         if not np.isfinite(result.params).all():
@@ -182,12 +180,12 @@ class GradientRanker(StoredRanker):
         self._params = result.params
         return trainer, result
 
-    def _judge(self, measure: RankingMeasure, judged: Any) -> Callable[[Float64Array], float]:
-        """Mean of a measure over scaled queries as a function of the parameters."""
-        if judged.held == "shards":
-            return judge_of_shards(measure, self._model(), judged)
-        judge = judge_of(measure, judged)
-        return lambda params: judge(self._scores(params, judged))
+    def _mean_evaluator(self, measure: RankingMeasure, valid: Any) -> Callable[[Float64Array], float]:
+        """Return the mean of a measure over scaled queries as a function of the parameters."""
+        if valid.held == "shards":
+            return mean_evaluator_on_shards(measure, self._model(), valid)
+        mean = mean_evaluator(measure, valid)
+        return lambda params: mean(self._scores(params, valid))
 
     def _scored(self, q: Queries) -> Float64Array:
         return self._scores(self._params, q)
@@ -199,21 +197,17 @@ class GradientRanker(StoredRanker):
         return np.concatenate(scores).astype(np.float64)
 
     def _start(self, training: Training) -> Float64Array:
-        q = training.queries
-        if not self._continues():
-            return self._begun(training)
-        if self._n_inputs != q.n_features:
-            raise InputError(
-                f"warm_start: the last fit had {self._n_inputs} features, the data have {q.n_features}; "
-                "fit with warm_start=False to start again from the beginning."
-            )
-        return self._params.copy()
-
-    def _begun(self, training: Training) -> Float64Array:
-        """First parameters of a training that does not continue the last one."""
+        """Return the parameters from which the trainer starts."""
         q, start = training.queries, self.start
+        if self._continues():
+            if self._n_inputs != q.n_features:
+                raise InputError(
+                    f"warm_start: the last fit had {self._n_inputs} features, the data have {q.n_features}; "
+                    "fit with warm_start=False to start again from the beginning."
+                )
+            return self._params.copy()
         if isinstance(start, str):
-            return self._first(q, row_weights(q, training.doc_weight, training.query_weight))
+            return self._first(training)
         n_params = self._n_params(q)
         if not isinstance(start, Ranker):
             return _given_weights(start, n_params)
@@ -235,6 +229,18 @@ class GradientRanker(StoredRanker):
         """See `StoredRanker.parameter_to_save`; the weights of a start that is no name."""
         is_given = name == "start" and not isinstance(self.start, str)
         return self._given if is_given else super().parameter_to_save(name)
+
+
+def _kept_start(objective: Objective, start: Float64Array) -> Result:
+    """Return the result of no training at all."""
+    value, _ = objective.value_and_grad(start)
+    return Result(
+        start,
+        float(value),
+        "max_iter",
+        "The start was kept: max_iter is 0.",
+        {"iterations": 0, "evaluations": 1},
+    )
 
 
 def _given_weights(start: Any, n_params: int) -> Float64Array:
@@ -273,7 +279,7 @@ def decompose(ranker: Ranker, q: Any) -> tuple[Model, Float64Array, Any, Gradien
     if trained.is_constrained:
         raise InputError(
             "this ranker has bounds or monotone features; weights that are moved a little may leave their "
-            "limits.",
+            "bounds.",
             python="Train it without, or give weights, ranker.coef_, to compare with all others.",
             shell="Train without --nonnegative and --monotone.",
         )

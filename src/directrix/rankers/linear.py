@@ -11,10 +11,10 @@ from sklearn.utils._param_validation import StrOptions
 
 from directrix.data.queries import Queries
 from directrix.models.linear import LinearModel
-from directrix.objectives.penalty import L2, Box
+from directrix.objectives.penalty import Bounds
+from directrix.rankers.bounds import ON_MONOTONE, weight_bounds
 from directrix.rankers.gradient import GradientRanker, constraints
-from directrix.rankers.inputs import Training
-from directrix.rankers.limits import ON_MONOTONE, box_of
+from directrix.rankers.inputs import Training, row_weights
 from directrix.rankers.named_trainers import trainer_names
 from directrix.trainers.regression import regression_start
 from directrix.types import Float64Array, Surrogate, Trainer
@@ -55,11 +55,11 @@ class LinearRanker(GradientRanker):
         A ranker that is not fitted is fitted to the training queries first, on features scaled in the same
         way. The same happens in cross-validation, because scikit-learn's ``clone`` makes an unfitted copy.
     bounds : "nonnegative" or dict, optional
-        Limits of weights: all >= 0, or from the name or the column (from 0) of a feature to (low, high), None
+        Bounds of weights: all >= 0, or from the name or the column (from 0) of a feature to (low, high), None
         for no limit, equal numbers for a fixed weight: ``{"price": (None, 0), "clicks": (0, None)}``. They
         hold for weights on scaled features, with several scales for each of the feature's weights. Every
         scale is increasing, so signs mean the same for unscaled features. Trainers "lbfgs", "sgd",
-        "adam" and "coordinate-ascent" stay within limits, `Anneal` and `Restarts` around them too; the
+        "adam" and "coordinate-ascent" stay within bounds, `Anneal` and `Restarts` around them too; the
         others refuse. A start outside the bounds is moved to the nearest weights within.
     monotone : dict, optional
         From the name or the column of a feature to 1, its weight is >= 0, or -1, it is <= 0; with ``bounds``
@@ -143,11 +143,11 @@ class LinearRanker(GradientRanker):
     def _n_params(self, q: Queries) -> int:
         return q.n_features
 
-    def _first(self, q: Queries, weight: Float64Array | None) -> Float64Array:
-        return np.zeros(q.n_features) if self.start == "zero" else regression_start(q, sample_weight=weight)
+    def _first(self, training: Training) -> Float64Array:
+        q = training.queries
+        if self.start == "zero":
+            return np.zeros(q.n_features)
+        return regression_start(q, sample_weight=row_weights(q, training.doc_weight, training.query_weight))
 
-    def _box(self, training: Training) -> Box | None:
-        return box_of(self.bounds, self.monotone, training)
-
-    def _penalty(self, start: Float64Array) -> L2:
-        return L2(float(self.l2), start if self.center == "start" else None)
+    def _bounds(self, training: Training) -> Bounds | None:
+        return weight_bounds(self.bounds, self.monotone, training)

@@ -12,11 +12,10 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.measures.names import UndefinedMeasure, texts_of_a_file
 from directrix.measures.names import measure as parse_measure
+from directrix.rankers.bounds import CONSTRAINTS, from_entries
 from directrix.rankers.kinds import KINDS
-from directrix.rankers.limits import CONSTRAINTS, from_entries
 from directrix.rankers.named_trainers import trainer_from
 from directrix.rankers.saved import SavedModel
-from directrix.rankers.training import sharpened
 from directrix.registry import SURROGATES
 from directrix.schema import check
 from directrix.types import Result
@@ -123,7 +122,8 @@ def _unfitted(kind: Any, training: Any) -> Any:
 def _surrogate(ranker: Any, training: Any) -> Any:
     """None for a surrogate, or with a measure, that the user defined: the model predicts but cannot train."""
     try:
-        return sharpened(ranker._surrogate(), training["result"].get("smoothing"))
+        surrogate, smoothing = ranker._surrogate(), training["result"].get("smoothing")
+        return surrogate if smoothing is None else surrogate.at(smoothing)
     except (InputError, AttributeError) as error:
         named = _OBJECT.fullmatch(training["surrogate"])
         is_users = isinstance(ranker.measure_, UndefinedMeasure)

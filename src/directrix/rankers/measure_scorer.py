@@ -45,7 +45,8 @@ def make_scorer(
     Examples
     --------
     >>> import numpy as np
-    >>> from directrix import LinearRanker, make_scorer
+    >>> from directrix import LinearRanker
+    >>> from directrix.experiments import make_scorer
     >>> X, y, qid = np.array([[0.0], [1.0], [2.0], [5.0]]), [0, 1, 0, 1], ["a", "a", "b", "b"]
     >>> make_scorer("AP")(LinearRanker().fit(X, y, qid=qid), X, y, qid=qid)
     1.0

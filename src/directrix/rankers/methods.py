@@ -452,7 +452,7 @@ def method(name: str) -> Method:
     Parameters
     ----------
     name : str
-        See `methods`. Several with commas between them are one to `search`, which chooses among them as
+        See `methods`. Several with commas between them are one to `AutoRanker`, which chooses among them as
         among those of "auto".
 
     Raises

@@ -14,10 +14,10 @@ from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.models.mlp import Activation, MLPModel
 from directrix.models.scoring import scores_of
-from directrix.objectives.penalty import Box
+from directrix.objectives.penalty import Bounds
+from directrix.rankers.bounds import ON_MONOTONE, network_bounds
 from directrix.rankers.gradient import GradientRanker, constraints
 from directrix.rankers.inputs import Training
-from directrix.rankers.limits import ON_MONOTONE, network_box
 from directrix.rankers.named_trainers import seed_of, trainer_names
 from directrix.surrogates.losses import ListNet
 from directrix.types import Float64Array, Surrogate, Trainer
@@ -148,19 +148,8 @@ class MLPRanker(GradientRanker):
             )
         return start
 
-    def _box(self, training: Training) -> Box | None:
-        return network_box(self._model(), self.monotone, training)
-
-    def _begun(self, training: Training) -> Float64Array:
-        start, box = super()._begun(training), self._box(training)
-        if box is None or not isinstance(self.start, str):
-            return start
-        # half of them would be 0 at the nearest point of the box
-        turned = np.where(box.nearest(start) == start, start, -start)
-        later = self._model().layers(turned, training.queries.n_features)[1:]
-        for width, layer in zip(self.hidden, later, strict=True):
-            layer.weights[:width] /= width**0.5  # of one sign they add up, of both they would cancel out
-        return turned
+    def _bounds(self, training: Training) -> Bounds | None:
+        return network_bounds(self._model(), self.monotone, training)
 
     def _n_params(self, q: Queries) -> int:
         return self._model().n_params(q.n_features)
@@ -173,8 +162,16 @@ class MLPRanker(GradientRanker):
                 "activation and residual."
             )
 
-    def _first(self, q: Queries, weight: Float64Array | None) -> Float64Array:
-        return self._model().start(q.n_features, np.random.default_rng(seed_of(self.random_state)))
+    def _first(self, training: Training) -> Float64Array:
+        model, n_features, bounds = self._model(), training.queries.n_features, self._bounds(training)
+        start = model.start(n_features, np.random.default_rng(seed_of(self.random_state)))
+        if bounds is None:
+            return start
+        # half of them would be 0 at the nearest point within the bounds
+        turned = np.where(bounds.nearest(start) == start, start, -start)
+        for width, layer in zip(self.hidden, model.layers(turned, n_features)[1:], strict=True):
+            layer.weights[:width] /= width**0.5  # of one sign they add up, of both they would cancel out
+        return turned
 
     def _scores(self, params: Float64Array, q: Queries) -> Float64Array:
         scores: Float64Array = scores_of(self._model(), params[None], q.features)[0]

@@ -1,7 +1,7 @@
 """Trainers by name, as in ``trainer="lbfgs"`` of a ranker, and from their printed form.
 
 Trainers declare what is needed here: ``short_name``, ``budget`` (the field that a ranker's ``max_iter``
-sets), ``models`` (the classes that they train), and ``takes_box`` if they stay within limits of parameters.
+sets), ``models`` (the classes that they train), and ``takes_bounds`` if they stay within bounds.
 """
 
 from __future__ import annotations
@@ -80,20 +80,20 @@ def measure_set(trainer: Any) -> RankingMeasure | None:
     return measure if isinstance(measure, RankingMeasure) else None
 
 
-def takes_box(trainer: Trainer | str) -> bool:
-    """Whether a trainer, or the one that it wraps, keeps parameters within the limits of an objective."""
+def takes_bounds(trainer: Trainer | str) -> bool:
+    """Whether a trainer, or the one that it wraps, keeps parameters within the bounds of an objective."""
     known: Any = _NAMED.get(trainer) if isinstance(trainer, str) else trainer
     while hasattr(known, "trainer"):
         known = known.trainer
-    return bool(getattr(known, "takes_box", False))
+    return bool(getattr(known, "takes_bounds", False))
 
 
-def check_box(trainer: Trainer | str, names: frozenset[str]) -> None:
-    """Raise `InputError` for a trainer that would leave the limits; ``names`` are those of its ranker."""
-    if not takes_box(trainer):
-        able = ", ".join(repr(name) for name in sorted(names) if takes_box(name))
+def check_bounds(trainer: Trainer | str, names: frozenset[str]) -> None:
+    """Raise `InputError` for a trainer that would leave the bounds; ``names`` are those of its ranker."""
+    if not takes_bounds(trainer):
+        able = ", ".join(repr(name) for name in sorted(names) if takes_bounds(name))
         raise InputError(
-            f"trainer={trainer!r} does not keep parameters within limits, which bounds and monotone need; "
+            f"trainer={trainer!r} does not keep parameters within bounds, which bounds and monotone need; "
             f"choose one of {able}, or leave bounds and monotone out."
         )
 

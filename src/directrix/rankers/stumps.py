@@ -13,6 +13,7 @@ from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.models.stumps import StumpModel, quantile_thresholds
 from directrix.rankers.gradient import GradientRanker, constraints
+from directrix.rankers.inputs import Training
 from directrix.rankers.named_trainers import trainer_names
 from directrix.types import Float64Array, Surrogate, Trainer
 
@@ -111,8 +112,8 @@ class StumpRanker(GradientRanker):
     def _adopt(self, start: StumpRanker) -> None:
         self._stumps = start._stumps
 
-    def _first(self, q: Queries, weight: Float64Array | None) -> Float64Array:
-        return np.zeros(self._n_params(q))
+    def _first(self, training: Training) -> Float64Array:
+        return np.zeros(self._n_params(training.queries))
 
     def _thresholds_of(self, q: Queries) -> list[Any]:
         given = self.thresholds

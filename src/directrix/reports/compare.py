@@ -1,10 +1,12 @@
-"""The page of a comparison of systems."""
+"""The pages of a comparison of systems, and of a cross-validation."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from directrix import __version__
+from directrix.experiments.crossval_result import CrossValidation
 from directrix.experiments.significance.comparisons import Comparisons
 from directrix.reports.report import PerQuery, Report, Section
 from directrix.tables import escaped_markdown
@@ -35,9 +37,6 @@ def comparison_report(
     remarks : sequence of str
         Sentences for its beginning, plain text.
     """
-    sections = tuple(
-        Section(measure, result.tables(measure, pairs=True)) for measure, result in results.items()
-    )
     one = next(iter(results.values()))
     best = {measure: max(result.means, key=result.means.__getitem__) for measure, result in results.items()}
     first = [
@@ -50,7 +49,6 @@ def comparison_report(
         title=f"{len(one.means)} rankings by {' and '.join(results)}",
         paper=escaped_markdown(f"{', '.join(one.means)}: rankings of {data}, compared query by query."),
         summary=tuple(f"- {escaped_markdown(text)}" for text in (*remarks, *first)),
-        tables=tuple(table for section in sections for table in section.tables),
         command=command,
         settings={
             **{name: getattr(one, name) for name in ("test", "correction", "against", "alpha", "seed")},
@@ -58,5 +56,31 @@ def comparison_report(
             "directrix": __version__,
         },
         per_query=tuple(PerQuery(data, measure, ids, by_system) for measure, by_system in values.items()),
-        sections=sections,
+        sections=tuple(
+            Section(measure, result.tables(measure, pairs=True)) for measure, result in results.items()
+        ),
+    )
+
+
+def crossval_report(
+    result: CrossValidation, *, data: str, command: str, settings: Mapping[str, Any]
+) -> Report:
+    """Return the page of a cross-validation: its tables, and every test query of every pair of methods."""
+    measure, ids = result.measures[0], tuple(map(str, result.query_ids))
+    best = max(result.entries, key=lambda entry: result.mean(entry, measure))
+    text = f"{measure}: {best} is first with {result.mean(best, measure):.4f}, the mean over folds"
+    return Report(
+        name="crossval",
+        title=f"{len(result.entries)} methods by {' and '.join(result.measures)}",
+        paper=escaped_markdown(f"{', '.join(result.entries)}: trained on the folds of {data}."),
+        summary=(f"- {escaped_markdown(text)}",),
+        sections=(Section("Tables", result.tables()),),
+        command=command,
+        settings=settings,
+        per_query=tuple(
+            PerQuery(
+                "test queries of all folds", name, ids, {e: result.values(e, name) for e in result.entries}
+            )
+            for name in result.measures
+        ),
     )

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import InputError
+from directrix.experiments.crossval_result import settings_text
 from directrix.experiments.importance import Importance
 from directrix.experiments.inspection import Inspection
 from directrix.parameters import whole
-from directrix.reports.crossval import settings_text
 from directrix.reports.figures import STYLE, draw_panel, need_plot
 from directrix.reports.report import Curve, Figure, Panel
 from directrix.search.candidates import Candidate

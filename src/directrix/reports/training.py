@@ -11,7 +11,7 @@ import numpy as np
 from directrix.data.queries import Queries
 from directrix.experiments.crossval import top_of
 from directrix.experiments.inspection import BASELINE, Inspection, inspect_search
-from directrix.rankers.training import mean_and_error
+from directrix.rankers.means import mean_and_error
 from directrix.reports.plots import training_figures
 from directrix.reports.rankings import shown_rankings
 from directrix.reports.report import PerQuery, Report, Section
@@ -68,11 +68,11 @@ def write_training_report(
 
     Examples
     --------
-    >>> from directrix import search
+    >>> from directrix import AutoRanker
     >>> from directrix.experiments import write_training_report
     >>> from directrix.data import make_linear
     >>> queries, _ = make_linear(20, 10, 3, seed=0)
-    >>> result = search(queries, method="ApproxNDCG", settings={"max_iter": 5})
+    >>> result = AutoRanker(method="ApproxNDCG", settings={"max_iter": 5}).search(queries)
     >>> write_training_report(result, "report.html", queries)  # doctest: +SKIP
     """
     inspection = inspect_search(result, q, valid)
@@ -108,7 +108,6 @@ def training_report(
             f"{result.name}, trained on {names[0]} and chosen by {measure} on {result.selection}."
         ),
         summary=_summary(result, inspection),
-        tables=tuple(table for section in sections for table in section.tables),
         figures=figures,
         missing=absent,
         how=_how(result, inspection, has_valid=valid is not None),

@@ -13,11 +13,11 @@ import numpy as np
 from directrix.data.scale import is_by_query
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
+from directrix.rankers.bounds import CONSTRAINTS
 from directrix.rankers.kinds import MODELS
-from directrix.rankers.limits import CONSTRAINTS
+from directrix.rankers.means import mean_and_error
 from directrix.rankers.method import Method
-from directrix.rankers.named_trainers import takes_box
-from directrix.rankers.training import mean_and_error
+from directrix.rankers.named_trainers import takes_bounds
 from directrix.search.clock import LearningCurve
 from directrix.types import Float64Array
 
@@ -172,7 +172,7 @@ def candidates_of(
 
 def _can_keep_to(constraints: Mapping[str, Any], candidate: Candidate) -> bool:
     trainer = getattr(candidate.ranker(), "trainer", None)  # trees have none
-    return set(constraints) <= set(candidate.method.settings) and (trainer is None or takes_box(trainer))
+    return set(constraints) <= set(candidate.method.settings) and (trainer is None or takes_bounds(trainer))
 
 
 def _with_models(candidates: list[Candidate], models: Collection[str] | None) -> list[Candidate]:

@@ -10,9 +10,9 @@ import numpy as np
 
 from directrix.data.queries import Queries
 from directrix.measures.base import RankingMeasure
-from directrix.rankers.training import judge_of, mean_and_error, mean_over_queries, values_of
+from directrix.rankers.means import mean_and_error, mean_evaluator, mean_over_queries, values_of
 from directrix.search.candidates import CUT_SHORT, UNTRAINED, Candidate
-from directrix.search.folds import Fold, judged_queries
+from directrix.search.folds import Fold, validation_queries
 from directrix.types import Float64Array, Int64Array
 
 _OF_A_METHOD = 2  # candidates of a method that may be members: every member is trained again on all queries
@@ -90,8 +90,8 @@ def blend(tried: Sequence[Candidate], folds: Sequence[Fold], measure: RankingMea
     Cost: at most 25 evaluations of the measure per candidate.
     """
     pool = [c for c in eligible(tried) if c.scores.any() and not math.isnan(c.valid)]
-    q = judged_queries(folds)
-    if len(pool) < 2 or q.n_queries < _FEWEST_QUERIES or folds[0].judge is folds[0].train:
+    q = validation_queries(folds)
+    if len(pool) < 2 or q.n_queries < _FEWEST_QUERIES or folds[0].valid is folds[0].train:
         return None
     scores = np.stack([c.scores for c in pool])
     counts, best = _select(scores, q, measure)
@@ -109,7 +109,7 @@ def blend(tried: Sequence[Candidate], folds: Sequence[Fold], measure: RankingMea
 
 def _select(scores: Float64Array, q: Queries, measure: RankingMeasure) -> tuple[Int64Array, int]:
     """Return how often each candidate was picked, and the best one alone."""
-    mean = judge_of(measure, q)
+    mean = mean_evaluator(measure, q)
 
     def value(scores: Float64Array) -> float:
         judged = mean(scores)

@@ -1,4 +1,4 @@
-"""Folds: queries to train on, and queries that judge."""
+"""Folds: training queries and validation queries."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ _FOLDS = 5
 
 
 class Fold(NamedTuple):
-    """Queries to train on, their weights, and queries that judge; in memory or in shards."""
+    """Training queries, their weights, and validation queries; in memory or in shards."""
 
     train: Any
     weights: Weights
-    judge: Any
+    valid: Any
 
     @property
     def judged(self) -> Queries:
-        """Labels of the queries that judge; without features for shards."""
-        judged: Queries = self.judge.judged()
+        """Labels of the validation queries; without features for shards."""
+        judged: Queries = self.valid.judged()
         return judged
 
     def scores(self, ranker: Any) -> Float64Array:
-        """Scores of the documents of the queries that judge."""
-        scores: Float64Array = self.judge.scores(ranker)
+        """Scores of the documents of the validation queries."""
+        scores: Float64Array = self.valid.scores(ranker)
         return scores
 
 
 def search_folds(
     q: Any, valid: Any, weights: Weights, folds: int | None, seed: int
 ) -> tuple[list[Fold], str]:
-    """Return the folds, and in words which queries choose; see `search`."""
+    """Return the folds, and in words which queries choose; see `AutoRanker`."""
     if valid is not None:
         return [Fold(q, weights, valid)], f"{valid.n_queries} validation queries"
     if q.n_queries < _FEWEST_TO_SPLIT:
@@ -62,14 +62,14 @@ def search_folds(
     ]
     judged = f"{q.n_queries} queries in {folds} folds"
     if folds == 1:
-        judged = f"{parts[0].judge.n_queries} of {q.n_queries} queries held back"
+        judged = f"{parts[0].valid.n_queries} of {q.n_queries} queries held back"
     return parts, f"{judged} (seed {seed}), then trained on all"
 
 
 def sample(fold: Fold, n_docs: int, seed: int) -> Fold:
-    """Return random queries of a fold, with about ``n_docs`` documents to train on and as many to judge."""
+    """Return random queries of a fold: about ``n_docs`` documents to train on, and as many to validate."""
     train, weights = _part(fold.train, fold.weights, _is_drawn(fold.train, n_docs, seed))
-    return Fold(train, weights, fold.judge.take(np.flatnonzero(_is_drawn(fold.judge, n_docs, seed))))
+    return Fold(train, weights, fold.valid.take(np.flatnonzero(_is_drawn(fold.valid, n_docs, seed))))
 
 
 def _part(q: Queries, weights: Weights, is_in: Array) -> tuple[Queries, Weights]:
@@ -89,16 +89,16 @@ def _is_drawn(q: Queries, n_docs: int, seed: int) -> Array:
     return drawn
 
 
-def judged_queries(folds: Sequence[Fold]) -> Queries:
+def validation_queries(folds: Sequence[Fold]) -> Queries:
     """Return the validation queries of all folds in the order of a candidate's values, without features."""
-    judges = [fold.judged for fold in folds]
-    labels = np.concatenate([judge.labels for judge in judges])
-    starts = np.cumsum([0, *(judge.n_docs for judge in judges)])
+    parts = [fold.judged for fold in folds]
+    labels = np.concatenate([part.labels for part in parts])
+    starts = np.cumsum([0, *(part.n_docs for part in parts)])
     qptr = np.concatenate(
-        [judge.qptr[:-1] + start for judge, start in zip(judges, starts[:-1], strict=True)] + [starts[-1:]]
+        [part.qptr[:-1] + start for part, start in zip(parts, starts[:-1], strict=True)] + [starts[-1:]]
     )
-    ids = [judge.doc_ids for judge in judges if judge.doc_ids is not None]
-    doc_ids: Array | None = np.concatenate(ids) if len(ids) == len(judges) else None
+    ids = [part.doc_ids for part in parts if part.doc_ids is not None]
+    doc_ids: Array | None = np.concatenate(ids) if len(ids) == len(parts) else None
     features = np.zeros((len(labels), 1), dtype=np.float32)
-    query_ids = tuple(query for judge in judges for query in judge.query_ids)
+    query_ids = tuple(query for part in parts for query in part.query_ids)
     return Queries(features, labels, qptr, query_ids, doc_ids, None, np.arange(len(labels)))

@@ -58,7 +58,7 @@ def notes_on_data(
     """Yield notes on validation queries that rank nothing, gains, and scales by query."""
     if math.isnan(best.valid):
         yield f"{measure.name} is undefined on all validation queries, so the first candidate was kept"
-    elif folds[0].judge is not folds[0].train and not any(fold.judge.n_ordered for fold in folds):
+    elif folds[0].valid is not folds[0].train and not any(fold.valid.n_ordered for fold in folds):
         yield (
             "no validation query has documents of different labels, so all candidates are equal and the "
             "first was kept"

@@ -12,7 +12,7 @@ import numpy as np
 
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
-from directrix.rankers.training import mean_and_error
+from directrix.rankers.means import mean_and_error
 from directrix.search.candidates import SAMPLE, UNTRAINED, Candidate
 from directrix.search.choice import contenders, difference, eligible
 from directrix.search.clock import Clock

@@ -1,23 +1,35 @@
-"""The search itself: try candidates, let the measure choose on validation queries."""
+"""`AutoRanker`: try candidates, let the measure choose on validation queries; and `SearchResult`."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from dataclasses import KW_ONLY, dataclass, field, replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
 
 from directrix.data.checks import weights_of
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
+from directrix.rankers.base import Ranker
 from directrix.rankers.ensemble import EnsembleRanker
-from directrix.rankers.inputs import Weights, check_measurable, check_trainable, goal_of, same_rows
+from directrix.rankers.inputs import (
+    Training,
+    Weights,
+    check_measurable,
+    check_trainable,
+    goal_of,
+    same_rows,
+)
+from directrix.rankers.means import mean_and_error, surrogate_gap
 from directrix.rankers.method import Auto, Method
 from directrix.rankers.methods import method as method_named
-from directrix.rankers.training import mean_and_error, surrogate_gap
+from directrix.rankers.named_trainers import seed_of
 from directrix.search.candidates import CUT_SHORT, UNTRAINED, Candidate, candidates_of
 from directrix.search.choice import Blend, choice
 from directrix.search.clock import Clock
@@ -28,173 +40,218 @@ from directrix.search.training import refit
 from directrix.types import Float64Array, Progress
 
 
-def search(
-    q: Queries,
-    valid: Queries | None = None,
-    *,
-    method: Method | str = "auto",
-    measure: RankingMeasure | str = "nDCG@10",
-    settings: Mapping[str, Any] | None = None,
-    models: Collection[str] | None = None,
-    by_query: bool = True,
-    **options: Any,
-) -> SearchResult:
-    """Train the settings of a method's grid and keep the best by the measure, or an ensemble.
+class _Plan(NamedTuple):
+    """What a search trains."""
+
+    measure: RankingMeasure
+    candidates: tuple[Candidate, ...]
+    """In the order of preference."""
+    absent: tuple[Method, ...]
+    """Methods that are left out because their packages are not installed."""
+    unable: tuple[str, ...]
+    """Methods that are left out because they cannot keep to the constraints."""
+
+
+@dataclass(eq=False, repr=False)
+class AutoRanker(Ranker):
+    """Try the settings of a method's grid, and keep the ranker with the best validation score.
 
     Of several methods each is tried with the setting in the middle of its grid, and the best third with all
-    settings. An ensemble is returned if its lead over the best candidate exceeds the standard error.
+    settings. With several methods, keeps an ensemble if it leads by more than one standard error.
 
     Parameters
     ----------
-    q : Queries
-        Training queries.
-    valid : Queries, optional
-        Validation queries. Without them every candidate is evaluated on queries that it was not trained on,
-        by cross-validation, and the chosen one is trained again on all; with fewer than 10 queries the
-        candidates are compared on the training queries.
-    method, measure : Method or str, measure or str
-        What to search, several as "A,B", "auto": those that suit the measure; and what chooses.
-    settings, models : mapping, names, optional
-        Settings to fix: they replace the grid's values, and with ``bounds`` or ``monotone`` only methods that
-        keep to them are tried; and which models may be trained: "linear", "mlp", "stumps", "trees", default
-        all that are installed.
+    measure : measure or str
+        Measure to train for, to choose by, and to report in ``score``.
+    method : Method or str
+        "auto": the strong methods that suit the measure; or the name of one method, or several as "A,B"; see
+        `methods`.
+    settings : mapping, optional
+        Settings to fix, such as ``{"alpha": 50}``: they replace the grid's values. With ``bounds`` or
+        ``monotone`` only methods that support these constraints are tried.
+    models : list of str, optional
+        Only methods with these models: "linear", "mlp", "stumps", "trees", e.g. with ``single`` for an engine
+        that runs linear ones; default all that are installed.
     by_query : bool
-        Try scales by query too. The ranker may then need all documents of a query to score one of them.
-    **options
-        ``folds``, ``time_budget``, ``weights``, ``seed``, ``single``, ``n_jobs``, ``progress``: see
-        `Search.run`.
+        Try scales by query too, as `directrix train` does: better where the level of features differs between
+        queries. ``predict`` may then need ``qid``, and all documents of a query.
+    folds : int >= 1, optional
+        Without an ``eval_set``: every candidate is evaluated by cross-validation in this number of folds, and
+        the chosen one is trained again on all queries; 1 holds back a fifth. Default: 5, and 1 from 1,000
+        queries on. With fewer than 10 queries candidates are compared on the training queries.
+    time_budget : float > 0, optional
+        Seconds for all candidates, without compiling kernels and the last training, on all queries. One that
+        takes more than its share is stopped, and chosen only if it is ahead of all that finished, or none
+        did. Results then depend on the machine's speed.
+    single : bool
+        Keep one ranker, never an ensemble.
+    n_jobs : int, optional
+        Trainings at a time, in processes; -1 = all cores. Same bits for any; not with a time budget.
+    random_state : int, RandomState or None
+        Seed of the folds and of stochastic trainers; None is 0.
 
-    Returns
-    -------
-    SearchResult
+    Attributes
+    ----------
+    ranker_ : Ranker
+        The chosen one, fitted; an `EnsembleRanker` if several were.
+    search_ : SearchResult
+        All candidates with their figures, and why one was chosen.
+    measure_, result_, n_features_in_, feature_names_in_
+        Those of ``ranker_``.
 
     Raises
     ------
     InputError
-        If the method does not have a setting, or it has no effect in a search or a wrong value, or the data
-        cannot be used by any candidate; where others can be trained, a note says so.
+        By ``fit``, if the method does not have a setting, or it has no effect in a search or a wrong value,
+        or no candidate can use the data; where others can be trained, a note in ``search_`` says so.
 
     Notes
     -----
     Deterministic without a time budget: the same data and seed give the same bits. Cost: at most the number
-    of candidates times folds times one ``fit``, and without ``valid`` one ``fit`` of each member.
+    of candidates times folds times one ``fit``, and without an ``eval_set`` one ``fit`` of each member.
     docs/decisions/selection.md says which candidates are dropped, and when an ensemble is kept.
 
     Examples
     --------
-    >>> import directrix as dx
-    >>> q = dx.data.make_cubic(n_queries=20, docs_per_query=10, n_features=4, seed=0)
-    >>> result = dx.search(q, method="RankNet", measure="AP", folds=2)
-    >>> result.name, type(result.ranker).__name__
-    ('RankNet l2=0.1', 'LinearRanker')
+    >>> import numpy as np
+    >>> from directrix import AutoRanker
+    >>> X, qid = np.random.default_rng(0).random((60, 3)), np.repeat(np.arange(12), 5)
+    >>> y = (X[:, 0] > 0.6).astype(int)
+    >>> ranker = AutoRanker("nDCG@3", method="ApproxNDCG", folds=2).fit(X, y, qid=qid)
+    >>> ranker.score(X, y, qid=qid) > 0.9, ranker.search_.chosen.name
+    (True, 'ApproxNDCG')
     """
-    return Search.of(method, measure, settings, models, by_query=by_query).run(q, valid, **options)
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "measure": "no_validation",  # `directrix.measure` says what it takes
+        "method": [str, Method],
+        "settings": [Mapping, None],
+        "models": [str, list, tuple, set, None],
+        "by_query": ["boolean"],
+        "folds": [Interval(Integral, 1, None, closed="left"), None],
+        "time_budget": [Interval(Real, 0, None, closed="neither"), None],
+        "single": ["boolean"],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+    }
 
-@dataclass(frozen=True, eq=False)
-class Search:
-    """Candidates in the order of preference, and the measure that chooses among them."""
+    measure: RankingMeasure | str = "nDCG@10"
+    _: KW_ONLY
+    method: Method | str = "auto"
+    settings: Mapping[str, Any] | None = None
+    models: Collection[str] | None = None
+    by_query: bool = False
+    folds: int | None = None
+    time_budget: float | None = None
+    single: bool = False
+    n_jobs: int | None = None
+    random_state: Any = None
 
-    measure: RankingMeasure
-    candidates: tuple[Candidate, ...]
-    absent: tuple[Method, ...] = ()
-    """Methods that are left out because their packages are not installed."""
-    unable: tuple[str, ...] = ()
-    """Methods that are left out because they cannot keep to the constraints."""
+    def _train(self, training: Training) -> Self:
+        if training.callback is not None:
+            raise InputError(
+                "AutoRanker takes no callback: it trains many rankers. Set time_budget= to end it, or use "
+                "AutoRanker(...).search(queries, progress=)."
+            )
+        weights = training.doc_weight, training.query_weight
+        progress = _Printer() if training.verbose else None
+        self._run(self._plan(training.measure), training.queries, training.valid, weights, progress)
+        return self
 
-    @classmethod
-    def of(
-        cls,
-        method: Method | str,
-        measure: RankingMeasure | str,
-        settings: Mapping[str, Any] | None = None,
-        models: Collection[str] | None = None,
+    def search(
+        self,
+        q: Any,
+        valid: Any = None,
         *,
-        by_query: bool = True,
-    ) -> Self:
-        """List what is tried, and check every setting, before any data are read; see `search`.
+        weights: Weights = UNWEIGHTED,
+        progress: Progress | None = None,
+    ) -> SearchResult:
+        """Fit to `Queries` and return all candidates, as ``search_`` holds them; see ``fit``.
 
-        Raises `InputError` if a name is not known, a setting does not exist or has no effect in a search, or
-        no method has one of the models, and scikit-learn's ``InvalidParameterError`` for the value of a
-        ranker's parameter.
+        Parameters
+        ----------
+        q, valid : Queries or ShardedQueries
+            Training and validation queries. Shards need ``valid``; only the best of their methods is tried
+            with all settings, without ensemble.
+        weights : (doc_weight, query_weight), optional
+            As in ``fit_queries``.
+        progress : callable, optional
+            ``progress(done, total, text)`` at every step of every candidate.
+
+        Returns
+        -------
+        SearchResult
+
+        Raises
+        ------
+        InputError
+            As ``fit``; if ``valid`` holds the rows of ``q``.
+
+        Examples
+        --------
+        >>> import directrix as dx
+        >>> q = dx.data.make_cubic(n_queries=20, docs_per_query=10, n_features=4, seed=0)
+        >>> result = dx.AutoRanker("AP", method="RankNet", folds=2).search(q)
+        >>> result.name, type(result.ranker).__name__
+        ('RankNet l2=0.1', 'LinearRanker')
         """
-        goal = goal_of(measure)
-        method = method_named(method) if isinstance(method, str) else method
-        candidates, unable = candidates_of(method, goal, settings, models)
+        self._validate_params()
+        return self._run(self._plan(), q, valid, weights, progress)
+
+    def check_parameters(self) -> None:
+        """Check the constructor's parameters, and the settings of all candidates, as ``fit`` would.
+
+        Raises
+        ------
+        InputError
+            If a name is not known, a setting does not exist or has no effect in a search, or no method has
+            one of the models.
+        ValueError
+            scikit-learn's ``InvalidParameterError``.
+        """
+        super().check_parameters()
+        self._plan()
+
+    def _plan(self, measure: RankingMeasure | None = None) -> _Plan:
+        """List what is tried for a measure, by default the ranker's own, and check every setting."""
+        goal = goal_of(self.measure if measure is None else measure)
+        method = method_named(self.method) if isinstance(self.method, str) else self.method
+        candidates, unable = candidates_of(method, goal, self.settings, self.models)
         for candidate in candidates:
             candidate.ranker().check_parameters()
         suited = method.suited(goal) if isinstance(method, Auto) else ()
-        absent = tuple(m for m in suited if not m.is_installed and (models is None or m.model in models))
-        kept = [c for c in candidates if by_query or not c.needs_queries]
+        absent = (m for m in suited if not m.is_installed and (self.models is None or m.model in self.models))
+        kept = [c for c in candidates if self.by_query or not c.needs_queries]
         if not kept:
             raise InputError(
                 "every candidate scales features by query, which is excluded.",
                 python="Type by_query=True.",
                 shell="Leave out --no-by-query.",
             )
-        return cls(goal, tuple(kept), absent, unable)
+        return _Plan(goal, tuple(kept), tuple(absent), unable)
 
-    def with_settings(self, settings: Mapping[str, Any]) -> Self:
-        """Return the search with these settings in every candidate."""
-        changed = (replace(c, settings={**c.settings, **settings}) for c in self.candidates)
-        return replace(self, candidates=tuple(changed))
-
-    @property
-    def takes_missing(self) -> bool:
-        """Whether any candidate takes features that are missing (NaN); the others are then left out."""
-        return any(c.ranker().takes_missing for c in self.candidates)
-
-    def run(  # noqa: PLR0913
-        self,
-        q: Any,
-        valid: Any = None,
-        *,
-        folds: int | None = None,
-        time_budget: float | None = None,
-        weights: Weights = UNWEIGHTED,
-        seed: int = 0,
-        single: bool = False,
-        n_jobs: int = 1,
-        progress: Progress | None = None,
+    def _run(
+        self, plan: _Plan, q: Any, valid: Any, weights: Weights, progress: Progress | None
     ) -> SearchResult:
-        """Train and judge the candidates, and choose.
-
-        Shards need ``valid``; only the best of their methods is tried with all settings, without ensemble.
-
-        Parameters
-        ----------
-        q, valid : Queries or ShardedQueries
-            Training and validation queries.
-        folds : int >= 1, optional
-            Number of folds without ``valid``; 1 holds back a fifth. Default: 5, from 1,000 queries on 1.
-        time_budget : float > 0, optional
-            Seconds for all candidates, without compilation and the last training, on all queries. A stopped
-            candidate is chosen only if it leads all that finished: results depend on the machine's speed.
-        weights : (doc_weight, query_weight), optional
-            As in ``fit_queries``.
-        seed, single : int, bool
-            Seed of the split and of stochastic trainers; whether to return one candidate, never an ensemble.
-        n_jobs : int
-            Trainings at a time, in processes; -1 = all cores. Same bits for any; not with a time budget.
-        progress : callable, optional
-            ``progress(done, total, text)`` at every step of every candidate.
-        """
+        """Train and evaluate the candidates, and choose."""
+        measure, seed = plan.measure, seed_of(self.random_state)
+        n_jobs = 1 if self.n_jobs is None else int(self.n_jobs)
         is_sharded = q.held == "shards"
-        candidates: Sequence[Candidate] = [replace(c, seed=seed) for c in self.candidates]
+        candidates: Sequence[Candidate] = [replace(c, seed=seed) for c in plan.candidates]
         if is_sharded:
-            _check_shards(valid, (folds, time_budget, *weights, None if n_jobs == 1 else n_jobs))
+            _check_shards(valid, (self.folds, self.time_budget, *weights, None if n_jobs == 1 else n_jobs))
             candidates, reason = _trainable_on_shards(candidates), "do not suit data in shards"
         else:
-            weights = _checked(q, valid, weights, n_jobs, time_budget)
+            weights = _checked(q, valid, weights, n_jobs, self.time_budget)
             candidates, reason = _weighing(candidates, weights), "do not support weights of documents"
-        parts, selection = search_folds(q, valid, weights, folds, seed)
-        for part in () if is_sharded else (parts[0].train, parts[0].judge):
-            check_measurable(self.measure, part)
-        clock = Clock(time_budget, len(candidates), progress)
-        race = Race(candidates, parts, self.measure, clock, n_jobs=n_jobs, is_costly=is_sharded)
+        parts, selection = search_folds(q, valid, weights, self.folds, seed)
+        for part in () if is_sharded else (parts[0].train, parts[0].valid):
+            check_measurable(measure, part)
+        clock = Clock(self.time_budget, len(candidates), progress)
+        race = Race(candidates, parts, measure, clock, n_jobs=n_jobs, is_costly=is_sharded)
         tried, used = tuple(race.run()), clock.used
-        may_blend = not single and not is_sharded and len({c.name for c in candidates}) > 1
-        best, mixed = choice(tried, parts, self.measure, may_blend=may_blend)
+        may_blend = not self.single and not is_sharded and len({c.name for c in candidates}) > 1
+        best, mixed = choice(tried, parts, measure, may_blend=may_blend)
         is_refitted = valid is None and parts[0].train is not q
         late: tuple[str, ...] = ()
         if mixed is not None and is_refitted and (seconds := _seconds_to_refit(mixed, q, parts)) > clock.left:
@@ -202,28 +259,67 @@ class Search:
             mixed = None
 
         def trained(candidate: Candidate) -> Any:
-            return refit(candidate, q, weights, self.measure, clock) if is_refitted else candidate.rankers[-1]
+            return refit(candidate, q, weights, measure, clock) if is_refitted else candidate.rankers[-1]
 
         members = () if mixed is None else mixed.members
         if mixed is None:
-            ranker, why = trained(best), why_chosen(best, tried, self.measure)
+            ranker, why = trained(best), why_chosen(best, tried, measure)
         else:
-            why = why_blended(mixed, self.measure)
+            why = why_blended(mixed, measure)
             rankers = [trained(candidate) for candidate, _ in members]
-            ranker = EnsembleRanker.of_fitted(rankers, [weight for _, weight in members], q, self.measure)
+            ranker = EnsembleRanker.of_fitted(rankers, [weight for _, weight in members], q, measure)
         scores, values = (best.scores, best.values) if mixed is None else (mixed.scores, mixed.values)
         has_gap = mixed is None and best.method.surrogate is not None and not is_sharded
         gap = surrogate_gap(ranker, q) if has_gap else math.nan
-        unable = {"cannot keep to the constraints": self.unable, reason: _absent(self.candidates, candidates)}
+        unable = {"cannot keep to the constraints": plan.unable, reason: _absent(plan.candidates, candidates)}
         notes = (
-            *notes_on_data(parts, self.measure, best, ranker, gap),
-            *notes_on_methods(self.absent, unable, race.failed),
-            *notes_on_budget(time_budget or math.inf, used, tried, race.untried),
+            *notes_on_data(parts, measure, best, ranker, gap),
+            *notes_on_methods(plan.absent, unable, race.failed),
+            *notes_on_budget(self.time_budget or math.inf, used, tried, race.untried),
             *race.notes(),
             *late,
         )
         _record(ranker, values, selection, len(tried))
-        return SearchResult(ranker, best, tried, selection, why, gap, notes, members, scores, folds, seed)
+        self.search_ = SearchResult(
+            ranker, best, tried, selection, why, gap, notes, members, scores, self.folds, seed
+        )
+        self.ranker_, self.measure_, self.result_ = ranker, ranker.measure_, ranker.result_
+        self._name_features(q)
+        return self.search_
+
+    @property
+    def takes_missing(self) -> bool:
+        """Whether a feature may be missing (NaN): some candidate takes it; the others are then left out."""
+        try:
+            return any(c.ranker().takes_missing for c in self._plan().candidates)
+        except ValueError:  # fit raises it again
+            return False
+
+    @property
+    def takes_categories(self) -> bool:
+        """Whether a feature may hold categories: candidates without trees are then left out."""
+        return True
+
+    def trained(self) -> Ranker:
+        """The chosen ranker."""
+        check_is_fitted(self)
+        chosen: Ranker = self.ranker_
+        return chosen
+
+    @property
+    def scale_(self) -> Any:
+        """The scale of the chosen ranker."""
+        return self.trained().scale_
+
+    @property
+    def missing_(self) -> str:
+        """How missing values of the training data were read."""
+        rule: str = self.trained().missing_
+        return rule
+
+    def predict_queries(self, q: Queries) -> Float64Array:
+        """Return the score of every document of `Queries`, in their order."""
+        return self.trained().predict_queries(q)
 
 
 @dataclass(frozen=True)
@@ -370,3 +466,15 @@ def _record(ranker: Any, values: Float64Array, selection: str, n_candidates: int
             "candidates": n_candidates,
         },
     }
+
+
+class _Printer:
+    """Prints a line at the beginning of every candidate of a search."""
+
+    def __init__(self) -> None:
+        self._last = -1
+
+    def __call__(self, done: int, total: int, text: str) -> None:
+        if done != self._last:
+            self._last = done
+            print(f"[{min(done + 1, total)}/{total}]\t{text}", flush=True)

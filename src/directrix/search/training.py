@@ -1,4 +1,4 @@
-"""Train and judge one candidate on folds, in this process, ahead in others, or on a cluster."""
+"""Train and evaluate one candidate on folds, in this process, ahead in others, or on a cluster."""
 
 from __future__ import annotations
 
@@ -16,8 +16,13 @@ from directrix.errors import InputError
 from directrix.kernels import working_time
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.inputs import Weights
+from directrix.rankers.means import (
+    mean_evaluator_on_shards,
+    mean_over_queries,
+    spread_within_queries,
+    values_of,
+)
 from directrix.rankers.named_trainers import planned_steps
-from directrix.rankers.training import judge_of_shards, mean_over_queries, spread_within_queries, values_of
 from directrix.search.candidates import CUT_SHORT, DROPPED, UNTRAINED, Candidate
 from directrix.search.clock import Clock, LearningCurve, Pace, mean_curve
 from directrix.search.folds import Fold
@@ -91,7 +96,7 @@ def train_fold(candidate: Candidate, fold: Fold, measure: RankingMeasure, clock:
     """Return a candidate with its ranker, trained on a fold, its learning curve and the seconds."""
     begun = working_time()
     ranker = candidate.ranker()
-    valid = fold.judge if candidate.method.keeps_best and _is_defined(measure, fold.judged) else None
+    valid = fold.valid if candidate.method.keeps_best and _is_defined(measure, fold.judged) else None
     if fold.train.held == "shards":
         ranker.fit_shards(fold.train, valid, measure=measure)
         return replace(
@@ -132,7 +137,7 @@ def _on_training_queries(ranker: Any, train: Any, measure: RankingMeasure) -> tu
     """The mean of the measure, and the spread of the scores; None on shards, where no ensemble is made."""
     if train.held == "shards":
         scaled = train if ranker.scale_ is None else train.scaled(ranker.scale_)
-        return judge_of_shards(measure, ranker._model(), scaled)(ranker._params), None
+        return mean_evaluator_on_shards(measure, ranker._model(), scaled)(ranker._params), None
     scores = ranker.predict_queries(train)
     return mean_over_queries(values_of(measure, scores, train)), spread_within_queries(scores, train)
 

@@ -59,8 +59,8 @@ class CoordinateAscent:
     does not depend on the length of w: after every sweep :math:`\lVert w\rVert_1 = 1`.
 
     A start of zeros is replaced by equal weights, as in the paper: with all documents tied the first
-    weight alone would decide. Within limits of the weights every line is searched between its two limits,
-    and weights whose limits do not allow length 1 keep their length. The loss never rises. `BestSoFar` keeps
+    weight alone would decide. Within bounds of the weights every line is searched between its two bounds,
+    and weights whose bounds do not allow length 1 keep their length. The loss never rises. `BestSoFar` keeps
     the sweep that is best on validation queries. A sweep costs one `line_search` per feature.
 
     References
@@ -77,7 +77,7 @@ class CoordinateAscent:
     """
 
     short_name: ClassVar[str] = "coordinate-ascent"
-    takes_box: ClassVar[bool] = True
+    takes_bounds: ClassVar[bool] = True
     budget: ClassVar[str] = "max_iter"
     models: ClassVar[tuple[type, ...]] = (LinearModel,)
 
@@ -102,7 +102,7 @@ class CoordinateAscent:
         q = linear.queries
         measure = self.measure or "nDCG@10"
         search = LineSearch(measure, q.labels, q.qptr, query_weight=linear.query_weight, doc_ids=q.doc_ids)
-        nearest, low, high = _limits(linear, len(start))
+        nearest, low, high = _bounds_of(linear, len(start))
         column, features = column_reader(q.features), np.array(varying_features(q), dtype=np.int64)
         features = features[low[features] < high[features]]
         rng = generator(self.random_state)
@@ -132,7 +132,7 @@ class CoordinateAscent:
                         moved[f] += best.t
                         point = max(point, _judged(linear, search, nearest(moved)), key=lambda p: p.value)
                 shorter = point.params / (np.abs(point.params).sum() or 1.0)
-                if linear.box is None or linear.box.holds(shorter):
+                if linear.bounds is None or linear.bounds.holds(shorter):
                     scaled = _judged(linear, search, shorter)
                     point = scaled if scaled.value >= point.value else point
         counts = {"searches": sweep * len(features)} if progress.trace else {}
@@ -147,10 +147,10 @@ class _Point(NamedTuple):
     value: float
 
 
-def _limits(linear: DataObjective, n: int) -> tuple[Any, Float64Array, Float64Array]:
-    """Return a function that takes weights into their limits, and the limits."""
-    box = linear.box
-    low, high = (np.full(n, -np.inf), np.full(n, np.inf)) if box is None else (box.low, box.high)
+def _bounds_of(linear: DataObjective, n: int) -> tuple[Any, Float64Array, Float64Array]:
+    """Return a function that takes weights within their bounds, and the bounds."""
+    bounds = linear.bounds
+    low, high = (np.full(n, -np.inf), np.full(n, np.inf)) if bounds is None else (bounds.low, bounds.high)
     return nearest_in(linear), low, high
 
 

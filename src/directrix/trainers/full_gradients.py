@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from directrix.data.checks import as_floats
-from directrix.objectives.penalty import Box, nearest_in
+from directrix.objectives.penalty import Bounds, nearest_in
 from directrix.objectives.scores import check_start
 from directrix.parameters import check_fields
 from directrix.threads import one_blas_thread
@@ -105,8 +105,8 @@ class LBFGS(FullGradients):
     max_iter : int >= 1
         Iterations, each one evaluation of the loss or a few.
     tol : float >= 0
-        Converged when no component of the gradient exceeds it; within limits of the parameters, of the
-        projected gradient: components that point out of the limits count as 0.
+        Converged when no component of the gradient exceeds it; within bounds of the parameters, of the
+        projected gradient: components that point out of the bounds count as 0.
     ftol : float >= 0
         Converged when an iteration lowers the loss by less than this, relative to max(abs(loss), 1).
     memory : int >= 1
@@ -114,7 +114,7 @@ class LBFGS(FullGradients):
 
     References
     ----------
-    Liu & Nocedal (1989), doi:10.1007/BF01589116; within limits Byrd, Lu, Nocedal & Zhu (1995),
+    Liu & Nocedal (1989), doi:10.1007/BF01589116; within bounds Byrd, Lu, Nocedal & Zhu (1995),
     doi:10.1137/0916069.
 
     Examples
@@ -127,7 +127,7 @@ class LBFGS(FullGradients):
     """
 
     short_name: ClassVar[str] = "lbfgs"
-    takes_box: ClassVar[bool] = True
+    takes_bounds: ClassVar[bool] = True
 
     memory: int = 10
 
@@ -155,20 +155,20 @@ class LBFGS(FullGradients):
         InputError
             If the objective is ``value_free`` (LambdaRank): a line search needs its losses.
         """
-        from scipy.optimize import Bounds, minimize
+        from scipy import optimize
 
-        box: Box | None = getattr(objective, "box", None)
+        bounds: Bounds | None = getattr(objective, "bounds", None)
 
         def loop(descent: Descent) -> int:
-            if box is not None and (box.low == box.high).all():
+            if bounds is not None and (bounds.low == bounds.high).all():
                 descent.evaluate(descent.params)
                 descent.end("converged", "all parameters are fixed")
-            outcome = minimize(
+            outcome = optimize.minimize(
                 descent.evaluate,
                 descent.params,
                 jac=True,
                 method="L-BFGS-B",
-                bounds=None if box is None else Bounds(box.low, box.high),
+                bounds=None if bounds is None else optimize.Bounds(bounds.low, bounds.high),
                 callback=lambda intermediate_result: descent.step(
                     descent.nearest(intermediate_result.x), float(intermediate_result.fun)
                 ),

@@ -28,7 +28,7 @@ class SGD:
 
     .. math:: \theta \leftarrow \theta - \eta \nabla L_q(\theta)
 
-    Within limits of the parameters every step ends at the nearest point within them.
+    Within bounds of the parameters every step ends at the nearest point within them.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class SGD:
     """
 
     short_name: ClassVar[str] = "sgd"
-    takes_box: ClassVar[bool] = True
+    takes_bounds: ClassVar[bool] = True
     budget: ClassVar[str] = "epochs"
     models: ClassVar[tuple[type, ...]] = (object,)
     _watched: ClassVar[Any] = None  # a function would be taken for a method
@@ -167,7 +167,7 @@ class Adam:
     with the gradient g of a batch of queries at step t = 1, 2, ... of T, :math:`\beta_1 = 0.9`,
     :math:`\beta_2 = 0.999` and :math:`\epsilon = 10^{-8}`. The learning rate rises over the first 50 steps,
     or T/10 if those are fewer, and falls to 0 at the end, by the factor
-    :math:`\min(1, t / \min(50, T / 10)) \; (1 + \cos(\pi t / T)) / 2`. Within limits of the parameters every
+    :math:`\min(1, t / \min(50, T / 10)) \; (1 + \cos(\pi t / T)) / 2`. Within bounds of the parameters every
     step ends at the nearest point within them.
 
     Parameters
@@ -206,7 +206,7 @@ class Adam:
     """
 
     short_name: ClassVar[str] = "adam"
-    takes_box: ClassVar[bool] = True
+    takes_bounds: ClassVar[bool] = True
     budget: ClassVar[str] = "epochs"
     models: ClassVar[tuple[type, ...]] = (object,)
 
@@ -237,14 +237,14 @@ class Adam:
             rate = float(self.learning_rate) * cosine_factor(t, n_steps)
             adam_step(grad, _BETAS, _EPS, rate, average, t, current, mean, square, total)
             inside = nearest(current)
-            if inside is not current:  # `total` holds steps that end within the limits
+            if inside is not current:  # `total` holds steps that end within the bounds
                 total[:] += (1.0 - average) * (inside - current)
                 current[:] = inside
 
         def one_epoch(params: Float64Array, order: Int64Array, before: float) -> float:
             loss = in_batches(objective, current, order, self.batch, step)
             np.divide(total, 1.0 - average**t, out=params)
-            params[:] = nearest(params)  # rounding may leave the limits
+            params[:] = nearest(params)  # rounding may leave the bounds
             return loss
 
         rng = generator(self.random_state)

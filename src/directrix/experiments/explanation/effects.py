@@ -12,7 +12,7 @@ from sklearn.base import clone
 from directrix.data.queries import Queries
 from directrix.experiments.significance.pairs import t_interval
 from directrix.measures.base import RankingMeasure
-from directrix.rankers.training import mean_and_error, mean_over_queries, values_of
+from directrix.rankers.means import mean_and_error, mean_over_queries, values_of
 from directrix.tables import Table, Value
 from directrix.types import Array, Float64Array, Progress, is_sparse
 

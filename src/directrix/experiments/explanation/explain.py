@@ -22,7 +22,7 @@ from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
 from directrix.parameters import whole
 from directrix.rankers.contributions import Contributions
-from directrix.rankers.training import mean_over_queries
+from directrix.rankers.means import mean_over_queries
 from directrix.tables import Table
 from directrix.types import Progress
 

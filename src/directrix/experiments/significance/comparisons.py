@@ -1,17 +1,43 @@
-"""The result of a comparison of systems: every pair, and letters for all systems."""
+"""Comparison of several systems on the same queries: every pair, and letters for all systems."""
 
 from __future__ import annotations
 
+import difflib
+import itertools
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from directrix.data.checks import as_floats
 from directrix.errors import InputError
+from directrix.experiments.significance.family import (
+    adjust,
+    check_correction,
+    letters,
+    randomized_tukey,
+    tukey,
+)
+from directrix.experiments.significance.pairs import (
+    Significance,
+    bootstrap_interval,
+    check_resampling,
+    detectable,
+    effect_size,
+    gaps_of,
+    paired_t,
+    randomization_p,
+    sign_test,
+    signed_rank,
+    t_interval,
+)
+from directrix.parameters import share
 from directrix.tables import PValue, Table, Value, json_value, stars
+from directrix.types import Float64Array
 
-_TESTS = {
+TESTS = {
     "paired-t": "two-sided paired t-test",
     "wilcoxon": "two-tailed Wilcoxon signed-rank test",
     "sign": "two-sided sign test",
@@ -30,6 +56,9 @@ _INTERVALS = {
     "bootstrap": "by the BCa bootstrap, for each pair alone",
     "tukey": "of Tukey, for all pairs together",
 }
+_FAMILY = ("tukey", "randomized-tukey")  # these adjust for the number of pairs themselves
+_OF_PAIR = {"paired-t": paired_t, "wilcoxon": signed_rank, "sign": sign_test}
+_DRAWN = {"randomization": 100_000, "randomized-tukey": 10_000}
 _MANY = 10  # systems; with more, the table of all pairs is too long for a screen
 
 
@@ -240,7 +269,7 @@ def _pairs(comparison: Comparisons, measure: str) -> Table:
     return Table(
         title=f"Differences of {measure}",
         columns=("pair", "difference", f"{confidence} interval", "p", "adjusted", "W/T/L", "d"),
-        rows=tuple(_row(pair) for pair in comparison.pairs),
+        rows=tuple(map(_row, comparison.pairs)),
         notes=(
             f"Intervals {_INTERVALS[comparison.interval]}. d: Cohen's d, the mean difference over the "
             "standard deviation of the differences. W/T/L: queries on which the first is higher, equal, "
@@ -267,8 +296,8 @@ def _row(pair: Pair) -> tuple[Value, ...]:
 def _how(comparison: Comparisons) -> str:
     adjusted = _CORRECTIONS.get(comparison.correction or "", "p not adjusted")
     if len(comparison.pairs) == 1 and comparison.correction != "tukey":
-        return _TESTS[comparison.test]
-    return f"{_TESTS[comparison.test]}, {adjusted} ({len(comparison.pairs)} pairs)"
+        return TESTS[comparison.test]
+    return f"{TESTS[comparison.test]}, {adjusted} ({len(comparison.pairs)} pairs)"
 
 
 def _unit(comparison: Comparisons) -> list[str]:
@@ -281,3 +310,200 @@ def _undefined(comparison: Comparisons) -> list[str]:
     counts = ", ".join(f"{name} {count}" for name, count in comparison.undefined.items())
     where = "for all systems" if comparison.correction == "tukey" else "for the pair"
     return [f"Queries without a value: {counts}; a query counts where it is defined {where}."]
+
+
+def compare(
+    per_query: Mapping[str, Any],
+    *,
+    test: str = "paired-t",
+    correction: str | None = "auto",
+    against: str | None = None,
+    alpha: float = 0.05,
+    seed: int = 0,
+    n_resamples: int | None = None,
+) -> Comparisons:
+    """Compare systems by their values on the same queries.
+
+    Parameters
+    ----------
+    per_query : mapping of str to float (n_queries,)
+        Two systems or more, in the same order of queries; NaN = the measure is undefined there.
+    test : str
+        "paired-t", "wilcoxon" (signed ranks), "sign", "randomization" (Fisher), "tukey" or "randomized-tukey"
+        (all pairs at once, adjusted for their number).
+    correction : {"auto", "holm", "bonferroni", "benjamini-hochberg", None}
+        For the number of pairs. "auto" = Holm's; Tukey's tests have their own correction.
+    against : str, optional
+        Compare every system with this one only; not with Tukey's tests, which are for all pairs.
+    alpha : float in (0, 1)
+        Level; intervals have confidence 1 - alpha.
+    seed : int >= 0
+        For everything random.
+    n_resamples : int, optional
+        Number of random signs or shuffles; default 100,000 signs, 10,000 shuffles.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than two systems, their numbers of values differ, or an option is not known.
+
+    Notes
+    -----
+    Cost: the test for m (m - 1) / 2 pairs, and 10,000 bootstrap samples per pair except with the t-test and
+    Tukey's tests.
+
+    Examples
+    --------
+    >>> result = compare({"A": [0.5, 0.7, 0.6, 0.8], "B": [0.4, 0.4, 0.5, 0.4], "C": [0.4, 0.5, 0.4, 0.4]})
+    >>> result.letters
+    {'A': 'a', 'B': 'a', 'C': 'a'}
+    >>> pair = result.pair("A", "B")
+    >>> print(f"{pair.difference:.3f}, {pair.wins} wins, p {pair.p:.3f}, of three pairs {pair.adjusted:.3f}")
+    0.225, 4 wins, p 0.058, of three pairs 0.115
+    """
+    table = _table(per_query)
+    correction = checked_correction(test, correction, against)
+    share(alpha, "alpha")
+    n_resamples = _DRAWN.get(test, 1) if n_resamples is None else n_resamples
+    check_resampling(seed, n_resamples)
+    names = _pairs_of(list(table), against)
+    counted, family = table, None
+    if test in _FAMILY:
+        columns = np.column_stack(list(table.values()))
+        columns = columns[~np.isnan(columns).any(axis=1)]
+        counted = dict(zip(table, columns.T, strict=True))
+        draws = {} if test == "tukey" else {"seed": seed, "n_resamples": n_resamples}
+        family = (tukey if test == "tukey" else randomized_tukey)(columns, alpha=alpha, **draws)
+    values = [_shared(counted, *two, least=1 + (test == "paired-t")) for two in names]
+    if family is not None:
+        p = family.p[np.triu_indices(len(table), 1)].tolist()  # the order of all pairs
+    elif test == "randomization":
+        p = randomization_p([gaps_of(*two) for two in values], seed=seed, n_resamples=n_resamples)
+    else:
+        p = [_OF_PAIR[test](*two).p for two in values]
+    adjusted = p if correction in (None, "tukey") else adjust(p, correction).tolist()
+    interval = "tukey" if family is not None else "t" if test == "paired-t" else "bootstrap"
+    least = None if family is None else family.least
+    pairs = tuple(
+        Pair(
+            first=first,
+            second=second,
+            interval=_interval(interval, *of, alpha, seed, least),
+            adjusted=adjusted[i],
+            differs=adjusted[i] < alpha,
+            effect=effect_size(*of),
+            detectable=detectable(*of, alpha=alpha),
+            **Significance.of(p[i], gaps_of(*of))._asdict(),
+        )
+        for i, ((first, second), of) in enumerate(zip(names, values, strict=True))
+    )
+    means = {name: float(np.nanmean(of)) for name, of in table.items()}
+    undefined = {name: int(np.isnan(of).sum()) for name, of in table.items()}
+    n_queries = len(next(iter(table.values())))
+    return Comparisons(
+        test=test,
+        correction=correction,
+        interval=interval,
+        against=against,
+        alpha=alpha,
+        seed=seed,
+        n_queries=n_queries,
+        means=means,
+        undefined={name: count for name, count in undefined.items() if count},
+        pairs=pairs,
+        letters=None if against is not None else _letters(means, pairs),
+        ranked={name: n_queries - count for name, count in undefined.items()},
+    )
+
+
+def _interval(
+    kind: str, a: Float64Array, b: Float64Array, alpha: float, seed: int, least: float | None
+) -> tuple[float, float]:
+    if least is not None:
+        mean = float(gaps_of(a, b).mean())
+        return mean - least, mean + least
+    if kind == "t":
+        return t_interval(a, b, confidence=1.0 - alpha)
+    return bootstrap_interval(a, b, confidence=1.0 - alpha, seed=seed)
+
+
+def _table(per_query: Mapping[str, Any]) -> dict[str, Float64Array]:
+    if not isinstance(per_query, Mapping) or len(per_query) < 2:
+        raise InputError(
+            "a comparison needs two systems or more, by name; give e.g. "
+            '{"A": values_a, "B": values_b}, one value per query.'
+        )
+    table = {
+        str(name): as_floats(values, str(name), "one number per query").ravel()
+        for name, values in per_query.items()
+    }
+    sizes = {name: len(values) for name, values in table.items()}
+    if len(set(sizes.values())) > 1:
+        shown = ", ".join(f"{name} {size}" for name, size in sizes.items())
+        raise InputError(
+            f"the systems have different numbers of values ({shown}); one per query is needed, in the same "
+            "order of queries. Give NaN where a system has no value."
+        )
+    for name, values in table.items():
+        if np.isinf(values).any() or np.isnan(values).all():
+            what = "is infinite for a query" if np.isinf(values).any() else "has no value for any query"
+            raise InputError(f"system {name!r} {what}; finite values are needed, and NaN where undefined.")
+    return table
+
+
+def checked_correction(test: str, correction: str | None, against: str | None) -> str | None:
+    """Return the correction that is used with a test; `InputError` if an option is not known or not of it."""
+    if test not in TESTS:
+        near = difflib.get_close_matches(str(test), TESTS, n=1)
+        raise InputError(
+            f"test={test!r}: the tests are {', '.join(TESTS)}."
+            + (f" Did you mean {near[0]!r}?" if near else "")
+        )
+    if correction == "none":
+        correction = None
+    if correction not in (None, "auto"):
+        check_correction(correction)
+    if test not in _FAMILY:
+        return "holm" if correction == "auto" else correction
+    if correction != "auto":
+        raise InputError(
+            f"test={test!r} already adjusts p-values for all pairs and takes no correction={correction!r}. "
+            "Leave the correction out."
+        )
+    if against is not None:
+        raise InputError(
+            f"test={test!r} compares all pairs; it takes no against={against!r}. Leave that out, or choose "
+            "another test, e.g. test='randomization'."
+        )
+    return "tukey"
+
+
+def _pairs_of(names: list[str], against: str | None) -> list[tuple[str, str]]:
+    if against is None:
+        return list(itertools.combinations(names, 2))
+    if against not in names:
+        raise InputError(f"against={against!r} is not one of the systems; they are {', '.join(names)}.")
+    return [(name, against) for name in names if name != against]
+
+
+def _shared(
+    table: dict[str, Float64Array], first: str, second: str, *, least: int
+) -> tuple[Float64Array, Float64Array]:
+    """Return the values of two systems, which have enough queries in common."""
+    both = int((~np.isnan(table[first]) & ~np.isnan(table[second])).sum())
+    if both < least:
+        raise InputError(
+            f"{first!r} and {second!r} both have a value for {both} {'query' if both == 1 else 'queries'}; "
+            f"{least} or more are needed. "
+            "Leave one of them out, or give the values of more queries."
+        )
+    return table[first], table[second]
+
+
+def _letters(means: dict[str, float], pairs: tuple[Pair, ...]) -> dict[str, str]:
+    place = {name: i for i, name in enumerate(means)}
+    differ = np.zeros((len(means), len(means)), dtype=bool)
+    for pair in pairs:
+        i, j = place[pair.first], place[pair.second]
+        differ[i, j] = differ[j, i] = pair.differs
+    return dict(zip(means, letters(list(means.values()), differ), strict=True))

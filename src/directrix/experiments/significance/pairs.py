@@ -11,7 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,16 +27,10 @@ _BLOCK = 1 << 20  # random numbers at a time: 8 MB
 _SLACK = 1e-12  # of the sum of sizes: sums of the same terms in another order are the same sum
 
 
-def gaps_of(first: Any, second: Any, *, all_defined: bool = False) -> Float64Array:
-    """Differences ``first - second`` on the queries where both are defined.
-
-    Values are in the same order of queries; NaN = the measure is undefined there, and the pair is left out,
-    or with ``all_defined`` refused. At least one pair remains. Raises `InputError` if the numbers of values
-    differ, a value is infinite, or no pair is left.
-    """
+def gaps_of(first: Any, second: Any) -> Float64Array:
+    """Return ``first - second`` on the queries where both are defined; at least one remains."""
     a, b = np.asarray(first, dtype=np.float64).ravel(), np.asarray(second, dtype=np.float64).ravel()
-    refused = [~np.isfinite(values) if all_defined else np.isinf(values) for values in (a, b)]
-    if len(a) != len(b) or any(part.any() for part in refused):
+    if len(a) != len(b) or np.isinf(a).any() or np.isinf(b).any():
         raise InputError(
             f"{len(a)} and {len(b)} values cannot be compared pair by pair; finite values of the same "
             "queries in the same order are needed. Leave out the queries that one of the two lacks."
@@ -52,7 +46,7 @@ def gaps_of(first: Any, second: Any, *, all_defined: bool = False) -> Float64Arr
 
 
 def scatter(gaps: Float64Array) -> float:
-    """Standard deviation, with n - 1, of two or more differences; 0 if only rounding makes them differ."""
+    """Return the standard deviation, with n - 1; 0 if only rounding makes the differences differ."""
     deviation = float(gaps.std(ddof=1))
     return 0.0 if deviation <= _ZERO else deviation
 
@@ -68,15 +62,26 @@ class Significance(NamedTuple):
         Mean of first minus second over the pairs, in units of the measure.
     n : int
         Number of pairs of values.
+    wins, ties, losses : int
+        Number of pairs of which the first value is higher, equal, lower.
     """
 
     p: float
     difference: float
     n: int
+    wins: int
+    ties: int
+    losses: int
+
+    @classmethod
+    def of(cls, p: float, gaps: Float64Array) -> Significance:
+        """Make the result of a test of some differences."""
+        wins, losses = int((gaps > 0.0).sum()), int((gaps < 0.0).sum())
+        return cls(float(p), float(gaps.mean()), len(gaps), wins, len(gaps) - wins - losses, losses)
 
     @property
     def is_clear(self) -> bool:
-        """Whether p is below .05."""
+        """Whether p is below .05, which tables mark with two stars."""
         return self.p < 0.05
 
 
@@ -104,7 +109,7 @@ def paired_t(first: Any, second: Any) -> Significance:
     Examples
     --------
     >>> paired_t([3.0, 5.0, 4.0], [1.0, 1.0, 1.0])  # differences 2 4 3: t = 3 / (1 / sqrt(3))
-    Significance(p=0.0350..., difference=3.0, n=3)
+    Significance(p=0.0350..., difference=3.0, n=3, wins=3, ties=0, losses=0)
     """
     gaps = gaps_of(first, second)
     if len(gaps) < 2:
@@ -115,10 +120,8 @@ def paired_t(first: Any, second: Any) -> Significance:
 
     mean, deviation = gaps.mean(), scatter(gaps)
     if deviation == 0.0:  # t is 0 / 0, or infinite
-        p = float(mean == 0.0)
-    else:
-        p = float(2.0 * stdtr(len(gaps) - 1, -abs(mean) / (deviation / np.sqrt(len(gaps)))))
-    return Significance(p, float(mean), len(gaps))
+        return Significance.of(mean == 0.0, gaps)
+    return Significance.of(2.0 * stdtr(len(gaps) - 1, -abs(mean) / (deviation / np.sqrt(len(gaps)))), gaps)
 
 
 def signed_rank(first: Any, second: Any) -> Significance:
@@ -141,7 +144,7 @@ def signed_rank(first: Any, second: Any) -> Significance:
     Examples
     --------
     >>> signed_rank([1, 2, 3], [0, 0, 0])  # 1 of the 8 signs is as extreme, in either tail: 2 / 8
-    Significance(p=0.25, difference=2.0, n=3)
+    Significance(p=0.25, difference=2.0, n=3, wins=3, ties=0, losses=0)
     """
     from scipy.stats import wilcoxon
 
@@ -150,8 +153,8 @@ def signed_rank(first: Any, second: Any) -> Significance:
     sizes = sizes[sizes != 0.0]
     is_exact = len(sizes) <= _EXACT and len(np.unique(np.abs(sizes))) == len(sizes)
     method = "exact" if is_exact else "approx"
-    p = float(wilcoxon(sizes, method=method, correction=False).pvalue) if len(sizes) else 1.0
-    return Significance(p, float(gaps.mean()), len(gaps))
+    p = wilcoxon(sizes, method=method, correction=False).pvalue if len(sizes) else 1.0
+    return Significance.of(p, gaps)
 
 
 def sign_test(first: Any, second: Any) -> Significance:
@@ -172,14 +175,13 @@ def sign_test(first: Any, second: Any) -> Significance:
     Examples
     --------
     >>> sign_test([1, 2, 3, 4], [0, 0, 0, 4])  # 3 wins, no loss: 2 / 2^3
-    Significance(p=0.25, difference=1.5, n=4)
+    Significance(p=0.25, difference=1.5, n=4, wins=3, ties=1, losses=0)
     """
     from scipy.stats import binom
 
     gaps = gaps_of(first, second)
     wins, losses = int((gaps > 0.0).sum()), int((gaps < 0.0).sum())
-    p = float(min(1.0, 2.0 * binom.sf(max(wins, losses) - 1, wins + losses, 0.5)))
-    return Significance(p, float(gaps.mean()), len(gaps))
+    return Significance.of(min(1.0, 2.0 * binom.sf(max(wins, losses) - 1, wins + losses, 0.5)), gaps)
 
 
 def randomization(first: Any, second: Any, *, seed: int = 0, n_resamples: int = 100_000) -> Significance:
@@ -214,12 +216,11 @@ def randomization(first: Any, second: Any, *, seed: int = 0, n_resamples: int = 
     Examples
     --------
     >>> randomization([1, 2, 3], [0, 0, 0])  # only +++ and --- reach 6: 2 / 8
-    Significance(p=0.25, difference=2.0, n=3)
+    Significance(p=0.25, difference=2.0, n=3, wins=3, ties=0, losses=0)
     """
     check_resampling(seed, n_resamples)
     gaps = gaps_of(first, second)
-    p = randomization_p([gaps], seed=seed, n_resamples=n_resamples)[0]
-    return Significance(p, float(gaps.mean()), len(gaps))
+    return Significance.of(randomization_p([gaps], seed=seed, n_resamples=n_resamples)[0], gaps)
 
 
 def check_resampling(seed: Any, n_resamples: Any) -> None:
@@ -271,52 +272,6 @@ def _least(gaps: Float64Array) -> Any:
     return np.abs(gaps.sum(axis=0)) - _SLACK * np.abs(gaps).sum(axis=0)
 
 
-class Paired(NamedTuple):
-    """A comparison of two systems, query by query.
-
-    Parameters
-    ----------
-    wins, losses, ties : int
-        Number of queries on which the first system is higher, lower, equal.
-    p : float
-        Two-tailed p-value of the Wilcoxon signed-rank test, in [0, 1]; 1 if all values are equal.
-    """
-
-    wins: int
-    losses: int
-    ties: int
-    p: float
-
-    @property
-    def is_clear(self) -> bool:
-        """Whether p is below .05, which tables mark with two stars."""
-        return self.p < 0.05
-
-
-def paired(first: Any, second: Any) -> Paired:
-    """Compare two systems by their values on the same queries.
-
-    Returns
-    -------
-    Paired
-        Wins, losses and ties of ``first``, and the p-value of their difference.
-
-    Notes
-    -----
-    The test is `signed_rank`; values that are not finite are refused.
-
-    Examples
-    --------
-    >>> paired([1, 2, 3], [0, 0, 0])  # 1 of the 8 signs is as extreme, in either tail: 2 / 8
-    Paired(wins=3, losses=0, ties=0, p=0.25)
-    >>> paired([0.5, 0.4, 0.2, 0.3], [0.1, 0.2, 0.3, 0.3])
-    Paired(wins=2, losses=1, ties=1, p=0.5)
-    """
-    gaps = gaps_of(first, second, all_defined=True)
-    wins, losses = int((gaps > 0.0).sum()), int((gaps < 0.0).sum())
-    return Paired(wins, losses, len(gaps) - wins - losses, signed_rank(first, second).p)
-
-
 def t_interval(first: Any, second: Any, *, confidence: float = 0.95) -> tuple[float, float]:
     r"""Interval of the mean difference by Student's t.
 
@@ -359,20 +314,18 @@ def bootstrap_interval(
     second: Any,
     *,
     confidence: float = 0.95,
-    method: Literal["bca", "percentile"] = "bca",
     n_resamples: int = 10_000,
     seed: int = 0,
 ) -> tuple[float, float]:
-    r"""Interval of the mean difference by the bootstrap: queries are drawn with replacement.
+    r"""Interval of the mean difference by the BCa bootstrap: queries are drawn with replacement.
 
-    Percentile: the (1-c)/2 and (1+c)/2 quantiles of the means of drawn differences. BCa: the quantiles at
-    Phi(z0 + (z0 + z) / (1 - a (z0 + z))), z0 from the share of means below the observed one (bias), a from
-    the skewness of the means that leave one query out (acceleration).
+    Its ends are the quantiles of the means of drawn differences at Phi(z0 + (z0 + z) / (1 - a (z0 + z))), z0
+    from the share of means below the observed one (bias), a from the skewness of the means that leave one
+    query out (acceleration).
 
     Parameters
     ----------
     confidence : float in (0, 1)
-    method : {"bca", "percentile"}
     n_resamples : int >= 1
         Number of samples.
     seed : int >= 0
@@ -400,8 +353,6 @@ def bootstrap_interval(
     """
     share(confidence, "confidence")
     check_resampling(seed, n_resamples)
-    if method not in ("bca", "percentile"):
-        raise InputError(f"method={method!r}: give method='bca' or method='percentile'.")
     from scipy.stats import DegenerateDataWarning, bootstrap
 
     gaps = gaps_of(first, second)
@@ -416,7 +367,7 @@ def bootstrap_interval(
                 n_resamples=n_resamples,
                 batch=batch_sizes(n_resamples, len(gaps))[0],
                 confidence_level=confidence,
-                method="BCa" if method == "bca" else method,
+                method="BCa",
                 random_state=np.random.default_rng(seed),
             ).confidence_interval
         except DegenerateDataWarning:

@@ -1,4 +1,4 @@
-"""Constraints that users set, limits of weights and directions of features: by column, and in JSON types."""
+"""Constraints that users set, bounds of weights and directions of features: by column, and in JSON types."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import InputError, short_text
-from directrix.objectives.penalty import Box
+from directrix.objectives.penalty import Bounds
 from directrix.rankers.inputs import Training, column_of
 from directrix.types import Array, Float64Array
 
@@ -35,10 +35,10 @@ def directions_of(monotone: Any, training: Training) -> Array:
     return np.tile(signs, training.n_columns)
 
 
-def box_of(bounds: Any, monotone: Any, training: Training) -> Box | None:
-    """Return the limits of one weight for each scaled column; None if there are no constraints.
+def weight_bounds(bounds: Any, monotone: Any, training: Training) -> Bounds | None:
+    """Return the bounds of one weight for each scaled column; None if there are no constraints.
 
-    Raises `InputError` if they name no feature, or one twice, or no number is within limits.
+    Raises `InputError` if they name no feature, or one twice, or no number is within bounds.
     """
     if not bounds and not monotone:
         return None
@@ -46,8 +46,8 @@ def box_of(bounds: Any, monotone: Any, training: Training) -> Box | None:
     if isinstance(bounds, str):
         low[:] = 0.0
     else:
-        for column, name, limits in _by_column("bounds", bounds, training):
-            low[column], high[column] = _limits(name, limits)
+        for column, name, pair in _by_column("bounds", bounds, training):
+            low[column], high[column] = _interval(name, pair)
     low, high = np.tile(low, training.n_columns), np.tile(high, training.n_columns)
     low, high = _signed(low, high, directions_of(monotone, training))
     empty = np.flatnonzero(low > high)
@@ -57,7 +57,7 @@ def box_of(bounds: Any, monotone: Any, training: Training) -> Box | None:
             f"bounds and monotone contradict each other: no weight of feature {_name(column, training)!r} "
             "fulfills both; change one of them."
         )
-    return Box(low, high)
+    return Bounds(low, high)
 
 
 def _signed(low: Float64Array, high: Float64Array, signs: Array) -> tuple[Float64Array, Float64Array]:
@@ -65,8 +65,8 @@ def _signed(low: Float64Array, high: Float64Array, signs: Array) -> tuple[Float6
     return np.where(signs > 0, np.maximum(low, 0.0), low), np.where(signs < 0, np.minimum(high, 0.0), high)
 
 
-def network_box(model: Any, monotone: Any, training: Training) -> Box | None:
-    r"""Return the limits with which a network is monotone in some features; None without any.
+def network_bounds(model: Any, monotone: Any, training: Training) -> Bounds | None:
+    r"""Return the bounds with which a network is monotone in some features; None without any.
 
     A hidden unit must not fall where a feature that is to raise the score rises: its weights in the first
     layer, and in the linear term, are >= 0, those of a feature that is to lower it <= 0. All weights of later
@@ -82,7 +82,7 @@ def network_box(model: Any, monotone: Any, training: Training) -> Box | None:
         layer.weights[:] = 1.0
     if model.residual:
         later[-1].weights[model.hidden[-1] :] = signs[:, None]
-    return Box(*_signed(np.full(len(of_params), -np.inf), np.full(len(of_params), np.inf), of_params))
+    return Bounds(*_signed(np.full(len(of_params), -np.inf), np.full(len(of_params), np.inf), of_params))
 
 
 def _by_column(parameter: str, given: Mapping[Any, Any] | None, training: Training) -> list[Any]:
@@ -106,26 +106,26 @@ def _name(column: int, training: Training) -> int | str:
     return column if training.names is None else training.names[column]
 
 
-def _limits(name: Any, limits: Any) -> tuple[float, float]:
+def _interval(name: Any, given: Any) -> tuple[float, float]:
     try:
-        low, high = limits
+        low, high = given
         low, high = -np.inf if low is None else float(low), np.inf if high is None else float(high)
         valid = low <= high and low < np.inf and high > -np.inf
     except (TypeError, ValueError, OverflowError):
         valid = False
     if not valid:
         raise InputError(
-            f"bounds has {short_text(limits)} for {name!r}; two numbers are needed, the lower one first, or "
+            f"bounds has {short_text(given)} for {name!r}; two numbers are needed, the lower one first, or "
             "None for no limit, e.g. (0, None); equal ones fix the weight."
         )
     return low, high
 
 
 def to_entries(value: Any) -> Any:
-    """Return a constraint as a model file holds it: a list of [feature, limits or direction]."""
+    """Return a constraint as a model file holds it: a list of [feature, bounds or direction]."""
     if not isinstance(value, dict):
         return value
-    return [[_plain(name), _plain(limits)] for name, limits in value.items()]
+    return [[_plain(name), _plain(given)] for name, given in value.items()]
 
 
 def _plain(value: Any) -> Any:

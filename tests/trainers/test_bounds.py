@@ -1,16 +1,16 @@
-"""Trainers within limits of the parameters: where they end, and that no step leaves the box."""
+"""Trainers within bounds of the parameters: where they end, and that no step leaves the bounds."""
 
 from itertools import product
 
 import numpy as np
 import pytest
-from scipy.optimize import Bounds, minimize
+from scipy import optimize
 
 import directrix as dx
 from directrix import registry
 from directrix.objectives.objective import make_objective
-from directrix.objectives.penalty import L2, Box
-from directrix.rankers.named_trainers import takes_box
+from directrix.objectives.penalty import L2, Bounds
+from directrix.rankers.named_trainers import takes_bounds
 
 Q = dx.data.make_cubic(n_queries=20, docs_per_query=10, n_features=4, seed=3)
 QID = np.repeat(np.arange(20), 10)
@@ -31,10 +31,10 @@ TRAINERS = {
 
 
 def problem(surrogate="ApproxNDCG", q=EXACT, low=LOW, high=HIGH, l2=1e-3):
-    box = Box(np.asarray(low, dtype=float), np.asarray(high, dtype=float))
+    bounds = Bounds(np.asarray(low, dtype=float), np.asarray(high, dtype=float))
     strength = l2 if surrogate else 0.0
     return make_objective(
-        q, surrogate, dx.linear_objective(q, surrogate).model, penalty=L2(strength), box=box
+        q, surrogate, dx.linear_objective(q, surrogate).model, penalty=L2(strength), bounds=bounds
     )
 
 
@@ -43,12 +43,12 @@ def test_lbfgs_ends_where_an_interior_point_method_does(surrogate):
     objective = problem(surrogate, l2=1e-2)
     start = np.array([0.0, 0.5, -0.5, 1 / 3])
     ours = dx.LBFGS(tol=1e-8, ftol=0.0).minimize(objective, start)
-    theirs = minimize(
+    theirs = optimize.minimize(
         objective.value_and_grad,
         start,
         jac=True,
         method="trust-constr",
-        bounds=Bounds(LOW, np.where(LOW == HIGH, HIGH + 1e-12, HIGH)),
+        bounds=optimize.Bounds(LOW, np.where(LOW == HIGH, HIGH + 1e-12, HIGH)),
         options={"gtol": 1e-9, "xtol": 1e-12, "barrier_tol": 1e-9, "maxiter": 2000},
     )
     np.testing.assert_allclose(ours.params, theirs.x, rtol=0, atol=1e-3)
@@ -101,9 +101,9 @@ def test_stochastic_trainers_evaluate_only_points_of_the_box(trainer):
     whole, seen = problem("ApproxNDCG(alpha=3.0)"), []
 
     class Plain:
-        """An objective that has nothing but the contract, and a box."""
+        """An objective that has nothing but the contract, and bounds."""
 
-        n_queries, box = whole.n_queries, whole.box
+        n_queries, bounds = whole.n_queries, whole.bounds
 
         def value_and_grad(self, params, queries=None):
             seen.append(params.copy())
@@ -111,7 +111,7 @@ def test_stochastic_trainers_evaluate_only_points_of_the_box(trainer):
 
     plain = trainer.minimize(Plain(), np.zeros(4))
     assert len(seen) > 9
-    assert all(whole.box.holds(params) for params in seen)
+    assert all(whole.bounds.holds(params) for params in seen)
     np.testing.assert_allclose(plain.params, trainer.minimize(whole, np.zeros(4)).params, rtol=1e-9)
 
 
@@ -151,7 +151,7 @@ def test_coordinate_ascent_ends_where_no_weight_within_its_limits_helps(measure)
     objective, exact = problem("ApproxNDCG", low=low, high=high, l2=0.0), dx.measure(measure)
     result = dx.CoordinateAscent(measure, max_iter=50, tol=0.0).minimize(objective, np.ones(4))
     assert result.status == "converged"
-    assert objective.box.holds(result.params)
+    assert objective.bounds.holds(result.params)
     value = lambda w: exact(EXACT.features @ w, Q.labels, Q.qptr).mean()  # noqa: E731
     np.testing.assert_allclose(-result.value, value(result.params), rtol=1e-12)
     outside = 0
@@ -159,8 +159,8 @@ def test_coordinate_ascent_ends_where_no_weight_within_its_limits_helps(measure)
         for t in np.concatenate([np.linspace(-3, 3, 601), 10.0 ** np.arange(-4, 5)]):
             moved = result.params.copy()
             moved[f] = t
-            outside += value(moved) > -result.value + 1e-9 and not objective.box.holds(moved)
-            assert value(moved) <= -result.value + 1e-9 or not objective.box.holds(moved)
+            outside += value(moved) > -result.value + 1e-9 and not objective.bounds.holds(moved)
+            assert value(moved) <= -result.value + 1e-9 or not objective.bounds.holds(moved)
     assert outside  # beyond the limits there is more
 
 
@@ -197,8 +197,8 @@ def test_infinite_limits_change_no_bit_and_far_ones_only_the_path():
 
 def test_trainers_that_declare_it_are_those_tested_here():
     kinds = registry.classes(registry.TRAINERS)
-    able = {name for name, kind in kinds.items() if getattr(kind, "takes_box", False)}
+    able = {name for name, kind in kinds.items() if getattr(kind, "takes_bounds", False)}
     assert able == {"LBFGS", "SGD", "Adam", "CoordinateAscent"}
-    assert takes_box(dx.Restarts(dx.Anneal(dx.LBFGS())))
-    assert not takes_box(dx.Restarts(dx.Anneal(dx.CG())))
-    assert not takes_box(object())
+    assert takes_bounds(dx.Restarts(dx.Anneal(dx.LBFGS())))
+    assert not takes_bounds(dx.Restarts(dx.Anneal(dx.CG())))
+    assert not takes_bounds(object())

@@ -1,14 +1,10 @@
-"""The record of a training that a model file keeps, and means of measures, in memory and on shards."""
+"""Means of measures over queries: of scores, and of the parameters of a model on shards."""
 
 from __future__ import annotations
 
 import math
-import platform
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -20,81 +16,7 @@ from directrix.data.stored import blocks
 from directrix.fingerprint import fingerprint
 from directrix.measures.base import RankingMeasure
 from directrix.models.scoring import scores_of
-from directrix.rankers.inputs import missing_values
-from directrix.trainers.boosting import Boosting
-from directrix.types import Float64Array, Measure, Model, Objective, Result, Surrogate, Trainer
-
-
-def training_record(
-    ranker: Any, q: Queries, surrogate: Surrogate, trainer: Trainer | Boosting, result: Result
-) -> dict[str, Any]:
-    """Everything to know about how a ranker was trained, in JSON types only."""
-    seed, smoothing = ranker.random_state, last_smoothing(result)
-    return {
-        "measure": repr(ranker.measure_),
-        "surrogate": _text(surrogate),
-        "trainer": _text(trainer),
-        "seed": int(seed) if isinstance(seed, Integral) else None,
-        "parameters": {
-            name: _json_value(name, ranker.parameter_to_save(name)) for name in ranker.saved_parameters
-        },
-        "versions": {name: _version(name) for name in ("directrix", "numpy", "scipy", "numba")}
-        | {"python": platform.python_version()},
-        "data": {"queries": q.n_queries, "documents": q.n_docs, "digest": q.digest}
-        | ({"missing": missing} if (missing := missing_values(q)) else {}),
-        "result": {
-            "status": result.status,
-            "message": result.message,
-            "value": float(result.value) if math.isfinite(result.value) else None,
-            "counts": {name: int(count) for name, count in result.counts.items()},
-            **({} if result.dual is None else {"dual": float(result.dual)}),
-            **({} if smoothing is None else {"smoothing": smoothing}),
-        },
-    }
-
-
-def last_smoothing(result: Result) -> float | None:
-    """Return the smoothing of the chosen step, or of the last one; None for a training without `Anneal`."""
-    best = result.counts.get("best")
-    # under Restarts a step is a whole run
-    rows = [row for row in result.trace if row.get("restart", row["iteration"]) == best] or result.trace
-    smoothing = rows[-1].get("smoothing") if rows else None
-    return None if smoothing is None else float(smoothing)
-
-
-def sharpened(surrogate: Any, smoothing: float | None) -> Any:
-    """Return the surrogate at the smoothing where its training ended."""
-    return surrogate if smoothing is None else surrogate.at(smoothing)
-
-
-def _json_value(name: str, value: Any) -> Any:
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, dict):
-        return {key: _json_value(name, entry) for key, entry in value.items()}
-    if isinstance(value, tuple | list | np.ndarray):
-        return [_json_value(name, entry) for entry in value]
-    return _text(value) if name == "trainer" else value
-
-
-def _text(value: Any) -> str:
-    """A text as it is, else what it prints as, with NumPy's numbers as plain ones: it can be read back."""
-    if isinstance(value, str):
-        return value
-    with np.printoptions(legacy="1.25"):
-        return repr(value)
-
-
-def kept_start(objective: Objective, start: Float64Array) -> Result:
-    """Return the result of no training at all."""
-    value, _ = objective.value_and_grad(start)
-    return Result(
-        start,
-        float(value),
-        "max_iter",
-        "The start was kept: max_iter is 0.",
-        {"iterations": 0, "evaluations": 1},
-    )
+from directrix.types import Float64Array, Measure, Model
 
 
 def mean_over_queries(values: Float64Array, weights: Float64Array | None = None) -> float:
@@ -134,7 +56,7 @@ def evaluator_of(measure: Measure, q: Queries) -> Callable[[Float64Array], Float
     return lambda scores: ready(scores)[0]
 
 
-def judge_of(measure: Measure, q: Queries) -> Callable[[Float64Array], float]:
+def mean_evaluator(measure: Measure, q: Queries) -> Callable[[Float64Array], float]:
     """Mean of a measure over queries as a function of scores; see `evaluator_of`."""
     values = evaluator_of(measure, q)
     return lambda scores: mean_over_queries(values(scores))
@@ -166,23 +88,11 @@ def surrogate_gap(ranker: Any, q: Queries) -> float:
     return mean_over_queries(np.abs(value - surrogate.measure(scores, q.labels, q.qptr)))
 
 
-@cache  # it reads files, for as long as some trees take
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:  # run from a checkout that was never installed
-        return "unknown"
-
-
-def judge_of_shards(
+def mean_evaluator_on_shards(
     measure: RankingMeasure, model: Model, shards: ShardedQueries
 ) -> Callable[[Float64Array], float]:
     """Mean of a measure over scaled queries in shards as a function of a model's parameters."""
-
-    def judge(params: Float64Array) -> float:
-        return float(means_on_shards(measure, model, shards, params[None])[0])
-
-    return judge
+    return lambda params: float(means_on_shards(measure, model, shards, params[None])[0])
 
 
 def means_on_shards(
