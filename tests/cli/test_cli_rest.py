@@ -101,6 +101,7 @@ def few_steps(monkeypatch, *, writable=True):
     monkeypatch.setattr(compiling, "steps", lambda: {name: every[name] for name in names})
 
 
+@pytest.mark.slow
 def test_doctor_compiles_and_says_how_long_it_took(run, monkeypatch):
     few_steps(monkeypatch)
     result = run("--threads", 1, "doctor", "--compile", "-f", "json")

@@ -34,6 +34,7 @@ TRAIN = [
 ]
 
 
+@pytest.mark.slow
 def test_shard_train_evaluate_certify(files, run, monkeypatch):
     monkeypatch.chdir(files)
     done = run("shard", "train.txt", "written", "--shards", "3")

@@ -8,6 +8,8 @@ from typer.testing import CliRunner
 import directrix as dx
 from directrix.cli.main import app
 
+pytestmark = pytest.mark.slow
+
 
 def run(*arguments):
     result = CliRunner().invoke(app, [str(a) for a in arguments])

@@ -9,7 +9,7 @@ from scipy.stats import binom
 
 import directrix as dx
 from directrix.experiments.optimality import certify, polish
-from directrix.experiments.optimality.directions import RandomDirections, n_directions
+from directrix.experiments.optimality.certificate import RandomDirections, n_directions
 from tests.reference.lines import crossings
 
 MEASURES = ("nDCG@3", "nDCG", "AP", "RR")
@@ -125,7 +125,7 @@ def test_same_bits_for_any_number_of_threads_and_any_block(noisy, monkeypatch):
         (2, 360, 12),
         (2, 1200, 60),
     ):
-        monkeypatch.setattr("directrix.experiments.optimality.point._SCORES_AT_ONCE", scores)
+        monkeypatch.setattr("directrix.experiments.optimality.monte_carlo._SCORES_AT_ONCE", scores)
         monkeypatch.setattr("directrix.experiments.optimality.monte_carlo._FLOATS_AT_ONCE", params)
         before = dx.set_threads(threads)
         try:

@@ -7,7 +7,7 @@ import pytest
 
 import directrix as dx
 from directrix.experiments.optimality import certify, polish
-from directrix.experiments.optimality.directions import RandomDirections, n_directions
+from directrix.experiments.optimality.certificate import RandomDirections, n_directions
 from tests.experiments.test_optimality import by_loops, linear
 
 

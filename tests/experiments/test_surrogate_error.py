@@ -10,7 +10,7 @@ from directrix.laws.bounds import BOUNDS, ap_bound, bounds_of, ndcg_bound, rank_
 from directrix.models.mlp import MLPModel
 from directrix.objectives.objective import linear_objective, make_objective
 from directrix.surrogates.approx import ApproxAP, ApproxNDCG, ApproxPrecision
-from directrix.surrogates.pairwise import RankNet
+from directrix.surrogates.losses import RankNet
 from directrix.trainers.full_gradients import LBFGS
 from directrix.trainers.stochastic import SGD
 

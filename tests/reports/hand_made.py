@@ -41,20 +41,36 @@ def report(**changes):
             "- **MQ2008**: no clear difference.",
             "Better is p < .05.",
         ),
-        "tables": (
-            Table(
-                "Table 2: Test measures",
-                ("method", "nDCG@10", "AP", "nDCG@10", "difference"),
+        "sections": (
+            Section(
+                "Test",
                 (
-                    ("ApproxNDCG", 0.4512345, 0.4467, 0.4487, 0.0025345),
-                    ("ListNet", 0.4471, 0.4457, 0.441, 0.0061),
-                    ("SVMmap", 0.4389, None, None, None),
-                    ("10 trees", 0.1, 1e-05, -0.25, 3),
+                    Table(
+                        "Table 2: Test measures",
+                        ("method", "nDCG@10", "AP", "nDCG@10", "difference"),
+                        (
+                            ("ApproxNDCG", 0.4512345, 0.4467, 0.4487, 0.0025345),
+                            ("ListNet", 0.4471, 0.4457, 0.441, 0.0061),
+                            ("SVMmap", 0.4389, None, None, None),
+                            ("10 trees", 0.1, 1e-05, -0.25, 3),
+                        ),
+                        groups=(("", 1), ("here", 2), ("published", 2)),
+                        notes=("Means over five folds.",),
+                    ),
                 ),
-                groups=(("", 1), ("here", 2), ("published", 2)),
-                notes=("Means over five folds.",),
+                ("As in the paper.",),
             ),
-            Table("Table 3: Chosen", ("fold", "alpha"), (("Fold1", 100), ("Fold2", 20)), notes=("By AP.",)),
+            Section(
+                "Choices",
+                (
+                    Table(
+                        "Table 3: Chosen",
+                        ("fold", "alpha"),
+                        (("Fold1", 100), ("Fold2", 20)),
+                        notes=("By AP.",),
+                    ),
+                ),
+            ),
         ),
         "figures": (
             Figure(
@@ -98,6 +114,4 @@ def report(**changes):
         "differs": ("- Other data.",),
         "more": {"extra": [1.5, float("nan")]},
     }
-    first, second = parts["tables"]
-    parts["sections"] = (Section("Test", (first,), ("As in the paper.",)), Section("Choices", (second,)))
     return Report(**{**parts, **changes})

@@ -19,7 +19,7 @@ FLAGS = [
     *("--disable-background-networking", "--disable-component-update"),
 ]
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")]
 
 
 def page_of(value):
@@ -310,7 +310,6 @@ def hostile():
         title=HOSTILE,
         paper=HOSTILE,
         summary=(HOSTILE,),
-        tables=(table,),
         figures=(Figure("f", HOSTILE, (Panel(HOSTILE, (line,), HOSTILE, HOSTILE),), HOSTILE),),
         claims=(Claim(HOSTILE, HOSTILE, "holds", HOSTILE),),
         missing=((HOSTILE, HOSTILE),),
@@ -368,7 +367,7 @@ def test_links_and_forms_cannot_be_sent_elsewhere(changed):
 
 
 def test_a_report_of_text_alone_opens(look, tmp_path):
-    bare = report(tables=(), figures=(), claims=(), per_query=(), missing=(), differs=(), sections=())
+    bare = report(figures=(), claims=(), per_query=(), missing=(), differs=(), sections=())
     (tmp_path / "report.html").write_text(page_of(bare), encoding="utf-8")
     page = look(tmp_path / "report.html")
     assert page.locator("h2").all_inner_texts() == ["In short", "What was done", "How to repeat it"]

@@ -59,9 +59,7 @@ def test_what_is_missing_is_text_and_why_is_markdown():
 
 def test_headings_are_text():
     shown = page(
-        report(
-            title="A * B * C", tables=(), sections=(Section("a_b", text=("x",)), Section("*c*", text=("y",)))
-        )
+        report(title="A * B * C", sections=(Section("a_b", text=("x",)), Section("*c*", text=("y",))))
     )
     assert shown.startswith("# A \\* B \\* C\n")
     assert "## a\\_b\n" in shown

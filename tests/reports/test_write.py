@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from directrix import InputError, MissingExtra
+from directrix import MissingExtra
 from directrix.reports import write
 from directrix.reports.report import Section
 from directrix.reports.write import publish, text_of, write_report
@@ -71,7 +71,9 @@ def test_an_undefined_value_is_null():
 
 def test_numbers_of_numpy_are_numbers_in_every_form(tmp_path):
     row = ("x", np.float64(0.1234567), np.int64(3), np.float64("nan"))
-    value = report(tables=(Table("t", ("a", "b", "c", "d"), (row,)),), sections=(), more={"n": np.arange(2)})
+    value = report(
+        sections=(Section("", (Table("t", ("a", "b", "c", "d"), (row,)),)),), more={"n": np.arange(2)}
+    )
     write_report(tmp_path, value)
     document = json.loads((tmp_path / "tables.json").read_text())
     assert (document["tables"][0]["rows"], document["n"]) == ([["x", 0.1234567, 3, None]], [0, 1])
@@ -96,12 +98,6 @@ def test_the_page_says_all_in_order(folder):
     assert "- TD2003: the data are not there." in page
     assert "```console\n$ directrix reproduce some2010 --data DIR\n```" in page
     assert blocks(page) == []
-
-
-def test_a_page_without_sections_has_one_head_for_its_tables():
-    page = write.page(report(sections=(), figures=(), claims=(), missing=(), differs=()))
-    heads = [line[3:] for line in page.splitlines() if line.startswith("## ")]
-    assert heads == ["In short", "Tables", "What was done", "How to repeat it"]
 
 
 def test_for_a_site_the_pictures_stand_in_a_folder_of_the_name(folder, tmp_path):
@@ -141,11 +137,6 @@ def test_without_matplotlib_the_install_line_is_said(tmp_path, monkeypatch, work
     with pytest.raises(MissingExtra, match=r'pip install "directrix\[plot\]"'):
         work(tmp_path, report())
     assert not list(tmp_path.iterdir())
-
-
-def test_sections_have_a_place_for_every_table():
-    with pytest.raises(InputError, match=r"'some2010': its sections have 1 tables, the report has 2; every"):
-        report(sections=(Section("Test", report().tables[:1]),))
 
 
 def test_hostile_text_is_text_in_markdown():

@@ -8,7 +8,7 @@ import pytest
 import directrix as dx
 from directrix.objectives.scores import ScoreObjective
 from directrix.surrogates.base import uniforms
-from directrix.surrogates.listwise import XENDCG
+from directrix.surrogates.losses import XENDCG
 from directrix.surrogates.sampling import Gumbel
 from tests.reference import noise, references
 from tests.reference.gumbel import noisy_scores

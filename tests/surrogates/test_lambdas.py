@@ -64,7 +64,7 @@ def lambdas(surrogate, scores, labels):
 @pytest.mark.parametrize("name", MEASURES)
 @settings(deadline=None, max_examples=25)
 @given(query=queries())
-def test_forces_are_those_of_swapping_every_pair(name, construction, query):
+def test_lambdas_are_those_of_swapping_every_pair(name, construction, query):
     scores, labels = query
     surrogate = dx.Lambda(name, construction, margin=0.3)
     level, unit = seen(surrogate.measure, labels)
@@ -180,8 +180,8 @@ def test_effective_pairs_are_those_whose_swap_changes_the_measure(name, query):
 def test_effective_pairs_of_the_other_constructions(construction, expected):
     scores, labels = np.array([5.0, 4.0, 3.0, 2.0, 1.0]), np.array([1.0, 0.0, 1.0, 2.0, 0.0])
     pairs = dx.Lambda("nDCG@2", construction).effective_pairs(scores, labels, np.array([0, 5]))
-    forces = lambdas(dx.Lambda("nDCG@2", construction), scores, labels)[1]
-    assert (pairs[0], bool(np.abs(forces).sum() > 0)) == (expected, True)
+    slopes = lambdas(dx.Lambda("nDCG@2", construction), scores, labels)[1]
+    assert (pairs[0], bool(np.abs(slopes).sum() > 0)) == (expected, True)
 
 
 def test_a_document_whose_ideal_rank_holds_an_equal_one_is_no_pair():
@@ -190,7 +190,7 @@ def test_a_document_whose_ideal_rank_holds_an_equal_one_is_no_pair():
     assert pairs.tolist() == [2]
 
 
-def test_two_documents_at_each_others_ideal_ranks_are_one_pair_with_the_forces_of_two():
+def test_two_documents_at_each_others_ideal_ranks_are_one_pair_with_twice_the_lambda():
     scores, labels = np.array([2.0, 1.0]), np.array([0.0, 1.0])
     surrogate = dx.Lambda("RR", "discrete-bounded")
     assert surrogate.effective_pairs(scores, labels, np.array([0, 2])).tolist() == [1]
@@ -212,8 +212,8 @@ def test_rr_counts_the_first_relevant_document_moving_down():
 def test_rr_falls_to_the_next_relevant_document_if_that_comes_first():
     scores, labels = np.array([3.0, 2.0, 1.0]), np.array([1.0, 1.0, 0.0])
     _, grad = lambdas(dx.Lambda("RR"), scores, labels)
-    force = (1 - 1 / 2) / (1 + math.exp(3 - 1))  # the first goes to rank 3, the second becomes the first
-    np.testing.assert_allclose(grad, [force, 0.0, -force], rtol=1e-12)
+    slope = (1 - 1 / 2) / (1 + math.exp(3 - 1))  # the first goes to rank 3, the second becomes the first
+    np.testing.assert_allclose(grad, [slope, 0.0, -slope], rtol=1e-12)
 
 
 def test_ap_is_equation_9_of_the_paper():
@@ -224,8 +224,8 @@ def test_ap_is_equation_9_of_the_paper():
     others = sum(
         reference.change(dx.AP(), scores, labels, i, 4) / (1 + math.exp(scores[4] - scores[i])) for i in (3,)
     )
-    force = change / (1 + math.exp(1 - 4))
-    np.testing.assert_allclose(lambdas(dx.Lambda("AP"), scores, labels)[1][4], force + others, rtol=1e-12)
+    slope = change / (1 + math.exp(1 - 4))
+    np.testing.assert_allclose(lambdas(dx.Lambda("AP"), scores, labels)[1][4], slope + others, rtol=1e-12)
 
 
 @pytest.mark.parametrize("l_max", [4, 60, 1000])
@@ -244,8 +244,8 @@ def all_pairs(x, discount, scores):
     rank = np.argsort(np.argsort(-scores, kind="stable"))
     worth = np.abs(x[:, None] - x[None, :]) * np.abs(discount[rank][:, None] - discount[rank][None, :])
     with np.errstate(over="ignore"):
-        force = worth / (1 + np.exp(scores[:, None] - scores[None, :])) * (x[:, None] > x[None, :])
-    return force.sum(axis=1) - force.sum(axis=0)
+        slope = worth / (1 + np.exp(scores[:, None] - scores[None, :])) * (x[:, None] > x[None, :])
+    return slope.sum(axis=1) - slope.sum(axis=0)
 
 
 @pytest.mark.parametrize("k", [None, 10])
@@ -276,9 +276,9 @@ def test_long_queries_have_the_bits_alone_that_they_have_in_a_batch(construction
     scores, labels = rng.standard_normal(qptr[-1]).astype(dtype), rng.integers(0, 3, size=qptr[-1]) * 1.0
     value, grad = dx.Lambda("ERR", construction).value_and_grad(scores, labels, qptr)
     for q, (lo, hi) in enumerate(pairwise(qptr)):
-        alone, forces = lambdas(dx.Lambda("ERR", construction), scores[lo:hi], labels[lo:hi])
+        alone, slopes = lambdas(dx.Lambda("ERR", construction), scores[lo:hi], labels[lo:hi])
         assert alone[0] == value[q]
-        assert np.array_equal(forces, grad[lo:hi])
+        assert np.array_equal(slopes, grad[lo:hi])
 
 
 def test_springs_reach_across_blocks_too():
@@ -369,7 +369,7 @@ def test_messages(call, message):
 
 @pytest.mark.parametrize("name", ["nDCG@5", "AP", "RR"])
 def test_misranked_pairs_alone_shorten_the_weights_of_a_linear_model(name):
-    """w . (x_i - x_j) < 0 for each of them, so the force has no part along w."""
+    """w . (x_i - x_j) < 0 for each of them, so the gradient has no part along w."""
     rng = np.random.default_rng(0)
     X, w = rng.standard_normal((300, 6)), rng.standard_normal(6)
     labels, qptr = rng.integers(0, 3, size=300).astype(float), np.arange(0, 301, 20)

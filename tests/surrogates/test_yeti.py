@@ -9,13 +9,13 @@ import pytest
 import directrix as dx
 from directrix.objectives.scores import ScoreObjective
 from tests.reference import references
-from tests.reference.yeti import forces, noisy_scores
+from tests.reference.yeti import lambdas, noisy_scores
 
 CASES = [dx.YetiRank(**setting) for setting in references()["YetiRank"].settings]
 
 
 @pytest.mark.parametrize("surrogate", CASES, ids=repr)
-def test_forces_and_curvatures_are_those_of_the_naive_loops(surrogate):
+def test_lambdas_and_curvatures_are_those_of_the_naive_loops(surrogate):
     rng = np.random.default_rng(3)
     qptr = np.array([0, 1, 6, 18, 30])
     scores, labels = 2 * rng.standard_normal(30), rng.integers(0, 4, 30).astype(float)
@@ -23,7 +23,7 @@ def test_forces_and_curvatures_are_those_of_the_naive_loops(surrogate):
     _, grad, curvature = surrogate.value_grad_curvature(scores, prepared, qptr)
     given = {field.name: getattr(surrogate, field.name) for field in fields(surrogate)}
     for lo, hi in pairwise(qptr):
-        pull, bend = forces(scores[lo:hi].tolist(), labels[lo:hi].tolist(), **given)
+        pull, bend = lambdas(scores[lo:hi].tolist(), labels[lo:hi].tolist(), **given)
         np.testing.assert_allclose(grad[lo:hi], pull, rtol=1e-9, atol=1e-14)
         np.testing.assert_allclose(curvature[lo:hi], bend, rtol=1e-9, atol=1e-14)
 

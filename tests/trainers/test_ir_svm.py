@@ -8,7 +8,7 @@ from sklearn.svm import LinearSVC
 
 import directrix as dx
 from directrix.laws import check_surrogate
-from directrix.surrogates.pairwise import GradedHinge
+from directrix.surrogates.losses import GradedHinge
 from directrix.trainers.ir_svm import pair_costs
 from tests.reference import ir_svm as reference
 

@@ -105,7 +105,7 @@ def certify_command(
     Moves the weights in random directions (459 for the default --eps and --delta) and computes the measure
     after each step. With --polish the weights follow rising directions, and the saved model passes the test.
     """
-    from directrix.experiments.optimality.directions import check_steps, n_directions
+    from directrix.experiments.optimality.certificate import check_steps, n_directions
     from directrix.measures.names import measure
     from directrix.rankers.loading import load
 

@@ -95,7 +95,7 @@ def card_of(
     if q is not None:
         found["figures"] = _figures(ranker, q, measures)
         found["importance"] = _importance(ranker, q, seed)
-    return {**found, "limits": list(_bounds_of(ranker, found))}
+    return {**found, "limits": list(_known_limits(ranker, found))}
 
 
 def _file(path: Path) -> dict[str, Any]:
@@ -198,7 +198,7 @@ _MISSING = {
 }
 
 
-def _bounds_of(ranker: Any, found: dict[str, Any]) -> Iterator[str]:
+def _known_limits(ranker: Any, found: dict[str, Any]) -> Iterator[str]:
     members = found["model"].get("members", [found["model"]])
     kinds = {member["type"] for member in members}
     if any(is_by_query(member["scale"]) for member in members):

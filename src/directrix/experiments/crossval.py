@@ -160,7 +160,7 @@ def cross_validate(  # noqa: PLR0913 - all but the first three are optional and 
         query_ids=tuple(query for split in splits for query in split.test.query_ids),
         convention="default" if tool is None else tool.name,
         results=results,
-        select=select if isinstance(select, str) else plans[0].goal.name,
+        select=names[0] if select is None else select if isinstance(select, str) else select.name,
     )
 
 

@@ -69,14 +69,14 @@ def all_cases(rng: np.random.Generator) -> Iterator[Case]:
 def without_function(surrogate: Surrogate) -> str:
     """Return why the gradient is that of no function; empty if it is that of the value."""
     reasons = {
-        "value_free": "value_free: forces, which are the gradient of no function",
+        "value_free": "value_free: lambdas, which are the gradient of no function",
         "estimated": "estimated: the gradient of an expected value, from samples",
     }
     return next((reason for name, reason in reasons.items() if name in surrogate.properties), "")
 
 
 def permutations(surrogate: Surrogate, rng: np.random.Generator) -> Iterator[tuple[Case, Int64Array]]:
-    """Cases, and another order of their documents; without ties for forces and estimates, as it matters."""
+    """Cases, and another order of their documents; without ties for lambdas and estimates, as it matters."""
     for case in random_cases(rng) if without_function(surrogate) else all_cases(rng):
         yield case, np.concatenate([lo + rng.permutation(hi - lo) for _, lo, hi in each_query(case)])
 
@@ -275,7 +275,7 @@ def bounds_its_measure_from_below(surrogate: Any, rng: np.random.Generator) -> I
 
 
 def value_is_the_measure(surrogate: Any, rng: np.random.Generator) -> Iterator[str]:
-    """value_free: the forces belong to the exact measure."""
+    """value_free: the lambdas belong to the exact measure."""
     for case in all_cases(rng):
         value, _ = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
         exact = surrogate.measure(case.scores, case.labels, case.qptr)
@@ -333,8 +333,8 @@ def check_surrogate(surrogate: Surrogate) -> dict[str, str]:
     - convexifiable: convexified at some scores it is convex, nowhere above what it was, and equal to it with
       the same gradient at those scores.
     - bound: it bounds its measure from below, on the hard queries too.
-    - value_free: the forces are the gradient of no function, and the value is the measure.
-    - random: another draw gives other forces, the same one the same bits.
+    - value_free: the lambdas are the gradient of no function, and the value is the measure.
+    - random: another draw gives another gradient, the same one the same bits.
     - estimated: the mean gradient over 512 draws is the slope of the mean value in the direction of the
       labels, to six standard errors.
 
@@ -412,8 +412,7 @@ def _value_and_grad(surrogate: Any, *query: Any) -> tuple[Float64Array, FloatArr
 
 
 def _curvature(surrogate: Any, scores: Float64Array, labels: Float64Array, qptr: Int64Array) -> Any:
-    _, grad = surrogate.value_and_grad(scores, labels, qptr)
-    return np.zeros(0), surrogate.curvature(scores, surrogate.prepare(labels, qptr), qptr, grad)
+    return np.zeros(0), surrogate.value_grad_curvature(scores, surrogate.prepare(labels, qptr), qptr)[2]
 
 
 def _moved(
@@ -482,7 +481,7 @@ def _draws_differ(surrogate: Any, rng: np.random.Generator) -> Iterator[str]:
     if not np.array_equal(first, again):
         yield "the same draw gives other bits"
     if any(np.array_equal(first, other) for other in others):
-        yield "another draw gives the same forces"
+        yield "another draw gives the same gradient"
 
 
 def _same_bits_for_any_threads(surrogate: Surrogate, rng: np.random.Generator) -> Iterator[str]:
@@ -510,7 +509,7 @@ def _claims(name: str) -> Callable[[Surrogate], str]:
 
 
 def _has_curvature(surrogate: Surrogate) -> str:
-    return "" if hasattr(surrogate, "curvature") else "it has no method curvature"
+    return "" if hasattr(surrogate, "value_grad_curvature") else "it has no curvature"
 
 
 _LAWS: list[tuple[Callable[..., Iterator[str]], Callable[[Surrogate], str]]] = [

@@ -272,7 +272,6 @@ class Paper(Generic[E, R]):
             title=self.words.title,
             paper=self.words.citation,
             summary=summary,
-            tables=tuple(table for section in sections for table in section.tables),
             figures=tuple(self.figures(results)),
             claims=claims,
             missing=self.words.pairs("missing", **details),

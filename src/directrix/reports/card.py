@@ -26,7 +26,6 @@ def card_report(found: dict[str, Any], *, model: str, data: str | None, command:
         title=f"Model card of {model}",
         paper=f"{found['model']['class']} of {found['features']['count']} features, trained for {measure}.",
         summary=(),
-        tables=tuple(table for section in sections for table in section.tables),
         command=command,
         sections=tuple(sections),
         settings={name: found[name] for name in ("file", "training")},

@@ -37,9 +37,6 @@ def comparison_report(
     remarks : sequence of str
         Sentences for its beginning, plain text.
     """
-    sections = tuple(
-        Section(measure, result.tables(measure, pairs=True)) for measure, result in results.items()
-    )
     one = next(iter(results.values()))
     best = {measure: max(result.means, key=result.means.__getitem__) for measure, result in results.items()}
     first = [
@@ -52,7 +49,6 @@ def comparison_report(
         title=f"{len(one.means)} rankings by {' and '.join(results)}",
         paper=escaped_markdown(f"{', '.join(one.means)}: rankings of {data}, compared query by query."),
         summary=tuple(f"- {escaped_markdown(text)}" for text in (*remarks, *first)),
-        tables=tuple(table for section in sections for table in section.tables),
         command=command,
         settings={
             **{name: getattr(one, name) for name in ("test", "correction", "against", "alpha", "seed")},
@@ -60,7 +56,9 @@ def comparison_report(
             "directrix": __version__,
         },
         per_query=tuple(PerQuery(data, measure, ids, by_system) for measure, by_system in values.items()),
-        sections=sections,
+        sections=tuple(
+            Section(measure, result.tables(measure, pairs=True)) for measure, result in results.items()
+        ),
     )
 
 
@@ -76,7 +74,7 @@ def crossval_report(
         title=f"{len(result.entries)} methods by {' and '.join(result.measures)}",
         paper=escaped_markdown(f"{', '.join(result.entries)}: trained on the folds of {data}."),
         summary=(f"- {escaped_markdown(text)}",),
-        tables=result.tables(),
+        sections=(Section("Tables", result.tables()),),
         command=command,
         settings=settings,
         per_query=tuple(

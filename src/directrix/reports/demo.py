@@ -9,7 +9,7 @@ from directrix.data.queries import Queries
 from directrix.experiments.crossval import top_of
 from directrix.reports.html import html
 from directrix.reports.rankings import shown_rankings
-from directrix.reports.report import PerQuery, Report
+from directrix.reports.report import PerQuery, Report, Section
 from directrix.tables import PValue, Table, Value, escaped_markdown, stars
 from directrix.types import Float64Array, FloatArray
 
@@ -63,7 +63,7 @@ def demo_page(
         title="directrix demo",
         paper="Several methods on built-in data, compared query by query.",
         summary=tuple(f"- {escaped_markdown(text)}" for text in remarks),
-        tables=(table,),
+        sections=(Section("Tables", (table,)),),
         command="directrix demo",
         per_query=parts,
     )

@@ -37,7 +37,6 @@ def explanation_report(
             f"{found.n_docs} documents."
         ),
         summary=tuple(f"- {escaped_markdown(text)}" for text in summary),
-        tables=tables,
         figures=_figures(explanation, top),
         command=command,
         settings={"measure": found.measure, "seed": seed, "directrix": __version__},

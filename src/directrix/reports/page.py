@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
-from directrix.reports.report import Figure, Report, Section, claims_table, tally
+from directrix.reports.report import Figure, Report, claims_table, tally
 from directrix.tables import Table, escaped_markdown, notes_once
 
 CLAIMS = "Claims of the paper"
@@ -51,12 +51,11 @@ def page(report: Report, *, pictures: str = "figures") -> str:
 def outline(report: Report) -> list[tuple[str, list[Block]]]:
     """Return the headings of a page, each with its blocks: Markdown, tables and figures."""
     tables = iter(notes_once(report.tables))
-    sections = report.sections or (Section("Tables", report.tables),)
     missing = "\n".join(f"- {escaped_markdown(what)}: {why}" for what, why in report.missing)
     parts: list[tuple[str, Sequence[Block]]] = [("In short", [joined(report.summary)])]
     if report.claims:
         parts.append((CLAIMS, [tally(report.claims), claims_table(report.claims)]))
-    parts += [(s.title, [joined(s.text), *islice(tables, len(s.tables))]) for s in sections]
+    parts += [(s.title, [joined(s.text), *islice(tables, len(s.tables))]) for s in report.sections]
     parts.append(("Figures", report.figures))
     texts = (joined(report.how), joined(report.differs), missing)
     parts += [(title, [text]) for title, text in zip(ENDING, texts, strict=True)]

@@ -202,8 +202,8 @@ class Report:
         Authors, year, title, journal, DOI, and the question of the paper; Markdown.
     summary : tuple of str
         Results in sentences; paragraphs of Markdown, or items that begin with "- ".
-    tables : tuple of Table
-        In the order of the paper, published figures next to ours with the difference.
+    sections : tuple of Section
+        The tables, under their headings.
     command : str
         The command that writes the report.
     figures : tuple of Figure
@@ -217,24 +217,17 @@ class Report:
         JSON: what the figures depend on, versions, seeds, seconds.
     per_query : tuple of PerQuery
         For inspecting queries, one for each data set and measure.
-    sections : tuple of Section
-        Headings for the tables, in their order; () = one heading for all.
     differs : tuple of str
         What differs from the paper, if ``how`` does not contain it; paragraphs of Markdown.
     more : mapping
         JSON: further keys of ``tables.json``.
-
-    Raises
-    ------
-    InputError
-        If the tables of the sections are not as many as those of the report.
     """
 
     name: str
     title: str
     paper: str
     summary: tuple[str, ...]
-    tables: tuple[Table, ...]
+    sections: tuple[Section, ...]
     command: str
     figures: tuple[Figure, ...] = ()
     claims: tuple[Claim, ...] = ()
@@ -242,14 +235,10 @@ class Report:
     how: tuple[str, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     per_query: tuple[PerQuery, ...] = ()
-    sections: tuple[Section, ...] = ()
     differs: tuple[str, ...] = ()
     more: Mapping[str, Any] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        n_tables = sum(len(section.tables) for section in self.sections)
-        if self.sections and n_tables != len(self.tables):
-            raise InputError(
-                f"report {self.name!r}: its sections have {n_tables} tables, the report has "
-                f"{len(self.tables)}; every table must be in one section."
-            )
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """The tables of all sections."""
+        return tuple(table for section in self.sections for table in section.tables)

@@ -108,7 +108,6 @@ def training_report(
             f"{result.name}, trained on {names[0]} and chosen by {measure} on {result.selection}."
         ),
         summary=_summary(result, inspection),
-        tables=tuple(table for section in sections for table in section.tables),
         figures=figures,
         missing=absent,
         how=_how(result, inspection, has_valid=valid is not None),

@@ -16,7 +16,7 @@ from directrix.models.stumps import StumpModel
 from directrix.objectives.objective import make_objective
 from directrix.parameters import check_fields
 from directrix.surrogates.base import refuse_doc_weight
-from directrix.surrogates.pairwise import GradedHinge
+from directrix.surrogates.losses import GradedHinge
 from directrix.trainers.cutting_plane import CuttingPlane
 from directrix.trainers.progress import refuse_second_penalty, unpenalized_objective
 from directrix.types import Callback, Float64Array, Objective, Result

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.experiments.optimality.certificate import LEVEL, Certificate
-from directrix.experiments.optimality.directions import (
+from directrix.experiments.optimality.certificate import (
+    LEVEL,
+    Certificate,
     OneWeight,
     RandomDirections,
     Steps,
     check_steps,
     n_directions,
 )
-from directrix.experiments.optimality.monte_carlo import STEPS, changes_along
-from directrix.experiments.optimality.point import Judge, point_of
+from directrix.experiments.optimality.monte_carlo import STEPS, Evaluator, changes_along, point_of
 from directrix.measures.base import RankingMeasure
 from directrix.measures.line_search import LineSearch
 from directrix.parameters import seed_number, whole
@@ -36,20 +36,20 @@ _HALVINGS = 10
 
 
 class Climb:
-    """Weights that move up the measure of a judge, from its point."""
+    """Weights that move up the measure of a evaluator, from its point."""
 
-    def __init__(self, judge: Judge, steps: Steps, seed: int) -> None:
-        point = judge.point
-        self.params, self.value, self.moves = point.params.copy(), judge.value, 0
+    def __init__(self, evaluator: Evaluator, steps: Steps, seed: int) -> None:
+        point = evaluator.point
+        self.params, self.value, self.moves = point.params.copy(), evaluator.value, 0
         self.steps, self.seed = steps, seed
-        self.judge, self._drawn = judge, 0
+        self.evaluator, self._drawn = evaluator, 0
         self._norm = float(np.linalg.norm(point.params))
         self._axes = OneWeight(point.movable, len(point.params))
         self._search: LineSearch | None = None
         if point.is_linear:
             # where it is not a sum over documents, steps are tried, as for networks
             with contextlib.suppress(InputError):
-                self._search = point.line_search(judge.measure)
+                self._search = point.line_search(evaluator.measure)
 
     def changes(
         self,
@@ -61,7 +61,7 @@ class Climb:
         """Change of the measure by every step in every direction, see `changes_along`."""
         lengths = self.steps.lengths(self.params)
         return changes_along(
-            self.judge, self.params, self.value, directions, lengths, progress, until_rise=until_rise
+            self.evaluator, self.params, self.value, directions, lengths, progress, until_rise=until_rise
         )
 
     def up(self, max_moves: int) -> None:
@@ -101,25 +101,25 @@ class Climb:
         lengths = self.steps.lengths(self.params)
         reach = float(lengths.max())
         if self._search is not None:
-            here, along = self.judge.scores(np.stack([self.params, direction]))
+            here, along = self.evaluator.scores(np.stack([self.params, direction]))
             best = self._search.best_within(here, along, (reach,))[0]
             if best.value > self.value:
                 self._take(self.params + best.t * direction)
             return
         lengths = np.concatenate([lengths, 2.0 * reach * 0.5 ** np.arange(_HALVINGS)])
         tries = self.params + lengths[:, None] * direction
-        means = self.judge.means(tries)
+        means = self.evaluator.means(tries)
         self._take(tries[means.argmax()])
 
     def _take(self, params: Float64Array) -> None:
         """Move to higher weights; those of a linear model get the norm of the start, unless that is lower."""
-        value = float(self.judge.means(params[None])[0])
+        value = float(self.evaluator.means(params[None])[0])
         if not value > self.value + LEVEL * abs(self.value):
             return
         norm = np.linalg.norm(params)
-        if self.judge.point.is_linear and self._norm > 0.0 and norm > 0.0:
+        if self.evaluator.point.is_linear and self._norm > 0.0 and norm > 0.0:
             shorter = params * (self._norm / norm)
-            rescaled = float(self.judge.means(shorter[None])[0])
+            rescaled = float(self.evaluator.means(shorter[None])[0])
             if rescaled >= value:
                 params, value = shorter, rescaled
         self.params, self.value, self.moves = params, value, self.moves + 1
@@ -223,15 +223,15 @@ def polish(  # noqa: PLR0913
     whole(max_moves, "max_moves", least=0)
     point, goal = point_of(ranker_or_params, data, measure)
     root = seed_number(seed)
-    judge = Judge(point, goal)
+    evaluator = Evaluator(point, goal)
     tried.unit(point.params)  # refuses weights without a length
-    climb = Climb(judge, tried, root)
+    climb = Climb(evaluator, tried, root)
     certificate, tests = _until_certified(climb, eps, delta, max_moves, progress)
     polished = None
     if point.ranker is not None:
-        record = _record(certificate, judge.value, climb.moves)
+        record = _record(certificate, evaluator.value, climb.moves)
         polished = with_parameters(point.ranker, climb.params, goal, climb.value, record)
-    return Polished(polished, climb.params, certificate, judge.value, climb.moves, tests)
+    return Polished(polished, climb.params, certificate, evaluator.value, climb.moves, tests)
 
 
 def _until_certified(
@@ -253,7 +253,7 @@ def _until_certified(
         climb.follow(directions.block(0, len(curves)), curves)
     unit = climb.steps.unit(climb.params)
     certificate = Certificate(
-        climb.judge.measure.name,
+        climb.evaluator.measure.name,
         climb.value,
         directions,
         eps,

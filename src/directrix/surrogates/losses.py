@@ -1,0 +1,544 @@
+r"""Losses that tend to no measure: over documents (regression), pairs (RankNet, RankSVM) and whole lists.
+
+A loss over a list compares the scores with one list made of the labels, in O(n) per query.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from directrix.errors import InputError
+from directrix.measures.base import RankingMeasure
+from directrix.measures.dcg import NDCG
+from directrix.measures.pairs import KendallTau
+from directrix.measures.terms import check_squared_gains, gains, query_sums
+from directrix.surrogates.base import Chunk, KernelSurrogate, Out, uniforms
+from directrix.types import Float64Array, FloatArray, Int64Array
+
+Target = Literal["gains", "labels"]
+
+
+class LossSurrogate(KernelSurrogate):
+    """Base of the losses: minus what training lowers."""
+
+    measure: ClassVar[RankingMeasure] = NDCG()
+    """nDCG: the measure that is reported by default; the loss tends neither to it nor to any other."""
+
+    @property
+    def properties(self) -> frozenset[str]:
+        """smooth, convex, shift_invariant, unless a loss states others."""
+        return frozenset({"smooth", "convex", "shift_invariant"})
+
+    def prepare(self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None) -> Any:
+        """See `KernelSurrogate.prepare`; rejects labels that are too large for the measure."""
+        self.measure.check_labels(float(labels.max(initial=0.0)))
+        return super().prepare(labels, qptr, doc_weight)
+
+
+def by_label(labels: Float64Array, qptr: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Order the documents of every query by ascending label, equal labels by input order.
+
+    Returns that order, and at every place of it the number of its label, from 0 on, over all queries.
+    """
+    query = np.repeat(np.arange(len(qptr) - 1), np.diff(qptr))
+    order = np.lexsort((labels, query))
+    is_first = np.ones(len(labels), dtype=bool)
+    is_first[1:] = (np.diff(labels[order]) != 0.0) | (np.diff(query) != 0)
+    return order, np.cumsum(is_first) - 1
+
+
+def targets(labels: Float64Array, target: str) -> Float64Array:
+    """Gains 2^l - 1, or with "labels" the labels themselves."""
+    return gains(labels, "linear" if target == "labels" else "exp")
+
+
+@dataclass(frozen=True)
+class Regression(LossSurrogate):
+    r"""Minus the weighted squared error of scores as predictions of gains.
+
+    .. math:: -\sum_i u_i (s_i - b - (2^{l_i} - 1))^2
+
+    where the weights u of the relevant (l > 0) and of the irrelevant documents of a query each add up to 1/2,
+    or to 1 if all documents are of one kind.
+
+    Parameters
+    ----------
+    intercept : bool
+        True: b is the query's own best intercept, so that only differences within the query are
+        predicted, and a shift of its scores does not change the loss. False: b = 0, plain regression,
+        for a model that has an intercept of its own.
+
+    Notes
+    -----
+    Convex as a loss, O(n) per query. At most 0. Document weights are factors on u, which balances the
+    classes of every query; `regression_start` balances them over the whole data set and is solved at once.
+
+    References
+    ----------
+    Cossock & Zhang (2006), doi:10.1007/11776420_44 (regression for ranking); Chapelle & Wu (2010),
+    Section 4 (reweighted classes), doi:10.1007/s10791-009-9110-3.
+
+    Examples
+    --------
+    >>> import directrix as dx, numpy as np
+    >>> query = np.array([0.9, 0.7, 0.2]), np.array([0.0, 2.0, 1.0]), np.array([0, 3])  # scores, labels, qptr
+    >>> dx.Regression().value_and_grad(*query)[0].round(4)
+    array([-1.7819])
+    """
+
+    compiled: ClassVar[str] = "pointwise.regression_chunk"
+    entries: ClassVar[tuple[str, ...]] = ("document", "document")
+    intercept: bool = True
+
+    @property
+    def properties(self) -> frozenset[str]:
+        """smooth, convex; shift_invariant with intercepts."""
+        always = frozenset({"smooth", "convex"})
+        return always | {"shift_invariant"} if self.intercept else always
+
+    def prepare(
+        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
+    ) -> tuple[Float64Array, Float64Array]:
+        """Gains and weights of the documents.
+
+        Raises
+        ------
+        InputError
+            If a label is above 256: squares of its gain would overflow.
+        """
+        check_squared_gains(labels)
+        relevant = labels > 0.0
+        sizes = np.diff(qptr)
+        n_relevant = np.repeat(query_sums(relevant.astype(np.float64), qptr), sizes)
+        same_class = np.where(relevant, n_relevant, np.repeat(sizes, sizes) - n_relevant)
+        share = np.where((n_relevant > 0.0) & (n_relevant < np.repeat(sizes, sizes)), 0.5, 1.0)
+        weight = share / same_class
+        return gains(labels), weight if doc_weight is None else weight * doc_weight
+
+    def settings(self) -> tuple[Any, ...]:
+        """Whether queries have intercepts."""
+        return (self.intercept,)
+
+    def curvature(
+        self,
+        scores: FloatArray,
+        prepared: tuple[Float64Array, Float64Array],
+        qptr: Int64Array,
+        grad: FloatArray,
+    ) -> Float64Array:
+        """2 u, the diagonal of the second derivatives (an upper bound of it with an intercept)."""
+        return 2.0 * prepared[1]
+
+
+class _Pairwise(LossSurrogate):
+    """Minus the mean loss over a query's pairs of different labels."""
+
+    measure: ClassVar[RankingMeasure] = KendallTau()
+    """Kendall's tau-b, which counts the same pairs; not a limit."""
+    entries: ClassVar[tuple[str, ...]] = ("document", "query")
+
+    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> Any:
+        """Rank of every document's label in its query, from 0, and 1/number of pairs of every query."""
+        sizes = np.diff(qptr)
+        order, level = by_label(labels, qptr)
+        levels = np.empty(len(labels), dtype=np.int64)
+        levels[order] = level - level[np.repeat(qptr[:-1], sizes)]
+        # n^2 less the sum over documents of the number with the same label is twice the number of pairs
+        alike = np.bincount(level)[level].astype(np.float64)
+        pairs = 0.5 * (sizes.astype(np.float64) ** 2 - query_sums(alike, qptr))
+        return levels, np.divide(1.0, pairs, out=np.zeros_like(pairs), where=pairs > 0.0)
+
+
+@dataclass(frozen=True)
+class RankNet(_Pairwise):
+    r"""Cross entropy of pairs, minus it.
+
+    .. math:: -\frac1P \sum_{l_i > l_j} \log\big(1 + e^{-(s_i - s_j)}\big)
+
+    with P the number of pairs of different labels of the query; 0 if there is none.
+
+    Notes
+    -----
+    Burges et al. add up all pairs of all queries; here all queries have the same weight, as in every
+    measure. ``query_weight`` = P gives their sum, up to a factor.
+
+    O(P) time, O(n) memory: four pairs share a division, and a document one logarithm.
+
+    References
+    ----------
+    Burges, Shaked, Renshaw, Lazier, Deeds, Hamilton, Hullender (2005), Eq. 3 with target 1,
+    doi:10.1145/1102351.1102363.
+
+    Examples
+    --------
+    >>> scores, labels, qptr = np.array([0.0, 0.0, 1.0]), np.array([1.0, 0.0, 2.0]), np.array([0, 3])
+    >>> RankNet().value_and_grad(scores, labels, qptr)[0]  # (log(2) + 2 log(1 + 1/e))/3
+    array([-0.43989019])
+    """
+
+    compiled: ClassVar[str] = "pairwise.rank_net_chunk"
+
+
+@dataclass(frozen=True)
+class RankSVM(_Pairwise):
+    r"""Squared hinge of pairs, minus it: RankSVM in the primal.
+
+    .. math:: -\frac1P \sum_{l_i > l_j} \max(0,\, 1 - (s_i - s_j))^2
+
+    with P the number of pairs of different labels of the query; 0 if there is none.
+
+    Notes
+    -----
+    Together with ``l2`` > 0, which sets the scale of the margin, its minimum is unique. All queries have
+    the same weight; ``query_weight`` = P adds up pairs as the original does, and l2 = 1/(2 C sum P) then
+    corresponds to its C, in 1/2 \|w\|^2 + C sum of losses.
+
+    The value bounds Kendall's tau-b from below: a pair in the wrong order or tied loses at least 1/P.
+
+    O(n log n) time, O(n) memory, for any number of different labels: documents are sorted once, and runs of
+    levels merged, neighbors first.
+
+    References
+    ----------
+    Chapelle, Keerthi (2010), Efficient algorithms for ranking with SVMs, Eq. 4 (there with C in place of
+    1/P), doi:10.1007/s10791-009-9109-9.
+
+    Examples
+    --------
+    >>> scores, labels, qptr = np.array([0.0, 0.0, 1.5]), np.array([1.0, 0.0, 2.0]), np.array([0, 3])
+    >>> RankSVM().value_and_grad(scores, labels, qptr)[0]  # only the tied pair has a loss: 1/3
+    array([-0.33333333])
+    """
+
+    compiled: ClassVar[str] = "pairwise.rank_svm_chunk"
+
+    @property
+    def properties(self) -> frozenset[str]:
+        """smooth, convex, shift_invariant, bound (of Kendall's tau-b)."""
+        return super().properties | {"bound"}
+
+
+@dataclass(frozen=True)
+class GradedHinge(_Pairwise):
+    r"""Minus the mean hinge of pairs, with a cost for each pair of grades: the loss of `IRSVM`.
+
+    .. math:: -\frac1P \sum_{l_i > l_j} \tau_{l_i l_j} \max(0,\, 1 - (s_i - s_j))
+
+    with P the number of pairs of different labels of the query; 0 if there is none.
+
+    Parameters
+    ----------
+    grades : floats
+        Labels that have costs, ascending; every label must be one of them.
+    costs : tuples of floats >= 0, one for each grade
+        ``costs[a][b]`` is tau of the grades a > b; the rest is not used.
+
+    Raises
+    ------
+    InputError
+        If grades are not ascending, or costs are not one number from 0 on for each pair of them; from
+        ``value_and_grad`` if a label is not one of the grades.
+
+    Notes
+    -----
+    O(n log n + L n) time for L different labels in the query, O(n) memory.
+
+    References
+    ----------
+    Cao, Xu, Liu, Li, Huang & Hon (2006), doi:10.1145/1148170.1148205.
+    """
+
+    compiled: ClassVar[str] = "graded_hinge.graded_hinge_chunk"
+    entries: ClassVar[tuple[str, ...]] = ("document", "query", "data")
+    grades: tuple[float, ...] = (0.0, 1.0)
+    costs: tuple[tuple[float, ...], ...] = ((0.0, 0.0), (1.0, 0.0))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        n, costs = len(self.grades), np.array([row for row in self.costs if len(row) == len(self.grades)])
+        if n == 0 or not (np.diff(self.grades) > 0.0).all() or costs.shape != (n, n) or len(self.costs) != n:
+            raise InputError(
+                f"{self!r}: ascending grades and a row of {n} costs for each of them are needed, e.g. "
+                "GradedHinge(grades=(0, 1, 2), costs=((0, 0, 0), (1, 0, 0), (3, 1, 0)))."
+            )
+        if not (np.isfinite(costs).all() and (costs >= 0.0).all()):
+            raise InputError(f"{self!r}: costs must be numbers from 0 on; a negative one is not convex.")
+
+    @property
+    def properties(self) -> frozenset[str]:
+        """convex, shift_invariant."""
+        return super().properties - {"smooth"}
+
+    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> Any:
+        """Number of every document's grade, 1/number of pairs of every query, and the costs."""
+        _, shares = super().from_labels(labels, qptr)
+        places = np.minimum(np.searchsorted(self.grades, labels), len(self.grades) - 1)
+        unknown = np.unique(labels[np.array(self.grades)[places] != labels])
+        if len(unknown):
+            raise InputError(
+                f"{self!r} has no costs for the label {unknown[0]:g}; give costs for every grade of the "
+                f"data, grades={tuple(np.unique(labels).tolist())}, or train with IRSVM(), which finds them."
+            )
+        return places, shares, np.array(self.costs)
+
+
+class _TopOne(LossSurrogate):
+    """Minus the cross entropy of shares P that `prepare` returns and those of the scores."""
+
+    compiled: ClassVar[str] = "listwise.listnet_chunk"
+    entries: ClassVar[tuple[str, ...]] = ("document",)
+
+    def curvature(
+        self, scores: FloatArray, prepared: tuple[Float64Array], qptr: Int64Array, grad: FloatArray
+    ) -> Float64Array:
+        """P (1 - p), the diagonal of the second derivatives, but at least the gradient's magnitude.
+
+        The gradient is P - p; where p has all but vanished, p (1 - p) alone would make steps without bound.
+        """
+        slope = grad.astype(np.float64)
+        p = prepared[0] - slope
+        return np.maximum(p * (1.0 - p), np.abs(slope))
+
+
+@dataclass(frozen=True)
+class ListNet(_TopOne):
+    r"""Minus the cross-entropy of top-one probabilities, those of the labels and those of the scores.
+
+    .. math:: \sum_i P_i \log\frac{e^{s_i}}{\sum_j e^{s_j}},
+              \qquad P_i = \frac{e^{y_i/T}}{\sum_j e^{y_j/T}}
+
+    Parameters
+    ----------
+    target : {"labels", "gains", "shares"}
+        y: the labels, as published, or their gains 2^l - 1, which put more weight on the best. With "shares"
+        P_i is the gain itself, divided by the sum of those of its query: irrelevant documents have P_i = 0.
+    temperature : float > 0
+        T, in units of y. If small, only the documents of the highest label count, all alike. Has no effect
+        on "shares".
+
+    Notes
+    -----
+    Convex as a loss; at most minus the entropy of P, in nats. A query without a relevant document
+    has a uniform P, which is reached at equal scores. O(n) per query.
+
+    References
+    ----------
+    Cao, Qin, Liu, Tsai & Li (2007), top-one probabilities with phi = exp, doi:10.1145/1273496.1273513.
+
+    Examples
+    --------
+    >>> import directrix as dx, numpy as np
+    >>> query = np.array([0.9, 0.7, 0.2]), np.array([0.0, 2.0, 1.0]), np.array([0, 3])  # scores, labels, qptr
+    >>> dx.ListNet().value_and_grad(*query)[1].round(4)  # the first document has too much of the probability
+    array([-0.3419,  0.3116,  0.0303])
+    """
+
+    target: Target | Literal["shares"] = "labels"
+    temperature: float = 1.0
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {"target": ("labels", "gains", "shares")}
+
+    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> tuple[Float64Array]:
+        """P of every document."""
+        sizes = np.diff(qptr)
+        if self.target == "shares":
+            y = targets(labels, "gains")
+            total = np.repeat(query_sums(y, qptr), sizes)
+            return (np.where(total > 0.0, y, 1.0) / np.where(total > 0.0, total, np.repeat(sizes, sizes)),)
+        y = targets(labels, self.target)
+        top = _tops(y, qptr)
+        with np.errstate(over="ignore"):
+            p: Float64Array = np.exp((y - np.repeat(top, sizes)) / self.temperature)
+        return (p / np.repeat(query_sums(p, qptr), sizes),)
+
+
+@dataclass(frozen=True)
+class XENDCG(_TopOne):
+    r"""XE-NDCG: minus a cross entropy whose labels are drawn, which bounds nDCG.
+
+    .. math:: \sum_i P_i \log\frac{e^{s_i}}{\sum_j e^{s_j}},
+              \qquad P_i = \frac{2^{l_i} - \gamma_i}{\sum_j (2^{l_j} - \gamma_j)}
+
+    with gamma uniform on (0, 1) for every document. Irrelevant documents have a share too, a different one in
+    every draw.
+
+    Parameters
+    ----------
+    draw : int >= 0
+        Number of the noise. Boosting takes other noise for every tree, SGD and Adam for every epoch; other
+        trainers keep it, so that they maximize one function.
+
+    Notes
+    -----
+    Noise belongs to the places of documents: it follows from ``draw`` and the labels of the query in their
+    order, so that a query has the same noise in any batch.
+
+    Convex as a loss; at most minus the entropy of P, in nats. O(n) per query.
+
+    References
+    ----------
+    Bruch (2021), An alternative cross entropy loss for learning-to-rank, WWW, arXiv:1911.09798. The loss is
+    negated here; LightGBM calls it rank_xendcg.
+
+    Examples
+    --------
+    >>> import directrix as dx, numpy as np
+    >>> query = np.array([0.9, 0.7, 0.2]), np.array([0.0, 2.0, 1.0]), np.array([0, 3])  # scores, labels, qptr
+    >>> dx.surrogate("XENDCG").value_and_grad(*query)[1].round(4)
+    array([-0.3593,  0.211 ,  0.1482])
+    """
+
+    draw: int = 0
+
+    @property
+    def properties(self) -> frozenset[str]:
+        """smooth, convex, shift_invariant, random."""
+        return super().properties | {"random"}
+
+    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> tuple[Float64Array]:
+        """2^l of every document."""
+        return (np.exp2(labels),)
+
+    def shares(self, powers: Float64Array, qptr: Int64Array) -> Float64Array:
+        """P of every document, of the powers 2^l that `prepare` returned."""
+        y = powers - uniforms(powers, qptr, self.draw)
+        shares: Float64Array = y / np.repeat(query_sums(y, qptr), np.diff(qptr))
+        return shares
+
+    def fill(self, scores: FloatArray, prepared: Any, qptr: Int64Array, chunk: Chunk, out: Out) -> None:
+        """Fill one chunk; see `KernelSurrogate.fill`."""
+        first, last = chunk
+        docs, local = slice(qptr[first], qptr[last]), qptr[first : last + 1] - qptr[first]
+        shares, part = (self.shares(prepared[0][docs], local),), (out[0][first:last], out[1][docs])
+        super().fill(scores[docs], shares, local, (0, last - first), part)
+
+    def curvature(
+        self, scores: FloatArray, prepared: tuple[Float64Array], qptr: Int64Array, grad: FloatArray
+    ) -> Float64Array:
+        """See `ListNet.curvature`."""
+        return super().curvature(scores, (self.shares(prepared[0], qptr),), qptr, grad)
+
+
+@dataclass(frozen=True)
+class ListMLE(LossSurrogate):
+    r"""Plackett-Luce log likelihood of the order that the labels give.
+
+    .. math:: \sum_i c_i \log\frac{e^{s_i}}{e^{s_i} + \sum_{l_j < l_i} e^{s_j}}
+
+    The i-th factor is the probability, under Plackett-Luce, that document i comes before all documents
+    with lower labels. With no two labels alike these are the published factors; documents with the same
+    label are not compared.
+
+    Parameters
+    ----------
+    k : int >= 1, or None
+        Only the first k places of the order by label count: c is the chance of a document to have one
+        of them when equal labels are ordered at random. None: c = 1.
+
+    Notes
+    -----
+    Convex as a loss; at most 0, in nats; 0 if all labels are equal. It is a sum over documents above the
+    lowest label, as published, so a query with many of them weighs more than one with few. O(n) per
+    query, after sorting by label once per data set.
+
+    References
+    ----------
+    Xia, Liu, Wang, Zhang & Li (2008), doi:10.1145/1390156.1390306; with k: Xia, Liu & Li (2009),
+    "Statistical Consistency of Top-k Ranking".
+
+    Examples
+    --------
+    >>> import directrix as dx, numpy as np
+    >>> value, _ = dx.ListMLE().value_and_grad(np.zeros(3), np.array([0.0, 2.0, 1.0]), np.array([0, 3]))
+    >>> np.exp(value).round(4)  # equal scores: each of the 3! orders is as likely
+    array([0.1667])
+    """
+
+    compiled: ClassVar[str] = "listwise.listmle_chunk"
+    entries: ClassVar[tuple[str, ...]] = ("document", "document", "document")
+    k: int | None = None
+
+    def from_labels(
+        self, labels: Float64Array, qptr: Int64Array
+    ) -> tuple[Int64Array, Int64Array, Float64Array]:
+        """Order of every query by ascending label; in that order, the ends of levels and the factors c."""
+        order, level = by_label(labels, qptr)
+        sizes, in_level = np.diff(qptr), np.bincount(level)
+        first = np.repeat(qptr[:-1], sizes)
+        end = np.cumsum(in_level)[level] - first
+        better = np.repeat(sizes, sizes) - end
+        places = np.inf if self.k is None else float(self.k)
+        factor = np.clip((places - better) / in_level[level], 0.0, 1.0)
+        return (order - first).astype(np.int64), end.astype(np.int64), factor
+
+
+@dataclass(frozen=True)
+class RankCosine(LossSurrogate):
+    r"""Minus the cosine loss between the scores and the worth of the labels.
+
+    .. math:: -\frac{1}{2}\left(1 - \frac{\langle y, s\rangle}{\lVert y\rVert \lVert s\rVert}\right)
+
+    Parameters
+    ----------
+    target : {"gains", "labels"}
+        y, a map of labels that the paper does not specify: exponential (gains 2^l - 1) or linear (labels).
+    centered : bool
+        False: as published. A shift of all scores, which changes no ranking, changes this loss. True:
+        y and s less their means over the query, which makes it -(1 - Pearson's correlation)/2, and
+        shift-invariant.
+
+    Notes
+    -----
+    In [-1, 0]; the same for all multiples > 0 of the scores, so that a penalty on the weights alone
+    shrinks them without end; not convex. Not defined where all scores are 0 (equal, if centered): the value
+    is -1/2 there, as at a right angle, and the gradient points to y. A query without a relevant
+    document (with equal labels, if centered) has the value 0 and no gradient. O(n) per query.
+
+    References
+    ----------
+    Qin, Zhang, Tsai, Wang, Liu & Li (2008), "Query-level loss functions for information retrieval",
+    doi:10.1016/j.ipm.2007.07.016.
+
+    Examples
+    --------
+    >>> import directrix as dx, numpy as np
+    >>> query = np.array([0.9, 0.7, 0.2]), np.array([0.0, 2.0, 1.0]), np.array([0, 3])  # scores, labels, qptr
+    >>> dx.RankCosine().value_and_grad(*query)[0].round(4)
+    array([-0.1858])
+    """
+
+    compiled: ClassVar[str] = "listwise.rank_cosine_chunk"
+    entries: ClassVar[tuple[str, ...]] = ("document",)
+    target: Target = "gains"
+    centered: bool = False
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {"target": ("gains", "labels")}
+
+    @property
+    def properties(self) -> frozenset[str]:
+        """shift_invariant if centered; not smooth: a vector of zeros (or of equal scores) has no cosine."""
+        return frozenset({"shift_invariant"} if self.centered else ())
+
+    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> tuple[Float64Array]:
+        """Compute y over its norm, centered if ``centered``; 0 where the norm is 0."""
+        y, sizes = targets(labels, self.target), np.diff(qptr)
+        top = _tops(y, qptr)
+        y = y / np.repeat(np.where(top > 0.0, top, 1.0), sizes)  # squares of large gains would overflow
+        if self.centered:
+            y = y - np.repeat(query_sums(y, qptr) / np.maximum(sizes, 1), sizes)
+        norm = np.sqrt(query_sums(y * y, qptr))
+        unit: Float64Array = y / np.repeat(np.where(norm > 1e-14 * sizes, norm, np.inf), sizes)
+        return (unit,)
+
+    def settings(self) -> tuple[Any, ...]:
+        """Whether scores are centered."""
+        return (self.centered,)
+
+
+def _tops(y: Float64Array, qptr: Int64Array) -> Float64Array:
+    """Largest y >= 0 of every query; 0 for a query without documents."""
+    tops, filled = np.zeros(len(qptr) - 1), np.diff(qptr) > 0
+    if filled.any():
+        tops[filled] = np.maximum.reduceat(y, qptr[:-1][filled])
+    return tops
