@@ -90,7 +90,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         fields: Any = self
-        if not hasattr(getattr(self, "trainer", self), "minimize"):
+        if hasattr(self, "trainer") and not hasattr(fields.trainer, "minimize"):
             name = type(self).__name__
             raise InputError(f"{name}({fields.trainer!r}): a trainer is needed, e.g. {name}(LBFGS()).")
         check_fields(self)
