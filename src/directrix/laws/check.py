@@ -348,7 +348,7 @@ def check_surrogate(surrogate: Surrogate) -> dict[str, str]:
     Returns
     -------
     dict of str to str
-        For each invariant "kept", perhaps only "where no scores tie", or "not tested" and why: a property that
+        For each one "kept", perhaps only "where no scores tie", or "not tested" and why: a property that
         the surrogate does not claim, or that rules the invariant out.
 
     Raises
