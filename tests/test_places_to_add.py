@@ -119,9 +119,7 @@ def printed(environment, folder, *arguments):
     ],
 )
 def test_python_has_it(environment, tmp_path, expression, value):
-    code = (
-        "import directrix as dx; q = dx.data.make_cubic(n_queries=5, docs_per_query=5, n_features=3)"
-    )
+    code = "import directrix as dx; q = dx.data.make_cubic(n_queries=5, docs_per_query=5, n_features=3)"
     assert printed(environment, tmp_path, "-c", f"{code}; print({expression})") == value + "\n"
 
 
