@@ -25,6 +25,30 @@ def run():
 
 
 @pytest.fixture(scope="session")
+def succeed(run):
+    """Run a command that must succeed."""
+
+    def invoke(*arguments):
+        result = run(*arguments)
+        assert result.exit_code == 0, result.stderr
+        return result
+
+    return invoke
+
+
+@pytest.fixture(scope="session")
+def refused(run):
+    """Run a command that must fail and print nothing; return its message on one line, without frames."""
+
+    def invoke(*arguments, status=1):
+        result = run(*arguments)
+        assert (result.exit_code, result.stdout) == (status, "")
+        return " ".join(result.stderr.replace("│", " ").split())
+
+    return invoke
+
+
+@pytest.fixture(scope="session")
 def files(tmp_path_factory, run):
     """Training, validation and test files, a model trained on them, and its scores."""
     folder = tmp_path_factory.mktemp("files")

@@ -82,53 +82,37 @@ def test_a_table_is_the_same_as_text(run, files, tables, command):
     np.testing.assert_allclose(np.float64(by_table[1::2]), np.float64(by_text[1::2]), rtol=1e-6, atol=1e-7)
 
 
-def test_training_and_conversion_name_columns(run, files, tables, tmp_path):
+def test_training_and_conversion_name_columns(run, succeed, files, tables, tmp_path):
     options = ("--method", "Regression", "--folds", 1)
     for data, names, output in ((tables.test, NAMES, "a"), (files.test, (), "b")):
-        done = run("train", data, *names, *options, "-o", tmp_path / output)
-        assert done.exit_code == 0, done.stderr
+        succeed("train", data, *names, *options, "-o", tmp_path / output)
     models = [json.loads((tmp_path / name).read_text()) for name in "ab"]
     assert models[0]["features"]["names"] == ["x0", "x1", "x2", "x3"]
     np.testing.assert_allclose(models[0]["model"]["coef"], models[1]["model"]["coef"], rtol=1e-6)
     done = run("train", tables.test, *NAMES, "--feature-columns", "x3,x1", *options, "-o", tmp_path / "c")
     assert json.loads((tmp_path / "c").read_text())["features"]["names"] == ["x3", "x1"]
-    assert run("convert", tables.test, tmp_path / "a.txt", *NAMES).exit_code == 0
+    succeed("convert", tables.test, tmp_path / "a.txt", *NAMES)
     q, r = dx.read_letor(tmp_path / "a.txt"), dx.read_letor(files.test)
     assert (q.query_ids, q.features.tolist()) == (r.query_ids, r.features.tolist())
-    done = run(
-        "crossval",
-        tables.test,
+    done = succeed(
+        *("crossval", tables.test),
         *NAMES,
-        "--method",
-        "Regression,ListNet",
-        "--folds",
-        3,
-        "--set",
-        "max_iter=2",
-        "--jobs",
-        1,
-        "-o",
-        tmp_path / "cv",
-        "-f",
-        "json",
-        "-m",
-        "AP,nDCG@5",
+        *("--method", "Regression,ListNet", "--folds", 3, "--set", "max_iter=2", "--jobs", 1),
+        *("-o", tmp_path / "cv", "-f", "json", "-m", "AP,nDCG@5"),
     )
-    assert done.exit_code == 0, done.stderr
     rows = json.loads(done.stdout)["rows"]
     assert [(row["method"], row["measure"]) for row in rows] == [
         (method, measure) for method in ("Regression", "ListNet") for measure in ("AP", "nDCG@5")
     ]
 
 
-def test_data_to_score_need_no_labels(run, files, tables):
-    done = run("predict", files.model, tables.unlabeled, *UNLABELED)
-    assert done.exit_code == 0, done.stderr
+def test_data_to_score_need_no_labels(succeed, refused, files, tables):
+    done = succeed("predict", files.model, tables.unlabeled, *UNLABELED)
     scores = files.scores.read_text().split()
     np.testing.assert_allclose(np.float64(done.stdout.split()), np.float64(scores), rtol=1e-5, atol=1e-6)
-    done = run("evaluate", tables.unlabeled, files.scores, *UNLABELED)
-    assert done.exit_code == 1
-    assert "no column label, relevance, rel or grade" in done.stderr
+    assert "no column label, relevance, rel or grade" in refused(
+        "evaluate", tables.unlabeled, files.scores, *UNLABELED
+    )
 
 
 def test_a_wrong_name_is_one_error_with_the_nearest(run, files, tables):
@@ -174,25 +158,16 @@ def test_training_conversion_and_folds_read_standard_input(run, pipe, files, tab
     assert done.exit_code == 0, done.stderr
     assert pipe(tmp_path / "a.parquet", "doctor", "-").exit_code == 0
     done = pipe(
-        files.train,
-        "crossval",
-        "-",
-        "--method",
-        "Regression",
-        "--folds",
-        3,
-        "--jobs",
-        1,
-        "-o",
-        tmp_path / "cv",
+        *(files.train, "crossval", "-", "--method", "Regression", "--folds", 3, "--jobs", 1),
+        *("-o", tmp_path / "cv"),
     )
     assert done.exit_code == 0, done.stderr
 
 
-def test_runs_and_judgments_read_standard_input(run, pipe, files, tmp_path):
+def test_runs_and_judgments_read_standard_input(run, succeed, pipe, files, tmp_path):
     qrels, ranking = tmp_path / "a.qrels", tmp_path / "a.run"
-    assert run("convert", files.test, qrels).exit_code == 0
-    assert run("predict", files.model, files.test, "--run", "mine", "-o", ranking).exit_code == 0
+    succeed("convert", files.test, qrels)
+    succeed("predict", files.model, files.test, "--run", "mine", "-o", ranking)
     expected = run("evaluate", qrels, ranking, "-f", "json").stdout
     assert pipe(ranking, "evaluate", qrels, "-", "-f", "json").stdout == expected.replace(str(ranking), "-")
     assert pipe(qrels, "evaluate", "-", ranking, "-f", "json").stdout == expected

@@ -18,10 +18,9 @@ from directrix.registry import COMMANDS
 
 
 @pytest.mark.parametrize("suffix", [".txt", ".txt.gz", ".txt.bz2", ".txt.xz"])
-def test_convert_keeps_every_bit(run, files, tmp_path, suffix):
+def test_convert_keeps_every_bit(succeed, files, tmp_path, suffix):
     target = tmp_path / f"copy{suffix}"
-    result = run("convert", files.train, target)
-    assert result.exit_code == 0
+    result = succeed("convert", files.train, target)
     assert "150 rows, 15 queries, 4 features" in result.stderr
     a, b = dx.read_letor(files.train), dx.read_letor(target)
     assert a.features.tobytes() == b.features.tobytes()
@@ -116,7 +115,7 @@ def test_doctor_compiles_and_says_how_long_it_took(run, monkeypatch):
     assert set(json.loads(result.stdout)["compile"]) == {"seconds", "compiled", "found", "removed"}
 
 
-def test_doctor_refuses_to_compile_for_nothing(run, monkeypatch, files):
+def test_doctor_refuses_to_compile_for_nothing(run, refused, monkeypatch, files):
     assert run("doctor", files.train, "--compile").exit_code == 2
     with monkeypatch.context() as patched:
         few_steps(patched, writable=False)
@@ -142,27 +141,24 @@ def test_doctor_names_the_optional_packages(run, monkeypatch):
     assert facts["piqp"] == "not installed: pip install piqp"
 
 
-def test_doctor_audits_files_and_what_they_share(run, files):
-    result = run("doctor", files.train, files.train, files.test)
-    assert result.exit_code == 0
+def test_doctor_audits_files_and_what_they_share(run, succeed, files):
+    result = succeed("doctor", files.train, files.train, files.test)
     assert "150" in result.stdout
     found = json.loads(run("doctor", files.train, files.test, "-f", "json").stdout)
     assert [entry["n_queries"] for entry in found["files"]] == [15, 8]
     assert found["overlaps"][0]["queries"] == 0
 
 
-def test_doctor_counts_missing_values(run, tmp_path):
+def test_doctor_counts_missing_values(succeed, tmp_path):
     (tmp_path / "d.txt").write_text("1 qid:1 1:NULL 2:1\n0 qid:1 1:1 2:2\n")
-    result = run("doctor", tmp_path / "d.txt")
-    assert result.exit_code == 0
+    result = succeed("doctor", tmp_path / "d.txt")
     assert "1 values are missing" in result.stderr
 
 
-def test_demo_compares_the_methods_and_saves_the_chosen_model(run, tmp_path, monkeypatch):
+def test_demo_compares_the_methods_and_saves_the_chosen_model(succeed, tmp_path, monkeypatch):
     monkeypatch.setattr(demo, "_data", partial(demo._data, n_docs=12, n_features=10))  # seconds, not minutes
     monkeypatch.setattr(demo, "_SHORT", {"epochs": 5})
-    result = run("demo", "-o", tmp_path / "demo", "-f", "json")
-    assert result.exit_code == 0
+    result = succeed("demo", "-o", tmp_path / "demo", "-f", "json")
     rows = json.loads(result.stdout)["rows"]
     assert rows[0]["method"] == "Regression"
     assert rows[-1]["method"] == "auto"
@@ -176,7 +172,7 @@ def test_demo_compares_the_methods_and_saves_the_chosen_model(run, tmp_path, mon
     assert "test queries" in page
 
 
-def test_version_and_help(run):
+def test_version_and_help(run, succeed):
     result = run("--version")
     assert (result.exit_code, result.stdout.strip()) == (0, f"directrix {dx.__version__}")
     for command in (
@@ -192,7 +188,7 @@ def test_version_and_help(run):
         "demo",
         "doctor",
     ):
-        assert run(command, "--help").exit_code == 0
+        succeed(command, "--help")
         assert command in run("--help").stdout
 
 
@@ -280,8 +276,7 @@ def test_help_names_arguments_in_capitals_and_no_types_of_python(run, command):
     "arguments",
     [("predict", "a", "b", "--missing", "zzz"), ("demo", "-f", "xml"), ("compare", "a", "b", "--test", "z")],
 )
-def test_a_wrong_choice_is_said_in_our_words(run, arguments):
-    result = run(*arguments)
-    assert result.exit_code == 2
-    assert "Value error" not in result.stderr
-    assert "is not one of" in result.stderr
+def test_a_wrong_choice_is_said_in_our_words(refused, arguments):
+    message = refused(*arguments, status=2)
+    assert "Value error" not in message
+    assert "is not one of" in message

@@ -49,9 +49,8 @@ def text(tables, tmp_path):
     return tmp_path / "text.run", tmp_path / "text.qrels"
 
 
-def values(run, qrels, ranking, *options):
-    result = run("evaluate", qrels, ranking, "-m", "nDCG@10,AP", "--per-query", "-f", "json", *options)
-    assert result.exit_code == 0, result.stderr
+def values(succeed, qrels, ranking, *options):
+    result = succeed("evaluate", qrels, ranking, "-m", "nDCG@10,AP", "--per-query", "-f", "json", *options)
     (row,) = json.loads(result.stdout)["rows"]
     return row
 
@@ -67,15 +66,14 @@ def test_values_are_those_of_text(run, tables, text, tmp_path, form):
     assert dx.evaluate("AP", run=ranking, qrels=qrels) == {"AP": expected["measures"]["AP"]}
 
 
-def test_columns_of_any_name_are_named_for_all_tables(run, tables, text, tmp_path):
+def test_columns_of_any_name_are_named_for_all_tables(run, refused, tables, text, tmp_path):
     ranking = write(tables[0].set_axis(["t", "url", "w"], axis=1), tmp_path / "a.csv")
     qrels = write(tables[1].set_axis(["t", "docid", "useful"], axis=1), tmp_path / "q.csv")
     options = "--qid-column", "t", "--doc-id-column", "url", "--label-column", "useful", "--score-column", "w"
     assert values(run, qrels, ranking, *options) == values(run, text[1], text[0]) | {"name": "a"}
-    result = run("evaluate", qrels, ranking, *options[:-1], "v")
-    assert result.exit_code == 1
-    assert "a.csv" in result.stderr
-    assert "there is no column v; the columns are t, url, w. Type --score-column NAME" in result.stderr
+    message = refused("evaluate", qrels, ranking, *options[:-1], "v")
+    assert "a.csv" in message
+    assert "there is no column v; the columns are t, url, w. Type --score-column NAME" in message
 
 
 def test_a_table_with_labels_is_qrels_for_runs_and_data_for_scores(run, tables, text, tmp_path):
@@ -115,29 +113,25 @@ def test_names_of_tables_without_a_line_of_names(run, text, tmp_path):
         ("text.qrels", "run.csv", "--feature-columns: runs and qrels have no features; leave it out."),
     ],
 )
-def test_tables_that_are_something_else(run, tables, text, tmp_path, first, second, message):
+def test_tables_that_are_something_else(refused, tables, text, tmp_path, first, second, message):
     write(tables[0].rename(columns=RUN_NAMES), tmp_path / "run.csv")
     write(tables[1].rename(columns=QRELS_NAMES), tmp_path / "qrels.csv")
     write(tables[1].rename(columns=QRELS_NAMES).assign(bm25=1), tmp_path / "data.csv")
     write(pd.DataFrame({"qid": [1], "label": [1], "x": [2]}), tmp_path / "scored.csv")
     options = ["--feature-columns", "x"] if first == "text.qrels" else []
-    result = run("evaluate", tmp_path / first, tmp_path / second, *options)
-    assert result.exit_code == 1
-    assert message in result.stderr
+    assert message in refused("evaluate", tmp_path / first, tmp_path / second, *options)
 
 
-def test_names_of_columns_are_refused_for_text(run, text):
-    result = run("evaluate", text[1], text[0], "--score-column", "x")
-    assert result.exit_code == 1
-    assert "columns have no names; leave out --score-column" in result.stderr
+def test_names_of_columns_are_refused_for_text(refused, text):
+    assert "columns have no names; leave out --score-column" in refused(
+        "evaluate", text[1], text[0], "--score-column", "x"
+    )
     with pytest.raises(dx.InputError, match="is TREC text, whose columns have no names; leave out score="):
         dx.read_trec_run(text[0], score="x")
 
 
-def test_no_name_of_a_feature_is_wrong_usage(run, text):
-    result = run("evaluate", text[1], text[0], "--feature-columns", ",")
-    assert result.exit_code == 2
-    assert "there is no name" in result.stderr
+def test_no_name_of_a_feature_is_wrong_usage(refused, text):
+    assert "there is no name" in refused("evaluate", text[1], text[0], "--feature-columns", ",", status=2)
 
 
 def test_subtopics_of_tables(run, tmp_path):
