@@ -227,13 +227,11 @@ NAMESPACES = {
         "constraints_bound": "laws.cutting_planes",
         "ndcg_bound": "laws.bounds",
         "noisy_rank_bounds": "laws.bounds",
-        "rank_bound": "laws.bounds",
         "rank_bounds": "laws.bounds",
         "ranking_radius": "laws.cutting_planes",
         "generalization_bound": "laws.bounds",
         "smooth_ndcg_bound": "laws.bounds",
         "smooth_ndcg_lipschitz": "laws.bounds",
-        "smooth_rescaled": "laws.bounds",
         "soft_ranks": "surrogates.approx",
     },
     "measures": {

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import directrix as dx
-from directrix.laws.check import _LAWS, LawBroken, check_surrogate, convexifiable, pulls_at_ties
+from directrix.laws.check import INVARIANTS, LawBroken, check_surrogate, convexifiable, pulls_at_ties
 from directrix.registry import SURROGATES, classes
 from directrix.surrogates.base import spread_curvature
 from directrix.surrogates.lambdas import LambdaLoss
@@ -191,7 +191,7 @@ def test_an_estimated_gradient_is_tested_on_average(surrogate, factor):
 
 def test_laws_that_are_not_tested_are_listed():
     report = check_surrogate(dx.Lambda())
-    assert set(report) == {law.__name__.lstrip("_").replace("_", " ") for law, _ in _LAWS}
+    assert set(report) == {law.__name__.lstrip("_").replace("_", " ") for law, _ in INVARIANTS}
     assert (
         report["gradient is the slope"]
         == "not tested: value_free: lambdas, which are the gradient of no function"
@@ -355,7 +355,7 @@ def test_noise_does_not_hide_that_a_document_is_forgotten():
 
 
 def test_every_law_has_a_mutant():
-    laws = {law.__name__.lstrip("_").replace("_", " ") for law, _ in _LAWS}
+    laws = {law.__name__.lstrip("_").replace("_", " ") for law, _ in INVARIANTS}
     others = {
         "boosting can divide by the curvature",
         "draws differ",

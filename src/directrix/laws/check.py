@@ -1,4 +1,4 @@
-"""Laws that every surrogate must keep, as a function that tests any surrogate."""
+"""Invariants of surrogates, and a function that tests them for any surrogate."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def each_query(case: Case) -> Iterator[tuple[int, int, int]]:
 
 
 _DRAWS = 512
-"""Draws over which the law of estimates takes means."""
+"""Draws over which the test of estimates takes means."""
 
 
 def gradient_is_the_slope(surrogate: Surrogate, rng: np.random.Generator) -> Iterator[str]:
@@ -284,16 +284,16 @@ def value_is_the_measure(surrogate: Any, rng: np.random.Generator) -> Iterator[s
 
 
 _ORDER_DRAWS = 64
-"""Draws over which the law of permutations takes the mean."""
+"""Draws over which the test of permutations takes the mean."""
 
 
 class LawBroken(AssertionError):
-    """A surrogate or a loss breaks laws; the message lists every broken law with an example.
+    """A surrogate or a loss breaks invariants; the message lists every broken one with an example.
 
     Attributes
     ----------
     laws : dict of str to str
-        Broken laws of a loss (`directrix.torch.check_loss`) by name, and what was found.
+        Broken invariants of a loss (`directrix.torch.check_loss`) by name, and what was found.
 
     Examples
     --------
@@ -306,9 +306,9 @@ class LawBroken(AssertionError):
 
 
 def check_surrogate(surrogate: Surrogate) -> dict[str, str]:
-    """Test that a surrogate keeps the laws that its properties claim.
+    """Test that a surrogate keeps the invariants that its properties claim.
 
-    Laws for every surrogate:
+    Invariants of every surrogate:
 
     - The gradient is the slope to both sides in random directions where no scores tie (not if value_free or
       estimated).
@@ -321,7 +321,7 @@ def check_surrogate(surrogate: Surrogate) -> dict[str, str]:
     - Nothing is NaN for random scores, ties, one document, equal labels, no relevant one, and scores of 1e30.
     - The bits are the same for one thread and for many.
 
-    Laws that a property claims:
+    Invariants that a property claims:
 
     - smooth: the gradient is the slope to both sides where scores tie, too. Kinks elsewhere are not found.
     - shift_invariant: the gradient sums to 0 over a query, and a shift of all scores changes no value.
@@ -348,17 +348,17 @@ def check_surrogate(surrogate: Surrogate) -> dict[str, str]:
     Returns
     -------
     dict of str to str
-        For each law "kept", perhaps only "where no scores tie", or "not tested" and why: a property that the
-        surrogate does not claim, or that rules the law out.
+        For each one "kept", perhaps only "where no scores tie", or "not tested" and why: a property that
+        the surrogate does not claim, or that rules the invariant out.
 
     Raises
     ------
     LawBroken
-        If a law is broken; the message has one line per broken law.
+        If an invariant is broken; the message has one line for each.
 
     Notes
     -----
-    40 to 82 small queries for most laws; milliseconds for a compiled kernel.
+    40 to 82 small queries for most invariants; milliseconds for a compiled kernel.
 
     Examples
     --------
@@ -368,14 +368,14 @@ def check_surrogate(surrogate: Surrogate) -> dict[str, str]:
     ('kept where no scores tie', 'not tested: convex is not claimed')
     """
     rng, broken, report = np.random.default_rng(0), [], {}
-    for law, condition in _LAWS:
-        name = law.__name__.lstrip("_").replace("_", " ")
+    for test, condition in INVARIANTS:
+        name = test.__name__.lstrip("_").replace("_", " ")
         if reason := condition(surrogate):
             report[name] = f"not tested: {reason}"
             continue
-        problems = itertools.islice(law(surrogate, rng), 1)
+        problems = itertools.islice(test(surrogate, rng), 1)
         broken += [f"{name}: {problem}" for problem in problems]
-        without_ties = law in _AT_TIES and _AT_TIES[law](surrogate)
+        without_ties = test in _AT_TIES and _AT_TIES[test](surrogate)
         report[name] = "kept where no scores tie" if without_ties else "kept"
     if broken:
         raise LawBroken(f"{surrogate!r} breaks\n- " + "\n- ".join(broken))
@@ -512,7 +512,7 @@ def _has_curvature(surrogate: Surrogate) -> str:
     return "" if hasattr(surrogate, "value_grad_curvature") else "it has no curvature"
 
 
-_LAWS: list[tuple[Callable[..., Iterator[str]], Callable[[Surrogate], str]]] = [
+INVARIANTS: list[tuple[Callable[..., Iterator[str]], Callable[[Surrogate], str]]] = [
     (gradient_is_the_slope, without_function),
     (mean_gradient_is_the_slope_of_the_mean, _claims("estimated")),
     (gradient_sums_to_zero, _claims("shift_invariant")),
@@ -533,7 +533,7 @@ _LAWS: list[tuple[Callable[..., Iterator[str]], Callable[[Surrogate], str]]] = [
     (_nothing_is_nan, _always),
     (_same_bits_for_any_threads, _always),
 ]
-"""Laws, and functions of a surrogate that return why one is not tested; empty if it is."""
+"""Invariants, and functions of a surrogate that return why one is not tested; empty if it is."""
 _AT_TIES: dict[Callable[..., Iterator[str]], Callable[[Surrogate], str]] = {
     gradient_is_the_slope: _claims("smooth"),
     _permuting_documents_permutes_the_gradient: without_function,
