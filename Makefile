@@ -1,5 +1,6 @@
 # make demo   install into .venv, train on built-in data, print a table
 # make test   install into .venv, check style, types, tests and pages
+# make slow   run the tests that need a cluster, a server or a browser, or many seconds
 # make processor  run tests and pages with kernels for another processor
 # make dist   build wheel and sdist into dist/, and check them
 # make lowest run the tests with the lowest versions that pyproject.toml allows
@@ -11,7 +12,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint types pytest processor bounds faults fuzz removed docs bench dist lowest release clean
+.PHONY: demo test lint types pytest slow processor bounds faults fuzz removed docs bench dist lowest release clean
 
 demo: $(VENV)/.demo
 	$(BIN)/directrix demo
@@ -25,8 +26,13 @@ lint: $(VENV)/.dev
 types: $(VENV)/.dev
 	$(BIN)/mypy
 
+# COVER=--cov adds the coverage of branches
+COVER ?=
 pytest: $(VENV)/.dev
-	$(BIN)/python -m pytest -n 2 --dist loadfile --cov --cov-report=term:skip-covered
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow" $(COVER)
+
+slow: $(VENV)/.dev
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m slow $(COVER)
 
 # kernels compiled for another processor: numbers of tests and pages must not depend on its last bits.
 # CPU=x86-64-v3 CHECKED=tests/laws tries others

@@ -11,6 +11,8 @@ import numpy as np
 import directrix as dx
 from directrix.registry import SURROGATES
 
+pytestmark = pytest.mark.slow
+
 warnings.simplefilter("ignore")  # two iterations do not converge
 dx.set_threads(1)
 q, _ = dx.data.make_linear(30, 20, 5, seed=0)

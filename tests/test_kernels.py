@@ -225,6 +225,7 @@ print(len(kernels), *(kernels[key].py_func.__module__ + "." + kernels[key].__nam
 """
 
 
+@pytest.mark.slow
 def test_compiling_all_leaves_no_kernel_out():
     done = subprocess.run([sys.executable, "-c", REACHED], capture_output=True, text=True, check=True)
     n_kernels, *left = done.stdout.split()

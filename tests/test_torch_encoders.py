@@ -7,6 +7,8 @@ import pytest
 
 import directrix as dx
 
+pytestmark = pytest.mark.slow
+
 torch = pytest.importorskip("torch", reason="needs PyTorch: pip install torch")
 
 WORDS = ["red", "green", "blue", "big", "small", "cat", "dog", "bird"]

@@ -262,6 +262,7 @@ print(peak() - before)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak is read from /proc")
 @pytest.mark.parametrize("name", ["ApproxNDCG", "SmoothNDCG"])
 def test_memory_of_a_long_list_grows_with_documents_not_pairs(name):
@@ -294,6 +295,7 @@ dist.destroy_process_group()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["kernels", "torch"])
 def test_two_processes_have_the_gradient_of_one(tmp_path, backend):
     command, meet = [sys.executable, "-c", PROCESSES], str(tmp_path / "meet")

@@ -39,20 +39,15 @@ def parse_literal(text: str) -> Any:
     return ast.literal_eval(parse_tree(text))
 
 
-def parse_call(text: str, value: Callable[[ast.expr], Any] = ast.literal_eval) -> Call:
-    """Read ``NAME``, or ``NAME(value, field=value)``; raises `UNREADABLE` if the text has another form.
+def call_of(tree: ast.expr, value: Callable[[ast.expr], Any] = ast.literal_eval) -> Call:
+    """Read the tree of ``NAME``, or ``NAME(value, field=value)``; raises `UNREADABLE` for another form.
 
     ``value`` turns the syntax tree of each value into the value, and may raise too; the default accepts
     Python literals.
 
-    >>> parse_call("ApproxNDCG(50, k=10)")
+    >>> call_of(parse_tree("ApproxNDCG(50, k=10)"))
     Call(name='ApproxNDCG', arguments=[50], fields={'k': 10})
     """
-    return call_of(parse_tree(text), value)
-
-
-def call_of(tree: ast.expr, value: Callable[[ast.expr], Any] = ast.literal_eval) -> Call:
-    """Read a syntax tree as `parse_call` reads text: for values that are calls themselves."""
     call = tree if isinstance(tree, ast.Call) else ast.Call(tree, [], [])
     return Call(
         call.func.id if isinstance(call.func, ast.Name) else "",

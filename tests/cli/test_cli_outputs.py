@@ -6,6 +6,7 @@ import os
 
 import numpy as np
 import pytest
+from tests.commands import refused, run, succeed
 
 import directrix as dx
 
@@ -17,7 +18,7 @@ def letor(path, text="1 qid:1 1:1 # docid = a\n0 qid:1 1:2 # docid = b\n"):
 
 @pytest.mark.parametrize("how", ["same", "dots", "symlink", "hardlink"])
 @pytest.mark.parametrize("command", ["train", "valid", "predict", "model", "convert"])
-def test_an_input_is_never_overwritten(run, files, tmp_path, command, how):
+def test_an_input_is_never_overwritten(files, tmp_path, command, how):
     data, valid = letor(tmp_path / "d.txt"), letor(tmp_path / "v.txt")
     model = tmp_path / "m.json"
     model.write_bytes(files.model.read_bytes())
@@ -36,14 +37,12 @@ def test_an_input_is_never_overwritten(run, files, tmp_path, command, how):
         "model": ("predict", model, data, "-o", out),
         "convert": ("convert", data, out),
     }[command]
-    result = run(*arguments)
-    assert result.exit_code == 1
-    assert "the same file" in result.stderr
+    assert "the same file" in refused(*arguments)
     assert victim.read_bytes() == before
 
 
 @pytest.mark.parametrize("command", ["predict", "convert", "demo"])
-def test_where_the_output_cannot_go_is_said_before_the_work(run, files, tmp_path, monkeypatch, command):
+def test_where_the_output_cannot_go_is_said_before_the_work(files, tmp_path, monkeypatch, command):
     def unexpected(*_, **__):
         raise RuntimeError("the work began")
 
@@ -60,46 +59,43 @@ def test_where_the_output_cannot_go_is_said_before_the_work(run, files, tmp_path
     assert result.stderr.startswith("error: ")
 
 
-def test_a_demo_whose_page_cannot_be_written_is_refused_before_the_work(run, tmp_path, monkeypatch):
+def test_a_demo_whose_page_cannot_be_written_is_refused_before_the_work(tmp_path, monkeypatch):
     monkeypatch.setattr("directrix.cli.demo._data", None)
     (tmp_path / "report.html").mkdir()
-    result = run("demo", "-o", tmp_path)
-    assert result.exit_code == 1
-    assert "report.html is a folder" in result.stderr
+    assert "report.html is a folder" in refused("demo", "-o", tmp_path)
 
 
-def test_a_run_goes_to_standard_output_like_scores(run, files, tmp_path):
+def test_a_run_goes_to_standard_output_like_scores(files, tmp_path):
     run("predict", files.model, files.test, "-o", tmp_path / "run.txt", "--run", "mine")
-    result = run("predict", files.model, files.test, "--run", "mine")
-    assert result.exit_code == 0
+    result = succeed("predict", files.model, files.test, "--run", "mine")
     assert result.stdout == (tmp_path / "run.txt").read_text()
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz"])
-def test_compressed_models_and_scores_are_read_back(run, files, tmp_path, suffix):
+def test_compressed_models_and_scores_are_read_back(files, tmp_path, suffix):
     model, scores = tmp_path / f"m.json{suffix}", tmp_path / f"s.txt{suffix}"
     dx.load(files.model).save(model)
     assert model.read_bytes()[:1] != b"{"
-    assert run("predict", model, files.test, "-o", scores).exit_code == 0
+    succeed("predict", model, files.test, "-o", scores)
     plain = run("evaluate", files.test, files.scores, "-f", "tsv").stdout.splitlines()[1].split("\t")[1:]
     result = run("evaluate", files.test, model, scores, "-f", "tsv")
     assert [line.split("\t")[1:] for line in result.stdout.splitlines()[1:]] == [plain, plain]
 
 
-def test_judgments_keep_every_digit(run, tmp_path):
+def test_judgments_keep_every_digit(tmp_path):
     letor(tmp_path / "d.txt", "0.1234567890123 qid:1 1:1 # docid = a\n3 qid:1 1:2 # docid = b\n")
     run("convert", tmp_path / "d.txt", tmp_path / "d.qrels")
     assert (tmp_path / "d.qrels").read_text() == "1 0 a 0.1234567890123\n1 0 b 3\n"
 
 
 @pytest.mark.parametrize("suffix", ["qrels", "qrels.gz"])
-def test_documents_have_the_same_names_in_runs_and_judgments(run, tmp_path, suffix):
+def test_documents_have_the_same_names_in_runs_and_judgments(tmp_path, suffix):
     """Rows without identifier get one, blanks become one word; so no document is lost in between."""
     text = "1 qid:1 1:1 # docid = a\n0 qid:1 1:2\n2 qid:1 1:3\n0 qid:1 1:4 # two words\n"
     data, model = letor(tmp_path / "d.txt", text), tmp_path / "m.json"
     dx.LinearRanker(max_iter=0).fit([[1.0], [2.0]], [0, 1], qid=[0, 0]).save(model)
-    assert run("predict", model, data, "--run", "t", "-o", tmp_path / "run.txt").exit_code == 0
-    assert run("convert", data, tmp_path / f"d.{suffix}").exit_code == 0
+    succeed("predict", model, data, "--run", "t", "-o", tmp_path / "run.txt")
+    succeed("convert", data, tmp_path / f"d.{suffix}")
     names = list(dx.read_trec_qrels(tmp_path / f"d.{suffix}").doc_ids)
     assert names == ["a", "row1", "row2", "two_words"]
     assert set(dx.read_trec_run(tmp_path / "run.txt").doc_ids) == set(names)
@@ -110,10 +106,8 @@ def test_documents_have_the_same_names_in_runs_and_judgments(run, tmp_path, suff
 
 
 @pytest.mark.parametrize("name", ["x.csv", "x.json", "x.csv.gz", "x.qrel"])
-def test_convert_refuses_formats_that_it_does_not_know(run, files, tmp_path, name):
-    result = run("convert", files.train, tmp_path / name)
-    assert result.exit_code == 2
-    assert ".qrels" in result.stderr.replace("\n", " ")
+def test_convert_refuses_formats_that_it_does_not_know(files, tmp_path, name):
+    assert ".qrels" in refused("convert", files.train, tmp_path / name, status=2)
     assert not list(tmp_path.iterdir())
 
 
@@ -123,7 +117,7 @@ def test_convert_refuses_formats_that_it_does_not_know(run, files, tmp_path, nam
     ["train", "predict", "convert", "certify", "compare", "crossval", "demo", "features", "reproduce"],
 )
 def test_a_folder_that_may_not_be_written_to_is_noticed_before_the_work(
-    run, files, tmp_path, monkeypatch, command, place
+    files, tmp_path, monkeypatch, command, place
 ):
     """By opening a file there, as the writing does: what permissions say is not all."""
 
@@ -136,12 +130,12 @@ def test_a_folder_that_may_not_be_written_to_is_noticed_before_the_work(
         monkeypatch.setattr(f"directrix.cli.{name}", unexpected)
     real = os.open
 
-    def refused(path, flags, *others, **named):
+    def locked_open(path, flags, *others, **named):
         if "locked" in str(path) and flags & (os.O_WRONLY | os.O_RDWR):
             raise PermissionError(errno.EACCES, "Permission denied")
         return real(path, flags, *others, **named)
 
-    monkeypatch.setattr(os, "open", refused)
+    monkeypatch.setattr(os, "open", locked_open)
     (tmp_path / "locked").mkdir()
     monkeypatch.chdir(tmp_path)
     locked = {"output": "locked/out.txt", "report": "locked/new/out.txt"}[place]
@@ -158,7 +152,5 @@ def test_a_folder_that_may_not_be_written_to_is_noticed_before_the_work(
     }[command]
     if command not in ("crossval", "demo", "reproduce"):  # they make folders
         locked = "locked/out.txt"
-    result = run(*arguments, locked)
-    assert result.exit_code == 1
-    assert "cannot be written (Permission denied)" in result.stderr
+    assert "cannot be written (Permission denied)" in refused(*arguments, locked)
     assert list((tmp_path / "locked").iterdir()) == []

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.commands import refused, run, succeed
 from tests.experiments.letor_folder import letor_folder, letor_queries
 
 import directrix
@@ -30,19 +31,17 @@ def folds(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def done(run, folds, tmp_path_factory):
+def done(folds, tmp_path_factory):
     """The folder of a finished run, and its JSON."""
     folder = tmp_path_factory.mktemp("out") / "cv"
-    result = run("crossval", folds, *OPTIONS, "--convention", "letor3", "-o", folder, "--format", "json")
-    assert result.exit_code == 0, result.stderr
+    result = succeed("crossval", folds, *OPTIONS, "--convention", "letor3", "-o", folder, "--format", "json")
     return folder, json.loads(result.stdout), result
 
 
-def test_the_page_has_the_tables_and_every_test_query(done, run, folds, tmp_path):
+def test_the_page_has_the_tables_and_every_test_query(done, folds, tmp_path):
     folder, document, _ = done
     page = tmp_path / "crossval.html"
-    result = run("crossval", folds, *OPTIONS, "--convention", "letor3", "-o", folder, "--report", page)
-    assert result.exit_code == 0, result.stderr
+    result = succeed("crossval", folds, *OPTIONS, "--convention", "letor3", "-o", folder, "--report", page)
     assert f"open: {page}" in result.stderr
     shown = page.read_text(encoding="utf-8")
     for title in ("2 methods by AP and nDCG@3", "Test queries, convention letor3", "Query by query"):
@@ -59,7 +58,7 @@ def without_times(document):
 def test_json_has_the_figures_of_a_cross_validation(done, folds):
     _, document, result = done
     found = cross_validate(
-        letor_splits(folds), ["Regression", "RankCosine"], ["AP", "nDCG@3"], convention="letor3"
+        letor_splits(folds), ["Regression", "RankCosine"], ["AP", "nDCG@3"], select="AP", convention="letor3"
     )
     assert without_times(document) == without_times(found.to_dict())
     row = document["rows"][2]
@@ -92,7 +91,7 @@ def test_the_folder_holds_the_trainings_and_what_they_depend_on(done):
 
 
 @pytest.mark.parametrize("form", ["table", "tsv", "latex"])
-def test_other_forms_are_printed_from_the_folder(run, done, folds, form):
+def test_other_forms_are_printed_from_the_folder(done, folds, form):
     folder, document, _ = done
     before = (folder / "cells.jsonl").read_bytes()
     result = run("crossval", folds, *OPTIONS, "--convention", "letor3", "-o", folder, "--format", form)
@@ -117,7 +116,7 @@ def test_other_forms_are_printed_from_the_folder(run, done, folds, form):
     assert f"centered={settings['centered']} l2={settings['l2']:g}" in text
 
 
-def test_another_method_is_added_to_a_folder(run, done, folds, tmp_path):
+def test_another_method_is_added_to_a_folder(done, folds, tmp_path):
     folder, document, _ = done
     folder = shutil.copytree(folder, tmp_path / "cv")  # the other tests count what is in theirs
     before = (folder / "cells.jsonl").read_bytes()
@@ -127,7 +126,7 @@ def test_another_method_is_added_to_a_folder(run, done, folds, tmp_path):
     assert json.loads(result.stdout)["rows"][:4] == document["rows"]
 
 
-def test_one_file_is_cut_into_folds_by_query(run, tmp_path):
+def test_one_file_is_cut_into_folds_by_query(tmp_path):
     q = letor_queries(12)
     write_letor(q, tmp_path / "data.txt")
     options = ("--folds", 4, "--seed", 3, "-m", "AP", "-o", tmp_path / "cv", "--format", "json", "--jobs", 1)
@@ -138,7 +137,7 @@ def test_one_file_is_cut_into_folds_by_query(run, tmp_path):
     assert document["significance"]["rows"] == []
 
 
-def test_set_and_select_reach_the_trainings(run, folds, tmp_path):
+def test_set_and_select_reach_the_trainings(folds, tmp_path):
     options = (*OPTIONS, "--select", "nDCG@3", "--set", "l2=0.5")
     document = json.loads(run("crossval", folds, *options, "-o", tmp_path / "cv", "--format", "json").stdout)
     assert document["select"] == "nDCG@3"
@@ -167,7 +166,7 @@ SLOWLY = """
 """
 
 
-def test_a_killed_run_goes_on_and_ends_with_the_same_table(run, done, folds, tmp_path):
+def test_a_killed_run_goes_on_and_ends_with_the_same_table(done, folds, tmp_path):
     """With SIGKILL, which leaves no time to tidy up."""
     folder = tmp_path / "cv"
     arguments = [
@@ -191,29 +190,28 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_table(run, done, folds, tmp
         running.wait()
     finished = [line for line in cells.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
     assert 4 <= len(finished) < 15
-    result = run(*arguments)
-    assert result.exit_code == 0, result.stderr
+    result = succeed(*arguments)
     lines = cells.read_bytes().splitlines(keepends=True)
     assert lines[: len(finished)] == finished  # seconds too: not computed again
     assert len({json.dumps(json.loads(line)["key"]) for line in lines}) == len(lines) == 15
     assert without_times(json.loads(result.stdout)) == without_times(done[1])
 
 
-def test_a_run_of_other_settings_or_data_is_refused(run, done, folds, tmp_path):
+def test_a_run_of_other_settings_or_data_is_refused(done, folds, tmp_path):
     folder = done[0]
     before = (folder / "cells.jsonl").read_bytes()
     for other in (("--seed", 1), ("--set", "l2=1.0"), ("--convention", "trec_eval")):
-        result = run("crossval", folds, *OPTIONS, "--convention", "letor3", "-o", folder, *other)
-        assert result.exit_code == 1
-        assert "which cannot be resumed with" in result.stderr
+        assert "which cannot be resumed with" in refused(
+            "crossval", folds, *OPTIONS, "--convention", "letor3", "-o", folder, *other
+        )
     other = letor_folder(tmp_path / "other", seed=9)
-    result = run("crossval", other, *OPTIONS, "--convention", "letor3", "-o", folder)
-    assert result.exit_code == 1
-    assert 'belongs to a run with data "sha256:' in result.stderr
+    assert 'belongs to a run with data "sha256:' in refused(
+        "crossval", other, *OPTIONS, "--convention", "letor3", "-o", folder
+    )
     assert (folder / "cells.jsonl").read_bytes() == before
 
 
-def test_a_measure_whose_module_was_edited_is_refused(run, folds, tmp_path, monkeypatch):
+def test_a_measure_whose_module_was_edited_is_refused(folds, tmp_path, monkeypatch):
     """After 1/r the file says 1/r^3: no table shows both."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
@@ -241,7 +239,7 @@ def test_a_measure_whose_module_was_edited_is_refused(run, folds, tmp_path, monk
     assert after(1.0).exit_code == 0
 
 
-def test_what_is_wrong_is_said_before_anything_is_done(run, folds, tmp_path):
+def test_what_is_wrong_is_said_before_anything_is_done(folds, tmp_path):
     cases = [
         (("--method", "Regresion"), 2, "did you mean 'Regression'"),
         (("--method", "Regression", "--set", "alpha=3"), 2, "method 'Regression' has no setting 'alpha'"),
@@ -258,13 +256,13 @@ def test_what_is_wrong_is_said_before_anything_is_done(run, folds, tmp_path):
         result = run("crossval", folds, *options, "-o", tmp_path / "cv")
         assert result.exit_code == status, options
         assert message in " ".join(re.sub("[│╭╮╰╯─]", " ", result.stderr).split()), options
-    result = run("crossval", tmp_path, "--method", "Regression", "-o", tmp_path / "cv")
-    assert result.exit_code == 1
-    assert "has no folder Fold1" in result.stderr
+    assert "has no folder Fold1" in refused(
+        "crossval", tmp_path, "--method", "Regression", "-o", tmp_path / "cv"
+    )
     assert not (tmp_path / "cv").exists()
 
 
-def test_candidates_that_could_not_be_trained_are_named(run, folds, tmp_path, monkeypatch):
+def test_candidates_that_could_not_be_trained_are_named(folds, tmp_path, monkeypatch):
     from directrix.errors import InputError
     from directrix.experiments import crossval
 

@@ -4,6 +4,7 @@ import sqlite3
 
 import numpy as np
 import pytest
+from tests.commands import run, succeed
 
 import directrix as dx
 
@@ -36,16 +37,15 @@ def files(tmp_path_factory):
     return folder
 
 
-def trained(run, files, tmp_path, data, method, *more):
+def trained(files, tmp_path, data, method, *more):
     model = tmp_path / f"{data}-{method}{''.join(more)}.json"
-    done = run("train", files / f"{data}.txt", *METHODS[method], "--folds", 1, *more, "-o", model)
-    assert done.exit_code == 0, done.stderr
+    succeed("train", files / f"{data}.txt", *METHODS[method], "--folds", 1, *more, "-o", model)
     return model
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_zero_stays_zero(run, files, tmp_path, method):
-    model = trained(run, files, tmp_path, "gaps", method, "--missing", "zero")
+def test_zero_stays_zero(files, tmp_path, method):
+    model = trained(files, tmp_path, "gaps", method, "--missing", "zero")
     expected = run("predict", model, files / "zeros.txt").stdout
     for more in ((), ("--missing", "zero"), ("--missing", "nan")):
         found = run("predict", model, files / "gaps.txt", *more)
@@ -54,8 +54,7 @@ def test_zero_stays_zero(run, files, tmp_path, method):
         assert (told in found.stderr) == ("nan" in more)
     strict = run("predict", model, files / "gaps.txt", "--missing", "error")
     assert (strict.exit_code, "is missing" in strict.stderr) == (1, True)
-    done = run("export", model, tmp_path / "m.sql", "--to", "sql", "--check", files / "gaps.txt")
-    assert done.exit_code == 0, done.stderr
+    succeed("export", model, tmp_path / "m.sql", "--to", "sql", "--check", files / "gaps.txt")
     q = dx.read_letor(files / "gaps.txt", missing="nan")
     rows = [[None if np.isnan(x) else float(x) for x in row] for row in q.features]
     with sqlite3.connect(":memory:") as database:
@@ -66,16 +65,16 @@ def test_zero_stays_zero(run, files, tmp_path, method):
     assert "counts as 0, as in its training" in " ".join(run("describe", model).stdout.split())
 
 
-def test_every_command_with_a_model_reads_as_it_was_trained(run, files, tmp_path):
-    zero = trained(run, files, tmp_path, "gaps", "linear", "--missing", "zero")
-    mean = trained(run, files, tmp_path, "gaps", "linear", "--missing", "nan")
+def test_every_command_with_a_model_reads_as_it_was_trained(files, tmp_path):
+    zero = trained(files, tmp_path, "gaps", "linear", "--missing", "zero")
+    mean = trained(files, tmp_path, "gaps", "linear", "--missing", "nan")
     gaps, zeros = files / "gaps.txt", files / "zeros.txt"
     form = ("-m", "nDCG@3", "-f", "json")
     measured = ("-m", "nDCG@3", "-f", "tsv")
     rows = [run("evaluate", *given, *measured) for given in ((gaps, zero, mean), (zeros, zero), (gaps, mean))]
     both, one, other = (found.stdout.splitlines()[1:] for found in rows)
     assert [*one, *other] == both
-    assert run("compare", gaps, zero, mean, *form).exit_code == 0
+    succeed("compare", gaps, zero, mean, *form)
     for command in (("explain",), ("certify", "--eps", 0.3, "--delta", 0.3)):
         by_gaps, by_zeros = (run(command[0], zero, data, *command[1:], *form) for data in (gaps, zeros))
         assert by_gaps.exit_code == 0, by_gaps.stderr
@@ -85,8 +84,8 @@ def test_every_command_with_a_model_reads_as_it_was_trained(run, files, tmp_path
     assert "this is --missing nan, not zero" in told.stderr
 
 
-def test_a_training_on_complete_data_leaves_the_choice(run, files, tmp_path):
-    model = trained(run, files, tmp_path, "whole", "linear")
+def test_a_training_on_complete_data_leaves_the_choice(files, tmp_path):
+    model = trained(files, tmp_path, "whole", "linear")
     assert run("predict", model, files / "gaps.txt").exit_code == 1
     found = run("predict", model, files / "gaps.txt", "--missing", "zero")
     assert found.stdout == run("predict", model, files / "zeros.txt").stdout

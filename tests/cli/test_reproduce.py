@@ -6,6 +6,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from tests.commands import refused, run, succeed
 from tests.docs.blocks import blocks
 from tests.experiments.artificial import write_collection
 from tests.reports.hand_made import report
@@ -25,11 +26,10 @@ def data(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def done(run, data, tmp_path_factory):
+def done(data, tmp_path_factory):
     """A folder with a quick run, and what it printed."""
     folder = tmp_path_factory.mktemp("out") / "yue"
-    result = run("reproduce", "yue2007", "--data", data, "-o", folder, "--quick", "--jobs", 1)
-    assert result.exit_code == 0, result.stderr
+    result = succeed("reproduce", "yue2007", "--data", data, "-o", folder, "--quick", "--jobs", 1)
     return folder, result
 
 
@@ -52,7 +52,7 @@ def test_the_folder_and_the_screen_have_the_tables_of_the_paper(done):
     assert f"written: {folder}/tables.txt" in result.stderr
 
 
-def test_json_is_what_the_folder_has(run, data, done):
+def test_json_is_what_the_folder_has(data, done):
     folder, _ = done
     result = run("reproduce", "yue2007", "--data", data, "-o", folder, "--quick", "--format", "json")
     document = json.loads(result.stdout)
@@ -74,13 +74,12 @@ def test_settings_say_what_the_figures_depend_on(done):
     assert settings["seconds"]["all parts"] > 0
 
 
-def test_a_run_that_was_stopped_goes_on_and_ends_with_the_same_tables(run, data, done, tmp_path):
+def test_a_run_that_was_stopped_goes_on_and_ends_with_the_same_tables(data, done, tmp_path):
     folder, _ = done
     lines = (folder / "cells.jsonl").read_text().splitlines(keepends=True)
     (tmp_path / "settings.json").write_text((folder / "settings.json").read_text())
     (tmp_path / "cells.jsonl").write_text("".join(lines[:5]) + lines[5][:40])  # killed in the sixth
-    result = run("reproduce", "yue2007", "--data", data, "-o", tmp_path, "--quick", "--jobs", 1)
-    assert result.exit_code == 0
+    succeed("reproduce", "yue2007", "--data", data, "-o", tmp_path, "--quick", "--jobs", 1)
     now = (tmp_path / "cells.jsonl").read_text().splitlines(keepends=True)
     assert now[:5] == lines[:5]  # their seconds too: not run again
     assert len(now) == len(lines) == 12
@@ -88,7 +87,7 @@ def test_a_run_that_was_stopped_goes_on_and_ends_with_the_same_tables(run, data,
     assert without_times(tables[0]) == without_times(tables[1])
 
 
-def test_a_finished_run_is_only_shown(run, data, done):
+def test_a_finished_run_is_only_shown(data, done):
     folder, first = done
     before = (folder / "cells.jsonl").read_bytes()
     again = run("reproduce", "yue2007", "--data", data, "-o", folder, "--quick")
@@ -96,24 +95,20 @@ def test_a_finished_run_is_only_shown(run, data, done):
     assert (folder / "cells.jsonl").read_bytes() == before
 
 
-def test_more_trials_keep_those_that_are_there(run, data, done, tmp_path):
+def test_more_trials_keep_those_that_are_there(data, done, tmp_path):
     folder, _ = done
     for name in ("settings.json", "cells.jsonl"):
         (tmp_path / name).write_text((folder / name).read_text())
-    result = run(
-        "reproduce", "yue2007", "--data", data, "-o", tmp_path, "--quick", "--trials", 3, "--jobs", 1
-    )
-    assert result.exit_code == 0
+    succeed("reproduce", "yue2007", "--data", data, "-o", tmp_path, "--quick", "--trials", 3, "--jobs", 1)
     assert (tmp_path / "cells.jsonl").read_text().startswith((folder / "cells.jsonl").read_text())
     assert (tmp_path / "cells.jsonl").read_text().count("\n") == 16
 
 
-def test_a_run_of_other_settings_is_refused(run, data, done):
+def test_a_run_of_other_settings_is_refused(data, done):
     folder, _ = done
-    result = run("reproduce", "yue2007", "--data", data, "-o", folder, "--quick", "--seed", 1)
-    assert result.exit_code == 1
-    assert "belongs to a run with seed 0, which cannot be resumed with seed 1" in result.stderr
-    assert f"-o {folder}-2" in result.stderr
+    message = refused("reproduce", "yue2007", "--data", data, "-o", folder, "--quick", "--seed", 1)
+    assert "belongs to a run with seed 0, which cannot be resumed with seed 1" in message
+    assert f"-o {folder}-2" in message
 
 
 def test_the_page_says_how_to_make_it_again_and_has_nothing_that_a_test_would_run(done):
@@ -143,19 +138,17 @@ def test_latex_has_a_table_for_each(done):
         (["yue2007"], 2, "--data"),
     ],
 )
-def test_what_cannot_be_done_is_said(run, tmp_path, monkeypatch, arguments, status, message):
+def test_what_cannot_be_done_is_said(tmp_path, monkeypatch, arguments, status, message):
     monkeypatch.chdir(tmp_path)
-    result = run("reproduce", *arguments)
-    assert result.exit_code == status
-    assert message in " ".join(result.stderr.replace("│", " ").split())
+    assert message in refused("reproduce", *arguments, status=status)
     assert not list(tmp_path.iterdir())
 
 
-def test_an_output_that_is_a_file_is_refused_before_the_work(run, data, tmp_path):
+def test_an_output_that_is_a_file_is_refused_before_the_work(data, tmp_path):
     (tmp_path / "out").write_text("mine")
-    result = run("reproduce", "yue2007", "--data", data, "-o", tmp_path / "out", "--quick")
-    assert result.exit_code == 1
-    assert "is a file; a folder is needed" in result.stderr
+    assert "is a file; a folder is needed" in refused(
+        "reproduce", "yue2007", "--data", data, "-o", tmp_path / "out", "--quick"
+    )
     assert (tmp_path / "out").read_text() == "mine"
 
 
@@ -178,10 +171,9 @@ def asked(monkeypatch):
     return requests
 
 
-def test_a_paper_is_asked_with_all_options_and_its_claims_are_printed(run, asked, tmp_path):
+def test_a_paper_is_asked_with_all_options_and_its_claims_are_printed(asked, tmp_path):
     options = ("--seed", 7, "--trials", 3, "--quick", "--jobs", 2)
-    result = run("reproduce", "some2010", "--data", tmp_path, "-o", tmp_path / "o", *options)
-    assert result.exit_code == 0
+    result = succeed("reproduce", "some2010", "--data", tmp_path, "-o", tmp_path / "o", *options)
     (request,) = asked
     assert (request.seed, request.trials, request.quick, request.jobs) == (7, 3, True, 2)
     assert request.command == "directrix reproduce some2010 --data DIR --trials 3 --quick --seed 7"
@@ -192,7 +184,7 @@ def test_a_paper_is_asked_with_all_options_and_its_claims_are_printed(run, asked
     assert "Claims" not in result.stderr
 
 
-def test_json_has_claims_and_values_by_query(run, asked, tmp_path):
+def test_json_has_claims_and_values_by_query(asked, tmp_path):
     result = run("reproduce", "some2010", "--data", tmp_path, "-o", tmp_path / "o", "-f", "json")
     document = json.loads(result.stdout)
     assert [claim["verdict"] for claim in document["claims"]] == ["holds", "not significant", "does not hold"]
@@ -203,10 +195,9 @@ def test_json_has_claims_and_values_by_query(run, asked, tmp_path):
     assert document["extra"] == [1.5, None]
 
 
-def test_the_page_may_be_written_for_a_site_too(run, asked, tmp_path):
+def test_the_page_may_be_written_for_a_site_too(asked, tmp_path):
     site = tmp_path / "site"
-    result = run("reproduce", "some2010", "--data", tmp_path, "-o", tmp_path / "o", "--page", site)
-    assert result.exit_code == 0
+    succeed("reproduce", "some2010", "--data", tmp_path, "-o", tmp_path / "o", "--page", site)
     assert sorted(str(p.relative_to(site)) for p in site.rglob("*.*")) == [
         "some2010.md",
         "some2010/accuracy.png",
@@ -215,21 +206,19 @@ def test_the_page_may_be_written_for_a_site_too(run, asked, tmp_path):
     assert str(tmp_path) not in (site / "some2010.md").read_text()
 
 
-def test_a_page_folder_that_is_a_file_is_refused_before_the_work(run, asked, tmp_path):
+def test_a_page_folder_that_is_a_file_is_refused_before_the_work(asked, tmp_path):
     (tmp_path / "pages").write_text("")
-    result = run(
+    assert "is a file; a folder is needed" in refused(
         "reproduce", "some2010", "--data", tmp_path, "-o", tmp_path / "run", "--page", tmp_path / "pages"
     )
-    assert result.exit_code == 1
-    assert "is a file; a folder is needed" in " ".join(result.stderr.replace("│", " ").split())
     assert asked == []
 
 
-def test_without_matplotlib_nothing_begins(run, asked, tmp_path, monkeypatch):
+def test_without_matplotlib_nothing_begins(asked, tmp_path, monkeypatch):
     monkeypatch.setattr("directrix.reports.figures.importlib.util.find_spec", without("matplotlib"))
-    result = run("reproduce", "some2010", "--data", tmp_path, "-o", tmp_path / "o")
-    assert result.exit_code == 1
-    assert 'pip install "directrix[plot]"' in result.stderr
+    assert 'pip install "directrix[plot]"' in refused(
+        "reproduce", "some2010", "--data", tmp_path, "-o", tmp_path / "o"
+    )
     assert asked == []
     assert not (tmp_path / "o").exists()
 
@@ -245,7 +234,7 @@ def test_every_paper_of_the_list_is_found(name):
     assert callable(find_paper(name).reproduce)
 
 
-def test_trials_of_a_paper_that_has_none_are_refused(run, tmp_path):
+def test_trials_of_a_paper_that_has_none_are_refused(tmp_path):
     result = run("reproduce", "he2010", "--data", tmp_path, "-o", tmp_path / "o", "--trials", 3)
     assert result.exit_code == 2
     message = " ".join(result.stderr.replace("│", " ").split())
@@ -253,7 +242,7 @@ def test_trials_of_a_paper_that_has_none_are_refused(run, tmp_path):
     assert not (tmp_path / "o").exists()
 
 
-def test_what_the_data_lack_is_one_error(run, monkeypatch, asked, tmp_path):
+def test_what_the_data_lack_is_one_error(monkeypatch, asked, tmp_path):
     def fail(request):
         raise InputError(f"{request.data}/letor: is missing")
 

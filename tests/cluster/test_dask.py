@@ -22,6 +22,8 @@ from directrix.data.shards.context import using_driver
 from directrix.data.shards.task import Question, ThisProcess
 from tests.search import search
 
+pytestmark = pytest.mark.slow
+
 distributed = pytest.importorskip("distributed", reason="needs the extra dask")
 
 

@@ -12,6 +12,8 @@ from directrix import InputError
 from directrix.cluster.connect import cluster_of
 from directrix.data.shards.task import Question, Task
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):

@@ -20,16 +20,19 @@ PAGES = [
     *sorted(path for name in ("tests", "tools", "benchmarks") for path in (ROOT / name).rglob("README.md")),
 ]
 REAL = ("OHSUMED", "MQ2008")
+_SLOW = ("cluster", "inspect", "kernel-pca", "pytorch", "runs-as-features", "boosters", "monotone")
+SLOW = {"docs/documents.md", *(f"docs/how-to/{name}.md" for name in _SLOW)}
 
 
 def is_real(block: Block) -> bool:
     return any(name in block.text for name in REAL)
 
 
-def pages(*, real: bool) -> list[str]:
+def pages(*, real: bool) -> list:
     """Pages with at least one block that needs real data, or one that does not."""
-    names = [p for p in PAGES if p.exists() and any(is_real(b) == real for b in blocks(p.read_text("utf-8")))]
-    return [str(p.relative_to(ROOT)) for p in names]
+    files = [p for p in PAGES if p.exists() and any(is_real(b) == real for b in blocks(p.read_text("utf-8")))]
+    names = [str(p.relative_to(ROOT)) for p in files]
+    return [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in names]
 
 
 @pytest.fixture

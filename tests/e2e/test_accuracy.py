@@ -10,6 +10,8 @@ import pytest
 import directrix as dx
 from tests.search import search
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     ("collection", "name", "method", "at_least"),

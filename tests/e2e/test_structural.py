@@ -7,6 +7,8 @@ import directrix as dx
 from directrix.objectives.objective import make_objective
 from directrix.objectives.penalty import L2
 
+pytestmark = pytest.mark.slow
+
 
 def lowest_of_others(objective, optimum, rng):
     """The lowest loss from random starts, from the optimum, and in its neighborhood."""

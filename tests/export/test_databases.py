@@ -13,6 +13,8 @@ from directrix.export.sql import TARGET, quoted, sql_table
 from .conftest import MODELS
 from .rows import hard_rows, scores_of
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def postgres():

@@ -212,6 +212,7 @@ def test_weights_by_class_help_where_the_good_run_depends_on_the_class():
     assert values[0] > values[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", ["nDCG@5", "AP(ties=trec)", "P(ties=order)@3", "RR(ties=worst)"])
 @pytest.mark.parametrize("digits", [0, 1, 17])
 def test_the_written_run_has_the_printed_value(tmp_path, digits, measure):

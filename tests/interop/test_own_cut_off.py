@@ -9,6 +9,8 @@ import directrix as dx
 from directrix.interop import lightgbm as for_lightgbm
 from directrix.interop import xgboost as for_xgboost
 
+pytestmark = pytest.mark.slow
+
 Revenue = dx.define_measure("Revenue", gain=lambda y: y, discount=lambda r: 1 / np.log2(1 + r), norm="ideal")
 GOAL = Revenue @ 5
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import directrix as dx
-from directrix.laws.check import _LAWS, LawBroken, check_surrogate, convexifiable, pulls_at_ties
+from directrix.laws.check import INVARIANTS, LawBroken, check_surrogate, convexifiable, pulls_at_ties
 from directrix.registry import SURROGATES, classes
 from directrix.surrogates.base import spread_curvature
 from directrix.surrogates.lambdas import LambdaLoss
-from directrix.surrogates.listwise import XENDCG
+from directrix.surrogates.losses import XENDCG
 from directrix.surrogates.sampling import Gumbel, PLRank, StochasticRank
 from tests.reference import cases, references
 
@@ -135,8 +135,9 @@ class _Mutant:
     def fill(self, scores, prepared, qptr, chunk, out):
         out[0][:], out[1][:] = self.value_and_grad(scores, prepared, qptr)
 
-    def curvature(self, scores, prepared, qptr, grad):
-        return self.bend(spread_curvature(grad, qptr, self.alpha))
+    def value_grad_curvature(self, scores, prepared, qptr):
+        value, grad = self.value_and_grad(scores, prepared, qptr)
+        return value, grad, self.bend(spread_curvature(grad, qptr, self.alpha))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -177,6 +178,7 @@ def test_kinks_at_ties_are_not_smooth(surrogate):
         check_surrogate(_Changed("", surrogate, surrogate.properties | {"smooth"}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("surrogate", [PLRank(), StochasticRank("AP"), Gumbel("PLRank")], ids=repr)
 @pytest.mark.parametrize("factor", [-1.0, 0.0, 2.0])
 def test_an_estimated_gradient_is_tested_on_average(surrogate, factor):
@@ -189,10 +191,10 @@ def test_an_estimated_gradient_is_tested_on_average(surrogate, factor):
 
 def test_laws_that_are_not_tested_are_listed():
     report = check_surrogate(dx.Lambda())
-    assert set(report) == {law.__name__.lstrip("_").replace("_", " ") for law, _ in _LAWS}
+    assert set(report) == {law.__name__.lstrip("_").replace("_", " ") for law, _ in INVARIANTS}
     assert (
         report["gradient is the slope"]
-        == "not tested: value_free: forces, which are the gradient of no function"
+        == "not tested: value_free: lambdas, which are the gradient of no function"
     )
     assert report["permuting documents permutes the gradient"] == "kept where no scores tie"
     assert (report["convex as a loss"], report["nothing is nan"]) == (
@@ -325,7 +327,7 @@ def test_the_order_of_tied_documents_can_break_a_law():
 
 @pytest.mark.parametrize(
     ("draw", "message"),
-    [(lambda _: 0, "another draw gives the same forces"), (lambda _: next(COUNTER), "other bits")],
+    [(lambda _: 0, "another draw gives the same gradient"), (lambda _: next(COUNTER), "other bits")],
 )
 def test_the_law_of_draws_can_fail(draw, message):
     class Drawn(_Without):
@@ -353,7 +355,7 @@ def test_noise_does_not_hide_that_a_document_is_forgotten():
 
 
 def test_every_law_has_a_mutant():
-    laws = {law.__name__.lstrip("_").replace("_", " ") for law, _ in _LAWS}
+    laws = {law.__name__.lstrip("_").replace("_", " ") for law, _ in INVARIANTS}
     others = {
         "boosting can divide by the curvature",
         "draws differ",

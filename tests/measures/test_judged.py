@@ -74,6 +74,7 @@ SAMPLED |= {"set_relative_P": "P(relative=True)", "gm_map": "gm_map", "num_rel_r
 SAMPLED |= {"Rprec_mult_0.20": "Rprec(times=0.2)", "relative_P_10": "P(relative=True)@10"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [1.0, 0.4])
 def test_all_runs_of_trec_7_as_pytrec_eval(data_dir, share):
     """Every query of 23 runs, with the judgments as they are, and with most of them withheld (-1)."""

@@ -33,7 +33,7 @@ from directrix.papers.workspace import Collection
 from directrix.reports.page import page
 from directrix.reports.write import document
 from directrix.surrogates.approx import ApproxAP, ApproxNDCG, ApproxPrecision
-from directrix.surrogates.listwise import ListNet
+from directrix.surrogates.losses import ListNet
 from directrix.trainers.stochastic import SGD
 from tests.experiments.letor_folder import letor_folder
 from tests.papers.workspaces import quick_workspace

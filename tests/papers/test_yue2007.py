@@ -261,6 +261,7 @@ def test_runs_of_one_kind_have_all_topics(tmp_path):
         read_runs(tmp_path)
 
 
+@pytest.mark.slow
 def test_one_process_and_two_give_the_same_numbers(runs, cells, tmp_path):
     two = Yue2007(trials=2, grid=SMALL)
     together = run_of(runs, two, tmp_path, jobs=2)[1]
@@ -283,6 +284,7 @@ def test_the_digest_changes_with_any_file(folder, runs, tmp_path):
     assert read_runs(other).digest != runs.digest
 
 
+@pytest.mark.slow
 def test_the_real_runs(data_dir):
     if not (data_dir / "trec7").is_dir():
         pytest.skip(f"no trec7 in {data_dir}")

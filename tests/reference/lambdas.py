@@ -47,21 +47,21 @@ def logistic(scores, i, j):
 
 
 def weight_pairs(measure, scores, labels, *, level, misranked=False, **_):
-    forces = np.zeros(len(scores))
+    lambdas = np.zeros(len(scores))
     for i, j in pairs(level, scores, misranked):
-        force = change(measure, scores, labels, i, j) * logistic(scores, i, j)
-        forces[i] += force
-        forces[j] -= force
-    return forces
+        slope = change(measure, scores, labels, i, j) * logistic(scores, i, j)
+        lambdas[i] += slope
+        lambdas[j] -= slope
+    return lambdas
 
 
 def spring_smooth(measure, scores, labels, *, level, unit, misranked=False, **_):
-    forces = np.zeros(len(scores))
+    lambdas = np.zeros(len(scores))
     for i, j in pairs(level, scores, misranked):
-        force = max(change(measure, scores, labels, i, j), unit) * logistic(scores, i, j)
-        forces[i] += force
-        forces[j] -= force
-    return forces
+        slope = max(change(measure, scores, labels, i, j), unit) * logistic(scores, i, j)
+        lambdas[i] += slope
+        lambdas[j] -= slope
+    return lambdas
 
 
 def neighbors(scores, level, misranked):
@@ -73,34 +73,34 @@ def neighbors(scores, level, misranked):
 
 
 def local_gradient(measure, scores, labels, *, level, margin, misranked=False, **_):
-    forces = np.zeros(len(scores))
+    lambdas = np.zeros(len(scores))
     for i, j in neighbors(scores, level, misranked):
-        force = change(measure, scores, labels, i, j) / (abs(scores[i] - scores[j]) + margin)
-        forces[i] += force
-        forces[j] -= force
-    return forces
+        slope = change(measure, scores, labels, i, j) / (abs(scores[i] - scores[j]) + margin)
+        lambdas[i] += slope
+        lambdas[j] -= slope
+    return lambdas
 
 
 def local_cost(measure, scores, labels, *, level, misranked=False, **_):
-    forces = np.zeros(len(scores))
+    lambdas = np.zeros(len(scores))
     for i, j in neighbors(scores, level, misranked):
-        force = change(measure, scores, labels, i, j) * logistic(scores, i, j)
-        forces[i] += force
-        forces[j] -= force
-    return forces
+        slope = change(measure, scores, labels, i, j) * logistic(scores, i, j)
+        lambdas[i] += slope
+        lambdas[j] -= slope
+    return lambdas
 
 
 def discrete_bounded(measure, scores, labels, *, level, unit, misranked=False, **_):
-    forces = np.zeros(len(scores))
+    lambdas = np.zeros(len(scores))
     order = ranking(scores)
     for i, there in zip(sorted(order, key=lambda i: -level[i]), order, strict=True):  # i belongs there
         is_right = (order.index(i) < order.index(there)) == (level[i] > level[there])
         if level[i] != level[there] and not (misranked and is_right):
-            force = min(change(measure, scores, labels, i, there), unit)
-            force = force if level[i] > level[there] else -force
-            forces[i] += force
-            forces[there] -= force
-    return forces
+            slope = min(change(measure, scores, labels, i, there), unit)
+            slope = slope if level[i] > level[there] else -slope
+            lambdas[i] += slope
+            lambdas[there] -= slope
+    return lambdas
 
 
 CONSTRUCTIONS = {
@@ -116,16 +116,16 @@ def equation_11(scores, labels):
     """Forces for RR with Eq. (10) and (11) as printed, and the number of pairs whose change is not 0."""
     order = ranking(scores)
     rank = {i: order.index(i) + 1 for i in order}
-    forces, count, relevant = np.zeros(len(scores)), 0, [i for i in order if labels[i] > 0]
+    lambdas, count, relevant = np.zeros(len(scores)), 0, [i for i in order if labels[i] > 0]
     r = min((rank[i] for i in relevant), default=0)
     for i in relevant:
         for j in order:
             if labels[j] == 0 and rank[j] < r <= rank[i]:
-                force = (1 / rank[j] - 1 / r) * logistic(scores, i, j)
-                forces[i] += force
-                forces[j] -= force
+                slope = (1 / rank[j] - 1 / r) * logistic(scores, i, j)
+                lambdas[i] += slope
+                lambdas[j] -= slope
                 count += 1
-    return forces, count
+    return lambdas, count
 
 
 def effective(measure, scores, labels, level, *, misranked=False):
@@ -154,16 +154,16 @@ def extended(scores, labels, k, *, whole_level):
     """Forces of Lambda-eX for nDCG@k: discounts go on below k, and only the ideal is cut there."""
     rank, gain = {i: p for p, i in enumerate(ranking(scores), 1)}, [2.0**label - 1 for label in labels]
     ideal = sum(g / math.log2(p + 1) for p, g in enumerate(sorted(gain, reverse=True)[:k], 1))
-    forces = np.zeros(len(scores))
+    lambdas = np.zeros(len(scores))
     for i, j in extended_pairs(scores, labels, k, whole_level=whole_level):
         change = (gain[i] - gain[j]) * abs(1 / math.log2(rank[i] + 1) - 1 / math.log2(rank[j] + 1)) / ideal
-        forces[i] += change * logistic(scores, i, j)
-        forces[j] -= change * logistic(scores, i, j)
-    return forces
+        lambdas[i] += change * logistic(scores, i, j)
+        lambdas[j] -= change * logistic(scores, i, j)
+    return lambdas
 
 
 REFERENCES = {
-    "Lambda": Reference(  # its value is that of the measure; its forces are compared in tests/surrogates
+    "Lambda": Reference(  # its value is that of the measure; its lambdas are compared in tests/surrogates
         lambda s, labels, measure, **_: value(measure, s, labels),
         [
             {"measure": name, "construction": construction}

@@ -17,8 +17,8 @@ def noisy_scores(scores, labels, *, permutations, noise, draw):
         yield [s + noise * z for s, z in zip(scores, drawn, strict=True)]
 
 
-def forces(scores, labels, *, measure, weights, permutations, decay, noise, draw):
-    """Mean force on every document, and its curvature."""
+def lambdas(scores, labels, *, measure, weights, permutations, decay, noise, draw):
+    """Mean lambda of every document, and its curvature."""
     pull, bend = np.zeros(len(scores)), np.zeros(len(scores))
     drawn = noisy_scores(scores, labels, permutations=permutations, noise=noise, draw=draw)
     for noisy in drawn:
@@ -37,7 +37,7 @@ def forces(scores, labels, *, measure, weights, permutations, decay, noise, draw
 
 
 REFERENCES = {
-    "YetiRank": Reference(  # its value is that of the measure; its forces are compared in tests/surrogates
+    "YetiRank": Reference(  # its value is that of the measure; its lambdas are compared in tests/surrogates
         lambda s, labels, measure, **_: value(measure, s, labels),
         [
             {},

@@ -19,7 +19,7 @@ FLAGS = [
     *("--disable-background-networking", "--disable-component-update"),
 ]
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")]
 
 
 def page_of(value):

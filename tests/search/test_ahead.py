@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import directrix as dx
-from directrix.cli.main import app
 from directrix.data import make_linear
 from directrix.search.race import Race
+from tests.commands import refused, succeed
 from tests.search import search
 
 
@@ -64,10 +63,7 @@ def test_the_command_writes_the_same_file(data, tmp_path):
     for jobs in (1, 2):
         file = tmp_path / f"{jobs}.json"
         arguments = ["train", tmp_path / "data.txt", "--method", "ListNet", "--set", "max_iter=3", "-o", file]
-        done = CliRunner().invoke(app, [str(a) for a in (*arguments, "--jobs", jobs)])
-        assert done.exit_code == 0, done.output
+        succeed(*arguments, "--jobs", jobs)
         files.append(file.read_bytes())
     assert files[0] == files[1]
-    done = CliRunner().invoke(app, ["train", str(tmp_path / "data.txt"), "--jobs", "0"])
-    assert done.exit_code == 2
-    assert "--jobs 0" in done.output
+    assert "--jobs 0" in refused("train", tmp_path / "data.txt", "--jobs", "0", status=2)

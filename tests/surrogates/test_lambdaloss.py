@@ -49,7 +49,6 @@ def test_the_value_is_that_of_the_naive_loops_with_ties_and_far_scores(surrogate
 def test_the_curvature_is_the_sum_of_w_p_1_minus_p_over_pairs(surrogate):
     prepared = surrogate.prepare(LABELS, QPTR)
     value, grad, curvature = surrogate.value_grad_curvature(SCORES, prepared, QPTR)
-    np.testing.assert_array_equal(curvature, surrogate.curvature(SCORES, prepared, QPTR, grad))
     for one, other in zip((value, grad), surrogate.value_and_grad(SCORES, LABELS, QPTR), strict=True):
         np.testing.assert_array_equal(one, other)
     ranks, expected = ranks_of(SCORES.tolist()), np.zeros(12)
@@ -85,7 +84,7 @@ def test_the_weights_of_a_document_add_up_to_what_the_ranking_costs_it(k):
         ranks[0], ranks[rank - 1] = 1, rank
 
 
-def test_a_small_mu_leaves_the_forces_of_lambdarank():
-    _, forces = dx.Lambda("nDCG@4").value_and_grad(SCORES + 0.01 * np.arange(12), LABELS, QPTR)
+def test_a_small_mu_leaves_the_lambdas_of_lambdarank():
+    _, lambdas = dx.Lambda("nDCG@4").value_and_grad(SCORES + 0.01 * np.arange(12), LABELS, QPTR)
     _, grad = LambdaLoss(k=4, mu=1e-12).value_and_grad(SCORES + 0.01 * np.arange(12), LABELS, QPTR)
-    np.testing.assert_allclose(grad * math.log(2), forces, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(grad * math.log(2), lambdas, rtol=1e-6, atol=1e-9)

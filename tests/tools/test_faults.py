@@ -5,7 +5,10 @@ import sys
 import pytest
 from tools.faults.campaign import COMMANDS, PARALLEL, Campaign
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks, sessions and limits of Linux")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="forks, sessions and limits of Linux"),
+]
 
 
 @pytest.fixture(scope="module")

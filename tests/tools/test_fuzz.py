@@ -13,7 +13,7 @@ from tools.fuzz.targets import TARGETS
 INPUTS = 60  # of each target, times its weight: half a minute on two idle cores
 
 
-@pytest.mark.fuzz
+@pytest.mark.slow
 @pytest.mark.parametrize("part", dict.fromkeys(target.part for target in TARGETS.values()))
 def test_nothing_crashes_hangs_or_is_accepted_without_a_reason(part, tmp_path):
     campaign = Campaign(tmp_path)

@@ -202,8 +202,7 @@ def test_section_5_4_scale_of_the_weights(data):
     data = exact(data)
     ways = []
     for c in (1.0, 0.25, 3.0):
-        scaled, penalty = dx.laws.smooth_rescaled(sigma, l2, c)
-        objective = dx.linear_objective(data, dx.SmoothNDCG(scaled), penalty)
+        objective = dx.linear_objective(data, dx.SmoothNDCG(sigma * c**2), l2 / c**2)
         result = dx.CG(tol=1e-9, ftol=0.0, max_iter=500).minimize(objective, c * start)
         ways.append((objective.value_and_grad(c * start)[0], result.value, result.params / c))
     for at_start, value, params in ways[1:]:

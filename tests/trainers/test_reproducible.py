@@ -7,6 +7,8 @@ import sys
 FIT = """
 import hashlib, sys
 import directrix as dx
+
+pytestmark = pytest.mark.slow
 dx.set_threads(int(sys.argv[1]))
 q = dx.data.make_cubic(n_queries=40, docs_per_query=30, n_features=9, seed=1)
 start = dx.trainers.regression_start(q)

@@ -200,7 +200,6 @@ _FUNCTIONS: Calls = {
     ),
     "soft_ranks": lambda scores, qptr, number: laws.soft_ranks(scores, qptr, alpha=number),
     "rank_bounds": lambda scores, number, qptr: laws.rank_bounds(scores, number, qptr),
-    "rank_bound": lambda scores, number: laws.rank_bound(scores, number),
     "noisy_rank_bounds": lambda scores, number: laws.noisy_rank_bounds(scores, number),
     "ranking_radius": lambda X, labels, qptr: laws.ranking_radius(X, labels, qptr),
     "smooth_ndcg_bound": lambda scores, labels, number: laws.smooth_ndcg_bound(scores, labels, number),

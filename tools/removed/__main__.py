@@ -17,7 +17,7 @@ from tools.removed import switches
 
 REACHED = switches.ROOT / ".removed.json"
 # Tests of these start processes, in which nothing is switched.
-SUITE = ["tests", "src", "--ignore=tests/tools/test_faults.py", "--ignore=tests/project", "-m", "not fuzz"]
+SUITE = ["tests", "src", "--ignore=tests/tools", "--ignore=tests/project"]
 QUIET = ["-q", "-p", "no:randomly", "-p", "no:cacheprovider", "--rootdir", str(switches.ROOT)]
 LIMIT = 60  # seconds: without a check, some loops do not end
 

@@ -20,7 +20,7 @@ from directrix.types import Float64Array, FloatArray, Int64Array, Surrogate
 
 
 def rank_bounds(scores: FloatArray, alpha: float, qptr: Int64Array | None = None) -> Float64Array:
-    r"""Bound on the error of the soft rank of every document: Theorem 3.
+    r"""Bound on the error of the soft rank of every document: Theorem 3; its largest value is Corollary 4.
 
     .. math:: |\hat\pi_i - \pi_i| \le \frac{n - 1}{\exp(\delta_i \alpha) + 1}, \qquad
               \delta_i = \min_{j \ne i} |s_i - s_j|
@@ -52,7 +52,7 @@ def rank_bounds(scores: FloatArray, alpha: float, qptr: Int64Array | None = None
 
     References
     ----------
-    Qin, Liu & Li (2010), Eq. 24, doi:10.1007/s10791-009-9124-x.
+    Qin, Liu & Li (2010), Eq. 24 and 25, doi:10.1007/s10791-009-9124-x.
 
     Examples
     --------
@@ -64,45 +64,6 @@ def rank_bounds(scores: FloatArray, alpha: float, qptr: Int64Array | None = None
     gaps, others = _gaps(scores, qptr)
     small = np.exp(-positive(alpha, "alpha", "rank_bounds") * gaps)
     return np.asarray(others * small / (1.0 + small))
-
-
-def rank_bound(scores: FloatArray, alpha: float) -> float:
-    r"""Bound on the error of all soft ranks of a query: Corollary 4, the largest of `rank_bounds`.
-
-    .. math:: \max_i |\hat\pi_i - \pi_i| \le \frac{n - 1}{\exp(\delta \alpha) + 1}, \qquad
-              \delta = \min_{i \ne j} |s_i - s_j|
-
-    Parameters
-    ----------
-    scores : float (n,)
-        Scores of one query.
-    alpha : float > 0
-        Steepness, in 1 / units of score.
-
-    Returns
-    -------
-    float
-        In ranks; (n - 1)/2 if two scores tie.
-
-    Raises
-    ------
-    InputError
-        If alpha is not > 0.
-
-    Notes
-    -----
-    O(n log n).
-
-    References
-    ----------
-    Qin, Liu & Li (2010), Eq. 25, doi:10.1007/s10791-009-9124-x.
-
-    Examples
-    --------
-    >>> round(rank_bound(np.array([4.20074, 3.12378, 4.40918, 1.55258, 4.13330]), alpha=100), 5)
-    0.00471
-    """
-    return float(rank_bounds(scores, alpha).max(initial=0.0))
 
 
 def noisy_rank_bounds(scores: FloatArray, sigma: float) -> Float64Array:
@@ -367,43 +328,6 @@ def smooth_ndcg_bound(scores: FloatArray, labels: Float64Array, sigma: float, k:
     order = np.argsort(-scores, kind="stable")[:top]
     spread = sum(d * float(np.abs(gain - gain[i]).sum()) for d, i in zip(discount, order, strict=True))
     return float(math.exp(-gap * gap / sigma) * spread / ideal)
-
-
-def smooth_rescaled(sigma: float, l2: float, scale: float) -> tuple[float, float]:
-    r"""Smoothing and penalty of the same training problem for weights ``scale`` times as long (Section 5.4).
-
-    With a penalty towards zero, w minimizes the loss at :math:`(\sigma, \lambda)` if and only if
-    c w minimizes it at :math:`(\sigma c^2, \lambda / c^2)`, with the same value. So one of the two
-    settings may be fixed; with a penalty towards a start :math:`w_0 \ne 0` it may not.
-
-    Parameters
-    ----------
-    sigma, l2 : float
-        Smoothing, in squared units of score, and strength of the penalty.
-    scale : float > 0
-        c.
-
-    Returns
-    -------
-    sigma, l2 : float
-        :math:`\sigma c^2` and :math:`\lambda / c^2`.
-
-    Raises
-    ------
-    InputError
-        If the scale is not > 0.
-
-    References
-    ----------
-    Chapelle & Wu (2010), Section 5.4, doi:10.1007/s10791-009-9110-3.
-
-    Examples
-    --------
-    >>> smooth_rescaled(1.0, 0.01, scale=2.0)
-    (4.0, 0.0025)
-    """
-    number(scale, "scale", "smooth_rescaled", above=0.0, example=2.0)
-    return sigma * scale**2, l2 / scale**2
 
 
 def smooth_ndcg_lipschitz(n_docs: int, sigma: float) -> float:

@@ -1,4 +1,4 @@
-"""Laws that every surrogate must keep, as a function that tests any surrogate."""
+"""Invariants of surrogates, and a function that tests them for any surrogate."""
 
 from __future__ import annotations
 
@@ -69,14 +69,14 @@ def all_cases(rng: np.random.Generator) -> Iterator[Case]:
 def without_function(surrogate: Surrogate) -> str:
     """Return why the gradient is that of no function; empty if it is that of the value."""
     reasons = {
-        "value_free": "value_free: forces, which are the gradient of no function",
+        "value_free": "value_free: lambdas, which are the gradient of no function",
         "estimated": "estimated: the gradient of an expected value, from samples",
     }
     return next((reason for name, reason in reasons.items() if name in surrogate.properties), "")
 
 
 def permutations(surrogate: Surrogate, rng: np.random.Generator) -> Iterator[tuple[Case, Int64Array]]:
-    """Cases, and another order of their documents; without ties for forces and estimates, as it matters."""
+    """Cases, and another order of their documents; without ties for lambdas and estimates, as it matters."""
     for case in random_cases(rng) if without_function(surrogate) else all_cases(rng):
         yield case, np.concatenate([lo + rng.permutation(hi - lo) for _, lo, hi in each_query(case)])
 
@@ -88,7 +88,7 @@ def each_query(case: Case) -> Iterator[tuple[int, int, int]]:
 
 
 _DRAWS = 512
-"""Draws over which the law of estimates takes means."""
+"""Draws over which the test of estimates takes means."""
 
 
 def gradient_is_the_slope(surrogate: Surrogate, rng: np.random.Generator) -> Iterator[str]:
@@ -275,7 +275,7 @@ def bounds_its_measure_from_below(surrogate: Any, rng: np.random.Generator) -> I
 
 
 def value_is_the_measure(surrogate: Any, rng: np.random.Generator) -> Iterator[str]:
-    """value_free: the forces belong to the exact measure."""
+    """value_free: the lambdas belong to the exact measure."""
     for case in all_cases(rng):
         value, _ = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
         exact = surrogate.measure(case.scores, case.labels, case.qptr)
@@ -284,16 +284,16 @@ def value_is_the_measure(surrogate: Any, rng: np.random.Generator) -> Iterator[s
 
 
 _ORDER_DRAWS = 64
-"""Draws over which the law of permutations takes the mean."""
+"""Draws over which the test of permutations takes the mean."""
 
 
 class LawBroken(AssertionError):
-    """A surrogate or a loss breaks laws; the message lists every broken law with an example.
+    """A surrogate or a loss breaks invariants; the message lists every broken one with an example.
 
     Attributes
     ----------
     laws : dict of str to str
-        Broken laws of a loss (`directrix.torch.check_loss`) by name, and what was found.
+        Broken invariants of a loss (`directrix.torch.check_loss`) by name, and what was found.
 
     Examples
     --------
@@ -306,9 +306,9 @@ class LawBroken(AssertionError):
 
 
 def check_surrogate(surrogate: Surrogate) -> dict[str, str]:
-    """Test that a surrogate keeps the laws that its properties claim.
+    """Test that a surrogate keeps the invariants that its properties claim.
 
-    Laws for every surrogate:
+    Invariants of every surrogate:
 
     - The gradient is the slope to both sides in random directions where no scores tie (not if value_free or
       estimated).
@@ -321,7 +321,7 @@ def check_surrogate(surrogate: Surrogate) -> dict[str, str]:
     - Nothing is NaN for random scores, ties, one document, equal labels, no relevant one, and scores of 1e30.
     - The bits are the same for one thread and for many.
 
-    Laws that a property claims:
+    Invariants that a property claims:
 
     - smooth: the gradient is the slope to both sides where scores tie, too. Kinks elsewhere are not found.
     - shift_invariant: the gradient sums to 0 over a query, and a shift of all scores changes no value.
@@ -333,8 +333,8 @@ def check_surrogate(surrogate: Surrogate) -> dict[str, str]:
     - convexifiable: convexified at some scores it is convex, nowhere above what it was, and equal to it with
       the same gradient at those scores.
     - bound: it bounds its measure from below, on the hard queries too.
-    - value_free: the forces are the gradient of no function, and the value is the measure.
-    - random: another draw gives other forces, the same one the same bits.
+    - value_free: the lambdas are the gradient of no function, and the value is the measure.
+    - random: another draw gives another gradient, the same one the same bits.
     - estimated: the mean gradient over 512 draws is the slope of the mean value in the direction of the
       labels, to six standard errors.
 
@@ -348,17 +348,17 @@ def check_surrogate(surrogate: Surrogate) -> dict[str, str]:
     Returns
     -------
     dict of str to str
-        For each law "kept", perhaps only "where no scores tie", or "not tested" and why: a property that the
-        surrogate does not claim, or that rules the law out.
+        For each one "kept", perhaps only "where no scores tie", or "not tested" and why: a property that
+        the surrogate does not claim, or that rules the invariant out.
 
     Raises
     ------
     LawBroken
-        If a law is broken; the message has one line per broken law.
+        If an invariant is broken; the message has one line for each.
 
     Notes
     -----
-    40 to 82 small queries for most laws; milliseconds for a compiled kernel.
+    40 to 82 small queries for most invariants; milliseconds for a compiled kernel.
 
     Examples
     --------
@@ -368,14 +368,14 @@ def check_surrogate(surrogate: Surrogate) -> dict[str, str]:
     ('kept where no scores tie', 'not tested: convex is not claimed')
     """
     rng, broken, report = np.random.default_rng(0), [], {}
-    for law, condition in _LAWS:
-        name = law.__name__.lstrip("_").replace("_", " ")
+    for test, condition in INVARIANTS:
+        name = test.__name__.lstrip("_").replace("_", " ")
         if reason := condition(surrogate):
             report[name] = f"not tested: {reason}"
             continue
-        problems = itertools.islice(law(surrogate, rng), 1)
+        problems = itertools.islice(test(surrogate, rng), 1)
         broken += [f"{name}: {problem}" for problem in problems]
-        without_ties = law in _AT_TIES and _AT_TIES[law](surrogate)
+        without_ties = test in _AT_TIES and _AT_TIES[test](surrogate)
         report[name] = "kept where no scores tie" if without_ties else "kept"
     if broken:
         raise LawBroken(f"{surrogate!r} breaks\n- " + "\n- ".join(broken))
@@ -412,8 +412,7 @@ def _value_and_grad(surrogate: Any, *query: Any) -> tuple[Float64Array, FloatArr
 
 
 def _curvature(surrogate: Any, scores: Float64Array, labels: Float64Array, qptr: Int64Array) -> Any:
-    _, grad = surrogate.value_and_grad(scores, labels, qptr)
-    return np.zeros(0), surrogate.curvature(scores, surrogate.prepare(labels, qptr), qptr, grad)
+    return np.zeros(0), surrogate.value_grad_curvature(scores, surrogate.prepare(labels, qptr), qptr)[2]
 
 
 def _moved(
@@ -482,7 +481,7 @@ def _draws_differ(surrogate: Any, rng: np.random.Generator) -> Iterator[str]:
     if not np.array_equal(first, again):
         yield "the same draw gives other bits"
     if any(np.array_equal(first, other) for other in others):
-        yield "another draw gives the same forces"
+        yield "another draw gives the same gradient"
 
 
 def _same_bits_for_any_threads(surrogate: Surrogate, rng: np.random.Generator) -> Iterator[str]:
@@ -510,10 +509,10 @@ def _claims(name: str) -> Callable[[Surrogate], str]:
 
 
 def _has_curvature(surrogate: Surrogate) -> str:
-    return "" if hasattr(surrogate, "curvature") else "it has no method curvature"
+    return "" if hasattr(surrogate, "value_grad_curvature") else "it has no curvature"
 
 
-_LAWS: list[tuple[Callable[..., Iterator[str]], Callable[[Surrogate], str]]] = [
+INVARIANTS: list[tuple[Callable[..., Iterator[str]], Callable[[Surrogate], str]]] = [
     (gradient_is_the_slope, without_function),
     (mean_gradient_is_the_slope_of_the_mean, _claims("estimated")),
     (gradient_sums_to_zero, _claims("shift_invariant")),
@@ -534,7 +533,7 @@ _LAWS: list[tuple[Callable[..., Iterator[str]], Callable[[Surrogate], str]]] = [
     (_nothing_is_nan, _always),
     (_same_bits_for_any_threads, _always),
 ]
-"""Laws, and functions of a surrogate that return why one is not tested; empty if it is."""
+"""Invariants, and functions of a surrogate that return why one is not tested; empty if it is."""
 _AT_TIES: dict[Callable[..., Iterator[str]], Callable[[Surrogate], str]] = {
     gradient_is_the_slope: _claims("smooth"),
     _permuting_documents_permutes_the_gradient: without_function,

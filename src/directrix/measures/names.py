@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields
@@ -17,7 +17,7 @@ from typing import Any
 
 from directrix.errors import NO_ITEMS, InputError, short_text
 from directrix.measures.base import RankingMeasure
-from directrix.parsing import LONGEST, UNREADABLE, Call, build, parse_call, unknown_name
+from directrix.parsing import LONGEST, UNREADABLE, Call, build, call_of, parse_tree, unknown_name
 from directrix.registry import MEASURES, classes
 
 _NAMES = {
@@ -75,11 +75,7 @@ _DEFINED: dict[str, type[RankingMeasure]] = {}
 _FROM_FILE = ContextVar("from_file", default=False)
 # how ir_measures spells the gain of nDCG
 _FOREIGN_FIELDS = {("dcg", "log2"): ("gain", "linear"), ("dcg", "exp-log2"): ("gain", "exp")}
-_PATTERN = re.compile(
-    # every + is followed by a second one: nothing that was read is read again in another way
-    r"\s*+(?:([A-Za-z_][\w.]*+)\s*+:\s*+)?([A-Za-z_]\w*+)\s*+(?:\((.*)\))?\s*+(?:@\s*+([0-9.]++))?\s*+",
-    re.DOTALL,
-)
+_MODULE = re.compile(r"\s*+([A-Za-z_][\w.]*+)\s*+:(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -232,36 +228,54 @@ def _known() -> dict[str, type[RankingMeasure]]:
 
 
 def _read_in_file(text: str) -> RankingMeasure:
-    match = _PATTERN.fullmatch(text)
-    if match and match[1]:
+    module, call, _ = _parsed(text, lambda _: None)  # a user's measure may hold values of any kind
+    if module:
         raise InputError(f"measure {text!r} names a Python module; names in files are not imported.")
-    if match and match[3] and match[2].lower() not in _known():
+    if call.fields and call.name.lower() not in _known():
         return UndefinedMeasure(text=text)
     return _read(text)
 
 
+def _parsed(text: str, value: Callable[[ast.expr], Any]) -> tuple[str, Call, Any]:
+    """Return the module ("" if none is named), the name with its fields, and what follows @, or None."""
+    named = _MODULE.fullmatch(text)
+    module, rest = named.groups() if named else ("", from_trec_eval(text))
+    try:
+        tree, cut = parse_tree(rest), None
+        if isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.MatMult):
+            cut, tree = ast.literal_eval(tree.right), tree.left
+        call = call_of(tree, value)
+    except UNREADABLE:
+        raise InputError(_unreadable(text)) from None
+    if call.arguments or not call.name or not (cut is None or isinstance(cut, int | float)):
+        raise InputError(_unreadable(text))
+    return module, call, cut
+
+
+def _value(tree: ast.expr) -> Any:
+    return tree.id if isinstance(tree, ast.Name) else ast.literal_eval(tree)  # gain=linear: a string
+
+
 @lru_cache(maxsize=1024)  # measures are frozen values, and a search asks for the same one thousands of times
 def _read(text: str) -> RankingMeasure:
-    match = _PATTERN.fullmatch(from_trec_eval(text))
-    if match is None:
-        raise InputError(_unreadable(text))
-    module, name, arguments, cut = match.groups()
-    base = _imported(module, name, text) if module else _known().get(name.lower())
+    module, call, cut = _parsed(text, _value)
+    base = _imported(module, call.name, text) if module else _known().get(call.name.lower())
     if base is None:
-        raise unknown_name(name, measures(), "measure", text)
+        raise unknown_name(call.name, measures(), "measure", text)
     kind: Any = base if isinstance(base, type) else type(base)
-    given = _arguments(arguments or "", text)
-    known = [field.name for field in fields(kind)]
+    given: dict[str, Any] = dict(
+        _FOREIGN_FIELDS.get((field, str(v)), (field, v)) for field, v in call.fields.items()
+    )
     if cut is not None:
-        if kind.at not in known:
+        if kind.at not in [field.name for field in fields(kind)]:
             raise InputError(f"measure {text!r}: {kind.symbol} has no cut-off; write {kind.symbol!r}.")
         if kind.at in given:
             raise InputError(
                 f"measure {text!r}: the cut-off is given twice, as {kind.at}={given[kind.at]!r} and as "
                 f"@{cut}; one is needed, e.g. directrix.measure('{kind.symbol}@{cut}')."
             )
-        given[kind.at] = _number(cut, text)
-    made: RankingMeasure = build(base, Call(name, [], given), text)
+        given[kind.at] = cut
+    made: RankingMeasure = build(base, call._replace(fields=given), text)
     return made
 
 
@@ -293,26 +307,3 @@ def _unreadable(text: object) -> str:
         f"measure {short_text(text, 200)} cannot be read; needed is NAME, NAME@k or NAME(field=value)@k, "
         "e.g. directrix.measure('nDCG@10')."
     )
-
-
-def _arguments(inside: str, text: str) -> dict[str, Any]:
-    try:
-        # an unquoted word is a string: gain=linear
-        call = parse_call(f"f({inside})", lambda v: v.id if isinstance(v, ast.Name) else ast.literal_eval(v))
-        if call.arguments or not call.name:
-            raise ValueError
-    except UNREADABLE:
-        raise InputError(
-            f"measure {text!r}: {inside!r} cannot be read; the parentheses hold "
-            "field=value pairs, e.g. directrix.measure('AP(rel=2)@100')."
-        ) from None
-    return dict(_FOREIGN_FIELDS.get((field, str(v)), (field, v)) for field, v in call.fields.items())
-
-
-def _number(cut: str, text: str) -> int | float:
-    try:
-        return float(cut) if "." in cut else int(cut)
-    except ValueError:
-        raise InputError(
-            f"measure {text!r}: the cut-off {cut!r} is not a number, e.g. directrix.measure('nDCG@10')."
-        ) from None

@@ -107,8 +107,10 @@ class Fused(Composed):
         from directrix.objectives._kernels.fused import fused_separable
 
         value, grad = np.empty(len(part.weight)), np.zeros(len(params))
-        w, spec = params.astype(part.rows.dtype), self.surrogate.spec()
-        fused_separable(spec, part.rows, *part.prepared, part.qptr, part.weight, w, value, grad)
+        w = params.astype(part.rows.dtype)
+        fused_separable(
+            *self.surrogate.settings(), part.rows, *part.prepared, part.qptr, part.weight, w, value, grad
+        )
         return float(part.weight @ value), grad
 
     def batches(self, source: Memory, order: Int64Array) -> Callable[[int, int], Sequence[Part]]:
@@ -135,9 +137,9 @@ class Fused(Composed):
     def _descend(self, whole: Part, order: Int64Array, batch: int, *steps: Any) -> float:
         from directrix.objectives._kernels.sgd import FAMILIES, sgd_epoch
 
-        family, spec = FAMILIES[self.surrogate.compiled], self.surrogate.spec()
+        family = FAMILIES[self.surrogate.compiled]
         data = whole.rows, *whole.prepared, whole.qptr, whole.weight
-        return float(sgd_epoch(family, spec, *data, order, batch, *steps))
+        return float(sgd_epoch(family, *self.surrogate.settings(), *data, order, batch, *steps))
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,6 @@ from directrix.laws.bounds import (
     generalization_bound,
     smooth_ndcg_bound,
     smooth_ndcg_lipschitz,
-    smooth_rescaled,
 )
 from directrix.measures.dcg import NDCG
 from directrix.measures.names import measure
@@ -519,6 +518,11 @@ def _at_infinity(train: Queries, rng: np.random.Generator) -> dict[str, Any]:
         "moved": max(float(np.linalg.norm(end - w0)) for end in ends) / length,
         "unregularized": max(values) - min(values),
     }
+
+
+def smooth_rescaled(sigma: float, l2: float, scale: float) -> tuple[float, float]:
+    """Return smoothing and penalty of the same problem for weights ``scale`` times as long (Section 5.4)."""
+    return sigma * scale**2, l2 / scale**2
 
 
 def _rescaled(train: Queries) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from directrix.experiments.crossval import Entry
 from directrix.experiments.crossval_result import CrossValidation
 from directrix.experiments.tendency import tendency
 from directrix.experiments.tendency_on_data import model_values, random_models
-from directrix.laws.bounds import ap_bound, ndcg_bound, noisy_rank_bounds, rank_bound
+from directrix.laws.bounds import ap_bound, ndcg_bound, noisy_rank_bounds, rank_bounds
 from directrix.papers.claims import training_by_fold
 from directrix.papers.paper import Experiment, Results
 from directrix.papers.workspace import Cells, Collection, Compared, Workspace, read_collections
@@ -357,7 +357,7 @@ def _bound(surrogate: Any, scores: Any, n_relevant: int) -> float | None:
         return 2.0 * ndcg_bound(float(noisy_rank_bounds(scores, surrogate.sigma).max()))
     if not isinstance(surrogate, ApproxAP | ApproxNDCG):
         return None
-    eps = rank_bound(scores, surrogate.alpha)
+    eps = float(rank_bounds(scores, surrogate.alpha).max())
     if isinstance(surrogate, ApproxNDCG):
         return 2.0 * ndcg_bound(eps)
     return 2.0 * ap_bound(eps, n_relevant, surrogate.beta) if eps < 0.5 else None

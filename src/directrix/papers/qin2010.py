@@ -23,7 +23,7 @@ from directrix.papers.paper import Experiment, Results
 from directrix.papers.workspace import Collection, Compared, Workspace, read_collections
 from directrix.rankers.method import Method
 from directrix.surrogates.approx import ApproxAP, ApproxKendall, ApproxNDCG, ApproxPrecision, ApproxRR
-from directrix.surrogates.listwise import ListNet
+from directrix.surrogates.losses import ListNet
 from directrix.tables import json_value
 from directrix.trainers.regression import regression_start
 from directrix.trainers.stochastic import SGD

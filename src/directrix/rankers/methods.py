@@ -8,7 +8,7 @@ from typing import Any
 
 from directrix.errors import InputError, short_text
 from directrix.rankers.method import Auto, Method
-from directrix.surrogates import approx, dorm, lambdas, listwise, pairwise, smooth, soft, structural
+from directrix.surrogates import approx, dorm, lambdas, losses, smooth, soft, structural
 from directrix.trainers.adarank import AdaRank
 from directrix.trainers.cutting_plane import CuttingPlane
 from directrix.trainers.direct_search import CoordinateAscent, SimplexSearch
@@ -180,7 +180,7 @@ _PUBLISHED = (
         trainer=SGD,
         source=f"{_DONMEZ}, Sect. 3 and 7; Burges, Ragno & Le (2006)",
         cost=_LAMBDAS,
-        use_when="any measure that Lambda supports, by forces instead of a surrogate",
+        use_when="any measure that Lambda supports, by lambda gradients instead of a surrogate",
         grid={"learning_rate": (1e-4, 1e-3, 1e-2)},
         fixed={**_LOOP, "start": "zero"},
     ),
@@ -226,7 +226,7 @@ _PUBLISHED = (
     ),
     Method(
         name="Network",
-        surrogate=listwise.ListNet,
+        surrogate=losses.ListNet,
         model="mlp",
         trainer="adam",
         source="Cao et al. (2007), doi:10.1145/1273496.1273513, with shares of gains and a residual network",
@@ -330,7 +330,7 @@ _PUBLISHED = (
         fixed={"scale": "query-minmax", "thresholds": _QUANTILES},
     ),
     _loss(
-        pairwise.RankSVM,
+        losses.RankSVM,
         source="Joachims (2002); Chapelle & Keerthi (2010), doi:10.1007/s10791-009-9109-9",
         cost="O(n log n)",
         use_when="a convex baseline, solved to its optimum",
@@ -358,26 +358,26 @@ _PUBLISHED = (
         without=("l2",),
     ),
     _loss(
-        pairwise.RankNet,
+        losses.RankNet,
         source="Burges et al. (2005), doi:10.1145/1102351.1102363",
         cost="all pairs of different labels",
         use_when="a convex baseline over pairs",
     ),
     _loss(
-        listwise.ListNet,
+        losses.ListNet,
         source="Cao, Qin, Liu, Tsai & Li (2007), doi:10.1145/1273496.1273513",
         cost="O(n)",
         use_when="a convex baseline over lists",
         grid={"target": ("labels", "gains"), "temperature": (0.3, 1.0), "l2": (1e-4, 1e-2)},
     ),
     _loss(
-        listwise.ListMLE,
+        losses.ListMLE,
         source="Xia, Liu, Wang, Zhang & Li (2008), doi:10.1145/1390156.1390306",
         cost="O(n log n)",
         use_when="a convex baseline: the likelihood of the order of labels",
     ),
     _loss(
-        listwise.RankCosine,
+        losses.RankCosine,
         source="Qin, Zhang, Tsai, Wang, Liu & Li (2008), doi:10.1016/j.ipm.2007.07.016",
         cost="O(n)",
         use_when="a baseline that long lists cannot dominate",

@@ -19,7 +19,7 @@ from directrix.rankers.bounds import ON_MONOTONE, network_bounds
 from directrix.rankers.gradient import GradientRanker, constraints
 from directrix.rankers.inputs import Training
 from directrix.rankers.named_trainers import seed_of, trainer_names
-from directrix.surrogates.listwise import ListNet
+from directrix.surrogates.losses import ListNet
 from directrix.types import Float64Array, Surrogate, Trainer
 
 

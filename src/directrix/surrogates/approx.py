@@ -164,15 +164,11 @@ class ApproxRank(SoftRanks, MeasureSurrogate):
     def _shape(self) -> tuple[int, float]:
         return 0, 0.0
 
-    def spec(self) -> tuple[int, int, float, float, float, float]:
-        """Return what the kernels need to know of the surrogate; see `separable_chunk`."""
+    def settings(self) -> tuple[Any, ...]:
+        """Return what the kernels need to know of the surrogate, in one tuple; see `separable_chunk`."""
         kind, factor = sigmoid_code(self.sigmoid)
         shape, k = self._shape()
-        return shape, kind, float(k), factor * self.alpha, factor * self.beta, self.share
-
-    def settings(self) -> tuple[Any, ...]:
-        """See `spec`."""
-        return (self.spec(),)
+        return ((shape, kind, k, factor * self.alpha, factor * self.beta, self.share),)
 
 
 @dataclass(frozen=True)

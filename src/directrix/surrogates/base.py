@@ -1,4 +1,4 @@
-"""Base classes of surrogates: compiled kernels, measures, losses, noise; checks of their parameters."""
+"""Base classes of surrogates: compiled kernels, measures and noise; checks of their parameters."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from importlib import import_module
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from directrix.data.checks import check_ranking
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
-from directrix.measures.dcg import NDCG
 from directrix.measures.names import measure as parse_measure
-from directrix.measures.terms import Terms, gains, over_queries, query_sums
+from directrix.measures.terms import Terms, over_queries, query_sums
 from directrix.parameters import check_fields, positive
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Float64Array, FloatArray, Int64Array, Surrogate
@@ -53,6 +52,9 @@ class KernelSurrogate(ABC):
 
     Mini-batches take the entries of their queries. None: `prepare` is called for one query after another.
     """
+
+    fills_curvature: ClassVar[bool] = False
+    """Whether the compiled chunk has one more output, the curvature, which it writes before the gradient."""
 
     choices: ClassVar[dict[str, tuple[str, ...]]] = {}
     """Allowed values of fields that hold one of several words."""
@@ -105,7 +107,11 @@ class KernelSurrogate(ABC):
 
     def fill(self, scores: FloatArray, prepared: Any, qptr: Int64Array, chunk: Chunk, out: Out) -> None:
         """Fill value and gradient of the queries ``chunk[0] <= q < chunk[1]`` in ``out``."""
-        self.kernel()(*prepared, scores, qptr, *chunk, *out)
+        self.kernel()(*prepared, scores, qptr, *chunk, *self.outputs(out))
+
+    def outputs(self, out: Out) -> Out:
+        """Return the outputs of the compiled chunk; the gradient overwrites a curvature that nobody wants."""
+        return (*out, out[-1]) if self.fills_curvature and len(out) == 2 else out
 
     @property
     def steepness(self) -> float:
@@ -137,13 +143,23 @@ class KernelSurrogate(ABC):
         return spread_curvature(grad, qptr, self.steepness)
 
     def redraw(self, *numbers: int) -> Self:
-        """Return a copy with the noise that follows from these numbers; itself if it draws none."""
-        return self
+        """Return a copy with other noise, which follows from its field ``draw`` and these numbers.
+
+        Without such a field there is no noise, and the surrogate itself is returned.
+        """
+        if not hasattr(self, "draw"):
+            return self
+        state = np.random.SeedSequence([self.draw, *numbers]).generate_state(1)
+        return replace(self, draw=int(state[0] >> 1))  # type: ignore[type-var]
 
     def value_grad_curvature(
         self, scores: FloatArray, prepared: Any, qptr: Int64Array
     ) -> tuple[Float64Array, FloatArray, FloatArray]:
-        """Return what `fill_all` and `curvature` do, for surrogates that compute them together."""
+        """Return value, gradient and curvature of all queries."""
+        if self.fills_curvature:
+            out = np.zeros(len(qptr) - 1), np.zeros_like(scores), np.zeros_like(scores)
+            in_chunks(lambda first, last: self.fill(scores, prepared, qptr, (first, last), out), qptr)
+            return out
         value, grad = self.fill_all(scores, prepared, qptr)
         return value, grad, self.curvature(scores, prepared, qptr, grad)
 
@@ -312,45 +328,6 @@ def spread_curvature(grad: FloatArray, qptr: Int64Array, steepness: float) -> Fl
     return np.repeat(steepness * total / np.maximum(sizes, 1), sizes)
 
 
-class FilledCurvature(KernelSurrogate):
-    """Base of surrogates whose kernel has one more output, the curvature, and writes it before the gradient.
-
-    Where only the gradient is wanted, the kernel takes the same array for both.
-    """
-
-    def fill(self, scores: FloatArray, prepared: Any, qptr: Int64Array, chunk: Chunk, out: Out) -> None:
-        """Fill one chunk; see `KernelSurrogate.fill`."""
-        super().fill(scores, prepared, qptr, chunk, out if len(out) == 3 else (*out, out[-1]))
-
-    def value_grad_curvature(
-        self, scores: FloatArray, prepared: Any, qptr: Int64Array
-    ) -> tuple[Float64Array, FloatArray, FloatArray]:
-        """See `KernelSurrogate.value_grad_curvature`; the notes of each surrogate say which curvature."""
-        out = np.zeros(len(qptr) - 1), np.zeros_like(scores), np.zeros_like(scores)
-        in_chunks(lambda first, last: self.fill(scores, prepared, qptr, (first, last), out), qptr)
-        return out
-
-    def curvature(
-        self, scores: FloatArray, prepared: Any, qptr: Int64Array, grad: FloatArray
-    ) -> Float64Array:
-        """See `value_grad_curvature`."""
-        return self.value_grad_curvature(scores, prepared, qptr)[2].astype(np.float64)
-
-
-class RandomSurrogate(KernelSurrogate):
-    """Base of surrogates with the property ``random``: frozen dataclasses with a field ``draw``.
-
-    ``draw`` is the number of the noise: the same one gives the same bits.
-    """
-
-    draw: int
-
-    def redraw(self, *numbers: int) -> Self:
-        """Return a copy with other noise, which follows from ``draw`` and these numbers."""
-        state = np.random.SeedSequence([self.draw, *numbers]).generate_state(1)
-        return replace(self, draw=int(state[0] >> 1))  # type: ignore[type-var]
-
-
 def uniforms(labels: Float64Array, qptr: Int64Array, draw: int, sample: int = 0) -> Float64Array:
     """Numbers uniform on (0, 1), one per document, that follow from its place and the labels of its query.
 
@@ -419,40 +396,3 @@ class SumSurrogate(KernelSurrogate):
         """Worth of every document over the norm of its query, and the discounts of the ranks that count."""
         terms = terms_of(self, labels, qptr)
         return over_queries(terms.worth, terms.norm, qptr), terms.discount[: self.measure.depth]
-
-
-Target = Literal["gains", "labels"]
-
-
-class LossSurrogate(KernelSurrogate):
-    """Base of the losses in `listwise`, `pairwise` and `pointwise`."""
-
-    measure: ClassVar[RankingMeasure] = NDCG()
-    """nDCG: the measure that is reported by default; the loss tends neither to it nor to any other."""
-
-    @property
-    def properties(self) -> frozenset[str]:
-        """smooth, convex, shift_invariant, unless a loss states others."""
-        return frozenset({"smooth", "convex", "shift_invariant"})
-
-    def prepare(self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None) -> Any:
-        """See `KernelSurrogate.prepare`; refuses labels that are too large for the measure."""
-        self.measure.check_labels(float(labels.max(initial=0.0)))
-        return super().prepare(labels, qptr, doc_weight)
-
-
-def by_label(labels: Float64Array, qptr: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """Order the documents of every query by ascending label, equal labels by input order.
-
-    Returns that order, and at every place of it the number of its label, from 0 on, over all queries.
-    """
-    query = np.repeat(np.arange(len(qptr) - 1), np.diff(qptr))
-    order = np.lexsort((labels, query))
-    is_first = np.ones(len(labels), dtype=bool)
-    is_first[1:] = (np.diff(labels[order]) != 0.0) | (np.diff(query) != 0)
-    return order, np.cumsum(is_first) - 1
-
-
-def targets(labels: Float64Array, target: str) -> Float64Array:
-    """Gains 2^l - 1, or with "labels" the labels themselves."""
-    return gains(labels, "linear" if target == "labels" else "exp")

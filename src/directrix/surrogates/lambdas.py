@@ -1,8 +1,8 @@
 r"""Lambda gradients: LambdaRank (Burges et al. 2006; Donmez, Svore, Burges 2009), LambdaLoss, YetiRank.
 
 Two documents of different labels trade their ranks; the measure changes by :math:`\Delta M`. LambdaRank
-lets them push each other apart with a force that grows with that change, and descends as if the
-sum of the forces were a gradient. It needs measures at sorted lists only, never between them.
+gives each pair a gradient, its lambda, that grows with that change, and descends as if the sum of the
+lambdas of a document were a gradient. It needs measures at sorted lists only, never between them.
 """
 
 from __future__ import annotations
@@ -22,11 +22,9 @@ from directrix.measures.terms import Form
 from directrix.surrogates.base import (
     WHOLE_LIST,
     Chunk,
-    FilledCurvature,
     KernelSurrogate,
     MeasureSurrogate,
     Out,
-    RandomSurrogate,
     in_chunks,
     terms_of,
     writable,
@@ -113,8 +111,8 @@ class RankwiseSurrogate(KernelSurrogate):
         return _SWAPPED.index(self.measure.form)
 
 
-class SwapForces(RankwiseSurrogate):
-    """Base of `Lambda` and `YetiRank`, whose forces follow from what a swap of two documents changes.
+class SwapSurrogate(RankwiseSurrogate):
+    """Base of `Lambda` and `YetiRank`, whose lambdas follow from what a swap of two documents changes.
 
     A subclass has a kernel that takes what `Lambda`'s takes.
     """
@@ -130,7 +128,7 @@ class SwapForces(RankwiseSurrogate):
         local = qptr[first : last + 1] - qptr[first]
         ranking = self.new_ranking(int(local[-1]))
         worth, unit, share, labels, part, *more = prepared
-        self.kernel()(scores, worth, unit, share, labels, *more, qptr, chunk, ranking, *out)
+        self.kernel()(scores, worth, unit, share, labels, *more, qptr, chunk, ranking, *self.outputs(out))
         out[0][first:last] += self.ranked_value(ranking, local, None if part is None else part[first:last])
 
     def new_ranking(self, n_docs: int) -> tuple[bool, Float64Array, Int64Array]:
@@ -146,14 +144,14 @@ class SwapForces(RankwiseSurrogate):
 
 
 @dataclass(frozen=True, repr=False)
-class Lambda(SwapForces):
+class Lambda(SwapSurrogate):
     r"""LambdaRank's gradient for a measure.
 
     .. math:: \lambda_{ij} = \frac{|\Delta M(i, j)|}{1 + e^{s_i - s_j}} \quad (l_i > l_j), \qquad
               \lambda_i = \sum_{j} \lambda_{ij} - \sum_j \lambda_{ji}
 
     (Donmez, Svore, Burges 2009, Section 4) with :math:`\Delta M(i, j)` the change of the measure M when
-    documents i and j trade their ranks. The value is M itself: the forces are the gradient of no
+    documents i and j trade their ranks. The value is M itself: the lambdas are the gradient of no
     function of the scores, so a trainer that compares values needs another surrogate; ``SGD`` does not.
 
     Parameters
@@ -162,24 +160,24 @@ class Lambda(SwapForces):
         One that has terms and a field ``k``: NDCG, AP, RR, Precision, ERR, or one of your own, with any of
         their fields but ``ties="trec"`` and ``"worst"``, and ``empty="skip"``. P needs a cut-off.
     construction : str
-        How a force follows from the change; the paper compares these by one sentence each, and where
+        How a lambda follows from the change; the paper compares these by one sentence each, and where
         that leaves a choice it is named here. l is what the measure sees of a label: r for AP, RR and P.
 
         - ``"ranknet-weight-pairs"``: the formula above, which the paper found best.
         - ``"spring-smooth"``: the change is at least 1 before the measure divides by Z, R or k:
           :math:`\max(|\Delta M|, 1/Z)`. All pairs of different l pull, at any rank.
-        - ``"local-gradient"``: only neighbors in the ranking exert forces, of
+        - ``"local-gradient"``: only neighbors in the ranking have lambdas, of
           :math:`|\Delta M| / (s_p - s_{p+1} + \text{margin})`.
         - ``"local-cost"``: only neighbors, with the formula of the first: RankNet's cost
           against the neighbors, weighted.
         - ``"discrete-bounded"``: each document and the one at its ideal rank, of
           :math:`\min(|\Delta M|, 1/Z)`, whatever the scores. Ideal ranks are those by l, and by
           score within l. "Moved to its ideal position" is read as trading ranks, so that the
-          forces on a query add up to 0.
+          lambdas of a query add up to 0.
     margin : float, 1e-30 to 1e30
         Of "local-gradient", in units of score. 1 is the unit of the logistic in the other constructions.
     pairs : {"all", "misranked", "missed", "missed-level"}
-        Which pairs exert forces.
+        Which pairs have lambdas.
 
         - "all": every pair of different l whose exchange changes M.
         - "misranked": of these the pairs in the wrong order, as Eq. (8), (9) and (11) of the paper are
@@ -189,17 +187,17 @@ class Lambda(SwapForces):
           ideal ranking has there and this one lacks. Of several of one label these are the first in the
           ranking; with "missed-level" they are all. Their discounts are not cut at k. Otherwise a document
           below k meets k documents and one above it all n, so that the less relevant of the two may get the
-          greater force (Marcuzzi, Lucchese & Orlando 2023, whose Lambda-eX "static" and "all" these are).
+          greater one (Marcuzzi, Lucchese & Orlando 2023, whose Lambda-eX "static" and "all" these are).
 
     Notes
     -----
-    Ties: the forces take tied documents in input order. The value follows the ``ties`` of the measure.
+    Ties: tied documents are ranked in input order. The value follows the ``ties`` of the measure.
 
     Cost O(n log n + n k) with a cut-off k, O(n^2) without, one division per pair; O(n) memory. Documents that
     are missed add n - k pairs each.
     :math:`\Delta M` is O(1) per pair from sums over the ranking.
 
-    Forces on misranked pairs alone shorten the weights w of a linear model with every small step, since
+    Lambdas of misranked pairs alone shorten the weights w of a linear model with every small step, since
     :math:`w \cdot (x_i - x_j) = s_i - s_j < 0` for each of these pairs.
 
     References
@@ -210,8 +208,10 @@ class Lambda(SwapForces):
     Examples
     --------
     >>> import numpy as np
-    >>> forces = Lambda("RR").value_and_grad(np.array([1.0, 0.0]), np.array([0.0, 1.0]), np.array([0, 2]))
-    >>> forces[0], forces[1].round(4)  # 1/2, and (1 - 1/2) / (1 + exp(-1))
+    >>> value, grad = Lambda("RR").value_and_grad(
+    ...     np.array([1.0, 0.0]), np.array([0.0, 1.0]), np.array([0, 2])
+    ... )
+    >>> value, grad.round(4)  # 1/2, and (1 - 1/2) / (1 + exp(-1))
     (array([0.5]), array([-0.3655,  0.3655]))
     """
 
@@ -249,7 +249,7 @@ class Lambda(SwapForces):
         return self.pairs not in ("missed", "missed-level")
 
     def effective_pairs(self, scores: FloatArray, labels: Float64Array, qptr: Int64Array) -> Int64Array:
-        """Count the pairs of documents that exert a force on each other: the data that training learns from.
+        """Count the pairs of documents with a lambda: the data that training learns from.
 
         Parameters
         ----------
@@ -289,13 +289,15 @@ class Lambda(SwapForces):
         return pairs
 
 
-class NoisySurrogate(RandomSurrogate, FilledCurvature, RankwiseSurrogate):
+class NoisySurrogate(RankwiseSurrogate):
     """Base of `YetiRank`, `PLRank` and `StochasticRank`: frozen dataclasses with these fields.
 
-    Their noise belongs to ranks: they have the same forces for any order of the documents.
+    Their noise belongs to ranks: they have the same gradient for any order of the documents.
     """
 
+    fills_curvature: ClassVar[bool] = True
     permutations: int
+    draw: int
 
     def __repr__(self) -> str:
         names = [field.name for field in fields(cast("Any", self)) if field.name != "measure"]
@@ -312,7 +314,7 @@ Version = Literal["NDCG-Loss2++", "NDCG-Loss2"]
 
 
 @dataclass(frozen=True)
-class LambdaLoss(FilledCurvature, MeasureSurrogate):
+class LambdaLoss(MeasureSurrogate):
     r"""NDCG-Loss2 and NDCG-Loss2++ of LambdaLoss, for nDCG@k; minus the loss, in bits.
 
     .. math:: -\sum_{l_i > l_j} |G_i - G_j|\, w_{ij} \log_2\big(1 + e^{-(s_i - s_j)}\big)
@@ -332,7 +334,7 @@ class LambdaLoss(FilledCurvature, MeasureSurrogate):
         Which weights.
     mu : float, 1e-30 to 1e30
         Of NDCG-Loss2++: weight of delta, to which LambdaRank's \|D_i - D_j\| is added. If it is small, the
-        forces are LambdaRank's.
+        lambdas are LambdaRank's.
 
     Notes
     -----
@@ -364,6 +366,7 @@ class LambdaLoss(FilledCurvature, MeasureSurrogate):
     """
 
     compiled: ClassVar[str] = "lambdaloss.lambdaloss_chunk"
+    fills_curvature: ClassVar[bool] = True
     measured: ClassVar[type[RankingMeasure]] = NDCG
     k: int | None = None
     version: Version = "NDCG-Loss2++"
@@ -385,15 +388,15 @@ Weights = Literal["labels", "measure"]
 
 
 @dataclass(frozen=True, repr=False)
-class YetiRank(NoisySurrogate, SwapForces):
-    r"""YetiRank's gradient: the mean force between neighbors over rankings with noise.
+class YetiRank(NoisySurrogate, SwapSurrogate):
+    r"""YetiRank's gradient: the mean lambda of neighbors over rankings with noise.
 
     .. math:: \lambda_i = \frac1R \sum_{r=1}^R \sum_p w_p^r \, \frac{[i = a] - [i = b]}{1 + e^{s_a - s_b}},
               \qquad \pi_r \text{ sorts } s + \varepsilon \log\frac{u}{1 - u}
 
     where a and b are the documents at the ranks p and p + 1 of the permutation :math:`\pi_r`, a the one with
-    the higher label, and u is uniform on (0, 1). The value is the measure itself: the forces are the gradient
-    of no function of the scores, so a trainer that compares values needs another surrogate.
+    the higher label, and u is uniform on (0, 1). The value is the measure itself: lambdas are the gradient of
+    no function of the scores, so a trainer that compares values needs another surrogate.
 
     Parameters
     ----------
@@ -415,8 +418,8 @@ class YetiRank(NoisySurrogate, SwapForces):
     Notes
     -----
     Noise belongs to ranks: it follows from ``draw`` and the labels of the query by rank, so that a query has
-    the same forces in any batch. Tied documents are ranked in input order. The force of a pair is multiplied
-    by the weights of both documents; the value does not depend on them. Boosting divides by
+    the same lambdas in any batch. Tied documents are ranked in input order. A pair's lambda is multiplied by
+    the weights of both documents; the value does not depend on them. Boosting divides by
     :math:`\sum w p (1 - p)`, at least 5 % of w p, with the chance :math:`p = 1/(1 + e^{s_a - s_b})` that a
     pair is in the wrong order.
 
@@ -435,7 +438,7 @@ class YetiRank(NoisySurrogate, SwapForces):
     array([-0.7311,  0.7311])
     """
 
-    entries: ClassVar[tuple[str, ...]] = (*SwapForces.entries, "document")
+    entries: ClassVar[tuple[str, ...]] = (*SwapSurrogate.entries, "document")
     compiled: ClassVar[str] = "yeti.yeti_chunk"
     measure: Any = "nDCG"
     weights: Weights = "labels"

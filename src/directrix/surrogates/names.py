@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from directrix.errors import InputError, short_text
-from directrix.parsing import UNREADABLE, build, parse_call, unknown_name
+from directrix.parsing import UNREADABLE, build, call_of, parse_tree, unknown_name
 from directrix.registry import SURROGATES, load_class
 from directrix.types import Surrogate
 
@@ -34,7 +34,7 @@ def surrogate(text: str | Surrogate) -> Any:
     if not isinstance(text, str):
         return text
     try:
-        call = parse_call(text)
+        call = call_of(parse_tree(text))
     except UNREADABLE as error:
         raise InputError(f"surrogate {short_text(text)} cannot be read: {error}. Needed: {_FORM}.") from None
     kinds = {known.lower(): known for known in SURROGATES}

@@ -20,7 +20,6 @@ from directrix.surrogates.base import (
     Chunk,
     KernelSurrogate,
     Out,
-    RandomSurrogate,
     Smoothed,
     kernel_surrogate,
     uniforms,
@@ -182,7 +181,7 @@ _KEPT = frozenset({"smooth", "convex", "shift_invariant", "unit_interval", "valu
 
 
 @dataclass(frozen=True, repr=False)
-class Gumbel(RandomSurrogate):
+class Gumbel(KernelSurrogate):
     r"""Mean of a surrogate over scores with Gumbel noise, which makes the ranking a random one.
 
     .. math:: \frac1R \sum_{r=1}^R S(s + \beta\, g^r), \qquad g_i^r = -\log(-\log u_i^r)
@@ -273,7 +272,7 @@ class Gumbel(RandomSurrogate):
         return kernel_surrogate(self.surrogate)
 
     def redraw(self, *numbers: int) -> Self:
-        """Return a copy with other noise, also of the surrogate's own; see `RandomSurrogate.redraw`."""
+        """Return a copy with other noise, also of the surrogate's own; see `KernelSurrogate.redraw`."""
         inner = self.surrogate
         inner = inner.redraw(*numbers) if "random" in inner.properties else inner
         return replace(super().redraw(*numbers), surrogate=inner)
@@ -320,9 +319,3 @@ class Gumbel(RandomSurrogate):
         if "value_free" in self.properties:
             value, _ = self._inner.fill_all(scores, prepared[1:], qptr)
         return value, grad, curvature
-
-    def curvature(
-        self, scores: FloatArray, prepared: tuple[Any, ...], qptr: Int64Array, grad: FloatArray
-    ) -> Float64Array:
-        """See `value_grad_curvature`."""
-        return self.value_grad_curvature(scores, prepared, qptr)[2].astype(np.float64)

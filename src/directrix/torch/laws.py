@@ -1,8 +1,9 @@
-"""Laws of a ranking loss in PyTorch, whoever wrote it."""
+"""Invariants of a ranking loss in PyTorch, whoever wrote it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -11,7 +12,7 @@ from directrix.laws.check import LawBroken
 
 
 class _Trial(NamedTuple):
-    """Generator of lists for a law, and its tolerance."""
+    """Generator of lists, cut-off and tolerance."""
 
     generator: torch.Generator
     k: int
@@ -28,7 +29,7 @@ class _Trial(NamedTuple):
 def check_loss(
     loss: Callable[..., Any], *, k: int = 5, seed: int = 0, eps: float = 1e-5, rtol: float = 1e-4
 ) -> None:
-    """Test that a loss keeps the laws of a ranking loss.
+    """Test that a loss keeps the invariants of a ranking loss.
 
     - slope: its gradient is the slope, in random directions.
     - order: permuting the documents of a query permutes the gradient and leaves the value.
@@ -56,13 +57,12 @@ def check_loss(
     Raises
     ------
     LawBroken
-        If a law is broken. Its ``laws`` has the name of each broken law and what was found.
+        If an invariant is broken. Its ``laws`` has the name of each broken one and what was found.
 
     Notes
     -----
-    Some 100 calls with lists of up to 40 documents. Losses that draw noise break the law of order, for the
-    noise belongs to places; those whose forces are the gradient of no function, such as `Lambda`, the law of
-    slopes.
+    Some 100 calls with lists of up to 40 documents. Losses that draw noise break "order", for the noise
+    belongs to places; those whose lambdas are the gradient of no function, such as `Lambda`, break "slope".
 
     Examples
     --------
@@ -71,9 +71,9 @@ def check_loss(
     """
     trial = _Trial(torch.Generator().manual_seed(seed), k, eps, rtol)
     broken = {}
-    for name, law in _LAWS.items():
+    for name, test in _INVARIANTS.items():
         try:
-            found = next(law(loss, trial), None)
+            found = next(test(loss, trial), None)
         except (ArithmeticError, IndexError, RuntimeError, TypeError, ValueError) as error:
             found = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
         if found is not None:
@@ -145,15 +145,7 @@ def _padding(loss: Callable[..., Any], trial: _Trial) -> Found:
             yield f"padding that holds {held:g} has a gradient"
 
 
-def _batch(loss: Callable[..., Any], trial: _Trial) -> Found:
-    yield from _alone(loss, trial, (7, 7, 7))
-
-
-def _lengths(loss: Callable[..., Any], trial: _Trial) -> Found:
-    yield from _alone(loss, trial, (40, 4))
-
-
-def _alone(loss: Callable[..., Any], trial: _Trial, sizes: tuple[int, ...]) -> Found:
+def _alone(sizes: tuple[int, ...], loss: Callable[..., Any], trial: _Trial) -> Found:
     lists = _lists(trial.generator, sizes)
     _, together = _call(loss, *lists)
     for q, size in enumerate(lists[2].sum(dim=1).tolist()):
@@ -200,15 +192,15 @@ def _below_k(loss: Callable[..., Any], trial: _Trial) -> Found:
         yield f"at rank {3 * trial.k} it has the gradient {float(grad[0, -1]):g}"
 
 
-_LAWS: dict[str, Callable[[Callable[..., Any], _Trial], Found]] = {
+_INVARIANTS: dict[str, Callable[[Callable[..., Any], _Trial], Found]] = {
     "slope": _slope,
     "order": _order,
     "padding": _padding,
-    "batch": _batch,
-    "lengths": _lengths,
+    "batch": partial(_alone, (7, 7, 7)),
+    "lengths": partial(_alone, (40, 4)),
     "shift": _shift,
     "finite": _finite,
     "below k": _below_k,
 }
-LAWS = tuple(_LAWS)
-"""Names of the laws."""
+LAWS = tuple(_INVARIANTS)
+"""Names of the invariants."""

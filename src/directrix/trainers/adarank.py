@@ -13,9 +13,9 @@ from directrix.measures.dcg import DCG
 from directrix.measures.names import measure as parse_measure
 from directrix.models.linear import LinearModel
 from directrix.models.rows import column_reader
-from directrix.parameters import check_fields
 from directrix.trainers.progress import (
     Progress,
+    Settings,
     linear_measure_objective,
     varying_features,
     weights_where_defined,
@@ -26,7 +26,7 @@ _PERFECT = 1.0 - 1e-6  # beyond this a weight would be infinite
 
 
 @dataclass(frozen=True)
-class AdaRank:
+class AdaRank(Settings):
     r"""Add up single features, each chosen for the queries that the sum so far ranks badly.
 
     .. math:: f_t = \arg\max_f \sum_q P_t(q) E(f, q), \qquad
@@ -87,13 +87,11 @@ class AdaRank:
     repeats: int | None = 1
 
     def __post_init__(self) -> None:
-        check_fields(self)
-        measure = None if self.measure is None else parse_measure(self.measure)
-        object.__setattr__(self, "measure", measure)
-        if isinstance(measure, DCG):
+        super().__post_init__()
+        if isinstance(self.measure, DCG):
             raise InputError(
-                f"AdaRank(measure={measure.name!r}): boosting needs values in [-1, 1], and DCG has no bound; "
-                "give its normalized form, e.g. AdaRank('nDCG@10')."
+                f"AdaRank(measure={self.measure.name!r}): boosting needs values in [-1, 1], and DCG has no "
+                "bound; give its normalized form, e.g. AdaRank('nDCG@10')."
             )
 
     def minimize(
@@ -104,7 +102,7 @@ class AdaRank:
         The objective is one of `linear_objective`, without penalty and document weights. Only the length of
         ``start`` matters. Steps for the callback are the start (all weights 0) and the rounds.
         """
-        linear = linear_measure_objective(objective, "AdaRank")
+        linear = linear_measure_objective(objective, self)
         q = linear.queries
         measure = parse_measure(self.measure or "AP")
         ready = measure.prepare(q.labels, q.qptr, doc_ids=q.doc_ids)

@@ -27,8 +27,7 @@ from directrix.data.sparse import deviations
 from directrix.errors import InputError
 from directrix.models.trees import Trees, lightgbm, quietly, threads_for
 from directrix.objectives.scores import ScoreObjective, newton_step
-from directrix.parameters import check_fields
-from directrix.trainers.progress import Progress
+from directrix.trainers.progress import Progress, Settings
 from directrix.types import Callback, Float64Array, Result, is_sparse
 
 _SHARED: ContextVar[dict[tuple[Any, ...], tuple[Any, Any]] | None] = ContextVar("_SHARED", default=None)
@@ -206,7 +205,7 @@ _HIGHEST_LABEL = 30  # LightGBM's own objective has gains for no more
 
 
 @dataclass(frozen=True)
-class Boosting:
+class Boosting(Settings):
     """How trees are grown; made by `BoostedRanker`.
 
     Parameters
@@ -255,9 +254,6 @@ class Boosting:
     seed: int = 0
     lightgbm_params: Mapping[str, Any] | None = None
     categorical: tuple[int, ...] = ()
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     def grow(
         self,

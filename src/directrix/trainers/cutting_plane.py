@@ -14,10 +14,10 @@ from directrix.models.linear import LinearModel
 from directrix.models.stumps import StumpModel
 from directrix.objectives.objective import DataObjective
 from directrix.objectives.penalty import L2
-from directrix.parameters import check_fields, number
+from directrix.parameters import number
 from directrix.threads import one_blas_thread
 from directrix.trainers.bundle import EachSlack, OneSlack, Proof, Slacks, check_solver
-from directrix.trainers.progress import Progress, added_counts, convex_objective
+from directrix.trainers.progress import Progress, Settings, added_counts, data_objective
 from directrix.types import Callback, Float64Array, Result
 
 
@@ -56,7 +56,7 @@ def in_rounds(
 
 
 @dataclass(frozen=True)
-class CuttingPlane:
+class CuttingPlane(Settings):
     r"""Cutting planes for convex surrogates of linear models: structural SVMs, RankSVM, ListNet, ...
 
     .. math:: \min_w \; \lambda \lVert w - w_c \rVert^2 + L(w),
@@ -131,9 +131,6 @@ class CuttingPlane:
     step: float = 0.1
     choices: ClassVar[dict[str, tuple[str, ...]]] = {"slack": ("one", "each")}
 
-    def __post_init__(self) -> None:
-        check_fields(self)
-
     @one_blas_thread()  # see `FullGradients`
     def minimize(self, objective: Any, start: Float64Array, *, callback: Callback | None = None) -> Result:
         """Minimize from ``start``, on which the minimum does not depend; see `LBFGS.minimize`.
@@ -155,7 +152,7 @@ class CuttingPlane:
         MissingExtra
             If PIQP is not installed.
         """
-        objective = self._penalized(convex_objective(objective, "CuttingPlane"))
+        objective = self._penalized(self._convex(objective))
         check_solver()
 
         def train(convex: DataObjective, params: Float64Array, callback: Callback | None = None) -> Result:
@@ -203,7 +200,7 @@ class CuttingPlane:
         InputError
             As `minimize`; if the loss is only convexifiable; or unless one of ``l2`` and ``C`` is given.
         """
-        objective = convex_objective(objective, "CuttingPlane.path")
+        objective = self._convex(objective)
         if "convex" not in objective.surrogate.properties:
             raise InputError(
                 f"CuttingPlane.path keeps planes, and those of {objective.surrogate!r} change whenever it is "
@@ -232,6 +229,16 @@ class CuttingPlane:
             results.append(replace(self._run(slacks, proof), own_loss=True))
             last = proof
         return results
+
+    def _convex(self, objective: Any) -> DataObjective:
+        """Return the objective if it is convex in the parameters, or convexifiable; else `InputError`."""
+        accepted = data_objective(objective, self)
+        if not {"convex", "convexifiable"} & accepted.surrogate.properties:
+            raise InputError(
+                f"CuttingPlane needs a convex loss, and that of {accepted.surrogate!r} is not; train it with "
+                "another trainer, e.g. trainer='lbfgs' (LBFGS()), or take a convex surrogate, e.g. RankSVM()."
+            )
+        return accepted
 
     def _penalized(self, objective: DataObjective) -> DataObjective:
         strength = objective.penalty.strength

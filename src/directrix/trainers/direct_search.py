@@ -18,10 +18,10 @@ from directrix.models.linear import LinearModel
 from directrix.models.rows import column_reader
 from directrix.objectives.objective import DataObjective
 from directrix.objectives.penalty import nearest_in
-from directrix.parameters import check_fields
 from directrix.trainers.progress import (
     Progress,
     Seed,
+    Settings,
     linear_measure_objective,
     varying_features,
     weights_where_defined,
@@ -32,7 +32,7 @@ _OVERFLOW = "the scores of the start are not finite; scale the features (scale '
 
 
 @dataclass(frozen=True)
-class CoordinateAscent:
+class CoordinateAscent(Settings):
     r"""Maximize a measure of a linear model, one weight at a time.
 
     .. math:: w_f \leftarrow \arg\max_{w_f} \; \overline{M}(X w)
@@ -86,11 +86,6 @@ class CoordinateAscent:
     tol: float = 1e-4
     random_state: Seed = None
 
-    def __post_init__(self) -> None:
-        check_fields(self)
-        if self.measure is not None:
-            object.__setattr__(self, "measure", parse_measure(self.measure))
-
     def minimize(
         self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
     ) -> Result:
@@ -98,7 +93,7 @@ class CoordinateAscent:
 
         The objective is one of `linear_objective`, without penalty and document weights.
         """
-        linear = linear_measure_objective(objective, "CoordinateAscent")
+        linear = linear_measure_objective(objective, self)
         q = linear.queries
         measure = self.measure or "nDCG@10"
         search = LineSearch(measure, q.labels, q.qptr, query_weight=linear.query_weight, doc_ids=q.doc_ids)
@@ -163,7 +158,7 @@ _MOST = 200_000
 
 
 @dataclass(frozen=True)
-class SimplexSearch:
+class SimplexSearch(Settings):
     r"""Evaluate a measure for all weights on a grid, and keep the best.
 
     .. math:: \max_w \; \overline{M}(X w), \qquad
@@ -212,11 +207,6 @@ class SimplexSearch:
     measure: RankingMeasure | str | None = None
     steps: int = 2
 
-    def __post_init__(self) -> None:
-        check_fields(self)
-        if self.measure is not None:
-            object.__setattr__(self, "measure", parse_measure(self.measure))
-
     def minimize(
         self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
     ) -> Result:
@@ -225,7 +215,7 @@ class SimplexSearch:
         The objective is one of `linear_objective`, without penalty and document weights. Only the length of
         ``start`` matters. Raises `InputError` if there are too many weights.
         """
-        linear = linear_measure_objective(objective, "SimplexSearch")
+        linear = linear_measure_objective(objective, self)
         q, features = linear.queries, varying_features(linear.queries)
         self._check_size(len(features))
         measure = parse_measure(self.measure or "nDCG@10")

@@ -11,9 +11,8 @@ import numpy as np
 from directrix.data.checks import as_floats
 from directrix.objectives.penalty import Bounds, nearest_in
 from directrix.objectives.scores import check_start
-from directrix.parameters import check_fields
 from directrix.threads import one_blas_thread
-from directrix.trainers.progress import Progress, check_values
+from directrix.trainers.progress import Progress, Settings, check_values
 from directrix.types import Callback, Float64Array, Objective, Result
 
 _TRIALS = 20
@@ -64,18 +63,14 @@ class Descent(Progress):
 
 
 @dataclass(frozen=True)
-class FullGradients:
+class FullGradients(Settings):
     """Base of `LBFGS` and `CG`: their budget and tolerances."""
 
     budget: ClassVar[str] = "max_iter"
-    models: ClassVar[tuple[type, ...]] = (object,)
 
     max_iter: int = 200
     tol: float = 1e-6
     ftol: float = 1e-9
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     @one_blas_thread()  # once for all: threads of BLAS that come back after every gradient slow the next one
     def _descend(
@@ -86,7 +81,7 @@ class FullGradients:
         callback: Callback | None,
     ) -> Result:
         """Run ``loop`` until it returns SciPy's status, or a step or an evaluation ends it."""
-        check_values(objective, type(self).__name__)
+        check_values(objective, self)
         descent = Descent(objective, start, callback, self.max_iter)
         with descent:
             if not len(descent.params):  # SciPy has no answer to that

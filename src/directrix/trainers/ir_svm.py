@@ -14,16 +14,15 @@ from directrix.measures.names import measure as parse_measure
 from directrix.models.linear import LinearModel
 from directrix.models.stumps import StumpModel
 from directrix.objectives.objective import make_objective
-from directrix.parameters import check_fields
 from directrix.surrogates.base import refuse_doc_weight
-from directrix.surrogates.pairwise import GradedHinge
+from directrix.surrogates.losses import GradedHinge
 from directrix.trainers.cutting_plane import CuttingPlane
-from directrix.trainers.progress import refuse_second_penalty, unpenalized_objective
+from directrix.trainers.progress import Settings, unpenalized_objective
 from directrix.types import Callback, Float64Array, Objective, Result
 
 
 @dataclass(frozen=True)
-class IRSVM:
+class IRSVM(Settings):
     r"""Minimize hinges of pairs, with a cost for each pair of grades and the same weight for each query.
 
     .. math:: \min_w \; \tfrac12 \lVert w \rVert^2
@@ -84,7 +83,7 @@ class IRSVM:
     max_iter: int = 2000
 
     def __post_init__(self) -> None:
-        check_fields(self)
+        super().__post_init__()
         measure = parse_measure(self.costs)
         object.__setattr__(self, "costs", measure)
         if measure.form != "sum":
@@ -101,8 +100,7 @@ class IRSVM:
         The objective has a `LinearModel` or `StumpModel`, no penalty, for which there is C, and no weights
         of documents.
         """
-        refuse_second_penalty(objective, "IRSVM")
-        data = unpenalized_objective(objective, "IRSVM", self.models, 'linear_objective(queries, "RankSVM")')
+        data = unpenalized_objective(objective, self)
         refuse_doc_weight(self, data.doc_weight)
         hinge = pair_costs(parse_measure(self.costs), data.queries, data.query_weight)
         inner = make_objective(data.queries, hinge, data.model, query_weight=data.query_weight)

@@ -14,13 +14,12 @@ from directrix.errors import InputError
 from directrix.models.linear import LinearModel
 from directrix.models.rows import SparseRows, row_slice
 from directrix.objectives.objective import DataObjective
-from directrix.parameters import check_fields
-from directrix.trainers.progress import Progress, Seed, unpenalized_objective
+from directrix.trainers.progress import Progress, Seed, Settings, unpenalized_objective
 from directrix.types import Callback, Float64Array, Int64Array, Objective, Result
 
 
 @dataclass(frozen=True)
-class PRank:
+class PRank(Settings):
     r"""Predict the label of one document after another, and correct the weights after each error.
 
     With thresholds :math:`b_1 \le \dots \le b_{K-1}` between the K labels, and :math:`b_K = \infty`, the
@@ -77,9 +76,6 @@ class PRank:
     epochs: int = 50
     random_state: Seed = None
 
-    def __post_init__(self) -> None:
-        check_fields(self)
-
     def minimize(
         self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
     ) -> Result:
@@ -88,9 +84,7 @@ class PRank:
         The objective is one of `linear_objective`, without penalty and weights of queries and documents.
         Only the length of ``start`` matters.
         """
-        linear = _unweighted(
-            unpenalized_objective(objective, "PRank", self.models, 'linear_objective(queries, "Regression")')
-        )
+        linear = _unweighted(unpenalized_objective(objective, self))
         labels, levels = np.unique(linear.queries.labels, return_inverse=True)
         levels = levels.astype(np.int64)
         once = _pass_over(linear.queries.features, levels)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from directrix.data.checks import as_floats
 from directrix.data.queries import Queries
 from directrix.errors import InputError
+from directrix.measures.names import measure as parse_measure
 from directrix.models.linear import LinearModel
 from directrix.models.rows import column_reader
-from directrix.models.stumps import StumpModel
 from directrix.objectives.objective import DataObjective
+from directrix.parameters import check_fields
 from directrix.types import Callback, Float64Array, Result, Status, Step
 
 
@@ -81,88 +82,72 @@ def added_counts(results: Iterable[Result]) -> dict[str, int]:
     return dict(total)
 
 
-def check_trainer(trainer: Any, wrapper: str) -> None:
-    """Raise `InputError` if what is to be wrapped is not a trainer."""
-    if not hasattr(trainer, "minimize"):
-        raise InputError(f"{wrapper}({trainer!r}): a trainer is needed, e.g. {wrapper}(LBFGS()).")
+class Settings:
+    """Base of trainers, which are frozen dataclasses: checks their fields by name, and parses measures."""
+
+    models: ClassVar[tuple[type, ...]] = (object,)
+    """Classes of the models that it trains."""
+
+    def __post_init__(self) -> None:
+        fields: Any = self
+        if hasattr(self, "trainer") and not hasattr(fields.trainer, "minimize"):
+            name = type(self).__name__
+            raise InputError(f"{name}({fields.trainer!r}): a trainer is needed, e.g. {name}(LBFGS()).")
+        check_fields(self)
+        if getattr(self, "measure", None) is not None:
+            object.__setattr__(self, "measure", parse_measure(fields.measure))
 
 
-def check_values(objective: Any, trainer: str) -> None:
+def check_values(objective: Any, trainer: Settings) -> None:
     """Raise `InputError` for an objective whose gradient is not that of its loss: line searches need it."""
     if getattr(objective, "value_free", False):
         raise InputError(
-            f"{trainer} compares losses, but the gradient of {getattr(objective, 'surrogate', objective)!r} "
-            "is not that of its value, so the line search would fail. Use stochastic steps: "
-            "trainer='sgd', or directrix.SGD(learning_rate=1e-3, epochs=700)."
+            f"{type(trainer).__name__} compares losses, but the gradient of "
+            f"{getattr(objective, 'surrogate', objective)!r} is not that of its value, so the line search "
+            "would fail. Use stochastic steps: trainer='sgd', or directrix.SGD(learning_rate=1e-3)."
         )
 
 
-def refuse_second_penalty(objective: Any, trainer: str) -> None:
-    """Raise `InputError` for an objective with a penalty: the trainer has its own, weighed by its C."""
-    strength = getattr(getattr(objective, "penalty", None), "strength", 0.0)
-    if strength > 0.0:
-        raise InputError(
-            f"l2={strength:g}: {trainer} weighs errors against its own penalty ||w||^2 / 2; set l2=0 and "
-            f"give C, e.g. {trainer}(C=0.01)."
-        )
-
-
-def unpenalized_objective(
-    objective: Any, trainer: str, models: tuple[type, ...], example: str
-) -> DataObjective:
-    """Return the objective if it has queries, a model of the given classes and no penalty.
-
-    Otherwise `InputError`: boosting and the measure itself do not use a penalty.
-    """
-    accepted = _objective_on_queries(objective, trainer, models, example)
-    if accepted.penalty.strength > 0.0:
-        raise InputError(
-            f"l2={accepted.penalty.strength:g}: {trainer} has no use for a penalty on the weights; "
-            "set l2=0. What keeps it from overfitting is fewer iterations, chosen on validation queries."
-        )
-    return accepted
-
-
-def convex_objective(objective: Any, trainer: str) -> DataObjective:
-    """Return the objective if it is convex in the parameters: a convex surrogate of a linear model.
-
-    A surrogate with the property ``convexifiable`` is accepted too; `InputError` for any other.
-    """
-    models, example = (LinearModel, StumpModel), 'linear_objective(queries, "RankSVM", l2=1e-3)'
-    accepted = _objective_on_queries(objective, trainer, models, example)
-    if not {"convex", "convexifiable"} & accepted.surrogate.properties:
-        raise InputError(
-            f"{trainer} needs a convex loss, and that of {accepted.surrogate!r} is not; train it with "
-            "another trainer, e.g. trainer='lbfgs' (LBFGS()), or take a convex surrogate, e.g. RankSVM()."
-        )
-    return accepted
-
-
-def linear_measure_objective(objective: Any, trainer: str) -> DataObjective:
-    """`unpenalized_objective` for linear models and measures, which do not support document weights."""
-    accepted = unpenalized_objective(
-        objective, trainer, (LinearModel,), 'linear_objective(queries, "ApproxNDCG")'
-    )
-    weight = accepted.doc_weight
-    if weight is not None and not (weight == weight[0]).all():
-        raise InputError(
-            f"document weights (sample_weight): {trainer} maximizes the measure itself, which has none; "
-            "weight whole queries instead (query_weight=), or use a surrogate and a gradient, e.g. LBFGS()."
-        )
-    return accepted
-
-
-def _objective_on_queries(
-    objective: Any, trainer: str, models: tuple[type, ...], example: str
-) -> DataObjective:
-    if not isinstance(objective, DataObjective) or not isinstance(objective.model, models):
+def data_objective(objective: Any, trainer: Settings) -> DataObjective:
+    """Return the objective if it has queries and a model that the trainer trains; else `InputError`."""
+    if not isinstance(objective, DataObjective) or not isinstance(objective.model, trainer.models):
         given = type(getattr(objective, "model", objective)).__name__
-        wanted = " or ".join(model.__name__ for model in models)
+        wanted = " or ".join(model.__name__ for model in trainer.models)
+        example = 'linear_objective(queries, "RankSVM")'
+        if LinearModel not in trainer.models:
+            example = 'make_objective(queries, "RankSVM", StumpModel(quantile_thresholds(X)))'
         raise InputError(
-            f"{trainer} trains a {wanted} on labeled queries and was given a {given}; "
+            f"{type(trainer).__name__} trains a {wanted} on labeled queries and was given a {given}; "
             f"an objective such as {example} is needed, or another trainer, e.g. LBFGS()."
         )
     return objective
+
+
+def unpenalized_objective(objective: Any, trainer: Settings) -> DataObjective:
+    """`data_objective` without a penalty: boosting and the measure itself do not use one; others have C."""
+    accepted, name = data_objective(objective, trainer), type(trainer).__name__
+    if accepted.penalty.strength > 0.0:
+        reason = (
+            "has no use for a penalty on the weights; set l2=0. Fewer iterations, chosen on validation "
+            "queries, keep it from overfitting."
+        )
+        if hasattr(trainer, "C"):
+            reason = f"has its own penalty ||w||^2 / 2; set l2=0 and give C, e.g. {name}(C=0.01)."
+        raise InputError(f"l2={accepted.penalty.strength:g}: {name} {reason}")
+    return accepted
+
+
+def linear_measure_objective(objective: Any, trainer: Settings) -> DataObjective:
+    """`unpenalized_objective` for trainers of a measure, which do not support document weights."""
+    accepted = unpenalized_objective(objective, trainer)
+    weight = accepted.doc_weight
+    if weight is not None and not (weight == weight[0]).all():
+        raise InputError(
+            f"document weights (sample_weight): {type(trainer).__name__} maximizes the measure itself, which "
+            "has none; weight whole queries instead (query_weight=), or use a surrogate and a gradient, e.g. "
+            "LBFGS()."
+        )
+    return accepted
 
 
 def weights_where_defined(owner: str, weight: Float64Array, values: Float64Array) -> Float64Array:

@@ -12,9 +12,8 @@ import numpy as np
 from directrix.data.checks import generator
 from directrix.objectives.penalty import nearest_in
 from directrix.objectives.scores import check_start
-from directrix.parameters import check_fields
 from directrix.threads import one_blas_thread
-from directrix.trainers.progress import Progress, Seed
+from directrix.trainers.progress import Progress, Seed, Settings
 from directrix.types import Callback, Float64Array, Int64Array, Objective, Result
 
 _BETAS, _EPS = (0.9, 0.999), 1e-8
@@ -23,7 +22,7 @@ _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class SGD:
+class SGD(Settings):
     r"""One step per query (or batch of queries), in a new random order every epoch.
 
     .. math:: \theta \leftarrow \theta - \eta \nabla L_q(\theta)
@@ -75,7 +74,6 @@ class SGD:
     short_name: ClassVar[str] = "sgd"
     takes_bounds: ClassVar[bool] = True
     budget: ClassVar[str] = "epochs"
-    models: ClassVar[tuple[type, ...]] = (object,)
     _watched: ClassVar[Any] = None  # a function would be taken for a method
 
     learning_rate: float = 0.01
@@ -85,9 +83,6 @@ class SGD:
     shrink: float = 1.0
     shrink_chance: float = 1.0
     restart_after: int | None = None
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     def watching(self, score: Callable[[Float64Array], float]) -> Self:
         """Return a copy whose restarts watch a score of the parameters in place of the training loss.
@@ -155,7 +150,7 @@ class SGD:
 
 
 @dataclass(frozen=True)
-class Adam:
+class Adam(Settings):
     r"""Steps along the mean of past gradients, divided by the root of the mean of their squares.
 
     .. math::
@@ -208,16 +203,12 @@ class Adam:
     short_name: ClassVar[str] = "adam"
     takes_bounds: ClassVar[bool] = True
     budget: ClassVar[str] = "epochs"
-    models: ClassVar[tuple[type, ...]] = (object,)
 
     learning_rate: float = 3e-3
     epochs: int = 100
     batch: int = 8
     average: float = 0.99
     random_state: Seed = None
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     def minimize(
         self, objective: Objective, start: Float64Array, *, callback: Callback | None = None

@@ -13,9 +13,8 @@ import numpy as np
 from directrix.models.rows import row_slice
 from directrix.models.stumps import StumpModel
 from directrix.objectives.objective import DataObjective
-from directrix.parameters import check_fields
 from directrix.threads import query_chunks, run_chunks
-from directrix.trainers.progress import Progress, unpenalized_objective
+from directrix.trainers.progress import Progress, Settings, unpenalized_objective
 from directrix.types import Callback, Float64Array, Objective, Result
 
 _DOCS_PER_CHUNK = 1024
@@ -117,7 +116,7 @@ class Pairs:
 
 
 @dataclass(frozen=True)
-class StumpBooster(ABC):
+class StumpBooster(Settings, ABC):
     """Base of trainers that raise one step of a `StumpModel` in each round.
 
     A subclass chooses the step, and by how much.
@@ -128,11 +127,6 @@ class StumpBooster(ABC):
 
     rounds: int = 300
     alike: bool = True
-
-    example: ClassVar[str] = 'make_objective(queries, "ApproxNDCG", StumpModel(quantile_thresholds(X)))'
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     @abstractmethod
     def _round(self, pairs: Pairs, scores: Float64Array) -> tuple[float, int, float]:
@@ -146,7 +140,7 @@ class StumpBooster(ABC):
         The objective has a `StumpModel` and no penalty; its surrogate is not used. A document weight counts
         for the pairs in which the document is the better one.
         """
-        data = unpenalized_objective(objective, type(self).__name__, self.models, self.example)
+        data = unpenalized_objective(objective, self)
         model = cast(StumpModel, data.model)
         pairs = Pairs(data, model, alike=self.alike)
         params = np.array(start, dtype=np.float64)

@@ -15,16 +15,13 @@ from directrix.errors import InputError
 from directrix.models.linear import LinearModel
 from directrix.models.stumps import StumpModel
 from directrix.objectives.objective import DataObjective
-from directrix.parameters import check_fields
 from directrix.threads import one_blas_thread
-from directrix.trainers.progress import Progress, refuse_second_penalty, unpenalized_objective
+from directrix.trainers.progress import Progress, Settings, unpenalized_objective
 from directrix.types import Array, Callback, Float64Array, Objective, Result
-
-_EXAMPLE = 'linear_objective(queries, "ApproxAP")'
 
 
 @dataclass(frozen=True)
-class SVMAcc:
+class SVMAcc(Settings):
     r"""Classify documents as relevant or not with scikit-learn's ``LinearSVC``, and rank by its scores.
 
     .. math:: \min_{w, b} \; \tfrac12 \lVert w \rVert^2 + \tfrac12 b^2
@@ -92,9 +89,6 @@ class SVMAcc:
     random_state: int | None = None
     choices: ClassVar[dict[str, tuple[str, ...]]] = {"loss": ("squared_hinge", "hinge")}
 
-    def __post_init__(self) -> None:
-        check_fields(self)
-
     def minimize(
         self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
     ) -> Result:
@@ -103,8 +97,7 @@ class SVMAcc:
         The callback is called before, with weights of 0, and after. The objective has a `LinearModel` or
         `StumpModel` and no penalty: C takes its place. Only the length of ``start`` matters.
         """
-        refuse_second_penalty(objective, "SVMAcc")
-        data = unpenalized_objective(objective, "SVMAcc", self.models, _EXAMPLE)
+        data = unpenalized_objective(objective, self)
         relevant = data.queries.labels >= self.rel
         weight = self._weights(data, relevant)
         progress, done = Progress(start, callback), 0

@@ -14,14 +14,13 @@ import numpy as np
 from directrix.data.checks import generator
 from directrix.errors import InputError
 from directrix.objectives.penalty import nearest_in
-from directrix.parameters import check_fields
 from directrix.threads import serially
-from directrix.trainers.progress import Progress, Seed, added_counts, check_trainer
+from directrix.trainers.progress import Progress, Seed, Settings, added_counts
 from directrix.types import Callback, Float64Array, Objective, Result, Step, Trainer
 
 
 @dataclass(frozen=True, eq=False)
-class BestSoFar:
+class BestSoFar(Settings):
     """Wrap a trainer: of all its steps, return the one with the highest ``score``.
 
     Parameters
@@ -50,10 +49,6 @@ class BestSoFar:
     trainer: Trainer
     score: Callable[[Float64Array], float]
     patience: int | None = None
-
-    def __post_init__(self) -> None:
-        check_trainer(self.trainer, "BestSoFar")
-        check_fields(self)
 
     def minimize(
         self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
@@ -122,7 +117,7 @@ def _named(trace: list[dict[str, Any]], step: int) -> str:
 
 
 @dataclass(frozen=True)
-class Anneal:
+class Anneal(Settings):
     """Wrap a trainer: train at falling smoothings, each round from where the last one ended.
 
     A strongly smoothed loss has few local minima; a barely smoothed one is close to the measure. The path
@@ -165,13 +160,12 @@ class Anneal:
     factor: float = 0.5
 
     def __post_init__(self) -> None:
-        check_trainer(self.trainer, "Anneal")
+        super().__post_init__()
         if not 0.0 < self.stop <= self.start < np.inf:
             raise InputError(
                 f"Anneal(start={self.start!r}, stop={self.stop!r}): numbers with 0 < stop <= start are "
                 "needed, e.g. Anneal(trainer, start=64.0, stop=1/64)."
             )
-        check_fields(self)
 
     @property
     def smoothings(self) -> list[float]:
@@ -227,7 +221,7 @@ class Anneal:
 
 
 @dataclass(frozen=True)
-class Restarts:
+class Restarts(Settings):
     r"""Run a trainer from the given start and n - 1 random ones; return the end with the lowest loss.
 
     A random start has the length of the given one, because the steepness of a surrogate has a unit
@@ -282,8 +276,7 @@ class Restarts:
     n_jobs: int = 1
 
     def __post_init__(self) -> None:
-        check_trainer(self.trainer, "Restarts")
-        check_fields(self)
+        super().__post_init__()
         if not isinstance(self.n_jobs, Integral) or isinstance(self.n_jobs, bool) or self.n_jobs == 0:
             raise InputError(
                 f"Restarts(n_jobs={self.n_jobs!r}): a number of processes is needed, or -1 for all cores."

@@ -14,6 +14,7 @@ from directrix.experiments.significance import adjust, letters, paired_t, random
 CLOSE = {"rtol": 1e-10, "atol": 0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ours", "theirs"), [("holm", "holm"), ("bonferroni", "bonferroni"), ("benjamini-hochberg", "fdr_bh")]
 )

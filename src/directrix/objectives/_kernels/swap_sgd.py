@@ -1,4 +1,4 @@
-"""One epoch of SGD with LambdaRank's forces, query by query, for a linear model or one hidden layer.
+"""One epoch of SGD with LambdaRank's gradients, query by query, for a linear model or one hidden layer.
 
 The general method, one Python call per query, spends ten times as long between kernels as in them if queries
 have twenty documents.
@@ -16,13 +16,13 @@ from directrix.surrogates._kernels.lambdas import lambda_chunk
 
 
 @kernel
-def _forces(forces, step, q, scores, bounds, value, g):
-    """Forces ``g`` on the documents of query q, times its weight, for their ``scores`` (n,).
+def _lambdas(lambdas, step, q, scores, bounds, value, g):
+    """Lambdas ``g`` of the documents of query q, times its weight, for their ``scores`` (n,).
 
-    ``forces`` are the spec of `lambda_chunk`, its prepared arrays, weights of queries, their boundaries in
+    ``lambdas`` are the spec of `lambda_chunk`, its prepared arrays, weights of queries, their boundaries in
     the data and in the order of the steps, and the ranking of `lambda_chunk` in that order.
     """
-    spec, (worth, unit, discount, labels), weight, qptr, places, (grouped, ranked, ends) = forces
+    spec, (worth, unit, discount, labels), weight, qptr, places, (grouped, ranked, ends) = lambdas
     lo, hi, at = qptr[q], qptr[q + 1], slice(places[step], places[step + 1])
     bounds[1] = hi - lo
     ranking, here = (grouped, ranked[at], ends[at]), slice(q, q + 1)
@@ -46,19 +46,19 @@ def _descend(params, grad, steps):
 
 
 @kernel
-def linear_epoch(X, forces, order, steps, value, params):
+def linear_epoch(X, lambdas, order, steps, value, params):
     """Descend one query of ``order`` at a time; overwrites params, and returns the mean penalty.
 
     Parameters
     ----------
     X : float (n_docs, n_features)   read-only
-    forces : tuple                   of `_forces`; out: the ranking
+    lambdas : tuple                   of `_lambdas`; out: the ranking
     order : int64 (n,)
     steps : tuple                    learning rate; strength and center (n_params,) of the penalty
     value : float64 (n,)             out; 0, or NaN where a score is not finite
     params : float64 (n_params,)     in and out
     """
-    qptr, d = forces[3], len(params)
+    qptr, d = lambdas[3], len(params)
     n, penalty = longest_query(qptr, 0, len(qptr) - 1), 0.0
     scores, g = np.empty(n, dtype=X.dtype), np.empty(n, dtype=X.dtype)
     w, part = np.empty(d, dtype=X.dtype), np.empty(d, dtype=X.dtype)
@@ -68,14 +68,14 @@ def linear_epoch(X, forces, order, steps, value, params):
         for f in range(d):
             w[f], grad[f] = params[f], 0.0
         dense_scores(X, lo, hi, w, scores, 0)
-        _forces(forces, step, q, scores[: hi - lo], bounds, value, g[: hi - lo])
+        _lambdas(lambdas, step, q, scores[: hi - lo], bounds, value, g[: hi - lo])
         dense_add(X, lo, hi, g, 0, part, grad)
         penalty += _descend(params, grad, steps)
     return penalty / len(order)
 
 
 @kernel
-def hidden_epoch(X, forces, order, layer, drawn, steps, value, params):
+def hidden_epoch(X, lambdas, order, layer, drawn, steps, value, params):
     """Do what `linear_epoch` does, for a network with one hidden layer.
 
     Parameters
@@ -84,7 +84,7 @@ def hidden_epoch(X, forces, order, layer, drawn, steps, value, params):
     drawn : uint16 (0, 0)            of `through`: no unit is dropped
     """
     units, padded, is_tanh = layer
-    qptr, d, dtype = forces[3], X.shape[1], X.dtype
+    qptr, d, dtype = lambdas[3], X.shape[1], X.dtype
     n, penalty, first, lanes = longest_query(qptr, 0, len(qptr) - 1), 0.0, d * units, 64 // X.itemsize
     low = dtype.type(-np.inf if is_tanh else 0.0)
     scores, g = np.empty(n, dtype=dtype), np.empty(n, dtype=dtype)
@@ -104,7 +104,7 @@ def hidden_epoch(X, forces, order, layer, drawn, steps, value, params):
                 for k in range(units):
                     a[i, k] = math.tanh(a[i, k])
         dense_scores(a, 0, size, w[:units], scores, 0)
-        _forces(forces, step, q, scores[:size], bounds, value, g[:size])
+        _lambdas(lambdas, step, q, scores[:size], bounds, value, g[:size])
         grad[:], total[:] = 0.0, 0.0
         dense_add(a, 0, size, g, 0, part, grad[first + units :])
         through(none, g, w, a, is_tanh, drawn, 0, dtype.type(1.0), slopes, grad[first : first + units])

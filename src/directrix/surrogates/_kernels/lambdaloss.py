@@ -11,7 +11,7 @@ import numpy as np
 
 from directrix.kernels import kernel
 from directrix.measures._kernels.workspace import FAST, GAP, longest_query
-from directrix.surrogates._kernels.pair_forces import LEAST_CURVATURE
+from directrix.surrogates._kernels.pair_lambdas import LEAST_CURVATURE
 from directrix.surrogates._kernels.sigmoids import exponential, logarithm
 from directrix.surrogates._kernels.sorting import descending_order, finite_or_nan
 
@@ -32,8 +32,8 @@ def _weights(i, x, place, worth, factor, step, weight):
 
 @kernel(fastmath=FAST)
 def _row(here, s, weight, pull, bend):
-    """Take a document against all others; returns the sums of its losses, in nats, forces and curvatures."""
-    loss, force, curvature = 0.0, 0.0, 0.0
+    """Take a document against all others; returns the sums of its losses, in nats, lambdas and curvatures."""
+    loss, slope, curvature = 0.0, 0.0, 0.0
     for j in range(len(s)):
         z = s[j] - here
         distance = abs(z)
@@ -42,11 +42,11 @@ def _row(here, s, weight, pull, bend):
         p = (1.0 if z > 0.0 else t) / (1.0 + t)
         pushed = weight[j] * p
         bent = pushed * (1.0 - p if 1.0 - p > LEAST_CURVATURE else LEAST_CURVATURE)
-        force += pushed
+        slope += pushed
         curvature += bent
         pull[j] -= pushed
         bend[j] += bent
-    return loss, force, curvature
+    return loss, slope, curvature
 
 
 @kernel
@@ -97,9 +97,9 @@ def lambdaloss_chunk(spec, gain, scores, qptr, first, last, value, grad, curvatu
         for i in range(n):
             if x[i] > 0.0:
                 _weights(i, x, place, worth, factor, step, weight)
-                part, force, bent = _row(s[i], s, weight, pull, bend)
+                part, slope, bent = _row(s[i], s, weight, pull, bend)
                 loss += part
-                pull[i] += force
+                pull[i] += slope
                 bend[i] += bent
         value[q] = -loss / _LN2
         for p in range(n):

@@ -1,4 +1,4 @@
-r"""LambdaRank: forces between the documents of a query, in the order of their ranking.
+r"""LambdaRank: lambdas of pairs of the documents of a query, in the order of their ranking.
 
 Let the documents be numbered by rank, a < b. Trading the ranks of a and b changes each measure
 here by a product, whose parts take O(1) per pair after O(n) per query:
@@ -26,7 +26,7 @@ import numpy as np
 
 from directrix.kernels import kernel
 from directrix.measures._kernels.workspace import GAP, longest_query
-from directrix.surrogates._kernels.pair_forces import all_pairs, missed_ranks, pull_missed
+from directrix.surrogates._kernels.pair_lambdas import all_pairs, missed_ranks, pull_missed
 from directrix.surrogates._kernels.sorting import descending_order
 
 DISCOUNTED, AVERAGE, FIRST, CASCADE = 0, 1, 2, 3
@@ -93,15 +93,15 @@ def _neighbors(construction, margin, misranked, s, x, top, doubles, pull):
         d = x[a] - x[a + 1]
         if misranked and d > 0.0:
             continue
-        force = d * (upper[a] - factor[a] * lower[a + 1])
+        slope = d * (upper[a] - factor[a] * lower[a + 1])
         gap = np.float64(s[a]) - np.float64(s[a + 1])
         if construction == LOCAL_GRADIENT:
-            force /= gap + margin
+            slope /= gap + margin
         else:
             t = math.exp(-gap)
-            force *= (t if d > 0.0 else 1.0) / (1.0 + t)
-        pull[a] += force
-        pull[a + 1] -= force
+            slope *= (t if d > 0.0 else 1.0) / (1.0 + t)
+        pull[a] += slope
+        pull[a + 1] -= slope
 
 
 @kernel
@@ -112,21 +112,21 @@ def _to_ideal(x, top, bound, misranked, doubles, ideal, pull):
     for rank in range(len(x)):
         a, b = min(ideal[rank], rank), max(ideal[rank], rank)
         if a < min(top, b) and not (misranked and x[a] > x[b]):
-            force = (x[a] - x[b]) * (upper[a] - factor[a] * lower[b])
-            force = min(max(force, -bound), bound)
-            pull[a] += force
-            pull[b] -= force
+            slope = (x[a] - x[b]) * (upper[a] - factor[a] * lower[b])
+            slope = min(max(slope, -bound), bound)
+            pull[a] += slope
+            pull[b] -= slope
 
 
 @kernel
 def _teaches(misranked, above, below):
-    """Whether a pair can exert forces: different labels, and with ``misranked`` in the wrong order."""
+    """Whether a pair can have a lambda: different labels, and with ``misranked`` in the wrong order."""
     return above < below if misranked else above != below
 
 
 @kernel
 def _count(construction, which, x, top, doubles, ideal, missed):
-    """Pairs with a force between them."""
+    """Pairs with a lambda that is not 0."""
     lower, upper, factor, misranked = doubles[2], doubles[1], doubles[3], which == MISRANKED
     n, pairs = len(x), 0
     if construction == BOUNDED:
@@ -190,8 +190,8 @@ def write_ranking(labels, space, ranking, offset):
 
 
 @kernel
-def _forces(spec, unit, discount, n, space):
-    """Fill ``floats[4]`` with the sum of the forces on each document, by rank."""
+def _lambdas(spec, unit, discount, n, space):
+    """Fill ``floats[4]`` with the sum of the lambdas of each document, by rank."""
     kind, construction, depth, margin, pairs = spec
     floats, doubles, integers = space
     misranked = pairs == MISRANKED
@@ -222,7 +222,7 @@ def lambda_chunk(spec, scores, worth, unit, discount, labels, qptr, chunk, ranki
     Parameters
     ----------
     spec : tuple (int, int, int, float, int)
-        kind, construction, cut-off, margin, and which pairs exert forces.
+        kind, construction, cut-off, margin, and which pairs have lambdas.
     scores : float (n_docs,)
     worth : float64 (n_docs,)         x of the module's table
     unit : float64 (n_queries,)       what the measure divides by, inverted: 1/Z, 1/R, 1/k, 1
@@ -244,14 +244,14 @@ def lambda_chunk(spec, scores, worth, unit, discount, labels, qptr, chunk, ranki
         write_ranking(labels[lo : lo + n], space, ranking, lo - start)
         value[q] = 0.0 if finite else np.nan
         if finite:
-            _forces(spec, unit[q], discount, n, space)
+            _lambdas(spec, unit[q], discount, n, space)
         for p in range(n):
             grad[lo + order[p]] = pull[p] if finite else floats.dtype.type(np.nan)
 
 
 @kernel
 def count_chunk(spec, scores, worth, discount, qptr, chunk, pairs):
-    """Fill ``pairs[q]`` (int64) with the number of pairs between which there is a force."""
+    """Fill ``pairs[q]`` (int64) with the number of pairs with a lambda that is not 0."""
     space = scratch(qptr, chunk, scores)
     doubles, integers = space[1], space[2]
     for q in range(chunk[0], chunk[1]):

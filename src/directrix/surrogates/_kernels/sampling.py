@@ -20,7 +20,7 @@ import numpy as np
 from directrix.kernels import kernel
 from directrix.surrogates._kernels.lambdas import AVERAGE, CASCADE, FIRST, arrange, scratch
 from directrix.surrogates._kernels.noise import GUMBEL, NORMAL, add_noise, next_key, query_key
-from directrix.surrogates._kernels.pair_forces import LEAST_CURVATURE
+from directrix.surrogates._kernels.pair_lambdas import LEAST_CURVATURE
 from directrix.surrogates._kernels.sorting import descending_order
 
 _DENSITY = 1.0 / math.sqrt(2.0 * math.pi)

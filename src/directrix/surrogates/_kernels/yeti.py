@@ -1,4 +1,4 @@
-"""YetiRank: forces between neighbors in rankings by scores with noise, and their curvature.
+"""YetiRank: lambdas of pairs of neighbors in rankings by scores with noise, and their curvature.
 
 The documents are numbered by rank.
 """
@@ -9,7 +9,7 @@ from directrix.kernels import kernel
 from directrix.measures._kernels.workspace import FAST, GAP
 from directrix.surrogates._kernels.lambdas import arrange, exchange, scratch, write_ranking
 from directrix.surrogates._kernels.noise import LOGISTIC, add_noise, next_key, query_key
-from directrix.surrogates._kernels.pair_forces import LEAST_CURVATURE
+from directrix.surrogates._kernels.pair_lambdas import LEAST_CURVATURE
 from directrix.surrogates._kernels.sigmoids import exponential
 from directrix.surrogates._kernels.sorting import descending_order
 
@@ -18,25 +18,25 @@ _REACH = 700.0
 
 
 @kernel(fastmath=FAST)
-def _pair_forces(ranked, worths, force, bend):
-    """Fill the forces on the upper documents of neighbors, and their curvatures.
+def _pair_lambdas(ranked, worths, slope, bend):
+    """Fill the lambdas of the upper documents of neighbors, and their curvatures.
 
     ``ranked`` holds scores, worths and weights in the noisy order, ``worths`` U, L and f of `exchange`.
     """
     s, x, weights = ranked[0], ranked[1], ranked[2]
     upper, lower, factor = worths[1], worths[2], worths[3]
-    for i in range(len(force)):
+    for i in range(len(slope)):
         d = x[i] - x[i + 1]
         gap = s[i] - s[i + 1]
         weight = weights[i] * weights[i + 1] * d * (upper[i] - factor[i] * lower[i + 1])
         p = 1.0 / (1.0 + exponential(min(max(gap if d > 0.0 else -gap, -_REACH), _REACH)))
-        force[i] = weight * p
+        slope[i] = weight * p
         bend[i] = abs(weight) * p * max(1.0 - p, LEAST_CURVATURE)
 
 
 @kernel
 def _neighbors(order, top, worths, rows):
-    """Add forces between neighbors in ``order``: |x_a - x_b| times what a swap of their ranks is worth."""
+    """Add lambdas between neighbors in ``order``: |x_a - x_b| times what a swap of their ranks is worth."""
     n = min(top, len(order) - 1)
     if n < 1:
         return
@@ -44,14 +44,14 @@ def _neighbors(order, top, worths, rows):
     for i in range(n + 1):
         a = order[i]
         ranked[0, i], ranked[1, i], ranked[2, i] = s[a], x[a], weights[a]
-    force, curvature, full = rows[8], rows[9], _whole_vectors(n)
-    _pair_forces(ranked, worths, force[:full], curvature[:full])
+    slope, curvature, full = rows[8], rows[9], _whole_vectors(n)
+    _pair_lambdas(ranked, worths, slope[:full], curvature[:full])
     pushed, bent = 0.0, 0.0  # by the document above
     for i in range(n):
         a = order[i]
-        pull[a] += force[i] - pushed
+        pull[a] += slope[i] - pushed
         bend[a] += curvature[i] + bent
-        pushed, bent = force[i], curvature[i]
+        pushed, bent = slope[i], curvature[i]
     a = order[n]
     pull[a] -= pushed
     bend[a] += bent
@@ -64,8 +64,8 @@ def _whole_vectors(n):
 
 
 @kernel
-def _forces(spec, discount, key, n, space, rows):
-    """Fill ``rows[0]`` and ``rows[1]`` with the mean force on each document and its curvature, by rank.
+def _lambdas(spec, discount, key, n, space, rows):
+    """Fill ``rows[0]`` and ``rows[1]`` with the mean lambda of each document and its curvature, by rank.
 
     ``rows[4]`` holds the weights of the documents.
     """
@@ -97,7 +97,7 @@ def _forces(spec, discount, key, n, space, rows):
 def yeti_chunk(
     spec, scores, worth, unit, discount, labels, weights, qptr, chunk, ranking, value, grad, curvature
 ):
-    """Forces and curvatures of the queries chunk[0] <= q < chunk[1], and their labels by rank.
+    """Lambdas and curvatures of the queries chunk[0] <= q < chunk[1], and their labels by rank.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def yeti_chunk(
             for p in range(n):
                 rows[4, p] = weights[lo + order[p]]
             key = query_key(ranking[1][lo - start : lo - start + n], draw)
-            _forces(setting, discount, key, n, space, rows)
+            _lambdas(setting, discount, key, n, space, rows)
         for p in range(n):
             curvature[lo + order[p]] = rows[1, p] if finite else np.nan
             grad[lo + order[p]] = rows[0, p] if finite else np.nan

@@ -1,6 +1,6 @@
-r"""Losses over a whole list: ListNet, XE-NDCG, ListMLE, RankCosine.
+r"""Losses that tend to no measure: over documents (regression), pairs (RankNet, RankSVM) and whole lists.
 
-All compare the list of scores with one list made of the labels, in O(n) per query.
+A loss over a list compares the scores with one list made of the labels, in O(n) per query.
 """
 
 from __future__ import annotations
@@ -10,18 +10,242 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from directrix.measures.terms import query_sums
-from directrix.surrogates.base import (
-    Chunk,
-    LossSurrogate,
-    Out,
-    RandomSurrogate,
-    Target,
-    by_label,
-    targets,
-    uniforms,
-)
+from directrix.measures.base import RankingMeasure
+from directrix.measures.dcg import NDCG
+from directrix.measures.pairs import KendallTau
+from directrix.measures.terms import check_squared_gains, gains, query_sums
+from directrix.surrogates.base import Chunk, KernelSurrogate, Out, uniforms
 from directrix.types import Float64Array, FloatArray, Int64Array
+
+Target = Literal["gains", "labels"]
+
+
+class LossSurrogate(KernelSurrogate):
+    """Base of the losses: minus what training lowers."""
+
+    measure: ClassVar[RankingMeasure] = NDCG()
+    """nDCG: the measure that is reported by default; the loss tends neither to it nor to any other."""
+
+    @property
+    def properties(self) -> frozenset[str]:
+        """smooth, convex, shift_invariant, unless a loss states others."""
+        return frozenset({"smooth", "convex", "shift_invariant"})
+
+    def prepare(self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None) -> Any:
+        """See `KernelSurrogate.prepare`; rejects labels that are too large for the measure."""
+        self.measure.check_labels(float(labels.max(initial=0.0)))
+        return super().prepare(labels, qptr, doc_weight)
+
+
+def by_label(labels: Float64Array, qptr: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Order the documents of every query by ascending label, equal labels by input order.
+
+    Returns that order, and at every place of it the number of its label, from 0 on, over all queries.
+    """
+    query = np.repeat(np.arange(len(qptr) - 1), np.diff(qptr))
+    order = np.lexsort((labels, query))
+    is_first = np.ones(len(labels), dtype=bool)
+    is_first[1:] = (np.diff(labels[order]) != 0.0) | (np.diff(query) != 0)
+    return order, np.cumsum(is_first) - 1
+
+
+def targets(labels: Float64Array, target: str) -> Float64Array:
+    """Gains 2^l - 1, or with "labels" the labels themselves."""
+    return gains(labels, "linear" if target == "labels" else "exp")
+
+
+@dataclass(frozen=True)
+class Regression(LossSurrogate):
+    r"""Minus the weighted squared error of scores as predictions of gains.
+
+    .. math:: -\sum_i u_i (s_i - b - (2^{l_i} - 1))^2
+
+    where the weights u of the relevant (l > 0) and of the irrelevant documents of a query each add up to 1/2,
+    or to 1 if all documents are of one kind.
+
+    Parameters
+    ----------
+    intercept : bool
+        True: b is the query's own best intercept, so that only differences within the query are
+        predicted, and a shift of its scores does not change the loss. False: b = 0, plain regression,
+        for a model that has an intercept of its own.
+
+    Notes
+    -----
+    Convex as a loss, O(n) per query. At most 0. Document weights are factors on u, which balances the
+    classes of every query; `regression_start` balances them over the whole data set and is solved at once.
+
+    References
+    ----------
+    Cossock & Zhang (2006), doi:10.1007/11776420_44 (regression for ranking); Chapelle & Wu (2010),
+    Section 4 (reweighted classes), doi:10.1007/s10791-009-9110-3.
+
+    Examples
+    --------
+    >>> import directrix as dx, numpy as np
+    >>> query = np.array([0.9, 0.7, 0.2]), np.array([0.0, 2.0, 1.0]), np.array([0, 3])  # scores, labels, qptr
+    >>> dx.Regression().value_and_grad(*query)[0].round(4)
+    array([-1.7819])
+    """
+
+    compiled: ClassVar[str] = "pointwise.regression_chunk"
+    entries: ClassVar[tuple[str, ...]] = ("document", "document")
+    intercept: bool = True
+
+    @property
+    def properties(self) -> frozenset[str]:
+        """smooth, convex; shift_invariant with intercepts."""
+        always = frozenset({"smooth", "convex"})
+        return always | {"shift_invariant"} if self.intercept else always
+
+    def prepare(
+        self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
+    ) -> tuple[Float64Array, Float64Array]:
+        """Gains and weights of the documents.
+
+        Raises
+        ------
+        InputError
+            If a label is above 256: squares of its gain would overflow.
+        """
+        check_squared_gains(labels)
+        relevant = labels > 0.0
+        sizes = np.diff(qptr)
+        n_relevant = np.repeat(query_sums(relevant.astype(np.float64), qptr), sizes)
+        same_class = np.where(relevant, n_relevant, np.repeat(sizes, sizes) - n_relevant)
+        share = np.where((n_relevant > 0.0) & (n_relevant < np.repeat(sizes, sizes)), 0.5, 1.0)
+        weight = share / same_class
+        return gains(labels), weight if doc_weight is None else weight * doc_weight
+
+    def settings(self) -> tuple[Any, ...]:
+        """Whether queries have intercepts."""
+        return (self.intercept,)
+
+    def curvature(
+        self,
+        scores: FloatArray,
+        prepared: tuple[Float64Array, Float64Array],
+        qptr: Int64Array,
+        grad: FloatArray,
+    ) -> Float64Array:
+        """2 u, the diagonal of the second derivatives (an upper bound of it with an intercept)."""
+        return 2.0 * prepared[1]
+
+
+class _Pairwise(LossSurrogate):
+    """Minus the mean loss over a query's pairs of different labels."""
+
+    measure: ClassVar[RankingMeasure] = KendallTau()
+    """Kendall's tau-b, which counts the same pairs; not a limit."""
+    entries: ClassVar[tuple[str, ...]] = ("document", "query")
+
+    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> Any:
+        """Rank of every document's label in its query, from 0, and 1/number of pairs of every query."""
+        sizes = np.diff(qptr)
+        order, level = by_label(labels, qptr)
+        levels = np.empty(len(labels), dtype=np.int64)
+        levels[order] = level - level[np.repeat(qptr[:-1], sizes)]
+        # n^2 less the sum over documents of the number with the same label is twice the number of pairs
+        alike = np.bincount(level)[level].astype(np.float64)
+        pairs = 0.5 * (sizes.astype(np.float64) ** 2 - query_sums(alike, qptr))
+        return levels, np.divide(1.0, pairs, out=np.zeros_like(pairs), where=pairs > 0.0)
+
+
+@dataclass(frozen=True)
+class RankNet(_Pairwise):
+    r"""Cross entropy of pairs, minus it.
+
+    .. math:: -\frac1P \sum_{l_i > l_j} \log\big(1 + e^{-(s_i - s_j)}\big)
+
+    with P the number of pairs of different labels of the query; 0 if there is none.
+
+    Notes
+    -----
+    Burges et al. add up all pairs of all queries; here all queries have the same weight, as in every
+    measure. ``query_weight`` = P gives their sum, up to a factor.
+
+    O(P) time, O(n) memory: four pairs share a division, and a document one logarithm.
+
+    References
+    ----------
+    Burges, Shaked, Renshaw, Lazier, Deeds, Hamilton, Hullender (2005), Eq. 3 with target 1,
+    doi:10.1145/1102351.1102363.
+
+    Examples
+    --------
+    >>> scores, labels, qptr = np.array([0.0, 0.0, 1.0]), np.array([1.0, 0.0, 2.0]), np.array([0, 3])
+    >>> RankNet().value_and_grad(scores, labels, qptr)[0]  # (log(2) + 2 log(1 + 1/e))/3
+    array([-0.43989019])
+    """
+
+    compiled: ClassVar[str] = "pairwise.rank_net_chunk"
+
+
+@dataclass(frozen=True)
+class RankSVM(_Pairwise):
+    r"""Squared hinge of pairs, minus it: RankSVM in the primal.
+
+    .. math:: -\frac1P \sum_{l_i > l_j} \max(0,\, 1 - (s_i - s_j))^2
+
+    with P the number of pairs of different labels of the query; 0 if there is none.
+
+    Notes
+    -----
+    Together with ``l2`` > 0, which sets the scale of the margin, its minimum is unique. All queries have
+    the same weight; ``query_weight`` = P adds up pairs as the original does, and l2 = 1/(2 C sum P) then
+    corresponds to its C, in 1/2 \|w\|^2 + C sum of losses.
+
+    The value bounds Kendall's tau-b from below: a pair in the wrong order or tied loses at least 1/P.
+
+    O(n log n) time, O(n) memory, for any number of different labels: documents are sorted once, and runs of
+    levels merged, neighbors first.
+
+    References
+    ----------
+    Chapelle, Keerthi (2010), Efficient algorithms for ranking with SVMs, Eq. 4 (there with C in place of
+    1/P), doi:10.1007/s10791-009-9109-9.
+
+    Examples
+    --------
+    >>> scores, labels, qptr = np.array([0.0, 0.0, 1.5]), np.array([1.0, 0.0, 2.0]), np.array([0, 3])
+    >>> RankSVM().value_and_grad(scores, labels, qptr)[0]  # only the tied pair has a loss: 1/3
+    array([-0.33333333])
+    """
+
+    compiled: ClassVar[str] = "pairwise.rank_svm_chunk"
+
+    @property
+    def properties(self) -> frozenset[str]:
+        """smooth, convex, shift_invariant, bound (of Kendall's tau-b)."""
+        return super().properties | {"bound"}
+
+
+@dataclass(frozen=True)
+class GradedHinge(_Pairwise):
+    r"""Minus the mean hinge of pairs, with a cost for each pair of grades: the loss of `IRSVM`.
+
+    .. math:: -\frac1P \sum_{l_i > l_j} \tau_{l_i l_j} \max(0,\, 1 - (s_i - s_j))
+
+    with P the number of pairs of different labels of the query; 0 if there is none.
+
+    ``grades`` are all labels of the data, ascending; ``costs[a][b]`` is tau of the grades a > b, >= 0; the
+    rest is not used. O(n log n + L n) time for L different labels in the query, O(n) memory.
+    """
+
+    compiled: ClassVar[str] = "graded_hinge.graded_hinge_chunk"
+    entries: ClassVar[tuple[str, ...]] = ("document", "query", "data")
+    grades: tuple[float, ...] = (0.0, 1.0)
+    costs: tuple[tuple[float, ...], ...] = ((0.0, 0.0), (1.0, 0.0))
+
+    @property
+    def properties(self) -> frozenset[str]:
+        """convex, shift_invariant."""
+        return super().properties - {"smooth"}
+
+    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> Any:
+        """Number of every document's grade, 1/number of pairs of every query, and the costs."""
+        _, shares = super().from_labels(labels, qptr)
+        return np.searchsorted(self.grades, labels), shares, np.array(self.costs)
 
 
 class _TopOne(LossSurrogate):
@@ -94,7 +318,7 @@ class ListNet(_TopOne):
 
 
 @dataclass(frozen=True)
-class XENDCG(RandomSurrogate, _TopOne):
+class XENDCG(_TopOne):
     r"""XE-NDCG: minus a cross entropy whose labels are drawn, which bounds nDCG.
 
     .. math:: \sum_i P_i \log\frac{e^{s_i}}{\sum_j e^{s_j}},

@@ -18,7 +18,7 @@ from directrix.surrogates._kernels.sigmoids import exponentials
 from directrix.surrogates._kernels.sorting import descending_order
 
 LEAST_CURVATURE = 0.05
-"""Least curvature of a force, as a share of it: steps stay finite where a pair is certain to be wrong."""
+"""Least curvature of a lambda, as a share of it: steps stay finite where a pair is certain to be wrong."""
 _REACH = 40.0
 
 
@@ -26,7 +26,7 @@ _REACH = 40.0
 def _four_rows(rows, right, e, x, lower, pull):
     """Forces between four documents and all those below them; returns the sums on the four.
 
-    ``rows`` holds 1/E, x, U and f of each; one that is all zeros exerts no force. ``right`` is the factor on
+    ``rows`` holds 1/E, x, U and f of each; one that is all zeros has no lambda. ``right`` is the factor on
     pairs in the right order, of the dtype of e.
     """
     one, zero = e.dtype.type(1.0), e.dtype.type(0.0)
@@ -79,7 +79,7 @@ def _among(rows, count, a, right, e, x, lower, pull):
 
 @kernel
 def all_pairs(s, doubles, top, floor, misranked, floats):
-    """Add the forces of all pairs whose upper rank is below ``top`` to the row ``pull``.
+    """Add the lambdas of all pairs whose upper rank is below ``top`` to the row ``pull``.
 
     With ``misranked`` those in the right order exert none.
     """
@@ -102,7 +102,7 @@ def all_pairs(s, doubles, top, floor, misranked, floats):
         for a in range(begin, end, 4):
             after = min(a + 4, end)
             for m in range(4):
-                is_document = a + m < after  # a row of zeros exerts no force
+                is_document = a + m < after  # a row of zeros has no lambda
                 rows[0, m] = inverse[a + m] if is_document else 0.0
                 rows[1, m] = x[a + m] if is_document else 0.0
                 rows[2, m] = upper[a + m] if is_document else 0.0
@@ -154,7 +154,7 @@ def pull_missed(missed, depth, s, x, discount, pull):
                 continue  # of two missed documents the first takes the pair
             high, low = (a, b) if x[a] > x[b] else (b, a)
             t = math.exp(-abs(s[high] - s[low]))
-            force = (x[high] - x[low]) * abs(discount[high] - discount[low])
-            force *= (t if s[high] > s[low] else 1.0) / (1.0 + t)
-            pull[high] += force
-            pull[low] -= force
+            slope = (x[high] - x[low]) * abs(discount[high] - discount[low])
+            slope *= (t if s[high] > s[low] else 1.0) / (1.0 + t)
+            pull[high] += slope
+            pull[low] -= slope
