@@ -56,7 +56,7 @@ SINGLE = {name for name in TARGETS if find_target(name).is_single}
 
 
 def installed(name):
-    if find_target(name).reader() is None:
+    if find_target(name).reader is None:
         pytest.skip(f"nothing is installed that reads {name}")
 
 
@@ -182,7 +182,7 @@ def test_nothing_is_written_where_scores_differ(fitted, tmp_path, monkeypatch):
 
 def test_without_a_reader_the_file_is_written_and_called_not_verified(fitted, tmp_path, monkeypatch):
     ranker, _ = fitted("trees")
-    without = replace(find_target("xgboost"), reader=lambda: None)
+    without = replace(find_target("xgboost"), reader=None)
     monkeypatch.setattr("directrix.export.verification.target", lambda name: without)
     found = dx.export(ranker, tmp_path / "m.json", to="xgboost")
     assert str(found) == (

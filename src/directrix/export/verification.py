@@ -139,7 +139,7 @@ def verify(
         If a score differs by more than rounding explains.
     """
     note = _note(chosen, formula)
-    reader = chosen.reader()
+    reader = chosen.reader
     if reader is None:
         return Verification(None, 0, 0, 0.0, 0, 0, note)
     trained = ranker.trained()
@@ -182,7 +182,7 @@ def _compare(
     if bad.any():
         row = int(np.argmax(bad))
         raise InputError(
-            f"{chosen.title}: read back by {chosen.reader()}, {int(bad.sum()):,} of {len(ours):,} rows score "
+            f"{chosen.title}: read back by {chosen.reader}, {int(bad.sum()):,} of {len(ours):,} rows score "
             f"otherwise; the first is row {row} with {theirs[row].item()} for {ours[row].item()}. Nothing is "
             "written; choose another target, e.g. --to python, and report this model."
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +9,7 @@ import numpy as np
 
 from directrix.data.checks import as_array, check_length, check_ranking
 from directrix.data.grouping import object_array, rows_by_query
-from directrix.data.trec.join import join_trec
-from directrix.data.trec.runs import Qrels, Run, read_trec_qrels, read_trec_run
+from directrix.data.trec.join import join_trec, qrels_of, run_of
 from directrix.errors import InputError
 from directrix.measures.prepared import check_judgments, grades
 from directrix.types import Array, Float64Array, Int64Array
@@ -123,8 +121,7 @@ def material_of_run(run: Any, qrels: Any) -> Material:
             f"{'run' if run is None else 'qrels'} is missing; both are needed: "
             "reconcile(value, measure, run=run, qrels=qrels)."
         )
-    run = _read(Run, run, read_trec_run)
-    qrels = _read(Qrels, qrels, read_trec_qrels)
+    run, qrels = run_of(run), qrels_of(qrels)
     joined = join_trec(run, qrels, queries="judged")
     in_qrels, in_run = frozenset(qrels.query_ids), frozenset(run.query_ids)
     extra = [q for q, query in enumerate(run.query_ids) if query not in in_qrels]
@@ -141,9 +138,3 @@ def material_of_run(run: Any, qrels: Any) -> Material:
         np.array([query in in_run for query in query_ids]),
         np.array([query in in_qrels for query in query_ids]),
     )
-
-
-def _read(kind: Any, given: Any, read: Any) -> Any:
-    if isinstance(given, kind):
-        return given
-    return read(given) if isinstance(given, str | os.PathLike) else kind.from_frame(given)
