@@ -62,9 +62,15 @@ class Material:
         """Number of the query of every document (n_docs,)."""
         return np.repeat(np.arange(len(self.qptr) - 1), np.diff(self.qptr))
 
-    def rows_of(self, queries: Array) -> Int64Array:
-        """Rows of the documents of some of the queries."""
-        return np.flatnonzero(np.repeat(queries, np.diff(self.qptr)))
+    @property
+    def both(self) -> Array:
+        """Which queries are ranked and judged (n_queries,)."""
+        return np.asarray(self.ranked & self.judged)
+
+    def rows_of_both(self) -> tuple[Int64Array, Int64Array]:
+        """Return the rows of the queries that are ranked and judged, and their boundaries."""
+        sizes = np.diff(self.qptr)
+        return np.flatnonzero(np.repeat(self.both, sizes)), np.append(0, np.cumsum(sizes[self.both]))
 
 
 def _unknown(judgments: Float64Array) -> Array:
