@@ -271,7 +271,7 @@ def test_a_gain_is_said_to_be_shown_or_not():
         ),
     ],
 )
-def test_what_cannot_be_fused_is_refused(change, message):
+def test_what_cannot_be_fused_is_rejected(change, message):
     runs, qrels = made()
     given = {"runs": runs, "qrels": qrels} | change
     with pytest.raises((dx.InputError, ValueError, TypeError), match=message):
@@ -295,7 +295,7 @@ def test_folds_without_a_relevant_document_choose_equal_weights():
     assert np.isfinite([row.tested for row in fusion.rows]).all()
 
 
-def test_other_systems_are_refused_when_it_is_applied():
+def test_other_systems_are_rejected_when_it_is_applied():
     runs, qrels = made()
     with pytest.raises(dx.InputError, match="those of r0, r1 are needed"):
         dx.fuse(runs, qrels).apply({"x": runs["r0"], "y": runs["r1"]})
@@ -369,7 +369,7 @@ def test_functions_of_vespa_have_different_names_that_it_accepts():
         assert f"reciprocal_rank({name}, 60)" in text
 
 
-def test_engines_refuse_what_they_cannot_express():
+def test_engines_reject_what_they_cannot_express():
     with pytest.raises(dx.InputError, match="there is no engine 'solr'"):
         configuration("solr", ("a", "b"), Combination("rrf", (0.5, 0.5)))
     with pytest.raises(dx.InputError, match="two sources, and there are 3"):

@@ -68,7 +68,7 @@ def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
             return node["leaf"]
         left, right = node["children"]
         if (left["nodeid"], right["nodeid"]) != (node["yes"], node["no"]):
-            raise InputError(f"the plugin refuses node {node['nodeid']}: yes and no are not its children.")
+            raise InputError(f"the plugin rejects node {node['nodeid']}: yes and no are not its children.")
         values = rows[own, names.index(node["split"])]
         below = np.float32(node["split_condition"]) > values
         return np.where(values == 0.0, node["missing"] == node["yes"], below), left, right

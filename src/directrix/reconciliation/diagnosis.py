@@ -223,7 +223,7 @@ class Diagnosis:
             some = ", ".join(f"{doc} in query {query}" for query, doc in self.duplicates)
             out.append(
                 f"Documents that occur again in their query: {self.n_duplicates:,} ({some}). Tools "
-                "count them once, twice, or refuse them; remove them first."
+                "count them once, twice, or reject them; remove them first."
             )
         lead = self.file_order - 0.5
         # 3 standard errors, of tau for many pairs of few documents, and of a share of independent pairs
