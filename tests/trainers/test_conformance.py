@@ -144,3 +144,35 @@ def test_the_budget_is_a_whole_number(kind):
     for wrong in (0, 2.5, True):
         with pytest.raises(dx.InputError, match=rf"{kind.__name__}\({kind.budget}={wrong}\).* integer >= 1"):
             kind(**{kind.budget: wrong})
+
+
+class NoData:
+    """An objective that is nothing but a function."""
+
+    n_queries = 1
+
+    def value_and_grad(self, params, queries=None):
+        return 0.0, np.zeros_like(params)
+
+
+ON_DATA = {name: kind for name, kind in NAMED.items() if kind.models != (object,)}
+
+
+@pytest.mark.parametrize("kind", ON_DATA.values(), ids=ON_DATA)
+def test_an_objective_that_it_cannot_minimize_is_rejected_with_the_reason(kind):
+    trainer, (objective, start) = trainer_for(kind), problem(kind)
+    wanted = " or ".join(model.__name__ for model in kind.models)
+    with pytest.raises(dx.InputError, match=f"{kind.__name__} trains a {wanted} .*given a NoData"):
+        trainer.minimize(NoData(), start)
+    if kind is not dx.CuttingPlane:
+        remedy = rf"give C, e.g. {kind.__name__}\(C=0.01\)" if hasattr(trainer, "C") else "Fewer iterations"
+        with pytest.raises(dx.InputError, match=rf"l2=0.1: {kind.__name__} has .* set l2=0.*{remedy}"):
+            trainer.minimize(objective.penalized(L2(0.1)), start)
+    if hasattr(trainer, "measure"):
+        weighted = [
+            dx.linear_objective(Q, "ApproxNDCG", doc_weight=weight)
+            for weight in (np.full(Q.n_docs, 2.0), np.arange(Q.n_docs))
+        ]
+        trainer.minimize(weighted[0], start)
+        with pytest.raises(dx.InputError, match=rf"document weights.*{kind.__name__}.*query_weight="):
+            trainer.minimize(weighted[1], start)
