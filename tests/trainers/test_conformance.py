@@ -67,16 +67,39 @@ def test_the_result_is_complete_and_repeats_itself_bit_for_bit(kind):
     assert (results[1].trace, results[1].message) == (result.trace, result.message)
 
 
-@pytest.mark.parametrize("last", [0, 1])
+@pytest.mark.parametrize("last", [0, 1, 99])
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_a_callback_sees_the_start_and_stops_it_where_it_says(kind, last):
+def test_a_callback_sees_the_start_and_every_step_and_stops_it_where_it_says(kind, last):
     objective, start = problem(kind)
     seen = []
     result = trainer_for(kind).minimize(
-        objective, start, callback=lambda step: seen.append(step.iteration) or step.iteration == last
+        objective,
+        start,
+        callback=lambda step: seen.append(step._replace(params=step.params.copy())) or step.iteration == last,
     )
-    assert seen == list(range(last + 1))
-    assert result.status == "stopped"
+    assert [step.iteration for step in seen] == list(range(len(seen)))
+    assert len(seen) == last + 1 if last < 99 else len(seen) >= 2
+    assert (result.status == "stopped") == (last < 99)
+    assert any(np.array_equal(result.params, step.params) for step in seen)
+    if "restart" in result.trace[0]:  # a step is a run
+        assert [row["restart"] for row in result.trace if row["iteration"] == 0] == list(range(len(seen)))
+        return
+    assert [(row["iteration"], row["loss"]) for row in result.trace] == [step[:2] for step in seen]
+    assert result.own_loss or np.array_equal(seen[0].params, start)
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_the_value_of_the_best_step_is_the_loss_that_the_trainer_lowers(kind):
+    """Of the objective as it was given; a trainer with a loss of its own has no use for the surrogate's."""
+    objective, start = problem(kind)
+    steps = []
+    score = lambda params: steps.append(params.copy()) or -abs(len(steps) - 2)  # noqa: E731 - the second is best
+    result = dx.trainers.BestSoFar(trainer_for(kind), score).minimize(objective, start)
+    assert result.counts["best"] == 1
+    assert np.array_equal(result.params, steps[1])
+    value = objective.value_and_grad(steps[1])[0]
+    assert result.value == (result.trace[1]["loss"] if result.own_loss else value)
+    assert (result.value == value) != result.own_loss
 
 
 @pytest.mark.parametrize("kind", NAMED.values(), ids=NAMED)
