@@ -212,17 +212,6 @@ def test_wrong_usage_is_exit_status_2(arguments):
     assert not result.stdout
 
 
-def test_a_model_does_not_take_data_with_more_features(files, tmp_path):
-    (tmp_path / "wide.txt").write_text("1 qid:1 1:1 5:1\n")
-    for command in (
-        ("predict", files.model, tmp_path / "wide.txt"),
-        ("evaluate", tmp_path / "wide.txt", files.model),
-    ):
-        message = refused(*command)
-        assert "5" in message
-        assert "4" in message
-
-
 def test_a_sparse_file_may_leave_out_the_last_features(files, tmp_path):
     (tmp_path / "narrow.txt").write_text("1 qid:1 1:1\n0 qid:1 2:1\n")
     assert "--by-position. That adds zeros for the last features, which sparse files leave out." in refused(

@@ -22,13 +22,6 @@ def data(tmp_path):
     return write
 
 
-def test_training_without_two_labels_in_any_query_is_refused(data, tmp_path):
-    path = data("0 qid:1 1:1\n0 qid:1 1:2\n0 qid:2 1:3\n")
-    message = refused("train", path, *FEW, "-o", tmp_path / "m.json")
-    assert "no query of the training data has documents of different labels (all are 0)" in message
-    assert "directrix doctor FILE" in message
-
-
 def test_a_measure_that_is_undefined_on_all_validation_queries_is_said(files, data, tmp_path):
     path = data("0 qid:1 1:1 4:0\n0 qid:1 1:2\n")
     result = succeed("train", files.train, "--valid", path, "-m", "ROCArea", *FEW, "-o", tmp_path / "m.json")
@@ -61,12 +54,6 @@ def test_regression_optimizes_no_surrogate_and_has_no_gap(files, tmp_path):
 )
 def test_settings_without_effect_are_wrong_usage(files, tmp_path, arguments, message):
     assert message in refused("train", files.train, "-o", tmp_path / "m.json", *arguments, status=2)
-
-
-def test_regression_takes_a_scale(files, tmp_path):
-    arguments = ("--method", "Regression", "--scale", "minmax", "-o", tmp_path / "m.json")
-    succeed("train", files.train, *arguments)
-    assert dx.load(tmp_path / "m.json").scale_.kind == "minmax"
 
 
 def test_ties_broken_by_document_can_be_trained_for(files, tmp_path):

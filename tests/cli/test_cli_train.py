@@ -102,20 +102,6 @@ def test_the_same_command_writes_the_same_file(files, tmp_path):
     assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
 
 
-def test_without_validation_a_fifth_is_held_back_then_all_are_used(files, tmp_path):
-    sets = ("--set", "l2=0.01", "--set", "alpha=3", "--folds", "1")
-    result = run("train", files.train, *sets, "-o", tmp_path / "m.json")
-    assert "3 of 15 queries held back (seed 0), then trained on all" in result.stderr
-    assert dx.load(tmp_path / "m.json").training_["data"]["queries"] == 15
-
-
-def test_few_queries_judge_themselves(files, tmp_path):
-    few = tmp_path / "few.txt"
-    dx.write_letor(dx.read_letor(files.train).take(range(3)), few)
-    result = run("train", few, "--method", "Regression", "-o", tmp_path / "m.json")
-    assert "the training queries (3, too few to hold some out)" in result.stderr
-
-
 def test_settings_reach_the_model_file(files, tmp_path):
     out = tmp_path / "m.json"
     sets = ("--set", "alpha=7", "--set", "sigmoid=tanh", "--set", "start=zero", "--set", "max_iter=3")
@@ -130,12 +116,6 @@ def test_settings_reach_the_model_file(files, tmp_path):
     assert dx.surrogate(content["training"]["surrogate"]) == dx.ApproxNDCG(alpha=7, sigmoid="tanh")
     assert content["training"]["parameters"]["start"] == "zero"
     assert content["training"]["result"]["counts"]["iterations"] <= 3
-
-
-def test_sgd_can_be_asked_for(files, tmp_path):
-    sets = ("--set", "trainer=sgd", "--set", "max_iter=3", "--set", "alpha=10", "--set", "l2=0.0")
-    succeed("train", files.train, "--method", "ApproxNDCG", *sets, "-o", tmp_path / "m.json")
-    assert dx.load(tmp_path / "m.json").trainer == "sgd"
 
 
 @pytest.mark.parametrize("name", ["P@3", "RR", "ERR@5", "tau", "RBP(p=0.5)", "ROCArea"])
@@ -211,13 +191,6 @@ def test_where_the_model_cannot_go_is_said_before_training(files, tmp_path, monk
 
     monkeypatch.setattr("directrix.search.search.AutoRanker.search", unexpected)
     assert "absent" in refused("train", files.train, "-o", tmp_path / "absent" / "m.json")
-
-
-def test_another_number_of_validation_features_is_refused(files, tmp_path):
-    wide = tmp_path / "wide.txt"
-    wide.write_text("1 qid:1 1:0 2:0 3:0 4:0 5:1\n0 qid:1 1:1\n")
-    assert "wide.txt" in refused("train", files.train, "--valid", wide, "-o", tmp_path / "m.json")
-    assert not (tmp_path / "m.json").exists()
 
 
 def test_a_report_names_the_files_and_the_command(files, tmp_path):

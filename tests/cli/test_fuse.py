@@ -71,7 +71,7 @@ def test_classes_add_a_row(here):
             "queries of the classes a, b have weights of their own",
         ),
         (("--method", "magic"), 1, "choose auto or one of"),
-        (("--classes", "QRELS"), 1, "words where 2 are needed"),
+        (("--classes", "QRELS"), 1, "query q0 has the class 0 "),
         (("--classes", "TWICE"), 1, "2: query q0 has the class a above. Each query has one class."),
         (("--classes", "OTHERS"), 1, "no query that has a class (x1) is judged and in the runs (q0"),
         (("r0 again",), 1, "of 3 runs some have the same tag ("),

@@ -23,6 +23,8 @@ def test_names_of_trec_eval_and_tags_of_runs(data_dir):
 
 def test_training_for_a_measure_of_reports_says_what_to_do(tmp_path):
     (tmp_path / "few.txt").write_text("1 qid:1 1:1\n0 qid:1 1:0\n1 qid:2 1:1\n0 qid:2 1:0\n")
-    text = refused("train", tmp_path / "few.txt", "--measure", "GMAP", "-o", tmp_path / "model.json")
+    text = refused(
+        "train", tmp_path / "few.txt", "--measure", "GMAP", "-o", tmp_path / "model.json", status=2
+    )
     assert "GMAP is for reports and cannot be trained for; train for another measure, e.g. AP" in text
     assert not (tmp_path / "model.json").exists()

@@ -55,6 +55,8 @@ def test_an_error_of_a_candidate_is_its_own(data):
 def test_a_time_budget_is_for_one_process(data):
     with pytest.raises(dx.InputError, match="Leave out n_jobs or time_budget"):
         search(data, method="ListNet", n_jobs=2, time_budget=9.0)
+    with pytest.raises(dx.InputError, match="n_jobs=0 trains nothing"):
+        search(data, method="ListNet", n_jobs=0)
 
 
 def test_the_command_writes_the_same_file(data, tmp_path):
