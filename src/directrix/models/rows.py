@@ -21,6 +21,11 @@ class SparseRows(NamedTuple):
     absent: Float64Array  # (n_features,): value of what is not stored
     shape: tuple[int, int]
 
+    @property
+    def dtype(self) -> Any:
+        """float32 or float64."""
+        return self.data.dtype
+
 
 class Runs(NamedTuple):
     """Some runs of rows of a dense array, without copying them."""
@@ -29,6 +34,11 @@ class Runs(NamedTuple):
     starts: Int64Array  # (n_runs,)
     ends: Int64Array
     shape: tuple[int, int]  # (n_rows, n_features) of the runs together
+
+    @property
+    def dtype(self) -> Any:
+        """float32 or float64."""
+        return self.X.dtype
 
 
 def row_slice(X: Any, first: int, last: int) -> Any:
