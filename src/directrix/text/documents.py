@@ -159,7 +159,8 @@ def query_texts(given: Any, field: str | None = None, id_column: str | None = No
     ----------
     given : as `iter_documents`
     field : str, optional
-        The field of a query that is searched for. Default: the first that is there of query, text, title, question.
+        The field of a query that is searched for. Default: the first that is there of query, text, title,
+        question.
     id_column : str, optional
         Default: the first that is there of qid, query_id, q_id, topic, query, _id, id.
 
@@ -314,7 +315,8 @@ def _of_json_lines(path: Path, id_column: str | None, key: str) -> Iterator[Docu
                     entry = json.loads(line)
                 except (ValueError, RecursionError) as error:
                     raise InputError(
-                        f"{path}:{number}: {line[:40].decode(errors='replace')!r} is no JSON object ({error}); "
+                        f"{path}:{number}: {line[:40].decode(errors='replace')!r} is no JSON object "
+                        f"({error}); "
                         'each line reads {"docno": "d1", "text": "words"}.'
                     ) from None
                 yield from _of_objects([entry], id_column, key, f"{path}:{number}")
