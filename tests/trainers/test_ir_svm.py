@@ -112,12 +112,6 @@ def test_labels_that_are_all_equal_leave_weights_of_zero():
         (lambda: dx.trainers.IRSVM(costs="AP"), r"IRSVM\(costs='AP'\).*a sum over documents.*'nDCG@10'"),
         (
             lambda: dx.trainers.IRSVM().minimize(
-                dx.linear_objective(problem(), "RankSVM", l2=0.1), np.zeros(4)
-            ),
-            r"l2=0.1: IRSVM has its own penalty.*IRSVM\(C=0.01\)",
-        ),
-        (
-            lambda: dx.trainers.IRSVM().minimize(
                 dx.linear_objective(problem(), "ApproxNDCG", doc_weight=np.arange(32.0)), np.zeros(4)
             ),
             "IRSVM.*takes no document weights.*query_weight",
