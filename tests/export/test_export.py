@@ -56,7 +56,7 @@ SINGLE = {name for name in TARGETS if find_target(name).is_single}
 
 
 def installed(name):
-    if find_target(name).reader() is None:
+    if find_target(name).reader is None:
         pytest.skip(f"nothing is installed that reads {name}")
 
 
@@ -79,7 +79,7 @@ def test_an_export_scores_the_same_or_names_a_format_that_can(model, name, fitte
     assert path.stat().st_size > 100
 
 
-def test_a_model_that_scales_by_query_is_refused(tmp_path):
+def test_a_model_that_scales_by_query_is_rejected(tmp_path):
     ranker = dx.LinearRanker(scale="query-minmax", max_iter=3).fit_queries(data())
     with pytest.raises(InputError, match=r"scaled by query \(query-minmax\).*scale='standard'"):
         dx.export(ranker, tmp_path / "m", to="onnx")
@@ -124,7 +124,7 @@ def test_planted_errors_of_trees_are_found(error, name, fitted):
         wrong = replace(part.model, threshold=single.astype(np.float64))
         planted = formula._replace(parts=(Summand(wrong, part.inputs),))
     verify(target.content(formula), target, formula, ranker)
-    with pytest.raises(InputError, match=r"rows score otherwise; the first is row \d+ with .* for .*"):
+    with pytest.raises(InputError, match=r"rows have other scores; the first is row \d+ with .* for .*"):
         verify(target.content(planted), target, formula, ranker)
 
 
@@ -140,7 +140,7 @@ def test_a_planted_constant_or_weight_is_found(name, fitted):
         wrong.append(Linear(part.model.weights, 0.0))
     for model in wrong:
         planted = formula._replace(parts=(Summand(model, part.inputs),))
-        with pytest.raises(InputError, match="rows score otherwise"):
+        with pytest.raises(InputError, match="rows have other scores"):
             verify(target.content(planted), target, formula, ranker)
 
 
@@ -164,7 +164,7 @@ def test_a_changed_file_is_found(name, text, other, fitted):
     formula = formula_of(ranker)
     content = target.content(formula)
     assert text in content
-    with pytest.raises(InputError, match="rows score otherwise"):
+    with pytest.raises(InputError, match="rows have other scores"):
         verify(content.replace(text, other), target, formula, ranker)
 
 
@@ -175,14 +175,14 @@ def test_nothing_is_written_where_scores_differ(fitted, tmp_path, monkeypatch):
     monkeypatch.setattr("directrix.export.verification.target", lambda name: wrong)
     path = tmp_path / "m.sql"
     path.write_text("old")
-    with pytest.raises(InputError, match=r"2,000 of 2,000 rows score otherwise.*Nothing is written"):
+    with pytest.raises(InputError, match=r"2,000 of 2,000 rows have other scores.*Nothing is written"):
         dx.export(ranker, path, to="sql", check=q)
     assert path.read_text() == "old"
 
 
 def test_without_a_reader_the_file_is_written_and_called_not_verified(fitted, tmp_path, monkeypatch):
     ranker, _ = fitted("trees")
-    without = replace(find_target("xgboost"), reader=lambda: None)
+    without = replace(find_target("xgboost"), reader=None)
     monkeypatch.setattr("directrix.export.verification.target", lambda name: without)
     found = dx.export(ranker, tmp_path / "m.json", to="xgboost")
     assert str(found) == (
@@ -261,7 +261,7 @@ def test_what_a_format_lacks_is_noted(fitted, tmp_path):
     assert dx.export(ranker, tmp_path / "m", to="sql").note == ""
 
 
-def test_missing_features_that_a_format_would_read_as_zero_are_refused(fitted, tmp_path):
+def test_missing_features_that_a_format_would_read_as_zero_are_rejected(fitted, tmp_path):
     ranker, q = fitted("linear, missing")
     with pytest.raises(
         InputError, match=r"missing features, which Solr's JSON reads as 0.*choose onnx, vespa"
@@ -340,7 +340,7 @@ def test_deep_trees_score_the_same(name, to_the_left, fitted):
     assert (target.read(target.content(formula), formula, X) == trees.predict(X)).all()
 
 
-def test_a_tree_too_deep_for_nested_text_is_refused(fitted):
+def test_a_tree_too_deep_for_nested_text_is_rejected(fitted):
     ranker, _ = fitted("trees")
     formula = formula_of(ranker)._replace(
         parts=(Summand(chain(300, to_the_left=False), tuple(map(Input, range(5)))),)
@@ -417,7 +417,7 @@ def test_xgboost_reads_the_names_or_gets_none(name, is_kept, tmp_path):
     assert learner["feature_names"] == (names if is_kept else [])
 
 
-def test_a_select_of_too_many_columns_is_refused_before_any_row_is_drawn():
+def test_a_select_of_too_many_columns_is_rejected_before_any_row_is_drawn():
     wide = Summand(Linear(np.ones(2000)), tuple(map(Input, range(2000))))
     deep = Summand(Network(((np.ones((1, 1000)), np.zeros(1000)),), np.ones(1000), None, "relu"), (Input(0),))
     for part, n_columns in ((wide, 2000 + 1), (deep, 1 + 2 * 1000 + 1)):
@@ -476,14 +476,14 @@ def test_one_large_row_does_not_loosen_the_others(fitted):
     check = dx.Queries.from_arrays(X, np.zeros(4), group=[4])
     assert _compare(target.content(formula), target, formula, ranker, check, 0.0)[1:] == (0, 0)
     wrong = target.content(formula._replace(parts=(Summand(planted, part.inputs),)))
-    with pytest.raises(InputError, match="3 of 4 rows score otherwise; the first is row 1"):
+    with pytest.raises(InputError, match="3 of 4 rows have other scores; the first is row 1"):
         _compare(wrong, target, formula, ranker, check, 0.0)
 
 
 @pytest.mark.parametrize(
     ("name", "text", "other", "words"),
     [
-        ("elasticsearch", b'\\"yes\\": 1,', b'\\"yes\\": 2,', "the plugin refuses node 0"),
+        ("elasticsearch", b'\\"yes\\": 1,', b'\\"yes\\": 2,', "the plugin rejects node 0"),
         ("python", b"import sys", b"import numpy", "Python cannot run this file: ModuleNotFoundError"),
         ("ranklib", b"## LambdaMART", b"## RankNet", "RankLib has no '## RankNet'"),
         ("sql", b"SELECT", b"SELEC", "SQLite cannot run this SELECT"),
@@ -492,7 +492,7 @@ def test_one_large_row_does_not_loosen_the_others(fitted):
         ("vespa", b"\n        }", b" 1\n        }", "has more than one: ' 1'"),
     ],
 )
-def test_a_reader_refuses_what_the_program_would(name, text, other, words, fitted):
+def test_a_reader_rejects_what_the_program_would(name, text, other, words, fitted):
     ranker, _ = fitted("trees")
     formula, target = formula_of(ranker), find_target(name)
     content = target.content(formula)

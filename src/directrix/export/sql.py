@@ -176,4 +176,4 @@ def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
     return np.array([row[-1] for row in found], dtype=np.float64)
 
 
-TARGET = ExportTarget("SQL", _write, _read, lambda: f"SQLite {sqlite3.sqlite_version}", takes_categories=True)
+TARGET = ExportTarget("SQL", _write, _read, f"SQLite {sqlite3.sqlite_version}", takes_categories=True)

@@ -169,4 +169,4 @@ class _Expression:
         return found
 
 
-TARGET = ExportTarget("a Vespa rank profile", _write, _read, lambda: "a reader of Vespa's expressions")
+TARGET = ExportTarget("a Vespa rank profile", _write, _read, "a reader of Vespa's expressions")

@@ -214,7 +214,7 @@ def _records(given: Any, id_column: str | None, key: str) -> Iterator[Document]:
         path = path_of(given)
         if path.is_dir() and content_of(path) != "folder":
             return _of_folder(path, id_column, key)
-        return _of_file(path, id_column, key, _refused)
+        return _of_file(path, id_column, key, _rejected)
     if (iterator := getattr(given, {"docno": "docs_iter", "qid": "queries_iter"}[key], None)) is not None:
         return _of_objects(iterator(), id_column, key)
     if isinstance(given, Mapping) and all(isinstance(text, str) for text in given.values()):
@@ -276,7 +276,7 @@ def _of_file(
     return _of_table(path, id_column, key) if content in COLUMNS.contents else other(path)
 
 
-def _refused(path: Path) -> Iterator[Document]:
+def _rejected(path: Path) -> Iterator[Document]:
     raise InputError(
         f"{path} has no form in which documents or queries are read: JSON lines, CSV, TSV, Parquet, Arrow, "
         "TREC text (<DOC> or <top>) or SMART text (.I 1). Give a file with such a name or first line, or a "
