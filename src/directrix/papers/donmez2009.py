@@ -24,7 +24,6 @@ from directrix.papers.donmez2009_training import (
     COMPARED,
     CONSTRUCTIONS,
     EVERY_CHANGE,
-    MEASURES,
     NETS,
     USUAL,
     Artificial,
@@ -178,7 +177,7 @@ class Trained(Compared):
             }
             for trained, full in names.items()
         }
-        return Matching(MEASURES, MEASURES, values)
+        return Matching(values)
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,7 +30,6 @@ from directrix.papers.he2010 import (
     ONE_START,
     QUICK,
     SHOWN,
-    SIZES,
     SMOOTH,
     STRUCTURAL,
     Agreement,
@@ -56,9 +55,6 @@ _KNEE = 250.0  # alpha up to which training values rise, by the paper
 _OF_NDCG = ("DORM", "SVMndcg")
 _SHARPER = {"SoftRank": "sigma decreases", MAP: "alpha increases", NDCG: "alpha increases"}
 _SETTINGS = ("alpha", "sigma", "C", "target", "temperature", "l2")  # shown of those that were chosen
-
-
-# claims
 
 
 def _claims(results: Tendencies) -> Iterator[Claim]:
@@ -305,9 +301,6 @@ def _listed(values: Mapping[str, float], form: str) -> str:
     return ", ".join(f"{name} {value:{form}}" for name, value in values.items())
 
 
-# tables
-
-
 def _tables(results: Tendencies) -> tuple[Section, ...]:
     collections = results.collections.items()
     agreements = [(name, agreement) for name, one in collections for agreement in one.agreements]
@@ -406,7 +399,7 @@ def _weak(results: Tendencies) -> Table:
         for names, smooth in zip((OF_AP, ("SVMndcg", "DORM")), SMOOTH, strict=True)
     ]
     rows = []
-    for n_relevant in SIZES:
+    for n_relevant in dict.fromkeys(n for n, _ in made):
         cells = []
         for names in groups:
             group = [made[n_relevant, name] for name in names]
@@ -498,9 +491,6 @@ def _agreement(agreements: Sequence[tuple[str, Agreement]]) -> Table:
         values = [None if np.isnan(value) else value for pair in pairs for value in pair]
         rows.append((name, MEASURES[agreement.measure].name, len(agreement.points), *values))
     return WORDS.table("agreement", rows)
-
-
-# figures, values by query and sentences
 
 
 def _figures(results: Tendencies) -> Iterator[Figure]:

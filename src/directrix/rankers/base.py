@@ -225,7 +225,7 @@ class Ranker(BaseEstimator, ABC):
         Raises
         ------
         InputError
-            If surrogate or trainer does not have a parameter of this name, or refuses the value.
+            If surrogate or trainer does not have a parameter of this name, or rejects the value.
         ValueError
             If the constructor does not have a parameter of this name.
         """
