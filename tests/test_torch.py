@@ -102,15 +102,6 @@ def test_gradcheck(name):
     assert torch.autograd.gradcheck(lambda s: loss(s, grades, lengths=SIZES), (rows,), eps=1e-6, atol=1e-7)
 
 
-def test_a_second_derivative_is_refused_not_taken_for_zero():
-    scores, labels = ragged()
-    found = dx.torch.loss(SURROGATE)(scores, labels, qptr=QPTR)
-    (grad,) = torch.autograd.grad(found, scores, create_graph=True)
-    assert grad.requires_grad
-    with pytest.raises(dx.InputError, match=r"second derivative.*grad\.detach\(\)"):
-        (found + (grad**2).sum()).backward()
-
-
 def test_scores_in_memory_are_not_copied():
     class Watch:
         def value_and_grad(self, scores, labels, qptr):
@@ -182,7 +173,6 @@ S, Y = torch.zeros(2, 3), torch.zeros(2, 3)
         (lambda f: f(S, Y, qptr=[0, 2]), r"no qptr"),
         (lambda f: f(S, Y, lengths=[1, 2], mask=S > 0), r"either lengths or mask"),
         (lambda f: f(S, Y, lengths=[1, 4]), r"lengths=\[1, 4\].*from 0 to 3.*each of the 2 queries"),
-        (lambda f: f(S, Y, lengths=[1, -1]), r"lengths=\[1, -1\]"),
         (lambda f: f(S, Y, lengths=[1]), r"lengths=\[1\]"),
         (lambda f: f(S, Y, lengths=[1.5, 2.0]), r"lengths=\[1\.5, 2\.0\]"),
         (lambda f: f(S, Y, mask=Y), r"mask has shape \(2, 3\) and type torch.float32; booleans"),
@@ -204,7 +194,6 @@ S, Y = torch.zeros(2, 3), torch.zeros(2, 3)
         (lambda f: f(S[0], Y[0] - 1.0, qptr=[0, 3]), r"labels"),
         (lambda _: dx.torch.loss("ApproxNDGC"), r"ApproxNDCG"),
         (lambda _: dx.torch.loss(dx.ApproxNDCG), r"a surrogate is needed.*ApproxNDCG\(alpha=10\)"),
-        (lambda _: dx.torch.loss(dx.NDCG()), r"a surrogate is needed"),
         (lambda _: dx.torch.loss(None), r"a surrogate is needed"),
     ],
 )

@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from tests.commands import run
 
 import directrix as dx
 from directrix.experiments.optimality import certify as certificate_of
@@ -15,7 +16,7 @@ CHOSEN = {"eps": 0.1, "delta": 0.1, "steps": [0.1, 1.0]}
 
 
 @pytest.fixture(scope="module")
-def call(run, files):
+def call(files):
     """Run the command on the trained model and its training data."""
     return partial(run, "certify", files.model, files.train)
 

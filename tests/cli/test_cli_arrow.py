@@ -9,13 +9,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.commands import refused, run, succeed
 
 import directrix as dx
 from directrix.data import memory
 
 
 @pytest.fixture(scope="module")
-def tables(succeed, files, tmp_path_factory):
+def tables(files, tmp_path_factory):
     folder = tmp_path_factory.mktemp("tables")
     for name in ("train", "valid", "test"):
         result = succeed("convert", getattr(files, name), folder / f"{name}.arrow")
@@ -23,7 +24,7 @@ def tables(succeed, files, tmp_path_factory):
     return folder
 
 
-def test_convert_there_and_back_gives_the_same_bytes(run, succeed, files, tables, tmp_path):
+def test_convert_there_and_back_gives_the_same_bytes(files, tables, tmp_path):
     for suffix in (".parquet", ".feather"):
         succeed("convert", tables / "test.arrow", tmp_path / f"test{suffix}")
         succeed("convert", tmp_path / f"test{suffix}", tmp_path / "test.txt")
@@ -34,7 +35,7 @@ def test_convert_there_and_back_gives_the_same_bytes(run, succeed, files, tables
 
 
 @pytest.mark.parametrize("stream", ["--stream", "--no-stream", None])
-def test_train_predict_evaluate(run, succeed, files, tables, tmp_path, stream):
+def test_train_predict_evaluate(files, tables, tmp_path, stream):
     model, options = tmp_path / "model.json", () if stream is None else (stream,)
     arguments = ("--method", "ApproxNDCG", "-m", "nDCG@5", "--set", "l2=1e-3", "-o", model, *options)
     result = succeed("train", tables / "train.arrow", "--valid", tables / "valid.arrow", *arguments)
@@ -52,7 +53,7 @@ def _pairs(command, files, tables):
     return [(d, files.model) if command == "evaluate" else (files.model, d) for d in data]
 
 
-def test_scores_keep_the_order_of_the_rows(run, files, tmp_path):
+def test_scores_keep_the_order_of_the_rows(files, tmp_path):
     """Rows of a query need not stand together in a table; a file of scores has its order."""
     q = dx.read_letor(files.test)
     qid = [query for query in q.query_ids for _ in range(10)]
@@ -66,9 +67,7 @@ def test_scores_keep_the_order_of_the_rows(run, files, tmp_path):
     assert by_model.replace(str(files.model), "") == by_file.replace(str(tmp_path / "scores.txt"), "")
 
 
-def test_streaming_is_chosen_by_the_memory_that_is_there(
-    run, succeed, refused, tables, tmp_path, monkeypatch
-):
+def test_streaming_is_chosen_by_the_memory_that_is_there(tables, tmp_path, monkeypatch):
     monkeypatch.setattr(memory, "available_memory", lambda: 5_000)
     arguments = ("--method", "Regression", "-o", tmp_path / "model.json")
     result = run("train", tables / "train.arrow", *arguments)
@@ -77,7 +76,7 @@ def test_streaming_is_chosen_by_the_memory_that_is_there(
     assert "convert" in refused("train", tables / "train.arrow", "--missing", "zero", *arguments)
 
 
-def test_rows_in_any_order_are_read_unless_they_are_to_stay_in_the_file(run, succeed, files, tmp_path):
+def test_rows_in_any_order_are_read_unless_they_are_to_stay_in_the_file(files, tmp_path):
     q, path = dx.read_letor(files.train), tmp_path / "mixed.parquet"
     qid = [query for query, n in zip(q.query_ids, np.diff(q.qptr), strict=True) for _ in range(n)]
     pq.write_table(pa.table({"qid": qid, "label": q.labels, "f": q.features[:, 0]}).sort_by("f"), path)
@@ -88,14 +87,14 @@ def test_rows_in_any_order_are_read_unless_they_are_to_stay_in_the_file(run, suc
 
 
 @pytest.mark.parametrize("name", ["test.arrow", "all.parquet"])
-def test_convert_does_not_write_into_the_folder_that_it_reads(run, tables, name):
+def test_convert_does_not_write_into_the_folder_that_it_reads(tables, name):
     before = sorted((path.name, path.stat().st_mtime_ns) for path in tables.iterdir())
     result = run("convert", tables, tables / name)
     assert (result.exit_code, "is in the folder" in result.stderr) == (1, True)
     assert sorted((path.name, path.stat().st_mtime_ns) for path in tables.iterdir()) == before
 
 
-def test_text_does_not_stay_in_its_file(refused, files, tmp_path):
+def test_text_does_not_stay_in_its_file(files, tmp_path):
     assert "is text, which must be read into memory" in refused(
         "train", files.train, "--stream", "-o", tmp_path / "model.json"
     )
@@ -113,7 +112,7 @@ def test_available_memory_is_the_least_of_all_limits():
         resource.setrlimit(resource.RLIMIT_AS, before)
 
 
-def test_doctor_reads_tables(succeed, tables):
+def test_doctor_reads_tables(tables):
     result = succeed("doctor", tables / "train.arrow", tables / "test.arrow")
     assert "rows" in result.stdout
 
@@ -143,7 +142,7 @@ def test_convert_takes_no_more_memory_for_more_rows(files, tmp_path):
     assert int(done.stdout) * 1024 < 10e6
 
 
-def test_columns_that_stay_in_a_file_are_not_moved(refused, files, tmp_path):
+def test_columns_that_stay_in_a_file_are_not_moved(files, tmp_path):
     q = dx.read_letor(files.train)
     names = ("a", "b", "c", "d")
     for part, order in (("train", names), ("valid", names[::-1])):

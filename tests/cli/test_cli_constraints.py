@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from tests.commands import refused, run, succeed
 
 import directrix as dx
 
@@ -25,7 +26,7 @@ def rows_of(q):
     return zip(qid, q.labels, q.features.tolist(), strict=True)
 
 
-def test_a_file_without_names_has_numbers_from_1(succeed, files, tmp_path):
+def test_a_file_without_names_has_numbers_from_1(files, tmp_path):
     free, kept = tmp_path / "free.json", tmp_path / "kept.json"
     train = ("train", files.train, "--valid", files.valid, *LINEAR)
     succeed(*train, "-o", free)
@@ -43,7 +44,7 @@ def test_a_file_without_names_has_numbers_from_1(succeed, files, tmp_path):
     assert dx.load(kept).bounds == "nonnegative"
 
 
-def test_a_minus_sign_turns_the_direction_and_names_come_first(succeed, refused, table, tmp_path):
+def test_a_minus_sign_turns_the_direction_and_names_come_first(table, tmp_path):
     path = tmp_path / "m.json"
     options = (*LINEAR, "--folds", "1", "-o", path)
     given = ("--monotone=-price,-old,--old", "--monotone=-3", "--monotone", "4")
@@ -55,7 +56,7 @@ def test_a_minus_sign_turns_the_direction_and_names_come_first(succeed, refused,
     assert (ranker.coef_ * [-1, 1, 1, -1] >= 0.0).all()
 
 
-def test_other_methods_are_left_out_with_a_remark(run, succeed, files, tmp_path):
+def test_other_methods_are_left_out_with_a_remark(files, tmp_path):
     path = tmp_path / "m.json"
     methods = ("--method", "ApproxNDCG,SmoothNDCG,LambdaMART", "--set", "max_iter=3", "--set", "n_trees=3")
     both = succeed("train", files.train, *methods, "--folds", "1", "-o", path, "--monotone", "1")
@@ -85,7 +86,7 @@ def test_other_methods_are_left_out_with_a_remark(run, succeed, files, tmp_path)
         (("--set", "monotone={}", "--monotone", "1"), 2, "give only --monotone"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_kept_is_refused(refused, files, tmp_path, options, code, text):
+def test_what_cannot_be_kept_is_refused(files, tmp_path, options, code, text):
     assert " ".join(text.split()) in refused(
         "train", files.train, "-o", tmp_path / "m.json", *options, status=code
     )

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from tests.commands import refused, run, succeed
 
 import directrix as dx
 
@@ -14,13 +15,13 @@ def scored(files):
     return q, np.loadtxt(files.scores)
 
 
-def test_scores_are_those_of_the_model_bit_for_bit(run, files, scored):
+def test_scores_are_those_of_the_model_bit_for_bit(files, scored):
     q, scores = scored
     assert scores.tobytes() == dx.load(files.model).predict_queries(q).tobytes()
     assert run("predict", files.model, files.test).stdout == files.scores.read_text()
 
 
-def test_a_run_is_what_trec_tools_read(succeed, files, scored, tmp_path):
+def test_a_run_is_what_trec_tools_read(files, scored, tmp_path):
     q, scores = scored
     succeed("predict", files.model, files.test, "-o", tmp_path / "run.txt", "--run", "mine")
     found = dx.read_trec_run(tmp_path / "run.txt")
@@ -30,7 +31,7 @@ def test_a_run_is_what_trec_tools_read(succeed, files, scored, tmp_path):
     assert [by_name[name] for name in q.doc_ids] == scores.tolist()
 
 
-def test_a_run_evaluated_on_judgments_is_the_model_evaluated_on_the_data(run, succeed, files, tmp_path):
+def test_a_run_evaluated_on_judgments_is_the_model_evaluated_on_the_data(files, tmp_path):
     run("predict", files.model, files.test, "-o", tmp_path / "run.txt", "--run", "mine")
     succeed("convert", files.test, tmp_path / "test.qrels")
     runs = run(
@@ -41,7 +42,7 @@ def test_a_run_evaluated_on_judgments_is_the_model_evaluated_on_the_data(run, su
     assert a == b
 
 
-def test_json_has_the_documented_form(run, files, scored):
+def test_json_has_the_documented_form(files, scored):
     q, scores = scored
     result = run(
         "evaluate", files.test, files.scores, files.model, "-m", "nDCG@10", "-m", "MAP", "--format", "json"
@@ -57,7 +58,7 @@ def test_json_has_the_documented_form(run, files, scored):
     }
 
 
-def test_a_convention_changes_the_number_and_is_named(run, files, scored):
+def test_a_convention_changes_the_number_and_is_named(files, scored):
     q, scores = scored
     result = run("evaluate", files.test, files.scores, "-m", "nDCG@3", "-f", "json", "--convention", "letor3")
     found = json.loads(result.stdout)
@@ -68,7 +69,7 @@ def test_a_convention_changes_the_number_and_is_named(run, files, scored):
     }
 
 
-def test_all_conventions_are_a_list_of_the_same_objects(run, files):
+def test_all_conventions_are_a_list_of_the_same_objects(files):
     asked = ("evaluate", files.test, files.scores, "-m", "nDCG@10", "-f", "json")
     found = json.loads(run(*asked, "--convention", "all").stdout)
     assert [entry["convention"] for entry in found] == ["default", *dx.measures.conventions()]
@@ -77,7 +78,7 @@ def test_all_conventions_are_a_list_of_the_same_objects(run, files):
         assert entry == json.loads(run(*asked, *alone).stdout)
 
 
-def test_no_number_stands_under_the_name_of_a_tool_that_lacks_the_measure(run, files):
+def test_no_number_stands_under_the_name_of_a_tool_that_lacks_the_measure(files):
     asked = ("evaluate", files.test, files.scores, "-m", "nDCG@10", "-m", "AP", "--per-query", "-f", "json")
     result = run(*asked, "--convention", "all")
     by_tool = {entry["convention"]: entry["rows"][0] for entry in json.loads(result.stdout)}
@@ -90,13 +91,13 @@ def test_no_number_stands_under_the_name_of_a_tool_that_lacks_the_measure(run, f
 
 
 @pytest.mark.filterwarnings("default")
-def test_a_measure_under_a_convention_that_lacks_it_is_said(succeed, files):
+def test_a_measure_under_a_convention_that_lacks_it_is_said(files):
     result = succeed("evaluate", files.test, files.scores, "-m", "AP", "--convention", "sklearn")
     assert "note: sklearn has no AP" in result.stderr
     assert "convention=" not in result.stderr
 
 
-def test_conventions_that_need_document_ids_are_left_out_aloud(run, succeed, refused, files, tmp_path):
+def test_conventions_that_need_document_ids_are_left_out_aloud(files, tmp_path):
     q = dx.read_letor(files.test)
     plain = tmp_path / "plain.txt"
     dx.write_letor(
@@ -114,7 +115,7 @@ def test_conventions_that_need_document_ids_are_left_out_aloud(run, succeed, ref
     succeed("evaluate", plain, files.scores, "--convention", "trec_eval", "-m", "AP")
 
 
-def test_every_query_then_the_mean(run, files, scored):
+def test_every_query_then_the_mean(files, scored):
     q, scores = scored
     exact = dx.evaluate("RR", scores, q.labels, qptr=q.qptr, per_query=True)["RR"]
     arguments = ("evaluate", files.test, files.scores, "-m", "RR", "--per-query")
@@ -128,7 +129,7 @@ def test_every_query_then_the_mean(run, files, scored):
     assert float(lines[-1].split("\t")[2]) == row["measures"]["RR"]
 
 
-def test_undefined_queries_are_counted_aloud_and_null_in_json(run, tmp_path):
+def test_undefined_queries_are_counted_aloud_and_null_in_json(tmp_path):
     (tmp_path / "d.txt").write_text("1 qid:1 1:1\n0 qid:1 1:2\n0 qid:2 1:1\n")
     (tmp_path / "s.txt").write_text("2\n1\n0\n")
     result = run(
@@ -140,7 +141,7 @@ def test_undefined_queries_are_counted_aloud_and_null_in_json(run, tmp_path):
     assert "ROCArea is undefined for 1 queries" in result.stderr
 
 
-def test_the_table_is_the_default(run, files):
+def test_the_table_is_the_default(files):
     result = run("evaluate", files.test, files.scores)
     head, line = result.stdout.splitlines()
     assert head.split() == ["name", "nDCG@10", "AP"]
@@ -165,7 +166,7 @@ SCORES = {
 
 
 @pytest.mark.parametrize("name", SCORES)
-def test_score_files_that_cannot_be_used(run, files, tmp_path, name):
+def test_score_files_that_cannot_be_used(files, tmp_path, name):
     content, message = SCORES[name]
     (tmp_path / "bad.txt").write_bytes(content)
     result = run("evaluate", files.test, tmp_path / "bad.txt")
@@ -175,7 +176,7 @@ def test_score_files_that_cannot_be_used(run, files, tmp_path, name):
     assert not result.stdout
 
 
-def test_many_bad_lines_are_shown_twenty_at_a_time(run, files, tmp_path):
+def test_many_bad_lines_are_shown_twenty_at_a_time(files, tmp_path):
     (tmp_path / "bad.txt").write_text("x\n" * 80)
     lines = run("evaluate", files.test, tmp_path / "bad.txt").stderr.splitlines()
     assert "80 lines" in lines[0]
@@ -184,7 +185,7 @@ def test_many_bad_lines_are_shown_twenty_at_a_time(run, files, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["absent.txt", "absent.json", "."])
-def test_rankings_that_are_not_there(run, files, tmp_path, name):
+def test_rankings_that_are_not_there(files, tmp_path, name):
     result = run("evaluate", files.test, tmp_path / name)
     assert result.exit_code == 1
     assert result.stderr.startswith("error: ")
@@ -205,24 +206,13 @@ def test_rankings_that_are_not_there(run, files, tmp_path, name):
         ("--threads", "0", "methods"),
     ],
 )
-def test_wrong_usage_is_exit_status_2(run, arguments):
+def test_wrong_usage_is_exit_status_2(arguments):
     result = run(*arguments)
     assert result.exit_code == 2
     assert not result.stdout
 
 
-def test_a_model_does_not_take_data_with_more_features(refused, files, tmp_path):
-    (tmp_path / "wide.txt").write_text("1 qid:1 1:1 5:1\n")
-    for command in (
-        ("predict", files.model, tmp_path / "wide.txt"),
-        ("evaluate", tmp_path / "wide.txt", files.model),
-    ):
-        message = refused(*command)
-        assert "5" in message
-        assert "4" in message
-
-
-def test_a_sparse_file_may_leave_out_the_last_features(succeed, refused, files, tmp_path):
+def test_a_sparse_file_may_leave_out_the_last_features(files, tmp_path):
     (tmp_path / "narrow.txt").write_text("1 qid:1 1:1\n0 qid:1 2:1\n")
     assert "--by-position. That adds zeros for the last features, which sparse files leave out." in refused(
         "evaluate", tmp_path / "narrow.txt", files.model

@@ -7,10 +7,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from tests.commands import refused, run, succeed
 
 import directrix as dx
-from directrix.cli.main import app
 from directrix.cli.options import comma_separated, parse_settings
 from directrix.registry import COMMANDS
 
@@ -35,20 +34,12 @@ UNLABELED = ("--qid-column", "T", "--doc-id-column", "D")
 NAMES = ("--qid-column", "T", "--label-column", "Y", "--doc-id-column", "D")
 
 
-@pytest.fixture(scope="session")
-def pipe():
+def pipe(path, *arguments):
     """Run a command with a file as standard input."""
-
-    def piped(path, *arguments):
-        result = CliRunner().invoke(app, [str(a) for a in arguments], input=path.read_bytes())
-        if result.exception is not None and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        return result
-
-    return piped
+    return run(*arguments, given=path.read_bytes())
 
 
-def test_every_command_that_reads_data_names_columns(run):
+def test_every_command_that_reads_data_names_columns():
     for command in COMMANDS:
         of_texts = ("index", "candidates", "text_features", "rerank")  # have --id-column
         reads = command not in ("methods", "reproduce", "demo", *of_texts)
@@ -68,7 +59,7 @@ def test_every_command_that_reads_data_names_columns(run):
     ],
     ids=lambda command: command[0],
 )
-def test_a_table_is_the_same_as_text(run, files, tables, command):
+def test_a_table_is_the_same_as_text(files, tables, command):
     def output(data, *names):
         words = {"TABLE": data, "SCORES": files.scores, "MODEL": files.model}
         done = run(*(words.get(word, word) for word in command), *names)
@@ -82,7 +73,7 @@ def test_a_table_is_the_same_as_text(run, files, tables, command):
     np.testing.assert_allclose(np.float64(by_table[1::2]), np.float64(by_text[1::2]), rtol=1e-6, atol=1e-7)
 
 
-def test_training_and_conversion_name_columns(run, succeed, files, tables, tmp_path):
+def test_training_and_conversion_name_columns(files, tables, tmp_path):
     options = ("--method", "Regression", "--folds", 1)
     for data, names, output in ((tables.test, NAMES, "a"), (files.test, (), "b")):
         succeed("train", data, *names, *options, "-o", tmp_path / output)
@@ -106,7 +97,7 @@ def test_training_and_conversion_name_columns(run, succeed, files, tables, tmp_p
     ]
 
 
-def test_data_to_score_need_no_labels(succeed, refused, files, tables):
+def test_data_to_score_need_no_labels(files, tables):
     done = succeed("predict", files.model, tables.unlabeled, *UNLABELED)
     scores = files.scores.read_text().split()
     np.testing.assert_allclose(np.float64(done.stdout.split()), np.float64(scores), rtol=1e-5, atol=1e-6)
@@ -115,7 +106,7 @@ def test_data_to_score_need_no_labels(succeed, refused, files, tables):
     )
 
 
-def test_a_wrong_name_is_one_error_with_the_nearest(run, files, tables):
+def test_a_wrong_name_is_one_error_with_the_nearest(files, tables):
     done = run("evaluate", tables.test, files.scores, "--qid-column", "T", "--label-column", "YY")
     assert (done.exit_code, done.stdout) == (1, "")
     assert "no column YY; did you mean 'Y'? The columns are x0, x1, x2, x3, T, D, Y." in done.stderr
@@ -138,7 +129,7 @@ INPUTS = [
 
 
 @pytest.mark.parametrize(("command", "name"), INPUTS)
-def test_standard_input_is_a_file_called_minus(run, pipe, files, command, name):
+def test_standard_input_is_a_file_called_minus(files, command, name):
     words = {"DATA": files.test, "SCORES": files.scores, "MODEL": files.model}
     piped = pipe(getattr(files, name), *(words.get(word, word) for word in command))
     assert piped.exit_code == 0, piped.stderr
@@ -147,7 +138,7 @@ def test_standard_input_is_a_file_called_minus(run, pipe, files, command, name):
     assert piped.stdout == direct.stdout.replace(str(path), "-").replace(f'"{path.stem}"', '"-"')
 
 
-def test_training_conversion_and_folds_read_standard_input(run, pipe, files, tables, tmp_path):
+def test_training_conversion_and_folds_read_standard_input(files, tables, tmp_path):
     done = pipe(files.train, "train", "-", "--method", "Regression", "--folds", 1, "-o", tmp_path / "m.json")
     assert done.exit_code == 0, done.stderr
     done = pipe(
@@ -164,7 +155,7 @@ def test_training_conversion_and_folds_read_standard_input(run, pipe, files, tab
     assert done.exit_code == 0, done.stderr
 
 
-def test_runs_and_judgments_read_standard_input(run, succeed, pipe, files, tmp_path):
+def test_runs_and_judgments_read_standard_input(files, tmp_path):
     qrels, ranking = tmp_path / "a.qrels", tmp_path / "a.run"
     succeed("convert", files.test, qrels)
     succeed("predict", files.model, files.test, "--run", "mine", "-o", ranking)
@@ -179,7 +170,7 @@ def test_runs_and_judgments_read_standard_input(run, succeed, pipe, files, tmp_p
     assert (tmp_path / "f.txt").read_text() == (tmp_path / "g.txt").read_text()
 
 
-def test_standard_input_is_read_once(run, pipe, files, tmp_path):
+def test_standard_input_is_read_once(files, tmp_path):
     done = pipe(files.test, "evaluate", "-", "-")
     assert (done.exit_code, done.stdout) == (2, "")
     assert "'-', standard input, is given 2 times" in " ".join(done.stderr.replace("│", " ").split())
@@ -191,7 +182,7 @@ def test_standard_input_is_read_once(run, pipe, files, tmp_path):
     assert "error: - has no data" in pipe(tmp_path / "empty", "doctor", "-").stderr
 
 
-def test_lists_with_commas(run, files):
+def test_lists_with_commas(files):
     assert comma_separated(["AP,nDCG@10", "RBP(p=0.8, rel=2), AP", ""]) == [
         "AP",
         "nDCG@10",

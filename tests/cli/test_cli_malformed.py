@@ -5,6 +5,7 @@ import os
 import re
 
 import pytest
+from tests.commands import run
 from tests.data import malformed
 
 PYTHON = re.compile(r"(?<!-)\b(missing|groups|index_base|n_features|dtype|sparse|qid)=")
@@ -13,7 +14,7 @@ WITHOUT_ROOT = [name for name in malformed.FILES if name not in malformed.NEEDS_
 
 @pytest.mark.parametrize("command", ["train", "valid", "predict", "evaluate", "convert", "doctor"])
 @pytest.mark.parametrize("name", WITHOUT_ROOT)
-def test_malformed_data(run, files, tmp_path, name, command):
+def test_malformed_data(files, tmp_path, name, command):
     if command == "doctor" and name in ("value-nan", "value-null"):
         return  # doctor counts missing values instead of refusing them
     path, out = tmp_path / "bad", tmp_path / "out"
@@ -57,7 +58,7 @@ MODELS = {
 
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("command", ["predict", "evaluate"])
-def test_malformed_models(run, files, tmp_path, name, command):
+def test_malformed_models(files, tmp_path, name, command):
     change, message = MODELS[name]
     path, out = tmp_path / "model.json", tmp_path / "s.txt"
     if isinstance(change, str):

@@ -6,6 +6,7 @@ import os
 
 import numpy as np
 import pytest
+from tests.commands import refused, run, succeed
 
 import directrix as dx
 
@@ -17,7 +18,7 @@ def letor(path, text="1 qid:1 1:1 # docid = a\n0 qid:1 1:2 # docid = b\n"):
 
 @pytest.mark.parametrize("how", ["same", "dots", "symlink", "hardlink"])
 @pytest.mark.parametrize("command", ["train", "valid", "predict", "model", "convert"])
-def test_an_input_is_never_overwritten(refused, files, tmp_path, command, how):
+def test_an_input_is_never_overwritten(files, tmp_path, command, how):
     data, valid = letor(tmp_path / "d.txt"), letor(tmp_path / "v.txt")
     model = tmp_path / "m.json"
     model.write_bytes(files.model.read_bytes())
@@ -41,7 +42,7 @@ def test_an_input_is_never_overwritten(refused, files, tmp_path, command, how):
 
 
 @pytest.mark.parametrize("command", ["predict", "convert", "demo"])
-def test_where_the_output_cannot_go_is_said_before_the_work(run, files, tmp_path, monkeypatch, command):
+def test_where_the_output_cannot_go_is_said_before_the_work(files, tmp_path, monkeypatch, command):
     def unexpected(*_, **__):
         raise RuntimeError("the work began")
 
@@ -58,20 +59,20 @@ def test_where_the_output_cannot_go_is_said_before_the_work(run, files, tmp_path
     assert result.stderr.startswith("error: ")
 
 
-def test_a_demo_whose_page_cannot_be_written_is_refused_before_the_work(refused, tmp_path, monkeypatch):
+def test_a_demo_whose_page_cannot_be_written_is_refused_before_the_work(tmp_path, monkeypatch):
     monkeypatch.setattr("directrix.cli.demo._data", None)
     (tmp_path / "report.html").mkdir()
     assert "report.html is a folder" in refused("demo", "-o", tmp_path)
 
 
-def test_a_run_goes_to_standard_output_like_scores(run, succeed, files, tmp_path):
+def test_a_run_goes_to_standard_output_like_scores(files, tmp_path):
     run("predict", files.model, files.test, "-o", tmp_path / "run.txt", "--run", "mine")
     result = succeed("predict", files.model, files.test, "--run", "mine")
     assert result.stdout == (tmp_path / "run.txt").read_text()
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz"])
-def test_compressed_models_and_scores_are_read_back(run, succeed, files, tmp_path, suffix):
+def test_compressed_models_and_scores_are_read_back(files, tmp_path, suffix):
     model, scores = tmp_path / f"m.json{suffix}", tmp_path / f"s.txt{suffix}"
     dx.load(files.model).save(model)
     assert model.read_bytes()[:1] != b"{"
@@ -81,14 +82,14 @@ def test_compressed_models_and_scores_are_read_back(run, succeed, files, tmp_pat
     assert [line.split("\t")[1:] for line in result.stdout.splitlines()[1:]] == [plain, plain]
 
 
-def test_judgments_keep_every_digit(run, tmp_path):
+def test_judgments_keep_every_digit(tmp_path):
     letor(tmp_path / "d.txt", "0.1234567890123 qid:1 1:1 # docid = a\n3 qid:1 1:2 # docid = b\n")
     run("convert", tmp_path / "d.txt", tmp_path / "d.qrels")
     assert (tmp_path / "d.qrels").read_text() == "1 0 a 0.1234567890123\n1 0 b 3\n"
 
 
 @pytest.mark.parametrize("suffix", ["qrels", "qrels.gz"])
-def test_documents_have_the_same_names_in_runs_and_judgments(run, succeed, tmp_path, suffix):
+def test_documents_have_the_same_names_in_runs_and_judgments(tmp_path, suffix):
     """Rows without identifier get one, blanks become one word; so no document is lost in between."""
     text = "1 qid:1 1:1 # docid = a\n0 qid:1 1:2\n2 qid:1 1:3\n0 qid:1 1:4 # two words\n"
     data, model = letor(tmp_path / "d.txt", text), tmp_path / "m.json"
@@ -105,7 +106,7 @@ def test_documents_have_the_same_names_in_runs_and_judgments(run, succeed, tmp_p
 
 
 @pytest.mark.parametrize("name", ["x.csv", "x.json", "x.csv.gz", "x.qrel"])
-def test_convert_refuses_formats_that_it_does_not_know(refused, files, tmp_path, name):
+def test_convert_refuses_formats_that_it_does_not_know(files, tmp_path, name):
     assert ".qrels" in refused("convert", files.train, tmp_path / name, status=2)
     assert not list(tmp_path.iterdir())
 
@@ -116,7 +117,7 @@ def test_convert_refuses_formats_that_it_does_not_know(refused, files, tmp_path,
     ["train", "predict", "convert", "certify", "compare", "crossval", "demo", "features", "reproduce"],
 )
 def test_a_folder_that_may_not_be_written_to_is_noticed_before_the_work(
-    refused, files, tmp_path, monkeypatch, command, place
+    files, tmp_path, monkeypatch, command, place
 ):
     """By opening a file there, as the writing does: what permissions say is not all."""
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.commands import refused, run, succeed
 
 import directrix as dx
 
@@ -21,27 +22,20 @@ def data(tmp_path):
     return write
 
 
-def test_training_without_two_labels_in_any_query_is_refused(refused, data, tmp_path):
-    path = data("0 qid:1 1:1\n0 qid:1 1:2\n0 qid:2 1:3\n")
-    message = refused("train", path, *FEW, "-o", tmp_path / "m.json")
-    assert "no query of the training data has documents of different labels (all are 0)" in message
-    assert "directrix doctor FILE" in message
-
-
-def test_a_measure_that_is_undefined_on_all_validation_queries_is_said(succeed, files, data, tmp_path):
+def test_a_measure_that_is_undefined_on_all_validation_queries_is_said(files, data, tmp_path):
     path = data("0 qid:1 1:1 4:0\n0 qid:1 1:2\n")
     result = succeed("train", files.train, "--valid", path, "-m", "ROCArea", *FEW, "-o", tmp_path / "m.json")
     assert "note: ROCArea is undefined on all validation queries" in result.stderr
 
 
-def test_a_measure_with_another_gain_only_chooses(run, files, tmp_path):
+def test_a_measure_with_another_gain_only_chooses(files, tmp_path):
     result = run("train", files.train, "-m", "nDCG(gain=linear)@5", *FEW, "-o", tmp_path / "m.json")
     assert "note: training maximizes the gain 2^label - 1" in result.stderr
     result = run("train", files.train, "-m", "nDCG@5", *FEW, "-o", tmp_path / "m.json")
     assert "note:" not in result.stderr
 
 
-def test_regression_optimizes_no_surrogate_and_has_no_gap(run, files, tmp_path):
+def test_regression_optimizes_no_surrogate_and_has_no_gap(files, tmp_path):
     out = tmp_path / "m.json"
     result = run("train", files.train, "--method", "Regression", "-o", out, "-f", "json")
     assert json.loads(result.stdout)["gap"] is None
@@ -58,22 +52,16 @@ def test_regression_optimizes_no_surrogate_and_has_no_gap(run, files, tmp_path):
         (("--seed", "5000000000"), "4294967295"),
     ],
 )
-def test_settings_without_effect_are_wrong_usage(refused, files, tmp_path, arguments, message):
+def test_settings_without_effect_are_wrong_usage(files, tmp_path, arguments, message):
     assert message in refused("train", files.train, "-o", tmp_path / "m.json", *arguments, status=2)
 
 
-def test_regression_takes_a_scale(succeed, files, tmp_path):
-    arguments = ("--method", "Regression", "--scale", "minmax", "-o", tmp_path / "m.json")
-    succeed("train", files.train, *arguments)
-    assert dx.load(tmp_path / "m.json").scale_.kind == "minmax"
-
-
-def test_ties_broken_by_document_can_be_trained_for(succeed, files, tmp_path):
+def test_ties_broken_by_document_can_be_trained_for(files, tmp_path):
     arguments = ("-m", "nDCG(ties=trec)@5", "-o", tmp_path / "m.json")
     succeed("train", files.train, *FEW, *arguments)
 
 
-def test_ties_broken_by_document_need_identifiers_before_training(refused, data, tmp_path, monkeypatch):
+def test_ties_broken_by_document_need_identifiers_before_training(data, tmp_path, monkeypatch):
     def unexpected(*_, **__):
         raise RuntimeError("training began")
 
@@ -82,7 +70,7 @@ def test_ties_broken_by_document_need_identifiers_before_training(refused, data,
     assert "docid" in refused("train", path, *FEW, "-m", "nDCG(ties=trec)@5", "-o", tmp_path / "m.json")
 
 
-def test_wider_validation_data_name_both_files(refused, files, data, tmp_path):
+def test_wider_validation_data_name_both_files(files, data, tmp_path):
     wide = data("1 qid:1 1:0 5:1\n0 qid:1 1:1\n")
     message = refused("train", files.train, "--valid", wide, *FEW, "-o", tmp_path / "m.json")
     assert f"{wide} has 5 features" in message
@@ -91,7 +79,7 @@ def test_wider_validation_data_name_both_files(refused, files, data, tmp_path):
 
 
 @pytest.mark.parametrize("command", ["predict", "evaluate"])
-def test_data_wider_than_the_model_name_the_model(refused, files, data, command):
+def test_data_wider_than_the_model_name_the_model(files, data, command):
     wide = data("1 qid:1 1:0 5:1\n0 qid:1 1:1\n")
     arguments = (files.model, wide) if command == "predict" else (wide, files.model)
     message = refused(command, *arguments)
@@ -100,14 +88,14 @@ def test_data_wider_than_the_model_name_the_model(refused, files, data, command)
     assert "n_features" not in message
 
 
-def test_models_of_different_widths_are_each_told_what_fits(refused, files, data, tmp_path):
+def test_models_of_different_widths_are_each_told_what_fits(files, data, tmp_path):
     narrow = tmp_path / "narrow.json"
     dx.LinearRanker(max_iter=0).fit([[1.0], [2.0]], [0, 1], qid=[0, 0]).save(narrow)
     assert f"{narrow} has 1" in refused("evaluate", files.test, files.model, narrow)
 
 
 @pytest.mark.parametrize("value", ["nan", "NULL"])
-def test_missing_values_can_be_taken_as_zero(run, succeed, refused, files, data, tmp_path, value):
+def test_missing_values_can_be_taken_as_zero(files, data, tmp_path, value):
     path = data(f"1 qid:1 1:{value} 2:1 3:1 4:1\n0 qid:1 1:2 2:0 3:0 4:0\n")
     zero = data("1 qid:1 1:0 2:1 3:1 4:1\n0 qid:1 1:2 2:0 3:0 4:0\n", "zero.txt")
     message = refused("predict", files.model, path)
@@ -123,7 +111,7 @@ def test_missing_values_can_be_taken_as_zero(run, succeed, refused, files, data,
 
 
 @pytest.mark.parametrize("scale", ["log", "quantile", "standard", "minmax"])
-def test_missing_values_are_filled_by_a_scale(succeed, refused, files, tmp_path, scale):
+def test_missing_values_are_filled_by_a_scale(files, tmp_path, scale):
     path = tmp_path / "gaps.txt"
     lines = Path(files.train).read_text().splitlines()
     lines[3] = re.sub(r" 2:\S+", " 2:nan", lines[3])
@@ -139,17 +127,17 @@ def test_missing_values_are_filled_by_a_scale(succeed, refused, files, tmp_path,
     succeed("evaluate", path, model, "--missing", "nan")
 
 
-def test_a_measure_given_twice_is_one_column(succeed, files):
+def test_a_measure_given_twice_is_one_column(files):
     result = succeed("evaluate", files.test, files.scores, "-m", "AP", "-m", "AP", "-f", "tsv")
     assert result.stdout.splitlines()[0] == "name\tAP"
 
 
-def test_a_ranking_given_twice_is_two_rows(run, files):
+def test_a_ranking_given_twice_is_two_rows(files):
     result = run("evaluate", files.test, files.scores, files.scores, "-f", "json")
     assert [row["name"] for row in json.loads(result.stdout)["rows"]] == [str(files.scores)] * 2
 
 
-def test_a_convention_is_called_by_its_own_name(run, files):
+def test_a_convention_is_called_by_its_own_name(files):
     result = run("evaluate", files.test, files.scores, "--convention", "Trec-Eval", "-f", "json")
     assert json.loads(result.stdout)["convention"] == "trec_eval"
 
@@ -163,7 +151,7 @@ def test_a_convention_is_called_by_its_own_name(run, files):
         "1 qid:1 # x 5\n0 qid:1 # y 6\n",
     ],
 )
-def test_labeled_data_are_not_taken_for_judgments(succeed, data, tmp_path, text):
+def test_labeled_data_are_not_taken_for_judgments(data, tmp_path, text):
     path, scores = data(text), tmp_path / "s.txt"
     scores.write_text("2\n1\n")
     data("2\n", "d.txt.query")
@@ -172,7 +160,7 @@ def test_labeled_data_are_not_taken_for_judgments(succeed, data, tmp_path, text)
 
 
 @pytest.mark.parametrize("document", ["http://a.b/c", "doc#3", "12:34"])
-def test_judgments_may_have_odd_identifiers(succeed, data, document):
+def test_judgments_may_have_odd_identifiers(data, document):
     qrels = data(f"\n1 0 {document} 1\n1 0 other 0\n")
     ranking = data(f"1 Q0 {document} 1 2.0 t\n1 Q0 other 2 1.0 t\n", "run.txt")
     result = succeed("evaluate", qrels, ranking, "-m", "AP", "-f", "json")
@@ -190,13 +178,13 @@ def test_methods_are_listed_without_scikit_learn():
     "arguments",
     [("--scale", "minmax", "--set", "scale=standard"), ("--seed", "1", "--set", "random_state=2")],
 )
-def test_what_two_options_say_differently_is_wrong_usage(refused, files, tmp_path, arguments):
+def test_what_two_options_say_differently_is_wrong_usage(files, tmp_path, arguments):
     assert arguments[0] in refused(
         "train", files.train, *FEW, *arguments, "-o", tmp_path / "m.json", status=2
     )
 
 
-def test_tied_documents_without_identifier_count_as_in_a_run(run, data, tmp_path):
+def test_tied_documents_without_identifier_count_as_in_a_run(data, tmp_path):
     path = data("0 qid:1 1:1\n1 qid:1 1:1 # docid = a\n0 qid:1 1:1\n")
     model, ranking, qrels = (tmp_path / name for name in ("m.json", "run.txt", "d.qrels"))
     dx.LinearRanker(max_iter=0).fit([[1.0], [2.0]], [0, 1], qid=[0, 0]).save(model)

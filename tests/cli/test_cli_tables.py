@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from tests.commands import refused, run, succeed
 
 import directrix as dx
 
@@ -49,54 +50,54 @@ def text(tables, tmp_path):
     return tmp_path / "text.run", tmp_path / "text.qrels"
 
 
-def values(succeed, qrels, ranking, *options):
+def values(qrels, ranking, *options):
     result = succeed("evaluate", qrels, ranking, "-m", "nDCG@10,AP", "--per-query", "-f", "json", *options)
     (row,) = json.loads(result.stdout)["rows"]
     return row
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_values_are_those_of_text(run, tables, text, tmp_path, form):
-    expected = values(run, text[1], text[0])
+def test_values_are_those_of_text(tables, text, tmp_path, form):
+    expected = values(text[1], text[0])
     ranking = write(tables[0].rename(columns=RUN_NAMES), tmp_path / f"bm25.{form}")
     qrels = write(tables[1].rename(columns=QRELS_NAMES), tmp_path / f"qrels.{form}")
-    assert values(run, qrels, ranking) == expected | {"name": "bm25"}
-    assert values(run, text[1], ranking) == expected | {"name": "bm25"}
-    assert values(run, qrels, text[0]) == expected
+    assert values(qrels, ranking) == expected | {"name": "bm25"}
+    assert values(text[1], ranking) == expected | {"name": "bm25"}
+    assert values(qrels, text[0]) == expected
     assert dx.evaluate("AP", run=ranking, qrels=qrels) == {"AP": expected["measures"]["AP"]}
 
 
-def test_columns_of_any_name_are_named_for_all_tables(run, refused, tables, text, tmp_path):
+def test_columns_of_any_name_are_named_for_all_tables(tables, text, tmp_path):
     ranking = write(tables[0].set_axis(["t", "url", "w"], axis=1), tmp_path / "a.csv")
     qrels = write(tables[1].set_axis(["t", "docid", "useful"], axis=1), tmp_path / "q.csv")
     options = "--qid-column", "t", "--doc-id-column", "url", "--label-column", "useful", "--score-column", "w"
-    assert values(run, qrels, ranking, *options) == values(run, text[1], text[0]) | {"name": "a"}
+    assert values(qrels, ranking, *options) == values(text[1], text[0]) | {"name": "a"}
     message = refused("evaluate", qrels, ranking, *options[:-1], "v")
     assert "a.csv" in message
     assert "there is no column v; the columns are t, url, w. Type --score-column NAME" in message
 
 
-def test_a_table_with_labels_is_qrels_for_runs_and_data_for_scores(run, tables, text, tmp_path):
+def test_a_table_with_labels_is_qrels_for_runs_and_data_for_scores(tables, text, tmp_path):
     """Logged features of judged documents have all columns of qrels."""
     data = tables[1].rename(columns=QRELS_NAMES).assign(bm25=1.0, score=2.0)
     path = write(data, tmp_path / "data.csv")
-    assert values(run, path, text[0]) == values(run, text[1], text[0])
+    assert values(path, text[0]) == values(text[1], text[0])
     (tmp_path / "scores.txt").write_text("".join(f"{i}\n" for i in range(len(data))))
     by_row = dx.evaluate("AP", np.arange(len(data)), data.relevance, qid=data.query_id)
-    assert values(run, path, tmp_path / "scores.txt")["measures"]["AP"] == by_row["AP"]
+    assert values(path, tmp_path / "scores.txt")["measures"]["AP"] == by_row["AP"]
 
 
-def test_a_run_that_was_merged_with_labels_is_a_run(run, tables, text, tmp_path):
+def test_a_run_that_was_merged_with_labels_is_a_run(tables, text, tmp_path):
     merged = tables[0].rename(columns=RUN_NAMES).assign(rank=1, label=0)
     ranking = write(merged, tmp_path / "merged.parquet")
-    assert values(run, text[1], ranking) == values(run, text[1], text[0]) | {"name": "merged"}
+    assert values(text[1], ranking) == values(text[1], text[0]) | {"name": "merged"}
 
 
-def test_names_of_tables_without_a_line_of_names(run, text, tmp_path):
+def test_names_of_tables_without_a_line_of_names(text, tmp_path):
     """Judgments of MS MARCO are called qrels.dev.tsv."""
     tsv = tmp_path / "qrels.dev.tsv"
     tsv.write_text(text[1].read_text().replace(" ", "\t"))
-    assert values(run, tsv, text[0]) == values(run, text[1], text[0])
+    assert values(tsv, text[0]) == values(text[1], text[0])
 
 
 @pytest.mark.parametrize(
@@ -113,7 +114,7 @@ def test_names_of_tables_without_a_line_of_names(run, text, tmp_path):
         ("text.qrels", "run.csv", "--feature-columns: runs and qrels have no features; leave it out."),
     ],
 )
-def test_tables_that_are_something_else(refused, tables, text, tmp_path, first, second, message):
+def test_tables_that_are_something_else(tables, text, tmp_path, first, second, message):
     write(tables[0].rename(columns=RUN_NAMES), tmp_path / "run.csv")
     write(tables[1].rename(columns=QRELS_NAMES), tmp_path / "qrels.csv")
     write(tables[1].rename(columns=QRELS_NAMES).assign(bm25=1), tmp_path / "data.csv")
@@ -122,7 +123,7 @@ def test_tables_that_are_something_else(refused, tables, text, tmp_path, first, 
     assert message in refused("evaluate", tmp_path / first, tmp_path / second, *options)
 
 
-def test_names_of_columns_are_refused_for_text(refused, text):
+def test_names_of_columns_are_refused_for_text(text):
     assert "columns have no names; leave out --score-column" in refused(
         "evaluate", text[1], text[0], "--score-column", "x"
     )
@@ -130,11 +131,11 @@ def test_names_of_columns_are_refused_for_text(refused, text):
         dx.read_trec_run(text[0], score="x")
 
 
-def test_no_name_of_a_feature_is_wrong_usage(refused, text):
+def test_no_name_of_a_feature_is_wrong_usage(text):
     assert "there is no name" in refused("evaluate", text[1], text[0], "--feature-columns", ",", status=2)
 
 
-def test_subtopics_of_tables(run, tmp_path):
+def test_subtopics_of_tables(tmp_path):
     """Values of alpha-nDCG are those of four columns of text."""
     text = "1 1 a 1\n1 2 a 1\n1 2 b 1\n1 3 c 1\n2 1 a 1\n2 2 d 0\n"
     (tmp_path / "qrels").write_text(text)
@@ -152,7 +153,7 @@ def test_subtopics_of_tables(run, tmp_path):
         dx.data.Qrels.from_frame(pd.concat([frame, frame.head(1)]))
 
 
-def test_without_pyarrow_the_error_says_what_to_install(run, tables, text, tmp_path, monkeypatch):
+def test_without_pyarrow_the_error_says_what_to_install(tables, text, tmp_path, monkeypatch):
     ranking = write(tables[0].rename(columns=RUN_NAMES), tmp_path / "run.csv")
     monkeypatch.setitem(__import__("sys").modules, "pyarrow.compute", None)
     result = run("evaluate", text[1], ranking)

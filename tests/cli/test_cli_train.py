@@ -5,11 +5,12 @@ import json
 
 import numpy as np
 import pytest
+from tests.commands import refused, run, succeed
 
 import directrix as dx
 
 
-def test_it_prints_the_candidates_and_says_what_it_chose(succeed, files, tmp_path):
+def test_it_prints_the_candidates_and_says_what_it_chose(files, tmp_path):
     way = ("--method", "ApproxNDCG", "-m", "nDCG@5")
     result = succeed("train", files.train, "--valid", files.valid, *way, "-o", tmp_path / "m.json")
     lines = result.stdout.splitlines()
@@ -22,7 +23,7 @@ def test_it_prints_the_candidates_and_says_what_it_chose(succeed, files, tmp_pat
     assert [entry.name for entry in tmp_path.iterdir()] == ["m.json"]
 
 
-def test_it_says_how_near_the_minimum_a_proof_puts_it(run, files, tmp_path):
+def test_it_says_how_near_the_minimum_a_proof_puts_it(files, tmp_path):
     out = tmp_path / "m.json"
     result = run(
         "train", files.train, "--method", "SVMMap", "--set", "C=10", "-m", "AP", "-o", out, "-f", "json"
@@ -33,7 +34,7 @@ def test_it_says_how_near_the_minimum_a_proof_puts_it(run, files, tmp_path):
     assert json.loads(result.stdout)["above_minimum"] == dx.load(out).result_.gap
 
 
-def test_json_holds_every_candidate_and_the_gap(run, files, tmp_path):
+def test_json_holds_every_candidate_and_the_gap(files, tmp_path):
     out = tmp_path / "m.json"
     result = run(
         *("train", files.train, "--valid", files.valid, "--method", "ApproxAP", "-m", "AP"),
@@ -60,7 +61,7 @@ def test_json_holds_every_candidate_and_the_gap(run, files, tmp_path):
     np.testing.assert_allclose(found["gap"], gap, rtol=1e-12, atol=0)
 
 
-def test_it_prints_the_members_of_an_ensemble_and_single_keeps_one(run, succeed, tmp_path, monkeypatch):
+def test_it_prints_the_members_of_an_ensemble_and_single_keeps_one(tmp_path, monkeypatch):
     from directrix.search import choice
 
     monkeypatch.setattr(choice, "mean_and_error", lambda values: (1.0, 0.0))  # every lead counts
@@ -92,7 +93,7 @@ def test_it_prints_the_members_of_an_ensemble_and_single_keeps_one(run, succeed,
     assert not isinstance(dx.load(tmp_path / "m.json"), dx.EnsembleRanker)
 
 
-def test_the_same_command_writes_the_same_file(run, files, tmp_path):
+def test_the_same_command_writes_the_same_file(files, tmp_path):
     for name in ("a.json", "b.json"):
         run(
             *("train", files.train, "--method", "ApproxAP", "--set", "l2=0.01", "-o", tmp_path / name),
@@ -101,21 +102,7 @@ def test_the_same_command_writes_the_same_file(run, files, tmp_path):
     assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
 
 
-def test_without_validation_a_fifth_is_held_back_then_all_are_used(run, files, tmp_path):
-    sets = ("--set", "l2=0.01", "--set", "alpha=3", "--folds", "1")
-    result = run("train", files.train, *sets, "-o", tmp_path / "m.json")
-    assert "3 of 15 queries held back (seed 0), then trained on all" in result.stderr
-    assert dx.load(tmp_path / "m.json").training_["data"]["queries"] == 15
-
-
-def test_few_queries_judge_themselves(run, files, tmp_path):
-    few = tmp_path / "few.txt"
-    dx.write_letor(dx.read_letor(files.train).take(range(3)), few)
-    result = run("train", few, "--method", "Regression", "-o", tmp_path / "m.json")
-    assert "the training queries (3, too few to hold some out)" in result.stderr
-
-
-def test_settings_reach_the_model_file(run, files, tmp_path):
+def test_settings_reach_the_model_file(files, tmp_path):
     out = tmp_path / "m.json"
     sets = ("--set", "alpha=7", "--set", "sigmoid=tanh", "--set", "start=zero", "--set", "max_iter=3")
     run(
@@ -131,14 +118,8 @@ def test_settings_reach_the_model_file(run, files, tmp_path):
     assert content["training"]["result"]["counts"]["iterations"] <= 3
 
 
-def test_sgd_can_be_asked_for(succeed, files, tmp_path):
-    sets = ("--set", "trainer=sgd", "--set", "max_iter=3", "--set", "alpha=10", "--set", "l2=0.0")
-    succeed("train", files.train, "--method", "ApproxNDCG", *sets, "-o", tmp_path / "m.json")
-    assert dx.load(tmp_path / "m.json").trainer == "sgd"
-
-
 @pytest.mark.parametrize("name", ["P@3", "RR", "ERR@5", "tau", "RBP(p=0.5)", "ROCArea"])
-def test_auto_has_an_answer_for_every_measure(succeed, files, tmp_path, name):
+def test_auto_has_an_answer_for_every_measure(files, tmp_path, name):
     sets = ("--set", "alpha=3", "--set", "l2=0.01", "--set", "max_iter=5")
     succeed("train", files.train, "-m", name, *sets, "-o", tmp_path / "m.json")
     assert dx.load(tmp_path / "m.json").measure_ == dx.measure(name)
@@ -164,7 +145,7 @@ def test_auto_has_an_answer_for_every_measure(succeed, files, tmp_path, name):
         (("--unknown",), "unknown"),
     ],
 )
-def test_wrong_usage_is_exit_status_2(refused, files, tmp_path, arguments, message):
+def test_wrong_usage_is_exit_status_2(files, tmp_path, arguments, message):
     assert message in refused("train", files.train, "-o", tmp_path / "m.json", *arguments, status=2)
     assert not list(tmp_path.iterdir())
 
@@ -180,7 +161,7 @@ def test_wrong_usage_is_exit_status_2(refused, files, tmp_path, arguments, messa
         ("9 qid:1 1:1\n0 qid:1 1:2\n", "l_max"),
     ],
 )
-def test_data_that_cannot_be_trained_on_are_exit_status_1(run, tmp_path, content, message):
+def test_data_that_cannot_be_trained_on_are_exit_status_1(tmp_path, content, message):
     (tmp_path / "d.txt").write_text(content)
     result = run("train", tmp_path / "d.txt", "-m", "ERR", "-o", tmp_path / "m.json")
     assert result.exit_code == 1
@@ -198,13 +179,13 @@ def test_data_that_cannot_be_trained_on_are_exit_status_1(run, tmp_path, content
     ids=["constant", "huge"],
 )
 @pytest.mark.filterwarnings("ignore:.*has no slope where all scores are equal")  # true where all are constant
-def test_features_with_nothing_to_learn_still_give_a_model(succeed, tmp_path, content):
+def test_features_with_nothing_to_learn_still_give_a_model(tmp_path, content):
     (tmp_path / "d.txt").write_text(content)
     succeed("train", tmp_path / "d.txt", "--set", "alpha=3", "-o", tmp_path / "m.json")
     assert np.isfinite(dx.load(tmp_path / "m.json").coef_).all()
 
 
-def test_where_the_model_cannot_go_is_said_before_training(refused, files, tmp_path, monkeypatch):
+def test_where_the_model_cannot_go_is_said_before_training(files, tmp_path, monkeypatch):
     def unexpected(*_, **__):
         raise RuntimeError("the search began")
 
@@ -212,14 +193,7 @@ def test_where_the_model_cannot_go_is_said_before_training(refused, files, tmp_p
     assert "absent" in refused("train", files.train, "-o", tmp_path / "absent" / "m.json")
 
 
-def test_another_number_of_validation_features_is_refused(refused, files, tmp_path):
-    wide = tmp_path / "wide.txt"
-    wide.write_text("1 qid:1 1:0 2:0 3:0 4:0 5:1\n0 qid:1 1:1\n")
-    assert "wide.txt" in refused("train", files.train, "--valid", wide, "-o", tmp_path / "m.json")
-    assert not (tmp_path / "m.json").exists()
-
-
-def test_a_report_names_the_files_and_the_command(run, succeed, files, tmp_path):
+def test_a_report_names_the_files_and_the_command(files, tmp_path):
     page, model = tmp_path / "report.html", tmp_path / "m.json"
     page.write_text("an older page")
     arguments = ["train", files.train, "--valid", files.valid, "--method", "ApproxNDCG", "-o", model]
@@ -243,15 +217,13 @@ def test_a_report_names_the_files_and_the_command(run, succeed, files, tmp_path)
         ("none/r.html", "does not exist; type `mkdir -p "),
     ],
 )
-def test_where_the_report_cannot_go_is_said_before_training(
-    refused, files, tmp_path, monkeypatch, name, message
-):
+def test_where_the_report_cannot_go_is_said_before_training(files, tmp_path, monkeypatch, name, message):
     (tmp_path / "folder").mkdir()
     monkeypatch.setattr("directrix.search.search.AutoRanker.search", None)
     assert message in refused("train", files.train, "-o", tmp_path / "m.json", "--report", tmp_path / name)
 
 
-def test_without_matplotlib_a_report_is_refused_before_training(refused, files, tmp_path, monkeypatch):
+def test_without_matplotlib_a_report_is_refused_before_training(files, tmp_path, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     monkeypatch.setattr("directrix.search.search.AutoRanker.search", None)
     assert 'pip install "directrix[plot]"' in refused(

@@ -8,13 +8,14 @@ from functools import partial
 
 import numpy as np
 import pytest
+from tests.commands import run
 
 import directrix as dx
 from directrix.experiments.significance import compare
 
 
 @pytest.fixture(scope="module")
-def invoke(run):
+def invoke():
     """Run the command."""
     return partial(run, "compare")
 

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.commands import refused, run, succeed
 from tests.experiments.letor_folder import letor_folder, letor_queries
 
 import directrix
@@ -30,14 +31,14 @@ def folds(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def done(succeed, folds, tmp_path_factory):
+def done(folds, tmp_path_factory):
     """The folder of a finished run, and its JSON."""
     folder = tmp_path_factory.mktemp("out") / "cv"
     result = succeed("crossval", folds, *OPTIONS, "--convention", "letor3", "-o", folder, "--format", "json")
     return folder, json.loads(result.stdout), result
 
 
-def test_the_page_has_the_tables_and_every_test_query(done, succeed, folds, tmp_path):
+def test_the_page_has_the_tables_and_every_test_query(done, folds, tmp_path):
     folder, document, _ = done
     page = tmp_path / "crossval.html"
     result = succeed("crossval", folds, *OPTIONS, "--convention", "letor3", "-o", folder, "--report", page)
@@ -90,7 +91,7 @@ def test_the_folder_holds_the_trainings_and_what_they_depend_on(done):
 
 
 @pytest.mark.parametrize("form", ["table", "tsv", "latex"])
-def test_other_forms_are_printed_from_the_folder(run, done, folds, form):
+def test_other_forms_are_printed_from_the_folder(done, folds, form):
     folder, document, _ = done
     before = (folder / "cells.jsonl").read_bytes()
     result = run("crossval", folds, *OPTIONS, "--convention", "letor3", "-o", folder, "--format", form)
@@ -115,7 +116,7 @@ def test_other_forms_are_printed_from_the_folder(run, done, folds, form):
     assert f"centered={settings['centered']} l2={settings['l2']:g}" in text
 
 
-def test_another_method_is_added_to_a_folder(run, done, folds, tmp_path):
+def test_another_method_is_added_to_a_folder(done, folds, tmp_path):
     folder, document, _ = done
     folder = shutil.copytree(folder, tmp_path / "cv")  # the other tests count what is in theirs
     before = (folder / "cells.jsonl").read_bytes()
@@ -125,7 +126,7 @@ def test_another_method_is_added_to_a_folder(run, done, folds, tmp_path):
     assert json.loads(result.stdout)["rows"][:4] == document["rows"]
 
 
-def test_one_file_is_cut_into_folds_by_query(run, tmp_path):
+def test_one_file_is_cut_into_folds_by_query(tmp_path):
     q = letor_queries(12)
     write_letor(q, tmp_path / "data.txt")
     options = ("--folds", 4, "--seed", 3, "-m", "AP", "-o", tmp_path / "cv", "--format", "json", "--jobs", 1)
@@ -136,7 +137,7 @@ def test_one_file_is_cut_into_folds_by_query(run, tmp_path):
     assert document["significance"]["rows"] == []
 
 
-def test_set_and_select_reach_the_trainings(run, folds, tmp_path):
+def test_set_and_select_reach_the_trainings(folds, tmp_path):
     options = (*OPTIONS, "--select", "nDCG@3", "--set", "l2=0.5")
     document = json.loads(run("crossval", folds, *options, "-o", tmp_path / "cv", "--format", "json").stdout)
     assert document["select"] == "nDCG@3"
@@ -165,7 +166,7 @@ SLOWLY = """
 """
 
 
-def test_a_killed_run_goes_on_and_ends_with_the_same_table(succeed, done, folds, tmp_path):
+def test_a_killed_run_goes_on_and_ends_with_the_same_table(done, folds, tmp_path):
     """With SIGKILL, which leaves no time to tidy up."""
     folder = tmp_path / "cv"
     arguments = [
@@ -196,7 +197,7 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_table(succeed, done, folds,
     assert without_times(json.loads(result.stdout)) == without_times(done[1])
 
 
-def test_a_run_of_other_settings_or_data_is_refused(refused, done, folds, tmp_path):
+def test_a_run_of_other_settings_or_data_is_refused(done, folds, tmp_path):
     folder = done[0]
     before = (folder / "cells.jsonl").read_bytes()
     for other in (("--seed", 1), ("--set", "l2=1.0"), ("--convention", "trec_eval")):
@@ -210,7 +211,7 @@ def test_a_run_of_other_settings_or_data_is_refused(refused, done, folds, tmp_pa
     assert (folder / "cells.jsonl").read_bytes() == before
 
 
-def test_a_measure_whose_module_was_edited_is_refused(run, refused, folds, tmp_path, monkeypatch):
+def test_a_measure_whose_module_was_edited_is_refused(folds, tmp_path, monkeypatch):
     """After 1/r the file says 1/r^3: no table shows both."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
@@ -238,7 +239,7 @@ def test_a_measure_whose_module_was_edited_is_refused(run, refused, folds, tmp_p
     assert after(1.0).exit_code == 0
 
 
-def test_what_is_wrong_is_said_before_anything_is_done(run, refused, folds, tmp_path):
+def test_what_is_wrong_is_said_before_anything_is_done(folds, tmp_path):
     cases = [
         (("--method", "Regresion"), 2, "did you mean 'Regression'"),
         (("--method", "Regression", "--set", "alpha=3"), 2, "method 'Regression' has no setting 'alpha'"),
@@ -261,7 +262,7 @@ def test_what_is_wrong_is_said_before_anything_is_done(run, refused, folds, tmp_
     assert not (tmp_path / "cv").exists()
 
 
-def test_candidates_that_could_not_be_trained_are_named(run, folds, tmp_path, monkeypatch):
+def test_candidates_that_could_not_be_trained_are_named(folds, tmp_path, monkeypatch):
     from directrix.errors import InputError
     from directrix.experiments import crossval
 

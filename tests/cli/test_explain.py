@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from tests.commands import refused, run, succeed
 
 import directrix as dx
 
@@ -12,7 +13,7 @@ def rows_of(text):
     return [line.split("\t") for line in text.splitlines()]
 
 
-def test_the_table_the_json_and_the_tsv_say_the_same(run, succeed, files):
+def test_the_table_the_json_and_the_tsv_say_the_same(files):
     shown = succeed("explain", files.model, files.test, "--top", 2)
     assert "Importance of features for nDCG@5" in shown.stdout
     assert "Mean rank of a document, by the value of one of its features" in shown.stdout
@@ -33,7 +34,7 @@ def test_the_table_the_json_and_the_tsv_say_the_same(run, succeed, files):
     assert other["measure"] == "AP"
 
 
-def test_a_query_and_a_pair(run, files):
+def test_a_query_and_a_pair(files):
     ranked = json.loads(run("explain", files.model, files.test, "--query", 25, "-f", "json").stdout)
     documents = ranked["documents"]
     assert len(documents) == 10
@@ -53,7 +54,7 @@ def test_a_query_and_a_pair(run, files):
     assert [row[0] for row in table] == ["feature", found["features"][0]["feature"], "3 others", "score"]
 
 
-def test_groups_training_again_and_a_page(run, succeed, files, tmp_path):
+def test_groups_training_again_and_a_page(files, tmp_path):
     pytest.importorskip("matplotlib")
     groups = tmp_path / "groups.txt"
     groups.write_text("22 first half\n23\tfirst half\n24, second half\n25 second half\n\n")
@@ -83,25 +84,25 @@ def test_groups_training_again_and_a_page(run, succeed, files, tmp_path):
         (("--top", "0"), 2, "--top"),
     ],
 )
-def test_wrong_options_are_named(refused, files, arguments, status, words):
+def test_wrong_options_are_named(files, arguments, status, words):
     assert words in refused("explain", files.model, files.test, *arguments, status=status)
 
 
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("22 a\n22 b\n", "line 2: query 22 has two groups"),
-        ("22\n", "line 1: '22' is not a query and its group"),
+        ("22 a\n22 b\n", "2: query 22 has the class a above. Each query has one class."),
+        ("22\n", "1: '22' is not a query and its class"),
         ("1 a\n", "none of the 8 queries, 22 to 29, has a group, though e.g. '1' has one"),
     ],
 )
-def test_wrong_groups_are_named(refused, files, tmp_path, content, words):
+def test_wrong_groups_are_named(files, tmp_path, content, words):
     groups = tmp_path / "groups.txt"
     groups.write_text(content)
     assert words in refused("explain", files.model, files.test, "--groups", groups)
 
 
-def test_describe_says_what_the_file_knows(run, succeed, files):
+def test_describe_says_what_the_file_knows(files):
     shown = succeed("describe", files.model)
     for text in ("LinearRanker", "4 weights", "nDCG@5", "sha256:", "7 validation queries", "Known limits"):
         assert text in shown.stdout
@@ -119,7 +120,7 @@ def test_describe_says_what_the_file_knows(run, succeed, files):
     assert "| class | LinearRanker |" in markdown
 
 
-def test_the_figure_of_a_choice_is_that_of_the_file(run, files):
+def test_the_figure_of_a_choice_is_that_of_the_file(files):
     document = json.loads(run("describe", files.model, files.valid, "-m", "AP", "-f", "json").stdout)
     own, other = document["figures"]["measures"]
     assert (own["measure"], other["measure"]) == ("nDCG@5", "AP")
@@ -129,7 +130,7 @@ def test_the_figure_of_a_choice_is_that_of_the_file(run, files):
     assert not document["figures"]["is_training_data"]
 
 
-def test_figures_on_the_training_data_are_a_limit(run, files, tmp_path):
+def test_figures_on_the_training_data_are_a_limit(files, tmp_path):
     page = tmp_path / "card.html"
     shown = run("describe", files.model, files.train, "--report", page)
     assert "The figures are of its training data" in shown.stdout
@@ -159,7 +160,7 @@ def test_limits_are_those_of_the_model(files, tmp_path):
     assert "The training of the MLPRanker ended early" in both
 
 
-def test_constraints_are_on_the_card(run, files, tmp_path):
+def test_constraints_are_on_the_card(files, tmp_path):
     q = dx.read_letor(files.train)
     ranker = dx.LinearRanker("ListNet", bounds={1: (0, None)}, monotone={0: 1, 3: -1})
     ranker.fit_queries(q, measure="nDCG@5").save(tmp_path / "m.json")
@@ -184,5 +185,5 @@ def test_importance_without_data_is_that_of_the_model(files, tmp_path):
     assert model_card(tmp_path / "m.json")["importance"] is None
 
 
-def test_a_measure_without_data_is_refused(refused, files):
+def test_a_measure_without_data_is_refused(files):
     assert "--measure is reported on DATA" in refused("describe", files.model, "-m", "AP", status=2)

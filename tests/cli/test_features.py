@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from tests.commands import refused, run, succeed
 
 import directrix as dx
 from directrix.data.trec.features import RunThresholds, write_runs
@@ -39,7 +40,7 @@ def scores(here):
 
 
 @pytest.fixture
-def features(run, here, tmp_path):
+def features(here, tmp_path):
     """Run the command on the two runs."""
 
     def invoke(*arguments, runs=("a.res", "b.res")):
@@ -135,7 +136,7 @@ def test_counts_are_said(features, scores):
 
 
 @pytest.mark.parametrize("how", ["list", "file", "data"])
-def test_topics_may_be_named_in_three_ways(features, run, here, tmp_path, how):
+def test_topics_may_be_named_in_three_ways(features, here, tmp_path, how):
     (tmp_path / "ids").write_text("2\n4 5\n")
     run("features", here / "a.res", "--qrels", here / "qrels", "-o", tmp_path / "d.txt", "--topics", "2,4-5")
     text = {"list": "2,4-5", "file": f"@{tmp_path / 'ids'}", "data": tmp_path / "d.txt"}[how]
@@ -150,13 +151,13 @@ def test_depth_cuts(features, scores):
     assert dx.read_letor(out).n_docs <= 2 * 8 < scores.n_docs
 
 
-def test_what_it_writes_trains(features, succeed, tmp_path):
+def test_what_it_writes_trains(features, tmp_path):
     _, out = features("--bins", "5")
     succeed("train", out, "--method", "RankSVM", "--set", "l2=0.01", "-m", "AP", "-o", tmp_path / "m.json")
     succeed("predict", tmp_path / "m.json", out, "-o", tmp_path / "s.txt")
 
 
-def test_compressed(features, scores, succeed, here, tmp_path):
+def test_compressed(features, scores, here, tmp_path):
     succeed("features", here / "a.res", here / "b.res", "--qrels", here / "qrels", "-o", tmp_path / "o.gz")
     assert dx.read_letor(tmp_path / "o.gz").n_docs == scores.n_docs
 
@@ -217,7 +218,7 @@ def test_files_that_hold_no_thresholds(features, tmp_path, change):
     assert f"{tmp_path / 't'} is not a file of thresholds" in result.stderr
 
 
-def test_an_input_is_never_overwritten(refused, here, tmp_path):
+def test_an_input_is_never_overwritten(here, tmp_path):
     before = (here / "a.res").read_bytes()
     for option in ("-o", "--thresholds"):
         out = () if option == "-o" else ("-o", tmp_path / "out")
@@ -234,7 +235,7 @@ def test_thresholds_never_overwrite_the_data(features, tmp_path):
     assert not out.exists()
 
 
-def test_runs_and_qrels_may_be_tables_with_columns_of_any_name(run, succeed, refused, here, tmp_path):
+def test_runs_and_qrels_may_be_tables_with_columns_of_any_name(here, tmp_path):
     tables = {"a.res": (0, 2, 4), "b.res": (0, 2, 4), "qrels": (0, 2, 3)}
     for name, places in tables.items():
         rows = [line.split() for line in (here / name).read_text().splitlines()]
@@ -256,7 +257,7 @@ def test_runs_and_qrels_may_be_tables_with_columns_of_any_name(run, succeed, ref
 
 
 @pytest.mark.parametrize("folder", [".", "/", "runs/.."])
-def test_an_output_that_is_a_folder(refused, here, tmp_path, monkeypatch, folder):
+def test_an_output_that_is_a_folder(here, tmp_path, monkeypatch, folder):
     (tmp_path / "runs").mkdir()
     monkeypatch.chdir(tmp_path)
     assert "is a folder; give the name of a file in it" in refused(
@@ -264,7 +265,7 @@ def test_an_output_that_is_a_folder(refused, here, tmp_path, monkeypatch, folder
     )
 
 
-def test_training_topics_without_a_relevant_document_are_remarked_on(run, succeed, here, tmp_path):
+def test_training_topics_without_a_relevant_document_are_remarked_on(here, tmp_path):
     (tmp_path / "qrels").write_text("1 0 d0 0\n" + "".join(f"{q} 0 d0 1\n" for q in range(2, 10)))
     arguments = ("features", here / "a.res", "--qrels", tmp_path / "qrels", "-o", tmp_path / "o")
     for topics, is_said in (("1", True), ("1-2", False)):
@@ -273,12 +274,12 @@ def test_training_topics_without_a_relevant_document_are_remarked_on(run, succee
     assert "no relevant" not in run(*arguments, "--train-topics", "1", "--form", "minmax").stderr
 
 
-def test_runs_of_several_files_are_needed_and_judgments(run, here, tmp_path):
+def test_runs_of_several_files_are_needed_and_judgments(here, tmp_path):
     assert run("features", "--qrels", here / "qrels", "-o", tmp_path / "o").exit_code == 2
     assert run("features", here / "a.res", "-o", tmp_path / "o").exit_code == 2
 
 
-def test_topics_that_are_no_numbers(refused, tmp_path):
+def test_topics_that_are_no_numbers(tmp_path):
     (tmp_path / "r").write_text("MB1 Q0 d 1 1 A\n")
     (tmp_path / "q").write_text("MB1 0 d 1\n")
     assert "the topics (MB1, ...) are not all different integers" in refused(
@@ -302,7 +303,7 @@ def test_the_last_feature_is_always_there(scores, tmp_path):
     assert dx.read_letor(tmp_path / "none").n_features == 1
 
 
-def test_trec7(succeed, data_dir, tmp_path):
+def test_trec7(data_dir, tmp_path):
     """Ten of its topics: as wide as 23 runs of 50 thresholds."""
     runs = sorted((data_dir / "trec7" / "runs").glob("*.gz"))
     arguments = (

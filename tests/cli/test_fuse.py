@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from tests.commands import run
 from tests.fusion.test_fuse import made
 
 import directrix as dx
@@ -13,8 +14,8 @@ from directrix.data import Run, write_trec_run
 def here(tmp_path_factory):
     folder = tmp_path_factory.mktemp("fuse")
     runs, qrels = made(n_queries=15)
-    for name, run in runs.items():
-        write_trec_run(Run.from_frame(run, tag=name), folder / f"{name}.run")
+    for name, ranking in runs.items():
+        write_trec_run(Run.from_frame(ranking, tag=name), folder / f"{name}.run")
     lines = [f"{q} 0 {d} {label}\n" for q, of in qrels.items() for d, label in of.items()]
     (folder / "qrels").write_text("".join(lines))
     (folder / "twice").write_text("q0 a\nq0 b\n")
@@ -23,41 +24,41 @@ def here(tmp_path_factory):
     return folder
 
 
-def fuse(run, here, *arguments):
+def fuse(here, *arguments):
     return run("fuse", here / "r0.run", here / "r1.run", "--qrels", here / "qrels", *arguments)
 
 
-def test_the_table_names_every_method_and_the_chosen_one(run, here):
-    result = fuse(run, here, "-m", "nDCG@5")
+def test_the_table_names_every_method_and_the_chosen_one(here):
+    result = fuse(here, "-m", "nDCG@5")
     assert result.exit_code == 0, result.stderr
     for text in ("nDCG@5 of single runs, 15 queries", "RRF, c = 60", "linear, min-max", "chosen: "):
         assert text in result.stdout
 
 
-def test_json_is_what_the_library_says_and_tsv_has_its_rows(run, here):
-    found = json.loads(fuse(run, here, "-m", "AP", "--format", "json").stdout)
+def test_json_is_what_the_library_says_and_tsv_has_its_rows(here):
+    found = json.loads(fuse(here, "-m", "AP", "--format", "json").stdout)
     runs, qrels = made(n_queries=15)
     wanted = dx.fuse(runs, qrels, "AP").to_dict()
     assert found["rows"][0]["in_sample"] == pytest.approx(wanted["rows"][0]["in_sample"])
     assert found["method"] == wanted["method"]
-    lines = fuse(run, here, "-m", "AP", "--format", "tsv").stdout.splitlines()
+    lines = fuse(here, "-m", "AP", "--format", "tsv").stdout.splitlines()
     assert len(lines) == 1 + len(wanted["rows"])
 
 
-def test_the_combined_run_is_written(run, here, tmp_path):
-    result = fuse(run, here, "-o", tmp_path / "fused.run", "--method", "CombSUM")
+def test_the_combined_run_is_written(here, tmp_path):
+    result = fuse(here, "-o", tmp_path / "fused.run", "--method", "CombSUM")
     assert result.exit_code == 0, result.stderr
     assert dx.read_trec_run(tmp_path / "fused.run").tag == "fused"
 
 
-def test_a_configuration_is_printed_instead_of_the_table(run, here):
-    result = fuse(run, here, "--config", "opensearch", "--method", "linear, sum")
+def test_a_configuration_is_printed_instead_of_the_table(here):
+    result = fuse(here, "--config", "opensearch", "--method", "linear, sum")
     assert "normalization-processor" in json.dumps(json.loads(result.stdout))
     assert "note: the engine has no normalizer sum" in result.stderr
 
 
-def test_classes_add_a_row(run, here):
-    assert "linear, by class" in fuse(run, here, "--classes", here / "classes").stdout
+def test_classes_add_a_row(here):
+    assert "linear, by class" in fuse(here, "--classes", here / "classes").stdout
 
 
 @pytest.mark.parametrize(
@@ -70,7 +71,7 @@ def test_classes_add_a_row(run, here):
             "queries of the classes a, b have weights of their own",
         ),
         (("--method", "magic"), 1, "choose auto or one of"),
-        (("--classes", "QRELS"), 1, "words where 2 are needed"),
+        (("--classes", "QRELS"), 1, "query q0 has the class 0 "),
         (("--classes", "TWICE"), 1, "2: query q0 has the class a above. Each query has one class."),
         (("--classes", "OTHERS"), 1, "no query that has a class (x1) is judged and in the runs (q0"),
         (("r0 again",), 1, "of 3 runs some have the same tag ("),
@@ -78,8 +79,8 @@ def test_classes_add_a_row(run, here):
         (("-m", "nonsense"), 1, "nonsense"),
     ],
 )
-def test_what_cannot_be_used_is_refused(run, here, arguments, status, message):
+def test_what_cannot_be_used_is_refused(here, arguments, status, message):
     files = {"r0 again": "r0.run"} | {name.upper(): name for name in ("qrels", "classes", "twice", "others")}
     given = [here / files[word] if word in files else word for word in arguments]
-    result = fuse(run, here, *given)
+    result = fuse(here, *given)
     assert (result.exit_code, message in " ".join(result.stderr.replace("│", " ").split())) == (status, True)

@@ -12,6 +12,7 @@ from concurrent.futures.process import BrokenProcessPool
 
 import numpy as np
 import pytest
+from tests.commands import run
 
 from directrix import threads
 from directrix.cli.limits import Stopped, check_address_space, shortage, stoppable
@@ -19,7 +20,7 @@ from directrix.errors import InputError
 
 
 @pytest.mark.parametrize(("name", "status"), [("SIGHUP", 129), ("SIGINT", 130), ("SIGTERM", 143)])
-def test_a_signal_ends_a_command_with_one_line(run, files, tmp_path, monkeypatch, name, status):
+def test_a_signal_ends_a_command_with_one_line(files, tmp_path, monkeypatch, name, status):
     def work(*_, **__):
         os.kill(os.getpid(), getattr(signal, name))
         time.sleep(60)  # another thread may get it first
@@ -127,7 +128,7 @@ def test_other_threads_run_commands_without_handlers():
         (BrokenProcessPool("x"), "a worker process was ended from outside, for lack of memory"),
     ],
 )
-def test_a_shortage_says_of_what_and_what_to_do(run, files, tmp_path, monkeypatch, error, message):
+def test_a_shortage_says_of_what_and_what_to_do(files, tmp_path, monkeypatch, error, message):
     def fail(*_, **__):
         raise error
 

@@ -4,6 +4,7 @@ import sqlite3
 
 import numpy as np
 import pytest
+from tests.commands import run, succeed
 
 import directrix as dx
 
@@ -36,15 +37,15 @@ def files(tmp_path_factory):
     return folder
 
 
-def trained(succeed, files, tmp_path, data, method, *more):
+def trained(files, tmp_path, data, method, *more):
     model = tmp_path / f"{data}-{method}{''.join(more)}.json"
     succeed("train", files / f"{data}.txt", *METHODS[method], "--folds", 1, *more, "-o", model)
     return model
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_zero_stays_zero(run, succeed, files, tmp_path, method):
-    model = trained(run, files, tmp_path, "gaps", method, "--missing", "zero")
+def test_zero_stays_zero(files, tmp_path, method):
+    model = trained(files, tmp_path, "gaps", method, "--missing", "zero")
     expected = run("predict", model, files / "zeros.txt").stdout
     for more in ((), ("--missing", "zero"), ("--missing", "nan")):
         found = run("predict", model, files / "gaps.txt", *more)
@@ -64,9 +65,9 @@ def test_zero_stays_zero(run, succeed, files, tmp_path, method):
     assert "counts as 0, as in its training" in " ".join(run("describe", model).stdout.split())
 
 
-def test_every_command_with_a_model_reads_as_it_was_trained(run, succeed, files, tmp_path):
-    zero = trained(run, files, tmp_path, "gaps", "linear", "--missing", "zero")
-    mean = trained(run, files, tmp_path, "gaps", "linear", "--missing", "nan")
+def test_every_command_with_a_model_reads_as_it_was_trained(files, tmp_path):
+    zero = trained(files, tmp_path, "gaps", "linear", "--missing", "zero")
+    mean = trained(files, tmp_path, "gaps", "linear", "--missing", "nan")
     gaps, zeros = files / "gaps.txt", files / "zeros.txt"
     form = ("-m", "nDCG@3", "-f", "json")
     measured = ("-m", "nDCG@3", "-f", "tsv")
@@ -83,8 +84,8 @@ def test_every_command_with_a_model_reads_as_it_was_trained(run, succeed, files,
     assert "this is --missing nan, not zero" in told.stderr
 
 
-def test_a_training_on_complete_data_leaves_the_choice(run, files, tmp_path):
-    model = trained(run, files, tmp_path, "whole", "linear")
+def test_a_training_on_complete_data_leaves_the_choice(files, tmp_path):
+    model = trained(files, tmp_path, "whole", "linear")
     assert run("predict", model, files / "gaps.txt").exit_code == 1
     found = run("predict", model, files / "gaps.txt", "--missing", "zero")
     assert found.stdout == run("predict", model, files / "zeros.txt").stdout

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from tests.commands import refused, run, succeed
 
 import directrix as dx
 
@@ -16,7 +17,7 @@ def runs(tmp_path_factory):
     return folder
 
 
-def test_scores_of_labeled_data(run, succeed, files):
+def test_scores_of_labeled_data(files):
     value = run("evaluate", files.test, files.scores, "-m", "nDCG@5", "--convention", "sklearn", "-f", "tsv")
     number = f"{float(value.stdout.splitlines()[1].split()[1]):.6f}"
     done = succeed("reconcile", files.test, files.scores, "-m", "nDCG@5", "--value", number)
@@ -28,7 +29,7 @@ def test_scores_of_labeled_data(run, succeed, files):
     assert "sklearn" in json.loads(model.stdout)["matches"][0]["tools"]
 
 
-def test_a_run_and_qrels(run, runs):
+def test_a_run_and_qrels(runs):
     done = run("reconcile", runs / "qrels", runs / "run", "-m", "AP", "--value", "0.5000", "-f", "json")
     found = json.loads(done.stdout)
     assert done.exit_code == 0
@@ -44,14 +45,14 @@ def test_a_run_and_qrels(run, runs):
     assert "From 0.5000 to 0.3333: 1 switch (queries: all judged queries instead of" in with_c.stderr
 
 
-def test_no_setting_gives_the_number(run, runs):
+def test_no_setting_gives_the_number(runs):
     done = run("reconcile", runs / "qrels", runs / "run", "-m", "AP", "--value", "0.0123")
     assert done.exit_code == 1
     assert "gives AP = 0.0123; the nearest gives" in done.stderr
     assert "The setting nearest to AP = 0.0123" in done.stdout
 
 
-def test_rows_for_programs(run, runs):
+def test_rows_for_programs(runs):
     done = run("reconcile", runs / "qrels", runs / "run", "-m", "AP", "--value", "0.5", "-f", "tsv")
     head, *rows = [line.split("\t") for line in done.stdout.splitlines()]
     assert head == ["tool", "switches", "n", "value", "settings", "no effect"]
@@ -69,11 +70,11 @@ def test_rows_for_programs(run, runs):
         ((), 2, "--value"),
     ],
 )
-def test_wrong_usage(refused, runs, arguments, status, message):
+def test_wrong_usage(runs, arguments, status, message):
     assert message in refused("reconcile", runs / "qrels", runs / "run", *arguments, status=status)
 
 
-def test_files_that_do_not_fit_together(run, refused, runs, files):
+def test_files_that_do_not_fit_together(runs, files):
     done = run("reconcile", files.test, runs / "run", "--value", "0.5")
     assert done.exit_code == 1
     assert done.stderr.count("\n") <= 3
@@ -82,7 +83,7 @@ def test_files_that_do_not_fit_together(run, refused, runs, files):
     assert "1 scores" in refused("reconcile", files.test, short, "--value", "0.5")
 
 
-def test_it_says_what_the_library_says(run, files):
+def test_it_says_what_the_library_says(files):
     q = dx.read_letor(files.test)
     scores = [float(line) for line in files.scores.read_text().split()]
     found = dx.reconcile("0.7", "AP", scores, q.labels, qptr=q.qptr, doc_ids=q.doc_ids)

@@ -6,6 +6,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from tests.commands import refused, run, succeed
 from tests.docs.blocks import blocks
 from tests.experiments.artificial import write_collection
 from tests.reports.hand_made import report
@@ -25,7 +26,7 @@ def data(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def done(succeed, data, tmp_path_factory):
+def done(data, tmp_path_factory):
     """A folder with a quick run, and what it printed."""
     folder = tmp_path_factory.mktemp("out") / "yue"
     result = succeed("reproduce", "yue2007", "--data", data, "-o", folder, "--quick", "--jobs", 1)
@@ -51,7 +52,7 @@ def test_the_folder_and_the_screen_have_the_tables_of_the_paper(done):
     assert f"written: {folder}/tables.txt" in result.stderr
 
 
-def test_json_is_what_the_folder_has(run, data, done):
+def test_json_is_what_the_folder_has(data, done):
     folder, _ = done
     result = run("reproduce", "yue2007", "--data", data, "-o", folder, "--quick", "--format", "json")
     document = json.loads(result.stdout)
@@ -73,7 +74,7 @@ def test_settings_say_what_the_figures_depend_on(done):
     assert settings["seconds"]["all parts"] > 0
 
 
-def test_a_run_that_was_stopped_goes_on_and_ends_with_the_same_tables(succeed, data, done, tmp_path):
+def test_a_run_that_was_stopped_goes_on_and_ends_with_the_same_tables(data, done, tmp_path):
     folder, _ = done
     lines = (folder / "cells.jsonl").read_text().splitlines(keepends=True)
     (tmp_path / "settings.json").write_text((folder / "settings.json").read_text())
@@ -86,7 +87,7 @@ def test_a_run_that_was_stopped_goes_on_and_ends_with_the_same_tables(succeed, d
     assert without_times(tables[0]) == without_times(tables[1])
 
 
-def test_a_finished_run_is_only_shown(run, data, done):
+def test_a_finished_run_is_only_shown(data, done):
     folder, first = done
     before = (folder / "cells.jsonl").read_bytes()
     again = run("reproduce", "yue2007", "--data", data, "-o", folder, "--quick")
@@ -94,7 +95,7 @@ def test_a_finished_run_is_only_shown(run, data, done):
     assert (folder / "cells.jsonl").read_bytes() == before
 
 
-def test_more_trials_keep_those_that_are_there(succeed, data, done, tmp_path):
+def test_more_trials_keep_those_that_are_there(data, done, tmp_path):
     folder, _ = done
     for name in ("settings.json", "cells.jsonl"):
         (tmp_path / name).write_text((folder / name).read_text())
@@ -103,7 +104,7 @@ def test_more_trials_keep_those_that_are_there(succeed, data, done, tmp_path):
     assert (tmp_path / "cells.jsonl").read_text().count("\n") == 16
 
 
-def test_a_run_of_other_settings_is_refused(refused, data, done):
+def test_a_run_of_other_settings_is_refused(data, done):
     folder, _ = done
     message = refused("reproduce", "yue2007", "--data", data, "-o", folder, "--quick", "--seed", 1)
     assert "belongs to a run with seed 0, which cannot be resumed with seed 1" in message
@@ -137,13 +138,13 @@ def test_latex_has_a_table_for_each(done):
         (["yue2007"], 2, "--data"),
     ],
 )
-def test_what_cannot_be_done_is_said(refused, tmp_path, monkeypatch, arguments, status, message):
+def test_what_cannot_be_done_is_said(tmp_path, monkeypatch, arguments, status, message):
     monkeypatch.chdir(tmp_path)
     assert message in refused("reproduce", *arguments, status=status)
     assert not list(tmp_path.iterdir())
 
 
-def test_an_output_that_is_a_file_is_refused_before_the_work(refused, data, tmp_path):
+def test_an_output_that_is_a_file_is_refused_before_the_work(data, tmp_path):
     (tmp_path / "out").write_text("mine")
     assert "is a file; a folder is needed" in refused(
         "reproduce", "yue2007", "--data", data, "-o", tmp_path / "out", "--quick"
@@ -170,7 +171,7 @@ def asked(monkeypatch):
     return requests
 
 
-def test_a_paper_is_asked_with_all_options_and_its_claims_are_printed(succeed, asked, tmp_path):
+def test_a_paper_is_asked_with_all_options_and_its_claims_are_printed(asked, tmp_path):
     options = ("--seed", 7, "--trials", 3, "--quick", "--jobs", 2)
     result = succeed("reproduce", "some2010", "--data", tmp_path, "-o", tmp_path / "o", *options)
     (request,) = asked
@@ -183,7 +184,7 @@ def test_a_paper_is_asked_with_all_options_and_its_claims_are_printed(succeed, a
     assert "Claims" not in result.stderr
 
 
-def test_json_has_claims_and_values_by_query(run, asked, tmp_path):
+def test_json_has_claims_and_values_by_query(asked, tmp_path):
     result = run("reproduce", "some2010", "--data", tmp_path, "-o", tmp_path / "o", "-f", "json")
     document = json.loads(result.stdout)
     assert [claim["verdict"] for claim in document["claims"]] == ["holds", "not significant", "does not hold"]
@@ -194,7 +195,7 @@ def test_json_has_claims_and_values_by_query(run, asked, tmp_path):
     assert document["extra"] == [1.5, None]
 
 
-def test_the_page_may_be_written_for_a_site_too(succeed, asked, tmp_path):
+def test_the_page_may_be_written_for_a_site_too(asked, tmp_path):
     site = tmp_path / "site"
     succeed("reproduce", "some2010", "--data", tmp_path, "-o", tmp_path / "o", "--page", site)
     assert sorted(str(p.relative_to(site)) for p in site.rglob("*.*")) == [
@@ -205,7 +206,7 @@ def test_the_page_may_be_written_for_a_site_too(succeed, asked, tmp_path):
     assert str(tmp_path) not in (site / "some2010.md").read_text()
 
 
-def test_a_page_folder_that_is_a_file_is_refused_before_the_work(refused, asked, tmp_path):
+def test_a_page_folder_that_is_a_file_is_refused_before_the_work(asked, tmp_path):
     (tmp_path / "pages").write_text("")
     assert "is a file; a folder is needed" in refused(
         "reproduce", "some2010", "--data", tmp_path, "-o", tmp_path / "run", "--page", tmp_path / "pages"
@@ -213,7 +214,7 @@ def test_a_page_folder_that_is_a_file_is_refused_before_the_work(refused, asked,
     assert asked == []
 
 
-def test_without_matplotlib_nothing_begins(refused, asked, tmp_path, monkeypatch):
+def test_without_matplotlib_nothing_begins(asked, tmp_path, monkeypatch):
     monkeypatch.setattr("directrix.reports.figures.importlib.util.find_spec", without("matplotlib"))
     assert 'pip install "directrix[plot]"' in refused(
         "reproduce", "some2010", "--data", tmp_path, "-o", tmp_path / "o"
@@ -233,7 +234,7 @@ def test_every_paper_of_the_list_is_found(name):
     assert callable(find_paper(name).reproduce)
 
 
-def test_trials_of_a_paper_that_has_none_are_refused(run, tmp_path):
+def test_trials_of_a_paper_that_has_none_are_refused(tmp_path):
     result = run("reproduce", "he2010", "--data", tmp_path, "-o", tmp_path / "o", "--trials", 3)
     assert result.exit_code == 2
     message = " ".join(result.stderr.replace("│", " ").split())
@@ -241,7 +242,7 @@ def test_trials_of_a_paper_that_has_none_are_refused(run, tmp_path):
     assert not (tmp_path / "o").exists()
 
 
-def test_what_the_data_lack_is_one_error(run, monkeypatch, asked, tmp_path):
+def test_what_the_data_lack_is_one_error(monkeypatch, asked, tmp_path):
     def fail(request):
         raise InputError(f"{request.data}/letor: is missing")
 

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from tests.commands import run
 
 import directrix as dx
 from directrix.data.shards import checkpoint
@@ -35,7 +36,7 @@ TRAIN = [
 
 
 @pytest.mark.slow
-def test_shard_train_evaluate_certify(files, run, monkeypatch):
+def test_shard_train_evaluate_certify(files, monkeypatch):
     monkeypatch.chdir(files)
     done = run("shard", "train.txt", "written", "--shards", "3")
     assert "3 shards of 160 to 170 documents; 500 documents, 50 queries, 5 features" in done.stderr
@@ -60,7 +61,7 @@ def test_shard_train_evaluate_certify(files, run, monkeypatch):
     assert not list(files.glob("*.answers"))
 
 
-def test_auto_tries_what_can_be_trained_on_shards(files, run, monkeypatch):
+def test_auto_tries_what_can_be_trained_on_shards(files, monkeypatch):
     monkeypatch.chdir(files)
     run("shard", "train.txt", "auto", "--shards", "2")
     settings = ["--method", "Regression,ListNet,LambdaMART,LambdaRank", "-o", "auto.json"]
@@ -69,7 +70,7 @@ def test_auto_tries_what_can_be_trained_on_shards(files, run, monkeypatch):
     assert "ListNet" in done.stdout
 
 
-def test_where_every_method_refuses_the_data_the_first_says_why(files, run, monkeypatch):
+def test_where_every_method_refuses_the_data_the_first_says_why(files, monkeypatch):
     monkeypatch.chdir(files)
     lines = [f"1 qid:{q} 1:{i} 5:1" for q in range(4) for i in range(3)]
     (files / "same.txt").write_text("\n".join(lines))
@@ -80,7 +81,7 @@ def test_where_every_method_refuses_the_data_the_first_says_why(files, run, monk
     assert "error: no query of the training data has documents of different labels" in done.stderr
 
 
-def test_resume_takes_the_answers_of_before(files, run, monkeypatch):
+def test_resume_takes_the_answers_of_before(files, monkeypatch):
     monkeypatch.chdir(files)
     run("shard", "train.txt", "again", "--shards", "3")
     command = ["train", "again", *TRAIN[2:], "--cluster", "local:1"]
@@ -132,14 +133,14 @@ def test_resume_takes_the_answers_of_before(files, run, monkeypatch):
         ),
     ],
 )
-def test_refused(files, run, monkeypatch, arguments, said):
+def test_refused(files, monkeypatch, arguments, said):
     monkeypatch.chdir(files)
     done = run(*arguments)
     assert done.exit_code == 1
     assert said in done.stderr
 
 
-def test_the_input_is_not_the_output(files, run, monkeypatch):
+def test_the_input_is_not_the_output(files, monkeypatch):
     monkeypatch.chdir(files)
     before = (files / "train.txt").read_bytes()
     done = run("shard", "train.txt", "./train.txt")

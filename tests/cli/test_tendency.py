@@ -4,12 +4,13 @@ import json
 from functools import partial
 
 import pytest
+from tests.commands import run
 
 from directrix.experiments.tendency_on_data import EVERY_SURROGATE, random_models, surrogate_tendencies
 
 
 @pytest.fixture(scope="module")
-def command(run):
+def command():
     return partial(run, "tendency")
 
 

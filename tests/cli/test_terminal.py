@@ -4,6 +4,7 @@ import io
 import sys
 
 import pytest
+from tests.commands import run
 
 from directrix.cli.show import echo, progress_bar
 from directrix.errors import InputError
@@ -12,7 +13,7 @@ HOSTILE = "\x1b]0;owned\x07\x9b2J\u202ex"  # sets the title, rings, clears the s
 SHOWN = r"\x1b]0;owned\x07\x9b2J\u202ex"
 
 
-def test_tables_and_messages_show_control_characters(run, tmp_path):
+def test_tables_and_messages_show_control_characters(tmp_path):
     (tmp_path / "qrels").write_text("1 0 d1 1\n1 0 d2 0\n")
     (tmp_path / "run").write_text(f"1 Q0 d1 1 2 {HOSTILE}\n1 Q0 d2 2 1 {HOSTILE}\n")
     (tmp_path / HOSTILE).write_text("1 Q0 d1 1 nothing t\n")

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from tests.commands import refused, run, succeed
 
 import directrix as dx
 from directrix.text import Index
@@ -12,7 +13,7 @@ WORDS = [f"w{i}" for i in range(40)]
 
 
 @pytest.fixture(scope="module")
-def here(tmp_path_factory, succeed):
+def here(tmp_path_factory):
     """Documents, of which those are relevant whose title has a word of the query; index and candidates."""
     folder = tmp_path_factory.mktemp("texts")
     rng = np.random.default_rng(0)
@@ -33,15 +34,15 @@ def here(tmp_path_factory, succeed):
     return folder
 
 
-def features(run, here, output, *arguments):
+def features(here, output, *arguments):
     return run(
         "text-features", here / "docs.index", here / "queries.tsv", "--run", here / "bm25.run", "-o", output,
         *arguments,
     )  # fmt: skip
 
 
-def test_a_model_on_features_of_text_is_better_than_the_candidates(run, succeed, here, tmp_path):
-    result = features(run, here, tmp_path / "f.parquet", "--qrels", here / "qrels")
+def test_a_model_on_features_of_text_is_better_than_the_candidates(here, tmp_path):
+    result = features(here, tmp_path / "f.parquet", "--qrels", here / "qrels")
     assert result.exit_code == 0, result.stderr
     assert "note: 1 of 30 queries are not judged and are left out" in result.stderr
     relevant = (here / "qrels").read_text().count("\n")
@@ -63,20 +64,20 @@ def test_a_model_on_features_of_text_is_better_than_the_candidates(run, succeed,
     assert values["new"] > values["bm25"] + 0.1
 
 
-def test_features_written_in_parts_are_those_of_the_library(run, here, tmp_path, monkeypatch):
+def test_features_written_in_parts_are_those_of_the_library(here, tmp_path, monkeypatch):
     monkeypatch.setattr("directrix.cli.text._AT_ONCE", 7)
-    assert features(run, here, tmp_path / "f.parquet").exit_code == 0
+    assert features(here, tmp_path / "f.parquet").exit_code == 0
     q = dx.data.read_parquet(tmp_path / "f.parquet")
     wanted = Index.load(here / "docs.index").features(here / "queries.tsv", here / "bm25.run")
     assert q.feature_names == wanted.feature_names
     np.testing.assert_array_equal(q.features, wanted.features)
 
 
-def test_letor_text_has_the_same_features_without_names(run, succeed, refused, here, tmp_path):
-    result = features(run, here, tmp_path / "f.txt", "--qrels", here / "qrels")
+def test_letor_text_has_the_same_features_without_names(here, tmp_path):
+    result = features(here, tmp_path / "f.txt", "--qrels", here / "qrels")
     assert "has no names of features; .parquet has them" in result.stderr
     q = dx.read_letor(tmp_path / "f.txt")
-    assert features(run, here, tmp_path / "f.parquet", "--qrels", here / "qrels").exit_code == 0
+    assert features(here, tmp_path / "f.parquet", "--qrels", here / "qrels").exit_code == 0
     np.testing.assert_array_equal(q.features, dx.data.read_parquet(tmp_path / "f.parquet").features)
     succeed("train", tmp_path / "f.txt", "--method", "Regression", "-o", tmp_path / "m.json")
     assert "was trained on features without names" in refused(
@@ -85,22 +86,22 @@ def test_letor_text_has_the_same_features_without_names(run, succeed, refused, h
 
 
 @pytest.mark.filterwarnings("default")
-def test_columns_of_a_table_are_features(run, here, tmp_path):
+def test_columns_of_a_table_are_features(here, tmp_path):
     table = tmp_path / "dense.csv"
     table.write_text("qid,docno,dense,rank,year,name\n0,d1,0.5,1,1958,a\n0,d2,,2,1960,b\n")
-    result = features(run, here, tmp_path / "f.parquet", "--with", table, "--with", here / "bm25.run")
+    result = features(here, tmp_path / "f.parquet", "--with", table, "--with", here / "bm25.run")
     assert result.exit_code == 0, result.stderr
     assert "note: 1 of 30 queries of the run 'bm25' are in the run 'dense'" in result.stderr
     names = dx.data.read_parquet(tmp_path / "f.parquet").feature_names
     assert names[-3:] == ("run.dense", "run.year", "run.bm25")
     table.write_text("qid,docno,name\n0,d1,a\n")
-    result = features(run, here, tmp_path / "g.parquet", "--with", table)
+    result = features(here, tmp_path / "g.parquet", "--with", table)
     assert result.exit_code == 1
     assert "has no column of numbers that is not an identifier or a rank" in result.stderr
     assert not (tmp_path / "g.parquet").exists()
 
 
-def test_candidates_go_to_standard_output_or_json_lines(run, here, tmp_path):
+def test_candidates_go_to_standard_output_or_json_lines(here, tmp_path):
     result = run("candidates", here / "docs.index", here / "queries.tsv", "-k", 2, "--tag", "first")
     assert result.stdout.splitlines()[0].split()[::5] == ["0", "first"]
     path = tmp_path / "run.jsonl"
@@ -110,7 +111,7 @@ def test_candidates_go_to_standard_output_or_json_lines(run, here, tmp_path):
     assert dx.read_trec_run(path).doc_ids[:2].tolist() == [row["docno"] for row in rows[:2]]
 
 
-def test_fields_analyzers_and_stop_words_of_an_index_can_be_chosen(succeed, here, tmp_path):
+def test_fields_analyzers_and_stop_words_of_an_index_can_be_chosen(here, tmp_path):
     (tmp_path / "stops").write_text("w0\nW1\n")
     succeed(
         *("index", here / "docs.jsonl", "-o", tmp_path / "i", "--fields", "title"),
@@ -126,14 +127,14 @@ def test_fields_analyzers_and_stop_words_of_an_index_can_be_chosen(succeed, here
     ("analyzer", "options", "is_said"),
     [("german+stop", (), True), ("german+stop", ("--stop-words", "stops"), False), ("german", (), False)],
 )
-def test_stop_words_of_another_language_are_asked_for(run, here, tmp_path, analyzer, options, is_said):
+def test_stop_words_of_another_language_are_asked_for(here, tmp_path, analyzer, options, is_said):
     (tmp_path / "stops").write_text("der\n")
     given = [tmp_path / word if word == "stops" else word for word in options]
     result = run("index", here / "docs.jsonl", "-o", tmp_path / "i", "--analyzer", analyzer, *given)
     assert ("leaves out English stop words" in result.stderr) == is_said
 
 
-def test_queries_without_candidates_are_named(run, here, tmp_path):
+def test_queries_without_candidates_are_named(here, tmp_path):
     (tmp_path / "q.tsv").write_text("1\tw1\n2\tunknown\n")
     result = run("candidates", here / "docs.index", tmp_path / "q.tsv")
     assert "note: 1 of 2 queries have no document: 2" in result.stderr
@@ -157,7 +158,7 @@ def test_queries_without_candidates_are_named(run, here, tmp_path):
         (("text-features", "docs.index", "queries.tsv", "--run", "qrels", "-o", "a.txt"), 1, "columns"),
     ],
 )
-def test_what_cannot_be_used_is_refused(refused, here, tmp_path, monkeypatch, arguments, status, message):
+def test_what_cannot_be_used_is_refused(here, tmp_path, monkeypatch, arguments, status, message):
     monkeypatch.chdir(tmp_path)
     given = [here / word if (here / word).exists() else word for word in arguments]
     assert message in refused(*given, status=status)

@@ -1,14 +1,9 @@
 """Options before and after the command."""
 
 import pytest
-from typer.testing import CliRunner
+from tests.commands import run
 
-from directrix.cli.main import app
 from directrix.threads import get_threads, set_threads
-
-
-def command(*arguments):
-    return CliRunner().invoke(app, [str(a) for a in arguments])
 
 
 @pytest.fixture(autouse=True)
@@ -27,21 +22,21 @@ def _threads():
     ],
 )
 def test_threads_are_taken_anywhere(arguments):
-    done = command(*arguments)
+    done = run(*arguments)
     assert done.exit_code == 0, done.output
     assert get_threads() == 3
 
 
 def test_threads_need_a_number():
-    done = command("methods", "--threads")
+    done = run("methods", "--threads")
     assert done.exit_code == 2
     assert "'--threads' requires an argument" in done.output
-    done = command("methods", "--threads", "two")
+    done = run("methods", "--threads", "two")
     assert done.exit_code == 2
     assert "valid integer" in done.output
 
 
 def test_words_after_two_dashes_are_files(tmp_path):
-    done = command("evaluate", "--", "--threads", "3")
+    done = run("evaluate", "--", "--threads", "3")
     assert done.exit_code == 1
     assert "--threads" in done.stderr

@@ -5,33 +5,19 @@ import json
 import re
 import tomllib
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.model_selection import GroupKFold, cross_val_score
-from typer.testing import CliRunner
 
 import directrix as dx
-from directrix.cli.main import app
+from tests import commands
+from tests.commands import run, succeed
 
-
-def command(*arguments):
-    """Run a command; the result has exit_code, stdout and stderr."""
-    result = CliRunner().invoke(app, [str(a) for a in arguments])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result
-
-
-def refused(*arguments):
-    """Run a command that must fail with one message, and return it without the line breaks of boxes."""
-    result = command(*arguments)
-    assert result.exit_code in (1, 2), result.stdout
-    assert result.stdout == ""
-    assert len(result.stderr.splitlines()) <= 8  # usage, and a box
-    return " ".join(result.stderr.replace("│", " ").split())
+refused = partial(commands.refused, lines=8)  # usage, and a frame
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +29,7 @@ def ohsumed(data_dir):
 def model(ohsumed, tmp_path_factory):
     path = tmp_path_factory.mktemp("model") / "model.json"
     train = ohsumed / "train.txt"
-    assert command("train", train, "--method", "Regression", "--folds", 1, "-o", path).exit_code == 0
+    succeed("train", train, "--method", "Regression", "--folds", 1, "-o", path)
     return path
 
 
@@ -105,7 +91,7 @@ def test_a_model_of_other_features_gives_no_figure(ohsumed, named, tmp_path):
     ):
         path.with_name("model.json").write_bytes(path.read_bytes())
         assert "45 features" in refused(*arguments)
-    assert command("evaluate", ohsumed / "test.txt", path, "--by-position").exit_code == 0
+    succeed("evaluate", ohsumed / "test.txt", path, "--by-position")
 
 
 def test_columns_are_taken_by_their_names(named, tmp_path):
@@ -113,12 +99,12 @@ def test_columns_are_taken_by_their_names(named, tmp_path):
     path, ranker, frame = named
     labeled = frame.assign(qid=np.repeat(range(6), 10), label=1)
     labeled[[*frame.columns[::-1], "qid", "label"]].to_parquet(tmp_path / "reversed.parquet")
-    scores = [float(line) for line in command("predict", path, tmp_path / "reversed.parquet").stdout.split()]
+    scores = [float(line) for line in run("predict", path, tmp_path / "reversed.parquet").stdout.split()]
     np.testing.assert_array_equal(scores, ranker.predict(frame))
     labeled.rename(columns={"signal_3": "bm25"}).to_parquet(tmp_path / "other.parquet")
     text = refused("predict", path, tmp_path / "other.parquet")
     assert "it lacks 'signal_3' and also has 'bm25'" in text
-    assert command("predict", path, tmp_path / "other.parquet", "--by-position").exit_code == 0
+    succeed("predict", path, tmp_path / "other.parquet", "--by-position")
     q = dx.Queries.from_arrays(frame.rename(columns={"signal_3": "bm25"}), np.zeros(60), group=[60])
     with pytest.raises(
         dx.InputError, match="column 4 of the data is 'bm25', of the training data 'signal_3'"
@@ -135,7 +121,7 @@ def test_columns_are_taken_by_their_names(named, tmp_path):
         ranker.predict_queries(wide), ranker.predict(pd.DataFrame(first, columns=frame.columns))
     )
     labeled.iloc[:, [*range(60), 64, 65]].to_parquet(tmp_path / "few.parquet")
-    by_position = command("predict", path, tmp_path / "few.parquet", "--by-position")
+    by_position = run("predict", path, tmp_path / "few.parquet", "--by-position")
     assert [float(line) for line in by_position.stdout.split()] == ranker.predict_queries(wide).tolist()
 
 
@@ -144,12 +130,12 @@ def test_columns_are_taken_by_their_names(named, tmp_path):
 
 def test_topics_that_a_run_lacks_count_nothing(trec):
     qrels, whole, part, values = trec
-    result = command("compare", qrels, whole, part, "-m", "AP", "-f", "json")
+    result = run("compare", qrels, whole, part, "-m", "AP", "-f", "json")
     first, second = json.loads(result.stdout)["systems"]
     assert [first["ranked"], second["ranked"]] == [50, 23]
     assert second["mean"] == pytest.approx(np.sort(values)[-23:].sum() / 50, rel=1e-12)
     assert "note: DLH13 lacks 27 of 50 queries" in result.stderr
-    lines = command("compare", qrels, part, whole, "-m", "AP").stdout.splitlines()
+    lines = run("compare", qrels, part, whole, "-m", "AP").stdout.splitlines()
     assert lines[0] == "AP of 50 queries"
     assert lines[2].split() == ["system", "queries", "AP", "letters"]
     assert [line.split()[:2] for line in lines[4:6]] == [["TF_IDF", "50"], ["DLH13", "23"]]
@@ -157,7 +143,7 @@ def test_topics_that_a_run_lacks_count_nothing(trec):
 
 def test_common_queries_are_those_of_all_runs(trec):
     qrels, whole, part, values = trec
-    common = command("compare", qrels, whole, part, "-m", "AP", "--common-queries", "-f", "json")
+    common = run("compare", qrels, whole, part, "-m", "AP", "--common-queries", "-f", "json")
     document = json.loads(common.stdout)
     assert document["n_queries"] == document["pairs"][0]["n"] == 23
     assert document["systems"][1]["mean"] == pytest.approx(np.sort(values)[-23:].mean(), rel=1e-12)
@@ -167,19 +153,19 @@ def test_common_queries_are_those_of_all_runs(trec):
 def test_every_measure_is_compared(trec):
     qrels, whole, part, _ = trec
     asked = ("compare", qrels, whole, part, "-m", "AP", "-m", "nDCG@10")
-    titles = [line for line in command(*asked).stdout.splitlines() if " of 50 queries" in line]
+    titles = [line for line in run(*asked).stdout.splitlines() if " of 50 queries" in line]
     assert titles == ["AP of 50 queries", "nDCG@10 of 50 queries"]
-    assert [found["measure"] for found in json.loads(command(*asked, "-f", "json").stdout)] == [
+    assert [found["measure"] for found in json.loads(run(*asked, "-f", "json").stdout)] == [
         "AP",
         "nDCG@10",
     ]
-    head, *rows = (line.split("\t") for line in command(*asked, "-f", "tsv").stdout.splitlines())
+    head, *rows = (line.split("\t") for line in run(*asked, "-f", "tsv").stdout.splitlines())
     assert [row[head.index("measure")] for row in rows] == ["AP", "nDCG@10"]
 
 
 def test_means_over_different_queries_are_said(trec):
     qrels, whole, part, _ = trec
-    result = command("evaluate", qrels, whole, part, "-m", "AP")
+    result = run("evaluate", qrels, whole, part, "-m", "AP")
     assert "means over different queries (TF_IDF 50, DLH13 23)" in result.stderr
 
 
@@ -188,13 +174,13 @@ def test_means_over_different_queries_are_said(trec):
 
 def test_frames_keep_relevant_documents_that_were_not_retrieved(trec):
     qrels, whole, *_ = trec
-    run = pd.read_csv(whole, sep=r"\s+", names=["qid", "q0", "docno", "rank", "score", "name"])
+    ranking = pd.read_csv(whole, sep=r"\s+", names=["qid", "q0", "docno", "rank", "score", "name"])
     judged = pd.read_csv(qrels, sep=r"\s+", names=["query_id", "iteration", "doc_id", "relevance"])
-    by_files = json.loads(command("evaluate", qrels, whole, "-m", "AP", "-f", "json").stdout)
+    by_files = json.loads(run("evaluate", qrels, whole, "-m", "AP", "-f", "json").stdout)
     expected = by_files["rows"][0]["measures"]["AP"]
-    assert dx.evaluate("AP", run=run, qrels=judged) == {"AP": expected}
+    assert dx.evaluate("AP", run=ranking, qrels=judged) == {"AP": expected}
     assert dx.evaluate("AP", run=whole, qrels=qrels) == {"AP": expected}
-    merged = run.merge(
+    merged = ranking.merge(
         judged.rename(columns={"query_id": "qid", "doc_id": "docno"}), on=["qid", "docno"], how="left"
     )
     lost = dx.evaluate("AP", merged.score, merged.relevance.fillna(0), qid=merged.qid)["AP"]
@@ -212,7 +198,7 @@ def test_doctor_says_what_takes_missing_values_and_it_does(ohsumed, tmp_path):
     )
     train = tmp_path / "train.txt"
     train.write_text(text + "\n")
-    note = command("doctor", train).stderr
+    note = run("doctor", train).stderr
     assert "200 values are missing" in note
     assert "--missing nan" in note
     assert "--scale standard, log, quantile or minmax" in note
@@ -222,10 +208,10 @@ def test_doctor_says_what_takes_missing_values_and_it_does(ohsumed, tmp_path):
         ("--method", "Regression", "--scale", "standard"),
         ("--method", "YetiRank", "--set", "n_trees=5"),
     ):
-        done = command("train", train, *options, *output)
+        done = run("train", train, *options, *output)
         assert done.exit_code == 0, done.stderr
-        assert command("predict", tmp_path / "m.json", train, "--missing", "nan").exit_code == 0
-    text = command("train", train, "--method", "Regression", "-o", tmp_path / "m.json").stderr
+        succeed("predict", tmp_path / "m.json", train, "--missing", "nan")
+    text = run("train", train, "--method", "Regression", "-o", tmp_path / "m.json").stderr
     assert "Add --missing nan, for trees and with --scale standard, log, quantile or minmax" in text
 
 
@@ -272,7 +258,7 @@ def test_validation_data_are_other_data(ohsumed, tmp_path):
 def test_swapped_arguments_get_one_message(ohsumed, trec, model, tmp_path):
     qrels, whole, *_ = trec
     test, scores = ohsumed / "test.txt", tmp_path / "scores.txt"
-    assert command("predict", model, test, "-o", scores).exit_code == 0
+    succeed("predict", model, test, "-o", scores)
     assert f"come first, then the rankings: {test} {model}" in refused("evaluate", model, test)
     assert "is a file of scores; labeled data or qrels come first" in refused("evaluate", scores, test)
     assert f"come first, then the rankings: {qrels} {whole}" in refused("evaluate", whole, qrels)
@@ -298,7 +284,7 @@ def test_auto_says_that_it_has_no_trees(ohsumed, tmp_path, monkeypatch):
     lines = (ohsumed / "train.txt").read_text().splitlines()[:600]
     (tmp_path / "few.txt").write_text("\n".join(lines) + "\n")
     options = ("--time-budget", 1, "--folds", 1, "-o", tmp_path / "m.json")
-    done = command("train", tmp_path / "few.txt", *options)
+    done = run("train", tmp_path / "few.txt", *options)
     assert done.exit_code == 0, done.stderr
     assert re.search(
         r"note: YetiRank.*: not trained, because the package lightgbm is not installed", done.stderr
@@ -311,8 +297,8 @@ def test_a_weekly_job_stops_where_the_gain_is_not_shown(data_dir, tmp_path):
     live, new = whole / "basic-TF_IDF_5.res.gz", whole / "basic-DFIC_6.res.gz"
     page = tmp_path / "week.html"
     asked = ("-m", "AP", "--against", live, "--require-gain", ".005", "--report", page)
-    result = command("compare", qrels, live, new, *asked)
+    result = run("compare", qrels, live, new, *asked)
     assert result.exit_code == 1
     assert "AP -0.0062, 95 % interval [-0.0203, 0.0078]; a gain of 0.005 is not shown" in result.stderr
     assert "is not shown" in page.read_text(encoding="utf-8")
-    assert command("compare", qrels, live, new, *asked[:4], "--require-gain", "-.03").exit_code == 0
+    succeed("compare", qrels, live, new, *asked[:4], "--require-gain", "-.03")

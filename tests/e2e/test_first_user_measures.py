@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.e2e.test_first_user import command, refused
+from tests.commands import refused, run
 
 NAMES = ["bpref", "infAP", "gm_map", "set_F", "Rprec_mult_0.20", "num_rel_ret", "Judged@10"]
 
@@ -12,7 +12,7 @@ NAMES = ["bpref", "infAP", "gm_map", "set_F", "Rprec_mult_0.20", "num_rel_ret", 
 def test_names_of_trec_eval_and_tags_of_runs(data_dir):
     folder = data_dir / "trec_eval"
     options = [word for name in NAMES for word in ("-m", name)]
-    found = command("evaluate", folder / "qrels.test", folder / "results.test", *options, "-f", "json")
+    found = run("evaluate", folder / "qrels.test", folder / "results.test", *options, "-f", "json")
     row = json.loads(found.stdout)["rows"][0]
     assert row["name"] == "STANDARD"
     printed = [line.split() for line in (folder / "out.test.a").read_text().splitlines()]
@@ -23,6 +23,8 @@ def test_names_of_trec_eval_and_tags_of_runs(data_dir):
 
 def test_training_for_a_measure_of_reports_says_what_to_do(tmp_path):
     (tmp_path / "few.txt").write_text("1 qid:1 1:1\n0 qid:1 1:0\n1 qid:2 1:1\n0 qid:2 1:0\n")
-    text = refused("train", tmp_path / "few.txt", "--measure", "GMAP", "-o", tmp_path / "model.json")
+    text = refused(
+        "train", tmp_path / "few.txt", "--measure", "GMAP", "-o", tmp_path / "model.json", status=2
+    )
     assert "GMAP is for reports and cannot be trained for; train for another measure, e.g. AP" in text
     assert not (tmp_path / "model.json").exists()

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 import directrix as dx
 from directrix.cli.main import app
-from tests.e2e.test_first_user import command
+from tests.commands import run
 
 
 @pytest.fixture(scope="module")
@@ -74,12 +74,12 @@ def test_a_search_reaches_the_surrogate_and_asks_for_one_measure(fold):
 
 def test_training_and_comparisons_leave_a_page(ohsumed, tmp_path):
     words = ("Regression,ListNet", "--folds", "2", "--jobs", "2", "--report", tmp_path / "train.html")
-    done = command("train", ohsumed / "vali.txt", "--method", *words, "-o", tmp_path / "m.json")
+    done = run("train", ohsumed / "vali.txt", "--method", *words, "-o", tmp_path / "m.json")
     assert done.exit_code == 0, done.stderr
     assert "ListNet" in (tmp_path / "train.html").read_text()
     page = tmp_path / "cv.html"
     asked = ("--folds", 3, "--method", "Regression,ListNet", "-m", "nDCG@10,AP", "--report", page)
-    assert command("crossval", ohsumed / "vali.txt", *asked, "-o", tmp_path / "cv").exit_code == 0
+    assert run("crossval", ohsumed / "vali.txt", *asked, "-o", tmp_path / "cv").exit_code == 0
     assert "nDCG@10" in page.read_text()
 
 
@@ -93,7 +93,7 @@ def test_the_command_is_a_module_too_and_threads_go_anywhere():
 
 @pytest.mark.parametrize("name", sorted(c.name for c in app.registered_commands))
 def test_no_help_shows_types_of_python(name):
-    text = command(name, "--help").stdout
+    text = run(name, "--help").stdout
     assert text.strip()
     assert not re.search(r"list\[|Path\]|Value error|typing\.", text)
 
@@ -105,10 +105,10 @@ def test_tables_have_names_stars_and_no_p_of_zero(data_dir, tmp_path):
     folder = data_dir / "trec7"
     live, new = (folder / "runs" / f"basic-{name}.res.gz" for name in ("TF_IDF_5", "DFIC_6"))
     page, asked = tmp_path / "page.html", ("compare", folder / "qrels.trec7.txt", live, new, "-m", "AP")
-    assert command(*asked, "--name", "live", "--name", "new", "--report", page).exit_code == 0
+    assert run(*asked, "--name", "live", "--name", "new", "--report", page).exit_code == 0
     text = html.unescape(page.read_text())
     assert "0.000" not in re.findall(r"<td[^>]*>([^<]*)</td>", text)
-    latex = command(*asked, "--format", "latex").stdout
+    latex = run(*asked, "--format", "latex").stdout
     assert "TF\\_IDF - DFIC" in latex  # tags of the runs
     assert "basic-" not in latex  # names of their files
-    assert json.loads(command(*asked, "--format", "json").stdout)
+    assert json.loads(run(*asked, "--format", "json").stdout)

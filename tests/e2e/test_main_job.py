@@ -3,18 +3,11 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
 import directrix as dx
-from directrix.cli.main import app
+from tests.commands import succeed
 
 pytestmark = pytest.mark.slow
-
-
-def run(*arguments):
-    result = CliRunner().invoke(app, [str(a) for a in arguments])
-    assert result.exit_code == 0, result.stderr
-    return result
 
 
 @pytest.mark.parametrize(
@@ -24,14 +17,14 @@ def run(*arguments):
 def test_train_predict_evaluate(data_dir, tmp_path, collection, measure, convention, at_least):
     fold = data_dir / "letor" / collection / "Fold1"
     model, scores = tmp_path / "model.json", tmp_path / "scores.txt"
-    trained = run(
+    trained = succeed(
         "train", fold / "train.txt", "--valid", fold / "vali.txt", "--measure", measure, "-o", model
     )
     assert "chosen: " in trained.stderr
     assert "why: " in trained.stderr
-    run("predict", model, fold / "test.txt", "-o", scores)
+    succeed("predict", model, fold / "test.txt", "-o", scores)
     options = ("-m", measure, "--convention", convention, "-f", "json")
-    found = json.loads(run("evaluate", fold / "test.txt", scores, model, *options).stdout)
+    found = json.loads(succeed("evaluate", fold / "test.txt", scores, model, *options).stdout)
     by_scores, by_model = (row["measures"][measure] for row in found["rows"])
     assert by_scores == by_model
     assert by_scores > at_least

@@ -4,19 +4,11 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from typer.testing import CliRunner
 
 import directrix as dx
-from directrix.cli.main import app
+from tests.commands import succeed
 
 pa = pytest.importorskip("pyarrow")
-
-
-def command(*arguments, given=None):
-    """Run a command that must end well, and return its standard output."""
-    result = CliRunner().invoke(app, [str(a) for a in arguments], input=given)
-    assert result.exit_code == 0, result.stderr
-    return result.stdout
 
 
 @pytest.fixture(scope="module")
@@ -63,9 +55,11 @@ def test_files_evaluate_to_the_figures_of_the_text(fold, tmp_path, form):
     scores = tmp_path / "scores.txt"
     scores.write_text("".join(f"{score}\n" for score in q.features[:, 3]))
     options = ("-m", "AP,nDCG@10,RR", "-f", "json")
-    expected = command("evaluate", text, scores, *options)
-    assert command("evaluate", path, scores, "--qid-column", "session", *options) == expected
-    piped = command("evaluate", "-", scores, "--qid-column", "session", *options, given=path.read_bytes())
+    expected = succeed("evaluate", text, scores, *options).stdout
+    assert succeed("evaluate", path, scores, "--qid-column", "session", *options).stdout == expected
+    piped = succeed(
+        "evaluate", "-", scores, "--qid-column", "session", *options, given=path.read_bytes()
+    ).stdout
     assert piped == expected
 
 

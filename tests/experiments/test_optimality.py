@@ -9,7 +9,7 @@ from scipy.stats import binom
 
 import directrix as dx
 from directrix.experiments.optimality import certify, polish
-from directrix.experiments.optimality.certificate import RandomDirections, n_directions
+from directrix.experiments.optimality.certificate import RandomDirections
 from tests.reference.lines import crossings
 
 MEASURES = ("nDCG@3", "nDCG", "AP", "RR")
@@ -46,11 +46,6 @@ def by_loops(ranker, name, q, measure, directions, lengths):
 
     params = getattr(ranker, name)
     return [[value(params + h * r) - value(params) for h in lengths] for r in directions]
-
-
-def test_459_directions_for_one_per_cent_each():
-    assert n_directions(0.01, 0.01) == 459  # ln(.01) / ln(.99) = 458.2
-    assert n_directions(0.5, 0.25) == 2
 
 
 def test_directions_are_uniform_on_the_sphere_and_depend_on_seed_and_number_alone():

@@ -56,7 +56,7 @@ SINGLE = {name for name in TARGETS if find_target(name).is_single}
 
 
 def installed(name):
-    if find_target(name).reader() is None:
+    if find_target(name).reader is None:
         pytest.skip(f"nothing is installed that reads {name}")
 
 
@@ -79,10 +79,16 @@ def test_an_export_scores_the_same_or_names_a_format_that_can(model, name, fitte
     assert path.stat().st_size > 100
 
 
-def test_a_model_that_scales_by_query_is_refused(tmp_path):
+def test_a_model_that_scales_by_query_is_rejected(tmp_path):
     ranker = dx.LinearRanker(scale="query-minmax", max_iter=3).fit_queries(data())
     with pytest.raises(InputError, match=r"scaled by query \(query-minmax\).*scale='standard'"):
         dx.export(ranker, tmp_path / "m", to="onnx")
+
+
+def with_model(formula, model):
+    """The formula of one part with another model of the same inputs."""
+    (part,) = formula.parts
+    return formula._replace(parts=(Summand(model, part.inputs),))
 
 
 def below(trees):
@@ -117,14 +123,12 @@ def test_planted_errors_of_trees_are_found(error, name, fitted):
         return  # it has no missing values
     ranker, _ = fitted(model)
     formula = formula_of(ranker)
-    (part,) = formula.parts
-    planted = formula._replace(parts=(Summand(error(part.model), part.inputs),))
+    planted = with_model(formula, error(formula.model))
     if error is below and target.is_single:
-        single = np.nextafter(part.model.threshold.astype(np.float32), np.float32(-np.inf))
-        wrong = replace(part.model, threshold=single.astype(np.float64))
-        planted = formula._replace(parts=(Summand(wrong, part.inputs),))
+        single = np.nextafter(formula.model.threshold.astype(np.float32), np.float32(-np.inf))
+        planted = with_model(formula, replace(formula.model, threshold=single.astype(np.float64)))
     verify(target.content(formula), target, formula, ranker)
-    with pytest.raises(InputError, match=r"rows score otherwise; the first is row \d+ with .* for .*"):
+    with pytest.raises(InputError, match=r"rows have other scores; the first is row \d+ with .* for .*"):
         verify(target.content(planted), target, formula, ranker)
 
 
@@ -133,15 +137,13 @@ def test_a_planted_constant_or_weight_is_found(name, fitted):
     installed(name)
     ranker, _ = fitted("linear, named")
     target, formula = find_target(name), formula_of(ranker)
-    (part,) = formula.parts
-    weights = part.model.weights * np.array([1.0, 1.001, 1.0, 1.0, 1.0])
-    wrong = [Linear(weights, part.model.constant)]
+    weights, constant = formula.model
+    wrong = [Linear(weights * np.array([1.0, 1.001, 1.0, 1.0, 1.0]), constant)]
     if target.keeps_constant:
-        wrong.append(Linear(part.model.weights, 0.0))
+        wrong.append(Linear(weights, 0.0))
     for model in wrong:
-        planted = formula._replace(parts=(Summand(model, part.inputs),))
-        with pytest.raises(InputError, match="rows score otherwise"):
-            verify(target.content(planted), target, formula, ranker)
+        with pytest.raises(InputError, match="rows have other scores"):
+            verify(target.content(with_model(formula, model)), target, formula, ranker)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +166,7 @@ def test_a_changed_file_is_found(name, text, other, fitted):
     formula = formula_of(ranker)
     content = target.content(formula)
     assert text in content
-    with pytest.raises(InputError, match="rows score otherwise"):
+    with pytest.raises(InputError, match="rows have other scores"):
         verify(content.replace(text, other), target, formula, ranker)
 
 
@@ -175,14 +177,14 @@ def test_nothing_is_written_where_scores_differ(fitted, tmp_path, monkeypatch):
     monkeypatch.setattr("directrix.export.verification.target", lambda name: wrong)
     path = tmp_path / "m.sql"
     path.write_text("old")
-    with pytest.raises(InputError, match=r"2,000 of 2,000 rows score otherwise.*Nothing is written"):
+    with pytest.raises(InputError, match=r"2,000 of 2,000 rows have other scores.*Nothing is written"):
         dx.export(ranker, path, to="sql", check=q)
     assert path.read_text() == "old"
 
 
 def test_without_a_reader_the_file_is_written_and_called_not_verified(fitted, tmp_path, monkeypatch):
     ranker, _ = fitted("trees")
-    without = replace(find_target("xgboost"), reader=lambda: None)
+    without = replace(find_target("xgboost"), reader=None)
     monkeypatch.setattr("directrix.export.verification.target", lambda name: without)
     found = dx.export(ranker, tmp_path / "m.json", to="xgboost")
     assert str(found) == (
@@ -261,7 +263,7 @@ def test_what_a_format_lacks_is_noted(fitted, tmp_path):
     assert dx.export(ranker, tmp_path / "m", to="sql").note == ""
 
 
-def test_missing_features_that_a_format_would_read_as_zero_are_refused(fitted, tmp_path):
+def test_missing_features_that_a_format_would_read_as_zero_are_rejected(fitted, tmp_path):
     ranker, q = fitted("linear, missing")
     with pytest.raises(
         InputError, match=r"missing features, which Solr's JSON reads as 0.*choose onnx, vespa"
@@ -332,7 +334,7 @@ def test_deep_trees_score_the_same(name, to_the_left, fitted):
     installed(name)
     trees, target = chain(60, to_the_left=to_the_left), find_target(name)
     trees = replace(trees, threshold=trees.threshold.astype(np.float32).astype(float))
-    formula = formula_of(fitted("trees")[0])._replace(parts=(Summand(trees, tuple(map(Input, range(5)))),))
+    formula = with_model(formula_of(fitted("trees")[0]), trees)
     rng = np.random.default_rng(0)
     X = rng.uniform(-1.0, 1.0, (500, 5)).astype(np.float32).astype(float)
     X[:250] = rng.choice(trees.threshold, (250, 5))
@@ -340,11 +342,9 @@ def test_deep_trees_score_the_same(name, to_the_left, fitted):
     assert (target.read(target.content(formula), formula, X) == trees.predict(X)).all()
 
 
-def test_a_tree_too_deep_for_nested_text_is_refused(fitted):
+def test_a_tree_too_deep_for_nested_text_is_rejected(fitted):
     ranker, _ = fitted("trees")
-    formula = formula_of(ranker)._replace(
-        parts=(Summand(chain(300, to_the_left=False), tuple(map(Input, range(5)))),)
-    )
+    formula = with_model(formula_of(ranker), chain(300, to_the_left=False))
     with pytest.raises(InputError, match=r"tree 1 has more than 200 levels.*--to onnx, xgboost or lightgbm"):
         find_target("sql").content(formula)
     assert len(find_target("elastic").content(formula)) > 1000
@@ -389,17 +389,9 @@ def test_hostile_names_stay_names(tmp_path):
     names = ['a"b', "x'); DROP TABLE features; --", "<b>&", "é ü", "\\n{0}%s"]
     q = data(names=names)
     ranker = dx.BoostedRanker(n_trees=10).fit_queries(q)
-    for name in (
-        "sql",
-        "python",
-        "solr",
-        "elasticsearch",
-        "elastic",
-        "ranklib",
-        "lightgbm",
-        "xgboost",
-        "onnx",
-    ):
+    for name in TARGETS:
+        if name == "vespa":
+            continue
         installed(name)
         assert dx.export(ranker, tmp_path / "m", to=name, check=q).n_other_order == 0
     with pytest.raises(InputError, match=r"is not a rank feature of Vespa, such as bm25\(title\)"):
@@ -417,7 +409,7 @@ def test_xgboost_reads_the_names_or_gets_none(name, is_kept, tmp_path):
     assert learner["feature_names"] == (names if is_kept else [])
 
 
-def test_a_select_of_too_many_columns_is_refused_before_any_row_is_drawn():
+def test_a_select_of_too_many_columns_is_rejected_before_any_row_is_drawn():
     wide = Summand(Linear(np.ones(2000)), tuple(map(Input, range(2000))))
     deep = Summand(Network(((np.ones((1, 1000)), np.zeros(1000)),), np.ones(1000), None, "relu"), (Input(0),))
     for part, n_columns in ((wide, 2000 + 1), (deep, 1 + 2 * 1000 + 1)):
@@ -470,20 +462,19 @@ def test_a_table_without_a_feature_is_an_error_in_sqlite(fitted):
 def test_one_large_row_does_not_loosen_the_others(fitted):
     ranker, _ = fitted("linear")
     target, formula = find_target("sql"), formula_of(ranker)
-    (part,) = formula.parts
-    planted = Linear(part.model.weights, part.model.constant + 1e-4)
+    planted = Linear(formula.model.weights, formula.model.constant + 1e-4)
     X = np.vstack([np.full((1, 5), 1e12), np.ones((3, 5))])
     check = dx.Queries.from_arrays(X, np.zeros(4), group=[4])
     assert _compare(target.content(formula), target, formula, ranker, check, 0.0)[1:] == (0, 0)
-    wrong = target.content(formula._replace(parts=(Summand(planted, part.inputs),)))
-    with pytest.raises(InputError, match="3 of 4 rows score otherwise; the first is row 1"):
+    wrong = target.content(with_model(formula, planted))
+    with pytest.raises(InputError, match="3 of 4 rows have other scores; the first is row 1"):
         _compare(wrong, target, formula, ranker, check, 0.0)
 
 
 @pytest.mark.parametrize(
     ("name", "text", "other", "words"),
     [
-        ("elasticsearch", b'\\"yes\\": 1,', b'\\"yes\\": 2,', "the plugin refuses node 0"),
+        ("elasticsearch", b'\\"yes\\": 1,', b'\\"yes\\": 2,', "the plugin rejects node 0"),
         ("python", b"import sys", b"import numpy", "Python cannot run this file: ModuleNotFoundError"),
         ("ranklib", b"## LambdaMART", b"## RankNet", "RankLib has no '## RankNet'"),
         ("sql", b"SELECT", b"SELEC", "SQLite cannot run this SELECT"),
@@ -492,7 +483,7 @@ def test_one_large_row_does_not_loosen_the_others(fitted):
         ("vespa", b"\n        }", b" 1\n        }", "has more than one: ' 1'"),
     ],
 )
-def test_a_reader_refuses_what_the_program_would(name, text, other, words, fitted):
+def test_a_reader_rejects_what_the_program_would(name, text, other, words, fitted):
     ranker, _ = fitted("trees")
     formula, target = formula_of(ranker), find_target(name)
     content = target.content(formula)
@@ -504,10 +495,9 @@ def test_a_reader_refuses_what_the_program_would(name, text, other, words, fitte
 def test_what_no_format_can_hold(fitted, monkeypatch, tmp_path):
     ranker, _ = fitted("trees")
     formula = formula_of(ranker)
-    (part,) = formula.parts
-    large = replace(part.model, leaf=1e300 * part.model.leaf)
+    large = replace(formula.model, leaf=1e300 * formula.model.leaf)
     with pytest.raises(InputError, match="too large for float32; choose --to lightgbm or sql"):
-        find_target("xgboost").content(formula._replace(parts=(Summand(large, part.inputs),)))
+        find_target("xgboost").content(with_model(formula, large))
     names = ("a\0b", *"bcde")
     with pytest.raises(InputError, match="has a NUL, which SQL cannot hold"):
         find_target("sql").content(formula._replace(names=names))

@@ -60,5 +60,5 @@ def test_the_mean_in_place_of_zero_is_found(to, fitted):
     (part,) = formula.parts
     mean = tuple(replace(one, missing=0.3) for one in part.inputs)
     planted = formula._replace(parts=(part._replace(inputs=mean),))
-    with pytest.raises(InputError, match="rows score otherwise"):
+    with pytest.raises(InputError, match="rows have other scores"):
         verify(target.content(planted), target, formula, ranker)

@@ -20,7 +20,7 @@ def test_best_single_feature(data_dir, collection, feature, n_queries, ap):
 
 
 def test_a_constant_scorer_on_a_sorted_file(data_dir):
-    """On this file the order of the rows is worth .11 of average precision."""
+    """On this file the order of the rows changes average precision by .11."""
     queries = dx.read_letor(data_dir / "letor" / "OHSUMED" / "Fold1" / "train.txt")
     rules = ["order", "expected", "worst"]
     found = dx.evaluate(

@@ -20,7 +20,7 @@ from directrix.papers.donmez2009_training import (
     Sized,
     artificial,
     equal_pairs,
-    forces_for,
+    lambda_for,
     measures_of,
     model_of,
     n_pairs,
@@ -117,9 +117,9 @@ def test_a_training_restarts_after_50_epochs_of_one_validation_value(split):
 
 def test_a_training_begins_at_given_weights(split):
     start = np.array([1.0, 0.0, 0.0, 0.0])
-    model, forces = model_of("linear", SETTINGS), Lambda("nDCG")
-    seen = watch(parts_of(split), forces, model, 0.1, SETTINGS, start=start)
-    scores = make_objective(split.train, forces, model).scores(start).astype(np.float64)
+    model, surrogate = model_of("linear", SETTINGS), Lambda("nDCG")
+    seen = watch(parts_of(split), surrogate, model, 0.1, SETTINGS, start=start)
+    scores = make_objective(split.train, surrogate, model).scores(start).astype(np.float64)
     first = measure("nDCG")(scores, split.train.labels, split.train.qptr).mean()
     assert_allclose(seen.values["train"][0], first, rtol=1e-12, atol=0.0)
 
@@ -137,17 +137,17 @@ def test_pairs_are_those_of_different_labels(split):
 
 def test_ndcg_learns_from_every_pair_of_different_labels(split):
     net = model_of("linear", SETTINGS)
-    seen = watch(parts_of(split), forces_for("nDCG"), net, 0.1, SETTINGS)
+    seen = watch(parts_of(split), lambda_for("nDCG"), net, 0.1, SETTINGS)
     assert set(seen.pairs) == {n_pairs(split.train)}
     assert seen.changing == []
-    for_ap = watch(parts_of(split), forces_for("AP(rel=2)"), net, 0.1, SETTINGS)
+    for_ap = watch(parts_of(split), lambda_for("AP(rel=2)"), net, 0.1, SETTINGS)
     assert set(for_ap.pairs) == {n_pairs(split.train, rel=2)}
 
 
 def test_both_counts_of_pairs_are_kept_for_rr(split):
     """Of Eq. (11): relevant times irrelevant documents above the first relevant one."""
     net, q = model_of("linear", SETTINGS), split.train
-    seen = watch(parts_of(split), forces_for("RR(rel=2)"), net, 0.1, SETTINGS)
+    seen = watch(parts_of(split), lambda_for("RR(rel=2)"), net, 0.1, SETTINGS)
     scores, literal, changing = q.features @ seen.early[7], 0, 0
     for lo, hi in zip(q.qptr[:-1], q.qptr[1:], strict=True):
         relevant = (q.labels[lo:hi] >= 2)[np.argsort(-scores[lo:hi], kind="stable")]
@@ -160,10 +160,10 @@ def test_both_counts_of_pairs_are_kept_for_rr(split):
 
 
 @pytest.mark.parametrize(("name", "pairs"), [("ranknet-weight-pairs", "misranked"), ("spring-smooth", "all")])
-def test_forces_for_rr_are_those_of_equation_11(name, pairs):
-    assert forces_for("RR(rel=2)", name) == Lambda("RR(rel=2)", name, pairs=pairs)
-    assert forces_for("AP", name) == Lambda("AP", name)
-    assert forces_for("RR", EVERY_CHANGE) == Lambda("RR")
+def test_lambdas_for_rr_are_those_of_equation_11(name, pairs):
+    assert lambda_for("RR(rel=2)", name) == Lambda("RR(rel=2)", name, pairs=pairs)
+    assert lambda_for("AP", name) == Lambda("AP", name)
+    assert lambda_for("RR", EVERY_CHANGE) == Lambda("RR")
 
 
 def test_trainings_on_about_as_many_pairs_are_compared_on_the_matched_measure():

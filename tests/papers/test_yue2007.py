@@ -83,6 +83,7 @@ def test_data_sets_are_made_of_the_runs_that_their_names_say(runs):
         "all": tuple(sorted(NOISE)),
         "all without the best": tuple(name for name in sorted(NOISE) if name != "extra-A_0"),
     }
+    assert next(iter(runs.single["all without the best"])) == "extra-A_0"
 
 
 def test_base_functions_are_the_runs_of_the_data_set_by_falling_map(runs, folder):
@@ -102,11 +103,6 @@ def test_a_topic_that_a_run_lacks_counts_0_for_it(tmp_path):
     values = runs.single["all"]["basic-A_0"]
     assert np.flatnonzero(values == 0.0).tolist() == [runs.topics.index("352")]
     assert len(values) == 50
-
-
-def test_without_the_best_run_the_comparison_is_still_with_it(runs):
-    assert next(iter(runs.single["all without the best"])) == "extra-A_0"
-    assert "extra-A_0" not in runs.data_sets["all without the best"].tags
 
 
 @pytest.mark.parametrize("column", ["basic", "all"])
@@ -231,7 +227,7 @@ def test_comparisons_are_those_of_the_values_by_topic(results):
     assert reference.against is None
     for figure in (*column.methods[1:], *column.base):
         assert figure.against == signed_rank(reference.values, figure.values)
-        assert sum(figure.against[:3]) == 50
+        assert figure.against.n == 50
     assert column.base[0].run == "extra-A_0"
 
 
@@ -353,13 +349,6 @@ def test_best_accuracy_is_that_of_the_best_threshold():
 
 def how_often(trials, part, n):
     return np.bincount(np.concatenate([getattr(trial, part) for trial in trials]), minlength=n).tolist()
-
-
-def test_fifty_topics_serve_equally_often_in_each_part():
-    trials = balanced_trials(50, 10, 5, 50, seed=0)
-    assert how_often(trials, "train", 50) == [10] * 50
-    assert how_often(trials, "valid", 50) == [5] * 50
-    assert how_often(trials, "test", 50) == [35] * 50
 
 
 @pytest.mark.parametrize(("n", "n_train", "n_valid", "turns"), [(50, 10, 5, 10), (12, 4, 2, 6), (7, 3, 2, 7)])

@@ -206,11 +206,6 @@ def test_a_damaged_file_is_refused(tmp_path, fitted):
         dx.load(path)
 
 
-def test_other_features_are_refused(fitted):
-    with pytest.raises(dx.InputError, match="3 features, the model was trained on 4"):
-        fitted.predict_queries(dx.Queries.from_arrays(np.eye(3), [0, 1, 2], qid=[0, 0, 0]))
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

@@ -10,7 +10,7 @@ from tests.search import search
 
 import directrix as dx
 from directrix.data import make_cubic, split_queries
-from directrix.trainers.boosting import refusing_values
+from directrix.trainers.boosting import rejecting_values
 
 
 def rows(q):
@@ -244,7 +244,7 @@ def test_parameters_of_lightgbm_pass_through(data, tmp_path):
         ({"drop_rate": 0.5}, "it is of boosting='dart'"),
         ({"sigmoid": 2.0}, "only LightGBM's own objective uses"),
         ({"max_dept": 3}, "no parameter of LightGBM.*Did you mean 'max_depth'"),
-        ({"max_depth": "three"}, "LightGBM refuses lightgbm_params=.*should be of type int"),
+        ({"max_depth": "three"}, "LightGBM rejects lightgbm_params=.*should be of type int"),
     ],
 )
 def test_parameters_that_are_ours_or_unknown_are_refused(data, params, message):
@@ -282,5 +282,5 @@ def test_validation_queries_that_are_the_training_queries(data):
 
 def test_lightgbms_lack_of_memory_is_a_memory_error():
     error = lightgbm.basic.LightGBMError("std::bad_alloc")
-    with pytest.raises(MemoryError, match="LightGBM could not allocate"), refusing_values({"max_depth": 1}):
+    with pytest.raises(MemoryError, match="LightGBM could not allocate"), rejecting_values({"max_depth": 1}):
         raise error

@@ -170,12 +170,6 @@ def test_no_iterations_keep_the_regression():
     assert ranker.result_.counts["iterations"] == 0
 
 
-def test_sgd_repeats_its_bits_for_a_seed():
-    one, two, other = (fitted(trainer="sgd", max_iter=3, random_state=seed).coef_ for seed in (0, 0, 1))
-    assert one.tobytes() == two.tobytes()
-    assert one.tobytes() != other.tobytes()
-
-
 def test_a_trainer_object_and_a_generator_of_seeds():
     by_object = fitted(trainer=dx.SGD(learning_rate=0.5, epochs=2, random_state=4)).coef_
     by_name = fitted(trainer="sgd", max_iter=2, random_state=4).coef_
@@ -249,14 +243,6 @@ def test_a_model_of_a_users_own_surrogate_still_predicts(tmp_path):
     assert loaded.score(X, Y, qid=QID) == ranker.score(X, Y, qid=QID)
     with pytest.raises(dx.InputError, match="Mine"):
         loaded.fit(X, Y, qid=QID)
-
-
-def test_names_of_queries_reach_the_ranker_and_leave_it():
-    named = dx.Queries.from_arrays(X, Y, qid=QID, feature_names="abcde")
-    ranker = dx.LinearRanker(max_iter=1).fit_queries(named)
-    assert list(ranker.feature_names_in_) == list("abcde")
-    ranker.fit_queries(Q)
-    assert not hasattr(ranker, "feature_names_in_")
 
 
 @pytest.mark.parametrize(

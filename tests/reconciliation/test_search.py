@@ -190,12 +190,12 @@ def test_progress_is_reported():
         ),
     ],
 )
-def test_data_that_cannot_be_used_are_refused(arguments, message):
+def test_data_that_cannot_be_used_are_rejected(arguments, message):
     with pytest.raises(dx.InputError, match=message):
         reconcile("0.5", "nDCG@5", **arguments)
 
 
-def test_a_measure_that_is_undefined_everywhere_is_refused():
+def test_a_measure_that_is_undefined_everywhere_is_rejected():
     with pytest.raises(dx.InputError, match="undefined for every query"):
         reconcile("0.5", "ROCArea", [1.0, 2.0], [1, 1], group=[2])
 

@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import directrix as dx
-from directrix.cli.main import app
 from directrix.data import make_linear
 from directrix.search.race import Race
+from tests.commands import refused, succeed
 from tests.search import search
 
 
@@ -56,6 +55,8 @@ def test_an_error_of_a_candidate_is_its_own(data):
 def test_a_time_budget_is_for_one_process(data):
     with pytest.raises(dx.InputError, match="Leave out n_jobs or time_budget"):
         search(data, method="ListNet", n_jobs=2, time_budget=9.0)
+    with pytest.raises(dx.InputError, match="n_jobs=0 trains nothing"):
+        search(data, method="ListNet", n_jobs=0)
 
 
 def test_the_command_writes_the_same_file(data, tmp_path):
@@ -64,10 +65,7 @@ def test_the_command_writes_the_same_file(data, tmp_path):
     for jobs in (1, 2):
         file = tmp_path / f"{jobs}.json"
         arguments = ["train", tmp_path / "data.txt", "--method", "ListNet", "--set", "max_iter=3", "-o", file]
-        done = CliRunner().invoke(app, [str(a) for a in (*arguments, "--jobs", jobs)])
-        assert done.exit_code == 0, done.output
+        succeed(*arguments, "--jobs", jobs)
         files.append(file.read_bytes())
     assert files[0] == files[1]
-    done = CliRunner().invoke(app, ["train", str(tmp_path / "data.txt"), "--jobs", "0"])
-    assert done.exit_code == 2
-    assert "--jobs 0" in done.output
+    assert "--jobs 0" in refused("train", tmp_path / "data.txt", "--jobs", "0", status=2)

@@ -27,15 +27,6 @@ def test_it_is_the_search_on_rows():
     assert ranker.measure_ == dx.NDCG(k=5)
 
 
-def test_several_trainings_at_a_time_choose_the_same():
-    one, two = (auto(n_jobs=n).fit(Q.features, Q.labels, qid=QID) for n in (None, 2))
-    assert one.predict(Q.features).tobytes() == two.predict(Q.features).tobytes()
-    with pytest.raises(dx.InputError, match="Leave out n_jobs or time_budget"):
-        auto(n_jobs=2, time_budget=9.0).fit(Q.features, Q.labels, qid=QID)
-    with pytest.raises(dx.InputError, match="n_jobs=0 trains nothing"):
-        auto(n_jobs=0).fit(Q.features, Q.labels, qid=QID)
-
-
 def test_a_validation_set_chooses():
     train, valid = Q.take(range(10)), Q.take(range(10, 15))
     ranker = auto().fit(

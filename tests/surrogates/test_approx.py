@@ -11,22 +11,9 @@ from hypothesis import strategies as st
 
 import directrix as dx
 from tests.reference import approx as reference
+from tests.surrogates import queries
 
 TABLE_1 = np.array([4.20074, 3.12378, 4.40918, 1.55258, 4.13330])
-
-
-@st.composite
-def queries(draw, largest=12, *, ties=True):
-    """Scores, labels of one query: ties (if wanted), equal labels and wide scores included."""
-    n = draw(st.integers(1, largest))
-    spread = draw(st.sampled_from([0.05, 1.0, 30.0, 1e4]))
-    seed = draw(st.integers(0, 2**32 - 1))
-    rng = np.random.default_rng(seed)
-    scores = rng.standard_normal(n) * spread
-    if ties and draw(st.booleans()):
-        scores = np.round(scores / spread) * spread
-    labels = rng.integers(0, draw(st.integers(1, 4)), size=n).astype(np.float64)
-    return scores, labels
 
 
 ALPHAS, BETAS = st.sampled_from([0.2, 1.0, 7.0, 60.0]), st.sampled_from([0.5, 3.0, 25.0])
@@ -111,16 +98,6 @@ def test_table_1_of_the_paper_to_five_decimals():
     assert round(dx.laws.rank_bounds(TABLE_1, 100).max(), 5) == 0.00471
     assert dx.laws.ap_bound(eps, n_relevant=1, beta=100) < 0.0024
     assert round(dx.laws.ndcg_bound(eps), 5) == 0.00085
-
-
-@settings(deadline=None, max_examples=200)
-@given(query=queries(largest=20, ties=False), alpha=ALPHAS)
-def test_theorem_3_bounds_the_ranks(query, alpha):
-    scores, _ = query
-    assume(len(np.unique(scores)) == len(scores))
-    exact = 1 + np.argsort(np.argsort(-scores))
-    error = np.abs(dx.laws.soft_ranks(scores, alpha=alpha) - exact).max()
-    assert error <= dx.laws.rank_bounds(scores, alpha).max() + 1e-12
 
 
 @settings(deadline=None, max_examples=200)

@@ -12,6 +12,7 @@ from hypothesis.extra.numpy import arrays
 import directrix as dx
 from directrix.surrogates._kernels import dorm_top
 from tests.reference import dorm
+from tests.surrogates import one
 
 RULES = ["score", "mean"]
 RISING = dx.define_measure("Rising", discount=lambda ranks: ranks)
@@ -28,11 +29,6 @@ def queries(draw, largest=6):
     levels = draw(st.sampled_from([1, 2, 3, 4, 5, 0]))
     labels = rng.integers(0, levels, n) * 1.0 if levels else np.round(3 * rng.random(n), 2)
     return scores, labels, draw(st.none() | st.integers(1, n + 2))
-
-
-def one(surrogate, scores, labels):
-    value, grad = surrogate.value_and_grad(scores, labels, np.array([0, len(scores)]))
-    return value[0], grad
 
 
 def filled(surrogate, prepared, scores):
@@ -128,37 +124,6 @@ def test_a_path_is_the_best_of_all_paths(at_start, at_end, swaps):
     assert tuple(taken) in reached[gain][min(reached[gain])]
 
 
-@pytest.mark.parametrize("ties", RULES)
-@given(query=queries(largest=12), seed=st.integers(0, 2**32 - 1))
-def test_the_gradient_supports_the_loss(ties, query, seed):
-    """The cutting plane at s lies above the value everywhere; with ties by score, once it is held."""
-    scores, labels, k = query
-    surrogate = dx.Dorm(k, ties)
-    value, grad = one(surrogate, scores, labels)
-    prepared = held(surrogate, scores, labels)
-    other = scores + np.random.default_rng(seed).standard_normal(len(scores))
-    assert filled(surrogate, prepared, other)[0] <= value + grad @ (other - scores) + 1e-12
-    np.testing.assert_allclose(grad.sum(), 0.0, rtol=0, atol=1e-14)
-
-
-@given(query=queries(largest=12), seed=st.integers(0, 2**32 - 1), share=st.floats(0, 1))
-def test_held_it_is_concave_and_below_and_meets_it_where_it_is_held(query, seed, share):
-    scores, labels, k = query
-    surrogate, rng = dx.Dorm(k), np.random.default_rng(seed)
-    prepared = held(surrogate, scores, labels)
-    value, grad = filled(surrogate, prepared, scores)
-    here, slope = one(surrogate, scores, labels)
-    assert value == here
-    assert np.array_equal(grad, slope)
-    ends = [scores + rng.standard_normal(len(scores)) for _ in range(2)]
-    values = [filled(surrogate, prepared, end)[0] for end in ends]
-    for end, at_end in zip(ends, values, strict=True):
-        assert at_end <= one(surrogate, end, labels)[0] + 1e-12
-    between = share * ends[0] + (1 - share) * ends[1]
-    chord = share * values[0] + (1 - share) * values[1]
-    assert filled(surrogate, prepared, between)[0] >= chord - 1e-12
-
-
 @pytest.mark.parametrize("k", [None, 2, 5])
 def test_seven_documents_with_ties_by_all_rankings(k):
     scores, labels = (
@@ -168,17 +133,6 @@ def test_seven_documents_with_ties_by_all_rankings(k):
     for ties in RULES:
         expected = dorm.by_rankings(scores, labels, k, ties)
         np.testing.assert_allclose(one(dx.Dorm(k, ties), scores, labels)[0], expected, rtol=1e-13)
-
-
-@pytest.mark.parametrize("k", [None, 2, 5])
-def test_the_mean_over_orders_makes_it_concave(k):
-    rng = np.random.default_rng(1)
-    surrogate = dx.Dorm(k, "mean")
-    for _ in range(200):
-        labels = rng.integers(0, 3, 9) * 1.0
-        a, b = rng.standard_normal((2, 9)) * rng.choice([0.1, 1.0])
-        middle = one(surrogate, (a + b) / 2, labels)[0]
-        assert middle >= (one(surrogate, a, labels)[0] + one(surrogate, b, labels)[0]) / 2 - 1e-12
 
 
 def test_ties_by_score_are_not_concave_unless_held():
@@ -255,17 +209,6 @@ def test_it_bounds_the_worst_order_of_ties(ties, query):
 def test_ties_by_score_are_the_tighter_bound(query):
     *data, k = query
     assert one(dx.Dorm(k), *data)[0] >= one(dx.Dorm(k, "mean"), *data)[0] - 1e-12
-
-
-@pytest.mark.parametrize("ties", RULES)
-@pytest.mark.parametrize("k", [None, 1, 3, 8])
-def test_alike_documents_have_the_same_gradient(ties, k):
-    scores = np.array([0.5, 0.0, 0.5, 0.5, 0.0, 0.0, 0.5, 0.0, 0.0])
-    labels = np.array([1.0, 0.0, 1.0, 0.0, 2.0, 0.0, 2.0, 2.0, 1.0])
-    _, grad = one(dx.Dorm(k, ties), scores, labels)
-    for pair in {(s, y) for s, y in zip(scores, labels, strict=True)}:
-        group = grad[(scores == pair[0]) & (labels == pair[1])]
-        assert np.ptp(group) == 0.0
 
 
 def test_a_query_without_a_gain_has_the_value_of_the_measure_and_no_gradient():

@@ -69,7 +69,7 @@ def test_the_mean_of_xe_ndcg_over_draws_favors_documents_as_their_labels_do():
     np.testing.assert_allclose(grad, np.array([0.5, 1.5, 3.5, 7.5]) / 13 - 1 / 4, rtol=0, atol=0.01)
 
 
-@pytest.mark.parametrize("text", ["XENDCG", "Gumbel('ListNet')", "Gumbel('XENDCG', samples=2)"])
+@pytest.mark.parametrize("text", ["YetiRank", "XENDCG", "Gumbel('ListNet')", "Gumbel('XENDCG', samples=2)"])
 def test_a_seed_gives_the_same_trees_and_every_tree_sees_other_noise(text):
     q = dx.data.make_cubic(30, 20, 6, seed=1)
     texts = [

@@ -6,29 +6,16 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import directrix as dx
 from tests.reference import lambdas as reference
+from tests.surrogates import one, queries
 
 MEASURES = [
     "nDCG", "nDCG@1", "nDCG@4", "nDCG(gain='linear')@3", "nDCG(discount='letor3')", "AP", "AP(rel=2)@3",
     "AP(denominator='capped')@2", "RR", "RR@2", "RR(rel=2)", "P@1", "P@5", "P(denominator='retrieved')@20",
     "ERR(l_max=3)", "ERR@3", "ERR(l_max=60)", "DCG@3", "R@3", "Success@2", "RBP(p=0.6)", "RBP@3",
 ]  # fmt: skip
-
-
-@st.composite
-def queries(draw, largest=9):
-    """Scores, half the time with ties, and labels 0..3 of one query."""
-    n = draw(st.integers(1, largest))
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    scores = rng.standard_normal(n)
-    if draw(st.booleans()):
-        scores = np.round(scores)
-    scores = scores * draw(st.sampled_from([0.01, 1.0, 30.0, 1e4]))
-    labels = rng.integers(0, draw(st.integers(1, 4)), size=n).astype(np.float64)
-    return scores, labels
 
 
 def seen(measure, labels):
@@ -56,36 +43,32 @@ def seen(measure, labels):
     return relevant, 1 / below if below else 0.0
 
 
-def lambdas(surrogate, scores, labels):
-    return surrogate.value_and_grad(scores, labels, np.array([0, len(scores)]))
-
-
 @pytest.mark.parametrize("construction", reference.CONSTRUCTIONS)
 @pytest.mark.parametrize("name", MEASURES)
 @settings(deadline=None, max_examples=25)
-@given(query=queries())
+@given(query=queries(9))
 def test_lambdas_are_those_of_swapping_every_pair(name, construction, query):
     scores, labels = query
     surrogate = dx.Lambda(name, construction, margin=0.3)
     level, unit = seen(surrogate.measure, labels)
     naive = reference.CONSTRUCTIONS[construction]
     expected = naive(surrogate.measure, scores, labels, level=level, unit=unit, margin=0.3)
-    value, grad = lambdas(surrogate, scores, labels)
+    value, grad = one(surrogate, scores, labels)
     np.testing.assert_allclose(grad, expected, rtol=1e-10, atol=1e-14)
-    assert value[0] == reference.value(surrogate.measure, scores, labels)
+    assert value == reference.value(surrogate.measure, scores, labels)
 
 
 @pytest.mark.parametrize("construction", reference.CONSTRUCTIONS)
 @pytest.mark.parametrize("name", ["nDCG", "nDCG@2", "AP(rel=2)", "RR", "P@3", "ERR(l_max=3)"])
 @settings(deadline=None, max_examples=25)
-@given(query=queries())
+@given(query=queries(9))
 def test_misranked_pairs_are_those_in_the_wrong_order(name, construction, query):
     scores, labels = query
     surrogate = dx.Lambda(name, construction, margin=0.3, pairs="misranked")
     level, unit = seen(surrogate.measure, labels)
     options = {"level": level, "unit": unit, "margin": 0.3, "misranked": True}
     expected = reference.CONSTRUCTIONS[construction](surrogate.measure, scores, labels, **options)
-    np.testing.assert_allclose(lambdas(surrogate, scores, labels)[1], expected, rtol=1e-10, atol=1e-14)
+    np.testing.assert_allclose(one(surrogate, scores, labels)[1], expected, rtol=1e-10, atol=1e-14)
     if construction == "ranknet-weight-pairs":
         count = reference.effective(surrogate.measure, scores, labels, level, misranked=True)
         assert surrogate.effective_pairs(scores, labels, np.array([0, len(scores)])).tolist() == [count]
@@ -97,7 +80,7 @@ def test_misranked_pairs_of_rr_are_equation_11_as_printed(query):
     scores, labels = query
     surrogate = dx.Lambda("RR", pairs="misranked")
     expected, count = reference.equation_11(scores, labels)
-    np.testing.assert_allclose(lambdas(surrogate, scores, labels)[1], expected, rtol=1e-10, atol=1e-14)
+    np.testing.assert_allclose(one(surrogate, scores, labels)[1], expected, rtol=1e-10, atol=1e-14)
     assert surrogate.effective_pairs(scores, labels, np.array([0, len(scores)])).tolist() == [count]
 
 
@@ -108,7 +91,7 @@ def test_misranked_pairs_of_long_queries():
     labels = rng.choice([0.0, 1.0, 2.0], size=150)
     expected = reference.weight_pairs(dx.NDCG(), scores.tolist(), labels, level=labels, misranked=True)
     for dtype, tolerance in (("float32", 1e-5), ("float64", 1e-11)):
-        found = lambdas(dx.Lambda("nDCG", pairs="misranked"), scores.astype(dtype), labels)[1]
+        found = one(dx.Lambda("nDCG", pairs="misranked"), scores.astype(dtype), labels)[1]
         np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * np.abs(expected).max())
 
 
@@ -120,9 +103,9 @@ def test_missed_documents_meet_all_others(pairs, k, query):
     scores, labels = query
     surrogate, whole_level = dx.Lambda(dx.NDCG(k=k), pairs=pairs), pairs == "missed-level"
     expected = reference.extended(scores, labels, k, whole_level=whole_level)
-    value, grad = lambdas(surrogate, scores, labels)
+    value, grad = one(surrogate, scores, labels)
     np.testing.assert_allclose(grad, expected, rtol=1e-10, atol=1e-14)
-    assert value[0] == reference.value(surrogate.measure, scores, labels)
+    assert value == reference.value(surrogate.measure, scores, labels)
     count = len(reference.extended_pairs(scores, labels, k, whole_level=whole_level))
     assert surrogate.effective_pairs(scores, labels, np.array([0, len(scores)])).tolist() == [count]
 
@@ -130,15 +113,15 @@ def test_missed_documents_meet_all_others(pairs, k, query):
 def test_missed_documents_end_an_incoherence():
     """Below the cut-off the label 3 meets two documents, the label 2 above it all of them."""
     scores, labels = np.linspace(1.0, 0.0, 30), np.array([0.0, 2.0, 3.0] + [0.0] * 27)
-    cut = lambdas(dx.Lambda("nDCG@2"), scores, labels)[1]
-    ended = lambdas(dx.Lambda("nDCG@2", pairs="missed"), scores, labels)[1]
+    cut = one(dx.Lambda("nDCG@2"), scores, labels)[1]
+    ended = one(dx.Lambda("nDCG@2", pairs="missed"), scores, labels)[1]
     assert cut[1] > cut[2]
     assert ended[2] > ended[1]
 
 
 @pytest.mark.parametrize("name", MEASURES)
 @settings(deadline=None, max_examples=40)
-@given(query=queries())
+@given(query=queries(9))
 def test_the_change_of_every_pair_is_the_swapped_measure(name, query):
     """O(1) sums over the ranking against measuring again, pair by pair."""
     from directrix.surrogates._kernels.lambdas import exchange
@@ -158,7 +141,7 @@ def test_the_change_of_every_pair_is_the_swapped_measure(name, query):
 
 @pytest.mark.parametrize("name", [name for name in MEASURES if name != "ERR(l_max=60)"])  # changes of 1e-18
 @settings(deadline=None, max_examples=25)
-@given(query=queries())
+@given(query=queries(9))
 def test_effective_pairs_are_those_whose_swap_changes_the_measure(name, query):
     scores, labels = query
     surrogate = dx.Lambda(name)
@@ -180,7 +163,7 @@ def test_effective_pairs_are_those_whose_swap_changes_the_measure(name, query):
 def test_effective_pairs_of_the_other_constructions(construction, expected):
     scores, labels = np.array([5.0, 4.0, 3.0, 2.0, 1.0]), np.array([1.0, 0.0, 1.0, 2.0, 0.0])
     pairs = dx.Lambda("nDCG@2", construction).effective_pairs(scores, labels, np.array([0, 5]))
-    slopes = lambdas(dx.Lambda("nDCG@2", construction), scores, labels)[1]
+    slopes = one(dx.Lambda("nDCG@2", construction), scores, labels)[1]
     assert (pairs[0], bool(np.abs(slopes).sum() > 0)) == (expected, True)
 
 
@@ -194,7 +177,7 @@ def test_two_documents_at_each_others_ideal_ranks_are_one_pair_with_twice_the_la
     scores, labels = np.array([2.0, 1.0]), np.array([0.0, 1.0])
     surrogate = dx.Lambda("RR", "discrete-bounded")
     assert surrogate.effective_pairs(scores, labels, np.array([0, 2])).tolist() == [1]
-    assert lambdas(surrogate, scores, labels)[1].tolist() == [-2 * (1 - 1 / 2), 2 * (1 - 1 / 2)]
+    assert one(surrogate, scores, labels)[1].tolist() == [-2 * (1 - 1 / 2), 2 * (1 - 1 / 2)]
 
 
 def test_rr_counts_the_first_relevant_document_moving_down():
@@ -204,14 +187,14 @@ def test_rr_counts_the_first_relevant_document_moving_down():
     down = 1 / 2 - 1 / 3  # ranks 2 and 3
     f12, f14 = up / (1 + math.exp(3 - 4)), up / (1 + math.exp(1 - 4))
     f23 = down / (1 + math.exp(3 - 2))
-    value, grad = lambdas(dx.Lambda("RR"), scores, labels)
+    value, grad = one(dx.Lambda("RR"), scores, labels)
     np.testing.assert_allclose(grad, [-f12 - f14, f12 + f23, -f23, f14], rtol=1e-12)
-    assert value.tolist() == [1 / 2]
+    assert value == 1 / 2
 
 
 def test_rr_falls_to_the_next_relevant_document_if_that_comes_first():
     scores, labels = np.array([3.0, 2.0, 1.0]), np.array([1.0, 1.0, 0.0])
-    _, grad = lambdas(dx.Lambda("RR"), scores, labels)
+    _, grad = one(dx.Lambda("RR"), scores, labels)
     slope = (1 - 1 / 2) / (1 + math.exp(3 - 1))  # the first goes to rank 3, the second becomes the first
     np.testing.assert_allclose(grad, [slope, 0.0, -slope], rtol=1e-12)
 
@@ -225,7 +208,7 @@ def test_ap_is_equation_9_of_the_paper():
         reference.change(dx.AP(), scores, labels, i, 4) / (1 + math.exp(scores[4] - scores[i])) for i in (3,)
     )
     slope = change / (1 + math.exp(1 - 4))
-    np.testing.assert_allclose(lambdas(dx.Lambda("AP"), scores, labels)[1][4], slope + others, rtol=1e-12)
+    np.testing.assert_allclose(one(dx.Lambda("AP"), scores, labels)[1][4], slope + others, rtol=1e-12)
 
 
 @pytest.mark.parametrize("l_max", [4, 60, 1000])
@@ -234,7 +217,7 @@ def test_err_bears_documents_that_stop_everybody(l_max):
     measure = dx.ERR(l_max=l_max)
     expected = reference.weight_pairs(measure, scores, labels, level=labels)
     for dtype in (np.float64, np.float32):
-        _, grad = lambdas(dx.Lambda(measure), scores.astype(dtype), labels)
+        _, grad = one(dx.Lambda(measure), scores.astype(dtype), labels)
         tolerance = 1e-12 if dtype == np.float64 else 1e-6
         np.testing.assert_allclose(grad, expected, rtol=0, atol=tolerance)
 
@@ -262,7 +245,7 @@ def test_blocks_of_rows_give_what_all_pairs_give(n, spread, dtype, k):
     ideal = np.sort(gain)[::-1] @ discount
     x = gain / ideal if ideal > 0 else gain
     expected = all_pairs(x, discount, scores.astype(np.float64))
-    _, grad = lambdas(dx.Lambda(dx.NDCG(k=k)), scores, labels)
+    _, grad = one(dx.Lambda(dx.NDCG(k=k)), scores, labels)
     assert grad.dtype == dtype
     tolerance = (1e-5 if dtype == "float32" else 1e-13) * np.abs(expected).max(initial=1e-3)
     np.testing.assert_allclose(grad, expected, rtol=0, atol=tolerance)
@@ -276,8 +259,8 @@ def test_long_queries_have_the_bits_alone_that_they_have_in_a_batch(construction
     scores, labels = rng.standard_normal(qptr[-1]).astype(dtype), rng.integers(0, 3, size=qptr[-1]) * 1.0
     value, grad = dx.Lambda("ERR", construction).value_and_grad(scores, labels, qptr)
     for q, (lo, hi) in enumerate(pairwise(qptr)):
-        alone, slopes = lambdas(dx.Lambda("ERR", construction), scores[lo:hi], labels[lo:hi])
-        assert alone[0] == value[q]
+        alone, slopes = one(dx.Lambda("ERR", construction), scores[lo:hi], labels[lo:hi])
+        assert alone == value[q]
         assert np.array_equal(slopes, grad[lo:hi])
 
 
@@ -285,9 +268,7 @@ def test_springs_reach_across_blocks_too():
     rng = np.random.default_rng(0)
     scores, labels = rng.standard_normal(150) * 60, rng.choice([0.0, 1.0], size=150)
     expected = reference.spring_smooth(dx.RR(), scores, labels, level=labels, unit=1.0)
-    np.testing.assert_allclose(
-        lambdas(dx.Lambda("RR", "spring-smooth"), scores, labels)[1], expected, rtol=1e-11
-    )
+    np.testing.assert_allclose(one(dx.Lambda("RR", "spring-smooth"), scores, labels)[1], expected, rtol=1e-11)
 
 
 def test_tied_documents_are_taken_in_input_order():
@@ -295,16 +276,16 @@ def test_tied_documents_are_taken_in_input_order():
     tied = np.zeros(4)
     for name in ("nDCG@2", "AP", "RR", "ERR"):
         surrogate = dx.Lambda(name)
-        value, grad = lambdas(surrogate, tied, labels)
+        value, grad = one(surrogate, tied, labels)
         # Scores almost tied in that order have the same ranks, and almost the same logistic.
-        _, near = lambdas(surrogate, np.array([3.0, 2.0, 1.0, 0.0]) * 1e-12, labels)
+        _, near = one(surrogate, np.array([3.0, 2.0, 1.0, 0.0]) * 1e-12, labels)
         np.testing.assert_allclose(grad, near, rtol=1e-9)
         np.testing.assert_allclose(value, surrogate.measure(tied, labels, np.array([0, 4])), rtol=1e-15)
 
 
 @pytest.mark.parametrize("ties", ["expected", "order"])
 @settings(deadline=None, max_examples=40)
-@given(query=queries())
+@given(query=queries(9))
 def test_the_value_follows_the_tie_rule_of_the_measure(ties, query):
     scores, labels = np.round(query[0]), query[1]
     for measure in (
@@ -313,7 +294,7 @@ def test_the_value_follows_the_tie_rule_of_the_measure(ties, query):
         dx.RR(ties=ties, empty="one"),
         dx.ERR(ties=ties),
     ):
-        value, _ = lambdas(dx.Lambda(measure), scores, labels)
+        value, _ = one(dx.Lambda(measure), scores, labels)
         np.testing.assert_array_equal(value, measure(scores, labels, np.array([0, len(scores)])))
 
 
@@ -321,10 +302,10 @@ def test_a_long_query_needs_no_square_of_memory():
     n = 60_000
     rng = np.random.default_rng(0)
     labels = (rng.random(n) < 0.01) * 1.0
-    value, grad = lambdas(dx.Lambda("nDCG@10"), rng.standard_normal(n).astype(np.float32), labels)
+    value, grad = one(dx.Lambda("nDCG@10"), rng.standard_normal(n).astype(np.float32), labels)
     # Rounding of a float32 sum of 60,000 terms.
     assert abs(float(grad.sum(dtype=np.float64))) < 1e-4 * float(np.abs(grad).sum(dtype=np.float64))
-    assert 0 <= value[0] <= 1
+    assert 0 <= value <= 1
 
 
 def test_measures_are_texts_or_measures_and_print_as_text():
@@ -344,13 +325,9 @@ def test_measures_are_texts_or_measures_and_print_as_text():
     [
         (lambda: dx.Lambda("nDCG", pairs="missed"), r"documents are missed by a cut-off"),
         (lambda: dx.Lambda("AP@3", pairs="missed"), r"take nDCG or DCG with one"),
-        (lambda: dx.Lambda("P@3", pairs="missed-level"), r"take nDCG or DCG with one"),
         (lambda: dx.Lambda("DCG@3", "local-cost", pairs="missed"), r"and 'ranknet-weight-pairs', e\.g\."),
         (lambda: dx.Lambda("ROCArea"), r"Lambda\('ROCArea'\).*it supports nDCG.*Lambda\('nDCG@10'\)"),
         (lambda: dx.Lambda("KendallTau"), r"does not know how a swap"),
-        (lambda: dx.Lambda("Rprec"), r"does not know how a swap"),
-        (lambda: dx.Lambda("R"), r"without a cut-off.*Lambda\('R@5'\)"),
-        (lambda: dx.Lambda("Success"), r"without a cut-off.*Lambda\('Success@5'\)"),
         (lambda: dx.Lambda("nope"), r"there is no measure 'nope'"),
         (lambda: dx.Lambda("P"), r"give a cut-off, e\.g\. Lambda\('P@5'\)"),
         (lambda: dx.Lambda(dx.AP(ties="trec")), r"ties='trec'.*ties='expected' or 'order'"),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import directrix as dx
 from tests.reference import listwise
+from tests.surrogates import one, queries
 
 PAIRS = {
     "ListNet": (dx.ListNet(), listwise.listnet),
@@ -34,32 +35,16 @@ PAIRS = {
 }
 
 
-@st.composite
-def queries(draw, largest=12):
-    """Scores and labels of one query, with ties and equal labels."""
-    n = draw(st.integers(1, largest))
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    scores = rng.standard_normal(n) * draw(st.sampled_from([0.05, 1.0, 30.0]))
-    if draw(st.booleans()):
-        scores = np.round(scores)
-    return scores, rng.integers(0, draw(st.integers(1, 5)), size=n).astype(np.float64)
-
-
-def one(surrogate, scores, labels):
-    value, grad = surrogate.value_and_grad(scores, labels, np.array([0, len(scores)]))
-    return value[0], grad
-
-
 @pytest.mark.parametrize("name", PAIRS)
 @settings(deadline=None, max_examples=100)
-@given(query=queries())
+@given(query=queries(levels=5))
 def test_values_are_those_of_the_papers_loops(name, query):
     surrogate, naive = PAIRS[name]
     np.testing.assert_allclose(one(surrogate, *query)[0], naive(*query), rtol=1e-12, atol=1e-13)
 
 
 @settings(deadline=None, max_examples=100)
-@given(query=queries(largest=40))
+@given(query=queries(levels=5, largest=40))
 def test_listnet_is_scipys_log_softmax(query):
     scores, labels = query
     value, grad = one(dx.ListNet(), scores, labels)
@@ -120,7 +105,7 @@ def test_huge_scores_have_the_exact_values(dtype):
 
 
 @settings(deadline=None, max_examples=60)
-@given(query=queries(largest=30), k=st.sampled_from([None, 2]))
+@given(query=queries(levels=5, largest=30), k=st.sampled_from([None, 2]))
 def test_listmle_is_the_same_where_scores_are_wide(query, k):
     """A document far above all others, of the highest label, takes the way for a wide range of scores."""
     scores, labels = query

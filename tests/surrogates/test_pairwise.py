@@ -1,7 +1,5 @@
 """RankNet and RankSVM against loops over the pairs, and RankSVM's optimum against another solver."""
 
-import math
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -123,20 +121,3 @@ def test_pairs_as_query_weights_are_the_published_objective():
     w = rng.standard_normal(4)
     published = 0.5 * w @ w + c * sum(max(0, 1 - (X[i] - X[j]) @ w) ** 2 for i, j in pairs)
     np.testing.assert_allclose(objective.value_and_grad(w)[0], 2 * l2 * published, rtol=1e-12)
-
-
-def test_ranknet_orders_what_can_be_ordered():
-    rng = np.random.default_rng(1)
-    X = rng.standard_normal((60, 3))
-    y, qid = np.floor(2 * (X @ [1.0, -2.0, 0.5])) + 20, np.repeat([0, 1, 2], 20)
-    ranker = dx.LinearRanker(dx.RankNet(), l2=1e-6).fit(X, y, qid=qid)
-    assert ranker.measure_ == dx.KendallTau()
-    assert dx.evaluate("nDCG", ranker.predict(X), y - y.min(), qid=qid)["nDCG"] == pytest.approx(
-        1.0, abs=1e-9
-    )
-
-
-def test_a_tie_costs_ranknet_log_two():
-    value, grad = dx.RankNet().value_and_grad(np.zeros(2), np.array([1.0, 0.0]), np.array([0, 2]))
-    np.testing.assert_allclose(value, [-math.log(2)], rtol=1e-15)
-    np.testing.assert_allclose(grad, [1 / 2, -1 / 2], rtol=1e-15)

@@ -11,6 +11,7 @@ import directrix as dx
 from directrix.measures.terms import Terms
 from directrix.surrogates.smooth import SmoothMeasure
 from tests.reference import smooth
+from tests.surrogates import one, queries
 
 PAIRS = {
     "NDCG": (lambda sigma: dx.SmoothNDCG(sigma), smooth.ndcg),
@@ -35,23 +36,6 @@ PAIRS = {
 SIGMAS = st.sampled_from([0.001, 0.1, 1.0, 60.0])
 
 
-@st.composite
-def queries(draw, largest=12):
-    """Scores, labels of one query: ties, equal labels and wide scores included."""
-    n = draw(st.integers(1, largest))
-    spread = draw(st.sampled_from([0.05, 1.0, 30.0, 1e4]))
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    scores = rng.standard_normal(n) * spread
-    if draw(st.booleans()):
-        scores = np.round(scores / spread) * spread
-    return scores, rng.integers(0, draw(st.integers(1, 4)), size=n).astype(np.float64)
-
-
-def one(surrogate, scores, labels):
-    value, grad = surrogate.value_and_grad(scores, labels, np.array([0, len(scores)]))
-    return value[0], grad
-
-
 @pytest.mark.parametrize("name", PAIRS)
 @settings(deadline=None, max_examples=80)
 @given(query=queries(), sigma=SIGMAS)
@@ -72,18 +56,6 @@ def test_the_gradient_at_ties_is_the_mean_over_their_orders(name):
         nudged.append(one(make(0.3), moved, labels)[1])
     np.testing.assert_allclose(one(make(0.3), scores, labels)[1], np.mean(nudged, axis=0), rtol=0, atol=1e-7)
     assert np.ptp(nudged, axis=0).max() > 1e-3
-
-
-@pytest.mark.parametrize("name", PAIRS)
-def test_the_order_of_tied_documents_is_of_no_matter(name):
-    make, _ = PAIRS[name]
-    rng = np.random.default_rng(0)
-    scores, labels = rng.integers(0, 3, 20) * 0.5, rng.integers(0, 3, 20) * 1.0
-    order = rng.permutation(20)
-    value, grad = one(make(0.3), scores, labels)
-    other, mixed = one(make(0.3), scores[order], labels[order])
-    np.testing.assert_allclose(other, value, rtol=1e-13)
-    np.testing.assert_allclose(mixed, grad[order], rtol=0, atol=1e-13)
 
 
 @pytest.mark.parametrize("name", PAIRS)

@@ -54,7 +54,7 @@ def test_the_noise_is_logistic_and_differs_between_queries_permutations_and_draw
     assert abs(np.corrcoef(first[0], other_labels[0])[0, 1]) < 0.2
 
 
-def test_every_tree_sees_other_noise_and_a_seed_gives_the_same_model(monkeypatch):
+def test_every_tree_sees_other_noise(monkeypatch):
     q, drawn, redraw = dx.data.make_cubic(30, 20, 6, seed=1), [], dx.YetiRank.redraw
 
     def recorded(surrogate, *numbers):
@@ -68,11 +68,6 @@ def test_every_tree_sees_other_noise_and_a_seed_gives_the_same_model(monkeypatch
     objective = ScoreObjective(q, dx.YetiRank(noise=3.0))
     grads = [objective.value_grad_curvature(np.zeros(q.n_docs), *draw)[1] for draw in (drawn[0], drawn[1])]
     assert not np.array_equal(grads[0], grads[1])
-    texts = [
-        dx.BoostedRanker("YetiRank", n_trees=5, random_state=seed).fit_queries(q).trees_.to_lightgbm()
-        for seed in (1, 1, 2)
-    ]
-    assert texts[0] == texts[1] != texts[2]
 
 
 def test_permuting_documents_permutes_the_noise_with_them():
@@ -89,8 +84,3 @@ def test_a_pair_that_is_wrong_for_sure_has_a_bounded_step():
     surrogate = dx.YetiRank()
     _, grad, curvature = surrogate.value_grad_curvature(scores, surrogate.prepare(labels, qptr), qptr)
     assert np.abs(grad / curvature).max() == pytest.approx(20.0)
-
-
-def test_a_measure_that_no_swap_changes_is_refused():
-    with pytest.raises(dx.InputError, match=r"YetiRank\('KendallTau'\): YetiRank does not know how a swap"):
-        dx.YetiRank("tau")

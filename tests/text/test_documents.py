@@ -109,7 +109,7 @@ def test_links_out_of_a_folder_are_left_out(tmp_path):
         assert read(folder) == {"a.txt": {"text": "wing"}, "b": {"text": "wing"}}
 
 
-def test_a_document_that_is_cut_off_is_refused(tmp_path):
+def test_a_document_that_is_cut_off_is_rejected(tmp_path):
     (tmp_path / "docs").write_text("<DOC>\n<DOCNO>1</DOCNO>\ntext\n")
     with pytest.raises(dx.InputError, match=r"docs:1: a document begins here and has no </DOC>"):
         read(tmp_path / "docs")
@@ -170,12 +170,12 @@ def test_named_tuples_are_read():
         ([], "there is no query"),
     ],
 )
-def test_queries_that_cannot_be_used_are_refused(given, message):
+def test_queries_that_cannot_be_used_are_rejected(given, message):
     with pytest.raises(dx.InputError, match=message):
         query_texts(given)
 
 
-def test_files_of_unknown_form_are_refused(tmp_path):
+def test_files_of_unknown_form_are_rejected(tmp_path):
     (tmp_path / "notes.txt").write_text("just words\n")
     with pytest.raises(dx.InputError, match="has no form in which documents"):
         read(tmp_path / "notes.txt")
@@ -207,7 +207,7 @@ def test_text_that_is_not_utf_8_is_said_to_be_cut(tmp_path, name, content):
         assert len(list(iter_documents(many))) == 3
 
 
-def test_columns_and_json_that_are_not_utf_8_are_refused(tmp_path):
+def test_columns_and_json_that_are_not_utf_8_are_rejected(tmp_path):
     table, lines = tmp_path / "d.csv", tmp_path / "d.jsonl"
     table.write_bytes(b"id,title,text\n1,good,caf\xe9\n")
     lines.write_bytes(b'{"id": "1", "text": "caf\xe9"}\n')

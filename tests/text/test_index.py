@@ -126,7 +126,7 @@ def test_stop_words_are_those_that_were_given():
         ({"documents": {"a": "x"}, "analyzers": ["none", "none"]}, "one or more different ones"),
     ],
 )
-def test_what_cannot_be_indexed_is_refused(arguments, message):
+def test_what_cannot_be_indexed_is_rejected(arguments, message):
     with pytest.raises(dx.InputError, match=message):
         Index.build(**arguments)
 
@@ -152,12 +152,12 @@ def test_what_cannot_be_indexed_is_refused(arguments, message):
         ),
     ],
 )
-def test_wrong_arguments_are_refused(index, call, message):
+def test_wrong_arguments_are_rejected(index, call, message):
     with pytest.raises(dx.InputError, match=message):
         call(index)
 
 
-def test_files_that_are_no_index_are_refused(index, tmp_path):
+def test_files_that_are_no_index_are_rejected(index, tmp_path):
     path = tmp_path / "i.index"
     index.save(path)
     good = path.read_bytes()
@@ -236,7 +236,7 @@ def test_parts_that_cannot_be(tmp_path, name, old, new, said):
         {"header.json": b"\xff"},
     ],
 )
-def test_parts_that_do_not_fit_are_refused(tmp_path, change):
+def test_parts_that_do_not_fit_are_rejected(tmp_path, change):
     path = tmp_path / "i.index"
     Index.build({"a": "word"}, analyzers=["none"]).save(path)
     rewrite(path, lambda _: change)
@@ -250,7 +250,7 @@ def test_the_same_documents_give_the_same_bytes(tmp_path):
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
-def test_a_compressed_archive_is_refused_before_it_is_unpacked(tmp_path):
+def test_a_compressed_archive_is_rejected_before_it_is_unpacked(tmp_path):
     path = tmp_path / "i.index"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("header.json", bytes(10_000_000))
@@ -258,7 +258,7 @@ def test_a_compressed_archive_is_refused_before_it_is_unpacked(tmp_path):
         Index.load(path)
 
 
-def test_parts_that_are_larger_than_the_file_are_refused(tmp_path):
+def test_parts_that_are_larger_than_the_file_are_rejected(tmp_path):
     """As they are where they overlap: each of many fields would be the same bytes again."""
     path = tmp_path / "i.index"
     Index.build({"a": "word " * 1000}, analyzers=["none"]).save(path)
@@ -270,14 +270,10 @@ def test_parts_that_are_larger_than_the_file_are_refused(tmp_path):
         Index.load(path)
 
 
-def test_an_unknown_analyzer_in_a_file_is_refused(tmp_path):
+def test_an_unknown_analyzer_in_a_file_is_rejected(tmp_path):
     path = tmp_path / "i.index"
     Index.build({"a": "word"}, analyzers=["none"]).save(path)
-    with zipfile.ZipFile(path) as archive:
-        parts = {name: archive.read(name) for name in archive.namelist()}
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in parts.items():
-            archive.writestr(name, content.replace(b'["none"]', b'["nine"]'))
+    rewrite(path, lambda parts: {"header.json": parts["header.json"].replace(b'["none"]', b'["nine"]')})
     with pytest.raises(dx.InputError, match="there is no stemmer 'nine'"):
         Index.load(path)
 

@@ -1,4 +1,4 @@
-"""Arguments that fuzzing found: each is refused in one sentence."""
+"""Arguments that fuzzing found: each is rejected in one sentence."""
 
 from dataclasses import replace
 from decimal import Decimal
@@ -75,7 +75,7 @@ OBJECTS = memoryview(np.array(["a", "b"], dtype=object))
         (lambda: dx.LinearRanker(start=RAGGED).fit_queries(Q), "start: not an array"),
     ],
 )
-def test_an_argument_is_refused_in_one_sentence(call, words):
+def test_an_argument_is_rejected_in_one_sentence(call, words):
     with pytest.raises(InputError, match=words):
         call()
 
@@ -107,7 +107,7 @@ def test_a_bound_of_scores_whose_distance_has_no_square():
     assert smooth_ndcg_bound([1e200, 0.0], [1.0, 0.0], 0.1) == 0.0
 
 
-def test_masked_text_is_refused_as_text_is():
+def test_masked_text_is_rejected_as_text_is():
     text = np.array([["x", "1"], ["2", "3"]])
     for X in (text, np.ma.array(text, mask=[[0, 1], [0, 0]])):
         with pytest.raises(ValueError, match="could not convert string to float"):

@@ -112,14 +112,6 @@ def test_the_loss_falls_and_the_trace_tells():
     )
 
 
-def test_a_callback_stops():
-    result, trees = Boosting().grow(
-        Q, ScoreObjective(Q, dx.ApproxNDCG()), callback=lambda step: step.iteration == 4
-    )
-    assert (result.status, result.counts["iterations"]) == ("stopped", 4)
-    assert trees.n_trees == 4
-
-
 def test_the_best_number_of_trees_is_kept_and_patience_ends():
     wanted = [0.1, 0.5, 0.3, 0.5, 0.2, 0.9]
     values = iter([1.0, *wanted])  # the score of no tree at all is never the best
@@ -161,26 +153,6 @@ def test_a_gradient_that_is_not_finite_is_reported():
     result, trees = Boosting().grow(Q, ScoreObjective(Q, Broken()))
     assert (result.status, result.counts["iterations"]) == ("not_finite", 0)
     assert not trees.predict(Q.features).any()  # the step that led there is not kept
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"n_trees": 0}, "n_trees=0"),
-        ({"patience": 2.5}, "patience=2.5"),
-        ({"learning_rate": 0.0}, r"learning_rate must be a number > 0"),
-        ({"learning_rate": float("nan")}, "learning_rate=nan"),
-        ({"num_leaves": 1}, r"num_leaves=1\): num_leaves must be an integer >= 2"),
-        ({"l2": -1.0}, r"l2=-1\.0\): l2 must be a number >= 0"),
-        ({"max_bin": 1}, r"max_bin=1\): max_bin must be an integer >= 2"),
-        ({"subsample": 2.0}, r"subsample=2\.0\): subsample must be a number > 0 and <= 1"),
-        ({"feature_fraction": 0.0}, r"feature_fraction=0\.0"),
-        ({"seed": -1}, "seed=-1"),
-    ],
-)
-def test_settings_are_checked(settings, message):
-    with pytest.raises(dx.InputError, match=message):
-        Boosting(**settings)
 
 
 def test_trainings_that_share_the_bins_of_their_data_grow_the_same_trees(monkeypatch):

@@ -67,16 +67,39 @@ def test_the_result_is_complete_and_repeats_itself_bit_for_bit(kind):
     assert (results[1].trace, results[1].message) == (result.trace, result.message)
 
 
-@pytest.mark.parametrize("last", [0, 1])
+@pytest.mark.parametrize("last", [0, 1, 99])
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_a_callback_sees_the_start_and_stops_it_where_it_says(kind, last):
+def test_a_callback_sees_the_start_and_every_step_and_stops_it_where_it_says(kind, last):
     objective, start = problem(kind)
     seen = []
     result = trainer_for(kind).minimize(
-        objective, start, callback=lambda step: seen.append(step.iteration) or step.iteration == last
+        objective,
+        start,
+        callback=lambda step: seen.append(step._replace(params=step.params.copy())) or step.iteration == last,
     )
-    assert seen == list(range(last + 1))
-    assert result.status == "stopped"
+    assert [step.iteration for step in seen] == list(range(len(seen)))
+    assert len(seen) == last + 1 if last < 99 else len(seen) >= 2
+    assert (result.status == "stopped") == (last < 99)
+    assert any(np.array_equal(result.params, step.params) for step in seen)
+    if "restart" in result.trace[0]:  # a step is a run
+        assert [row["restart"] for row in result.trace if row["iteration"] == 0] == list(range(len(seen)))
+        return
+    assert [(row["iteration"], row["loss"]) for row in result.trace] == [step[:2] for step in seen]
+    assert result.own_loss or np.array_equal(seen[0].params, start)
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_the_value_of_the_best_step_is_the_loss_that_the_trainer_lowers(kind):
+    """Of the objective as it was given; a trainer with a loss of its own has no use for the surrogate's."""
+    objective, start = problem(kind)
+    steps = []
+    score = lambda params: steps.append(params.copy()) or -abs(len(steps) - 2)  # noqa: E731 - the second is best
+    result = dx.trainers.BestSoFar(trainer_for(kind), score).minimize(objective, start)
+    assert result.counts["best"] == 1
+    assert np.array_equal(result.params, steps[1])
+    value = objective.value_and_grad(steps[1])[0]
+    assert result.value == (result.trace[1]["loss"] if result.own_loss else value)
+    assert (result.value == value) != result.own_loss
 
 
 @pytest.mark.parametrize("kind", NAMED.values(), ids=NAMED)
@@ -144,3 +167,35 @@ def test_the_budget_is_a_whole_number(kind):
     for wrong in (0, 2.5, True):
         with pytest.raises(dx.InputError, match=rf"{kind.__name__}\({kind.budget}={wrong}\).* integer >= 1"):
             kind(**{kind.budget: wrong})
+
+
+class NoData:
+    """An objective that is nothing but a function."""
+
+    n_queries = 1
+
+    def value_and_grad(self, params, queries=None):
+        return 0.0, np.zeros_like(params)
+
+
+ON_DATA = {name: kind for name, kind in NAMED.items() if kind.models != (object,)}
+
+
+@pytest.mark.parametrize("kind", ON_DATA.values(), ids=ON_DATA)
+def test_an_objective_that_it_cannot_minimize_is_rejected_with_the_reason(kind):
+    trainer, (objective, start) = trainer_for(kind), problem(kind)
+    wanted = " or ".join(model.__name__ for model in kind.models)
+    with pytest.raises(dx.InputError, match=f"{kind.__name__} trains a {wanted} .*given a NoData"):
+        trainer.minimize(NoData(), start)
+    if kind is not dx.CuttingPlane:
+        remedy = rf"give C, e.g. {kind.__name__}\(C=0.01\)" if hasattr(trainer, "C") else "Fewer iterations"
+        with pytest.raises(dx.InputError, match=rf"l2=0.1: {kind.__name__} has .* set l2=0.*{remedy}"):
+            trainer.minimize(objective.penalized(L2(0.1)), start)
+    if hasattr(trainer, "measure"):
+        weighted = [
+            dx.linear_objective(Q, "ApproxNDCG", doc_weight=weight)
+            for weight in (np.full(Q.n_docs, 2.0), np.arange(Q.n_docs))
+        ]
+        trainer.minimize(weighted[0], start)
+        with pytest.raises(dx.InputError, match=rf"document weights.*{kind.__name__}.*query_weight="):
+            trainer.minimize(weighted[1], start)

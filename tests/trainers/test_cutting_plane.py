@@ -12,7 +12,6 @@ from directrix.models.mlp import MLPModel
 from directrix.objectives.objective import make_objective
 from directrix.objectives.penalty import L2
 from directrix.trainers.bundle import _STALLED, Proof
-from tests.trainers.test_trainers import Quadratic
 
 Q = dx.data.make_cubic(n_queries=15, docs_per_query=20, n_features=5, seed=2, label_noise=0.3)
 BINARY = dx.Queries.from_arrays(Q.features, Q.labels >= 3, qid=np.repeat(np.arange(15), 20))
@@ -308,8 +307,6 @@ def test_what_is_not_convex_is_refused_by_name():
         train(problem("ApproxNDCG"), ZERO)
     with pytest.raises(dx.InputError, match=r"LinearModel or StumpModel .* given a MLP"):
         train(make_objective(Q, "SVMMap", MLPModel((3,))), np.zeros(21))
-    with pytest.raises(dx.InputError, match="given a Quadratic"):
-        train(Quadratic(), ZERO)
 
 
 def test_one_penalty_is_needed_and_no_more():

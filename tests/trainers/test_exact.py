@@ -161,32 +161,6 @@ def test_adarank_takes_a_perfect_feature_with_a_finite_weight():
     np.testing.assert_allclose(result.value, np.exp(-1.0), rtol=1e-12)
 
 
-class NoData:
-    """An objective that is nothing but a function."""
-
-    n_queries = 1
-
-    def value_and_grad(self, params, queries=None):
-        return 0.0, np.zeros_like(params)
-
-
-@pytest.mark.parametrize(
-    "trainer", [dx.CoordinateAscent(), dx.trainers.AdaRank()], ids=lambda t: type(t).__name__
-)
-def test_refusals(cubic, trainer):
-    name = type(trainer).__name__
-    with pytest.raises(dx.InputError, match=rf"{name} trains a LinearModel.*given a NoData"):
-        trainer.minimize(NoData(), np.zeros(5))
-    with pytest.raises(dx.InputError, match=r"l2=0\.01.*set l2=0"):
-        trainer.minimize(dx.linear_objective(cubic, "ApproxNDCG", 0.01), np.zeros(5))
-    weighted = dx.linear_objective(cubic, "ApproxNDCG", doc_weight=np.arange(cubic.n_docs))
-    with pytest.raises(dx.InputError, match=rf"document weights.*{name}.*query_weight="):
-        trainer.minimize(weighted, np.zeros(5))
-    trainer.minimize(
-        dx.linear_objective(cubic, "ApproxNDCG", doc_weight=np.full(cubic.n_docs, 2)), np.zeros(5)
-    )
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [

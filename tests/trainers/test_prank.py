@@ -87,8 +87,3 @@ def test_weights_are_refused(weights, name):
     objective = dx.linear_objective(problem(0), "ApproxNDCG", **weights)
     with pytest.raises(dx.InputError, match=rf"{name}: PRank corrects .*takes no weights.*Regression"):
         dx.trainers.PRank().minimize(objective, np.zeros(3))
-
-
-def test_a_penalty_is_refused():
-    with pytest.raises(dx.InputError, match=r"l2=0\.1: PRank has no use for a penalty"):
-        dx.trainers.PRank().minimize(dx.linear_objective(problem(0), "RankNet", l2=0.1), np.zeros(3))

@@ -290,16 +290,3 @@ def test_a_ranker_takes_restarts_as_its_trainer():
     assert len(by_run) == 4
     assert result.counts["best"] == max(by_run, key=by_run.get)
     assert ranker.training_["trainer"].startswith("Restarts(trainer=LBFGS(")
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: dx.Restarts("lbfgs"), r"Restarts\('lbfgs'\).*e\.g\. Restarts\(LBFGS\(\)\)"),
-        (lambda: dx.Restarts(dx.LBFGS(), n_jobs=0), r"n_jobs=0.*-1 for all cores"),
-        (lambda: dx.Restarts(dx.LBFGS(), n_jobs=True), r"n_jobs=True"),
-    ],
-)
-def test_messages(call, message):
-    with pytest.raises(dx.InputError, match=message):
-        call()

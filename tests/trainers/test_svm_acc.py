@@ -10,7 +10,6 @@ from sklearn.svm import LinearSVC
 
 import directrix as dx
 from directrix.objectives.objective import make_objective
-from directrix.rankers.named_trainers import trainer_from
 from directrix.trainers.svm_acc import step_features
 
 Q = dx.data.make_cubic(n_queries=12, docs_per_query=15, n_features=4, seed=3)
@@ -130,18 +129,6 @@ def test_labels_on_one_side_teach_nothing(rel):
     )
     assert result.params.tolist() == [0.0] * 4
     assert (result.status, "on one side of rel=" in result.message) == ("converged", True)
-
-
-def test_objectives_that_it_refuses():
-    with pytest.raises(dx.InputError, match=r"l2=0.5: .* give C, e.g. SVMAcc\(C=0.01\)"):
-        dx.trainers.SVMAcc().minimize(dx.linear_objective(Q, "ApproxAP", l2=0.5), np.zeros(4))
-    with pytest.raises(dx.InputError, match="SVMAcc trains a LinearModel"):
-        dx.trainers.SVMAcc().minimize(object(), np.zeros(4))
-
-
-def test_it_is_read_from_its_text():
-    trainer = dx.trainers.SVMAcc(C=0.25, balanced=True, loss="squared_hinge", random_state=None)
-    assert trainer_from(repr(trainer)) == trainer
 
 
 @pytest.mark.parametrize(

@@ -191,18 +191,6 @@ def test_the_schedule_rises_for_50_steps_at_most_and_falls_to_0():
     assert cosine_factor(1, 10) == pytest.approx(0.5 * (1 + np.cos(np.pi / 10)))  # a warm-up of 1 step of 10
 
 
-def test_adam_reports_a_loss_that_is_not_finite_and_leaves_its_start_alone():
-    class Broken(Quadratic):
-        def value_and_grad(self, params, queries=None):
-            loss, grad = super().value_and_grad(params)
-            return loss, grad if self.calls < 4 else np.full(5, np.nan)
-
-    start = np.zeros(5)
-    result = dx.Adam(epochs=3).minimize(Broken(), start)
-    assert result.status == "not_finite"
-    assert not start.any()
-
-
 @pytest.mark.parametrize("kind", [dx.SGD, dx.Adam])
 def test_stochastic_steps_have_the_same_bits_for_the_same_seed_and_others_for_another(kind, linear_data):
     objective = dx.linear_objective(linear_data, "ApproxNDCG")
@@ -308,13 +296,6 @@ def test_patience_ends_a_run_that_no_longer_rises():
     assert result.status == "stopped"
     assert len(result.trace) == 1 + 4
     assert result.message.startswith("no new best in 4 steps; best at step 0 with 0")
-
-
-def test_an_outer_callback_is_heard_through_best_so_far():
-    result = dx.trainers.BestSoFar(dx.SGD(epochs=9), lambda _: 0.0).minimize(
-        Quadratic(), np.zeros(5), callback=lambda step: step.iteration == 2
-    )
-    assert len(result.trace) == 1 + 2
 
 
 class Steps:
@@ -498,6 +479,9 @@ def test_regression_start_copes_with_one_class_only():
     ("call", "message"),
     [
         (lambda: dx.trainers.BestSoFar("sgd", len), r"BestSoFar\('sgd'\).*e\.g\. BestSoFar\(LBFGS\(\)\)"),
+        (lambda: dx.Restarts("lbfgs"), r"Restarts\('lbfgs'\).*e\.g\. Restarts\(LBFGS\(\)\)"),
+        (lambda: dx.Restarts(dx.LBFGS(), n_jobs=0), r"n_jobs=0.*-1 for all cores"),
+        (lambda: dx.Restarts(dx.LBFGS(), n_jobs=True), r"n_jobs=True"),
     ],
 )
 def test_messages(call, message):

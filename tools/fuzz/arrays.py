@@ -189,7 +189,7 @@ def _all_valid(calls: Calls) -> None:
                 call(**arguments)
             except Exception as error:
                 if arguments is base and name not in _NEED_MORE:
-                    raise AssertionError(f"{name} refuses what is valid") from error
+                    raise AssertionError(f"{name} rejects what is valid") from error
 
 
 _NEED_MORE = ("AlphaNDCG", "ERRIA")

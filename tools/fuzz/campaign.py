@@ -119,7 +119,7 @@ class Campaign:
             counted_as = finding.outcome
         else:
             path.unlink()
-            counted_as = outcome if outcome in OUTCOMES else "refused"
+            counted_as = outcome if outcome in OUTCOMES else "rejected"
             if outcome in BAD:
                 self._add(Finding(finding.target, finding.index, outcome, why))
         with self._lock:

@@ -83,7 +83,7 @@ def tried(target: Any, name: str, data: bytes, folder: Path) -> tuple[str, str]:
         result = target.call(given)
     except Exception as error:  # noqa: BLE001
         if is_ours(error):
-            return "refused", ""
+            return "rejected", ""
         return "traceback", f"{place(error)}: {str(error)[:200]}\n{traceback.format_exc()[-3000:]}"
     try:
         complaint = target.check(data, result)
@@ -109,7 +109,7 @@ def main(folder: str, seed: str, plan: str) -> int:
         seeds = [base64.b64decode(text) for text in stored[name]]
         for data in seeds:
             outcome, why = tried(target, name, data, home)
-            if outcome not in ("accepted", "refused"):
+            if outcome not in ("accepted", "rejected"):
                 _report(name, -1, "seed", f"{outcome}: {why}")
         before = peak()
         board[ENTRY], board[INDEX], board[PHASE] = entry, -1, 1

@@ -8,8 +8,8 @@ from pathlib import Path
 import directrix
 from directrix.errors import InputError, MissingExtra
 
-OUTCOMES = ("accepted", "refused", "unexplained", "traceback", "crash", "hang", "memory")
-"""``unexplained``: accepted, a reference refuses it or reads it differently, and no reason is written."""
+OUTCOMES = ("accepted", "rejected", "unexplained", "traceback", "crash", "hang", "memory")
+"""``unexplained``: accepted, a reference rejects it or reads it differently, and no reason is written."""
 
 BAD = OUTCOMES[2:]
 

@@ -28,7 +28,7 @@ BEYOND: dict[str, Rewrite] = {
     "comments": (
         re.compile(rb"#[^\n]*"),
         b"",
-        "comments name documents and are not data; scikit-learn refuses those that are not UTF-8",
+        "comments name documents and are not data; scikit-learn rejects those that are not UTF-8",
     ),
     "query identifiers": (
         re.compile(rb"qid:[^\s#]+"),
@@ -48,7 +48,7 @@ BEYOND: dict[str, Rewrite] = {
     "carriage return": (
         re.compile(rb"\r\n?"),
         b"\n",
-        "older systems end lines so, and no number contains one; NumPy refuses it within a line",
+        "older systems end lines so, and no number contains one; NumPy rejects it within a line",
     ),
 }
 """What we accept and a reference does not: how the reference gets it, and why we accept it."""
@@ -74,7 +74,7 @@ def letor(data: bytes, result: Any) -> str:
             io.BytesIO(text), zero_based=base == 0, n_features=max(q.n_features, 1), dtype=np.float64
         )
     except (ValueError, OverflowError) as error:
-        return f"scikit-learn refuses it: {error}"
+        return f"scikit-learn rejects it: {error}"
     if len(y) != q.n_docs:
         return f"scikit-learn has {len(y)} documents, we {q.n_docs}"
     order = np.asarray(q.rows)
@@ -102,7 +102,7 @@ def run(data: bytes, result: Any) -> str:
     theirs: dict[str, dict[str, float]] = {}
     for words in _words(data):
         if len(words) != 6 or words[2] in theirs.setdefault(words[0], {}):
-            return f"trec_eval refuses {' '.join(words)[:80]!r}"
+            return f"trec_eval rejects {' '.join(words)[:80]!r}"
         theirs[words[0]][words[2]] = float(words[4])
     bounds = zip(result.query_ids, result.qptr, result.qptr[1:], strict=False)
     ours = {q: dict(zip(result.doc_ids[a:b], result.scores[a:b].tolist(), strict=True)) for q, a, b in bounds}
@@ -128,7 +128,7 @@ def scores(data: bytes, result: Any) -> str:
         text = beyond(_plain(data), "byte order mark", "carriage return").decode()
         theirs = np.loadtxt(io.StringIO(text), comments=None, ndmin=1)
     except ValueError as error:
-        return f"NumPy refuses it: {error}"
+        return f"NumPy rejects it: {error}"
     return "" if np.array_equal(theirs, result) else "NumPy reads other scores"
 
 
@@ -150,7 +150,7 @@ def json_lines(data: bytes, q: Any) -> str:
         try:
             _, at = decoder.raw_decode(text, at)
         except ValueError as error:
-            return f"json refuses it: {error}"
+            return f"json rejects it: {error}"
         count += 1
     return "" if count == q.n_docs else f"json has {count} rows, we {q.n_docs}"
 
@@ -163,7 +163,7 @@ def arrow(data: bytes, q: Any) -> str:
         table = pa.ipc.open_file(pa.BufferReader(data)).read_all()
         table.validate(full=True)
     except pa.ArrowException as error:
-        return f"pyarrow refuses it: {str(error)[:100]}"
+        return f"pyarrow rejects it: {str(error)[:100]}"
     return "" if table.num_rows == q.n_docs else f"pyarrow has {table.num_rows} rows, we {q.n_docs}"
 
 
@@ -181,7 +181,7 @@ def parquet(data: bytes, q: Any) -> str:
     except pa.ArrowMemoryError:
         return ""  # it reads pages of a column that we skip
     except (pa.ArrowException, OSError) as error:
-        return f"pyarrow refuses it: {str(error)[:100]}"
+        return f"pyarrow rejects it: {str(error)[:100]}"
     return "" if table.num_rows == q.n_docs else f"pyarrow has {table.num_rows} rows, we {q.n_docs}"
 
 

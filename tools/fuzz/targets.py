@@ -37,7 +37,7 @@ class Target:
     seeds: Callable[[], Sequence[bytes]]
     mutate: Mutator
     call: Callable[[Any], Result]
-    """Takes the path of a file with the input if there is a suffix, else the bytes; raises if it refuses."""
+    """Takes the path of a file with the input if there is a suffix, else the bytes; raises if it rejects."""
     suffix: str | None = None
     check: Callable[[bytes, Result], str] = lambda data, result: ""
     """Compares what was accepted with a reference; "" or what differs."""

@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "directrix"
 REACHED = set()
-"""Checks that refused something since it was cleared, as ``path:line``."""
+"""Checks that rejected something since it was cleared, as ``path:line``."""
 _REMOVED = set()
 
 

@@ -11,7 +11,7 @@ from typer import Option
 
 from directrix.cli import options
 from directrix.cli.options import Format
-from directrix.cli.reading import ModelData, TrainingData, check_writable
+from directrix.cli.reading import ModelData, TrainingData, check_writable, query_classes
 from directrix.cli.show import echo, progress_bar, remark, save_report, show
 from directrix.data.formats import inputs
 from directrix.data.shards.context import is_on_cluster
@@ -166,7 +166,7 @@ def _step_sizes(text: str) -> list[float]:
 
 
 def _check_polish(output: Path | None, n_measures: int, *, polish: bool, other_test: bool) -> None:
-    """Refuse options that contradict each other."""
+    """Reject options that contradict each other."""
     if polish and output is None:
         raise InputError("--polish makes a new model; give the file to write: -o polished.json.")
     if output is not None and not polish:
@@ -357,7 +357,7 @@ def explain_command(
             q,
             goal,
             **{name: None if path is None else read(path) for name, path in parts.items()},
-            groups=None if groups is None else _read_groups(groups),
+            groups=None if groups is None else query_classes(groups),
             top=top,
             n_repeats=repeats,
             seed=seed,
@@ -370,7 +370,7 @@ def explain_command(
 
 
 def _check(query: str | None, docs: str | None, others: dict[str, Path | None], valid: Path | None) -> None:
-    """Refuse options that do not go together."""
+    """Reject options that do not go together."""
     if docs is not None and query is None:
         raise InputError("--docs names documents of one query; give it too, e.g. --query 301.")
     given = [name for name, path in others.items() if path is not None]
@@ -395,28 +395,6 @@ def _show_query(ranker: Any, q: Queries, query: str, docs: str | None, top: int,
         first, second = options.comma_separated([docs])
         result = one.advantage(contributions, first, second)
     show(form, result.tables(top), result.to_dict())
-
-
-def _read_groups(path: Path) -> dict[str, str]:
-    """Return the group of every query of a file; fields are separated by a tab, a comma or blanks."""
-    from directrix.data.files import open_data, readable
-
-    groups: dict[str, str] = {}
-    with readable(path), open_data(path) as file:
-        for number, line in enumerate(file, start=1):
-            text = line.decode("utf-8-sig", "backslashreplace").strip()
-            if not text:
-                continue
-            mark = next((mark for mark in "\t," if mark in text), None)
-            query, *group = (field.strip() for field in text.split(mark, 1))
-            if not group or not group[0]:
-                raise InputError(
-                    f"{path}, line {number}: {short_text(text)} is not a query and its group; write e.g. "
-                    f"'301 navigational'."
-                )
-            if groups.setdefault(query, group[0]) != group[0]:
-                raise InputError(f"{path}, line {number}: query {query} has two groups; give each one group.")
-    return groups
 
 
 def describe_command(

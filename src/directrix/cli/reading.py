@@ -15,7 +15,7 @@ from directrix.cli.show import remark
 from directrix.data.columns import ColumnNames
 from directrix.data.files import check_replaceable
 from directrix.data.formats import format_of, named, open_file, read_file
-from directrix.errors import InputError
+from directrix.errors import InputError, short_text
 
 if TYPE_CHECKING:
     from directrix.data.queries import Queries
@@ -195,7 +195,7 @@ class RankedData(ModelData, RunColumns):
 
 
 def check_writable(path: Path | None, *inputs: Path | None) -> None:
-    """Refuse an output that cannot be written, or that is also an input, before the work begins.
+    """Reject an output that cannot be written, or that is also an input, before the work begins.
 
     None is no output. Raises `InputError` if ``path`` is a folder or read-only, its folder does not exist or
     may not be written to, it is the same file as one of ``inputs``, or it would be one of the files of an
@@ -274,6 +274,29 @@ def _columns(q: Queries, which: Any) -> Any:
         return np.ascontiguousarray(columns)
     columns.sort_indices()
     return columns
+
+
+def query_classes(path: Path) -> dict[str, str]:
+    """Read the class of every query: one pair per line, separated by a tab, a comma or blanks."""
+    from directrix.data.files import Problem, open_data, raise_problems, readable
+
+    of_query: dict[str, str] = {}
+    problems = []
+    with readable(path), open_data(path) as file:
+        for number, line in enumerate(file, start=1):
+            text = line.decode("utf-8-sig", "backslashreplace").strip()
+            if not text:
+                continue
+            separator = next((mark for mark in "\t," if mark in text), None)
+            query, *rest = (field.strip() for field in text.split(separator, 1))
+            if not rest or not rest[0]:
+                problem = f"{short_text(text)} is not a query and its class"
+                problems.append(Problem(number, problem, "Write e.g. 301 navigational."))
+            elif of_query.setdefault(query, rest[0]) != rest[0]:
+                problem = f"query {query} has the class {of_query[query]} above"
+                problems.append(Problem(number, problem, "Each query has one class."))
+    raise_problems(path, problems)
+    return of_query
 
 
 def some(names: Iterable[object]) -> str:

@@ -12,7 +12,7 @@ from typer import Option
 
 from directrix.cli import options
 from directrix.cli.data import relevant_text
-from directrix.cli.reading import RankedData, RunColumns, check_writable
+from directrix.cli.reading import RankedData, RunColumns, check_writable, query_classes
 from directrix.cli.show import echo, progress_bar, remark, show, write_text
 from directrix.data.formats import LETOR, named, outputs
 from directrix.errors import InputError
@@ -296,9 +296,7 @@ def fuse_command(
     names: options.NamesOption = None,
     classes: Annotated[
         Path | None,
-        options.option(
-            help="Classes of queries, for weights of each class: lines QUERY CLASS separated by blanks."
-        ),
+        options.option(help="Classes of queries, for weights of each class: a query and its class per line."),
     ] = None,
     output: _RunOutput = None,
     config: Annotated[
@@ -334,7 +332,7 @@ def fuse_command(
     judged, read = read_qrels_and_runs(qrels, runs, columns.names())
     of_runs = system_names(runs, names, [run.tag for run in read])
     named = [replace(run, tag=name) for run, name in zip(read, of_runs, strict=True)]
-    of_query = None if classes is None else _classes(classes)
+    of_query = None if classes is None else query_classes(classes)
     with progress_bar("fusion") as report:
         fusion = best_fusion(
             named, judged, measure, method=method, classes=of_query, n_folds=folds, seed=seed, progress=report
@@ -357,25 +355,6 @@ def fuse_command(
         if empty := int((np.diff(fused.qptr) == 0).sum()):
             n = len(fused.query_ids)
             remark(f"note: no documents for {empty} of {n} queries, which `directrix evaluate` leaves out")
-
-
-def _classes(path: Path) -> dict[str, str]:
-    """Read the class of every query."""
-    from directrix.data.files import Problem, open_data, raise_problems, readable
-
-    of_query: dict[str, str] = {}
-    problems = []
-    with readable(path), open_data(path) as file:
-        for number, line in enumerate(file, start=1):
-            words = line.decode("utf-8", "replace").split()
-            if len(words) == 2 and of_query.setdefault(*words) != words[1]:
-                other = f"query {words[0]} has the class {of_query[words[0]]} above"
-                problems.append(Problem(number, other, "Each query has one class."))
-            elif words and len(words) != 2:
-                shape = "Each line reads `query class`."
-                problems.append(Problem(number, f"{len(words)} words where 2 are needed", shape))
-    raise_problems(path, problems)
-    return of_query
 
 
 def reconcile_command(

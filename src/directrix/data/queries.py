@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -37,6 +36,11 @@ from directrix.data.stored import Flaw, StoredFeatures, blocks, flaws_of
 from directrix.errors import InputError, short_text
 from directrix.parameters import whole
 from directrix.types import Array, Float64Array, Int64Array, is_sparse
+
+if TYPE_CHECKING:
+    cached_property = property  # pyright takes no other for a property of the protocol `Data`
+else:
+    from functools import cached_property
 
 
 @dataclass(frozen=True, eq=False)

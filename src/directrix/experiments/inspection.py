@@ -59,27 +59,12 @@ class Inspection:
 
 
 def inspect_search(result: SearchResult, q: Queries, valid: Queries | None = None) -> Inspection:
-    """Compare the chosen candidate with the baseline, and examine its features.
+    """Compare the chosen candidate with the baseline, and examine its features, on the data of the search.
 
     The baseline is the ridge regression `method("Regression")`, trained on the training queries of each
-    fold. All values are those of validation queries, of models that were not trained on them.
-
-    Parameters
-    ----------
-    result : SearchResult
-        Returned by `AutoRanker.search` for these data.
-    q, valid : Queries
-        As they were given to the search, whose seed is also that of the shuffles.
-
-    Raises
-    ------
-    InputError
-        If the data are not those of the search.
-
-    Notes
-    -----
-    Cost: a regression per fold, and about 300,000 predictions and evaluations of a document; see
-    `permutation_importance`.
+    fold. All values are those of validation queries, of models that were not trained on them. Raises
+    `InputError` if the data are not those of the search. Cost: a regression per fold, and about 300,000
+    predictions and evaluations of a document.
     """
     folds, _ = search_folds(q, valid, UNWEIGHTED, result.folds, result.seed)
     queries = validation_queries(folds)

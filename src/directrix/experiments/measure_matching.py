@@ -16,7 +16,6 @@ from directrix.experiments.splits import Split
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
 from directrix.rankers.method import Method
-from directrix.types import Float64Array
 
 
 @dataclass(frozen=True)
@@ -60,17 +59,14 @@ class Matching:
 
     Parameters
     ----------
-    targets : tuple of str
-        Measures.
-    trained : tuple of str
-        Trainings; the targets, and baselines.
-    values : mapping of str to mapping of str to float64 (n_queries,)
+    values : mapping of str to mapping of str to float (n_queries,)
         ``values[trained][target]`` on the test queries, in one order; NaN where the measure is undefined.
+        Trainings with the name of a measure are for it, others are baselines.
 
     Raises
     ------
     InputError
-        If values are missing, or their numbers of queries differ.
+        If a training lacks values of a measure, or numbers of queries differ.
 
     Examples
     --------
@@ -80,51 +76,38 @@ class Matching:
     ...     "nDCG": {"nDCG": [0.9, 0.8, 0.7], "AP": [0.3, 0.4, 0.5]},
     ...     "AP": {"nDCG": [0.8, 0.8, 0.8], "AP": [0.3, 0.5, 0.7]},
     ... }
-    >>> result = Matching.of(values)
+    >>> result = Matching(values)
     >>> other = result.match("AP", "nDCG")
     >>> result.best("AP"), round(other.mean, 3), round(other.difference, 3), round(other.p, 3)
     ('AP', 0.4, -0.1, 0.225)
     """
 
-    targets: tuple[str, ...]
-    trained: tuple[str, ...]
-    values: Mapping[str, Mapping[str, Float64Array]]
+    values: Mapping[str, Mapping[str, Any]]
 
     def __post_init__(self) -> None:
-        sizes = set()
-        for name in self.trained:
-            for target in self.targets:
-                if name not in self.values or target not in self.values[name]:
-                    raise InputError(
-                        f"values of {target!r} are missing for the training {name!r}; every training needs "
-                        f"values of {', '.join(self.targets)}, on the same queries."
-                    )
-                sizes.add(np.shape(self.values[name][target]))
-        if len(sizes) > 1 or any(len(shape) != 1 for shape in sizes):
-            raise InputError(
-                f"values have the shapes {', '.join(map(str, sorted(sizes)))}; one value per query is needed "
-                "for every training and measure, with the same queries in the same order."
-            )
-        for target in self.targets:
-            if target not in self.trained:
+        for name, row in self.values.items():
+            shapes = {target: np.shape(row[target]) if target in row else () for target in self.targets}
+            if len(set(shapes.values())) > 1 or any(len(shape) != 1 for shape in shapes.values()):
                 raise InputError(
-                    f"nothing was trained for {target!r}; the trainings are {', '.join(self.trained)}. Add "
-                    "one of that name, or leave out the measure."
+                    f"the training {name!r} has values of the shapes {shapes}; one value per query is needed "
+                    f"for each of {', '.join(self.targets)}, with the same queries in the same order."
                 )
 
-    @classmethod
-    def of(cls, values: Mapping[str, Mapping[str, Any]]) -> Matching:
-        """Make one from plain values; the trainings with the name of a measure are its targets."""
-        arrays = {
-            name: {target: np.asarray(one, dtype=np.float64) for target, one in row.items()}
-            for name, row in values.items()
-        }
-        targets = {target: None for row in arrays.values() for target in row if target in arrays}
-        return cls(tuple(targets), tuple(arrays), arrays)
+    @property
+    def trained(self) -> tuple[str, ...]:
+        """The trainings: measures, and baselines."""
+        return tuple(self.values)
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The measures."""
+        return tuple(
+            dict.fromkeys(name for row in self.values.values() for name in row if name in self.values)
+        )
 
     def match(self, target: str, trained: str) -> Match:
         """One line of the tables."""
-        values, matched = self.values[trained][target], self.values[target][target]
+        values, matched = (np.asarray(self.values[one][target], np.float64) for one in (trained, target))
         defined = values[~np.isnan(values)]
         mean = float(defined.mean())
         error = float(defined.std(ddof=1) / np.sqrt(len(defined))) if len(defined) > 1 else float("nan")
@@ -202,4 +185,4 @@ def matching(
     ]
     results = cross_validate(splits, entries, goals, select=goals[0], path=path, n_jobs=n_jobs)
     values = {entry.name: {name: results.values(entry.name, name) for name in names} for entry in entries}
-    return Matching(tuple(names), tuple(values), values)
+    return Matching(values)

@@ -9,7 +9,7 @@ import numpy as np
 
 from directrix.export.formula import Formula
 from directrix.export.target import ExportTarget
-from directrix.export.trees import Node, nodes_of, walk
+from directrix.export.trees import Node, nodes_of, tree_scores
 from directrix.models.trees import Trees
 from directrix.types import Array, Float64Array
 
@@ -53,22 +53,19 @@ def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
     """Scores as Elastic's inference computes them."""
     ensemble = json.loads(content)["definition"]["trained_model"]["ensemble"]
     weights = ensemble["aggregate_output"]["weighted_sum"]["weights"]
-    scores = np.zeros(len(X))
-    for weight, model in zip(weights, ensemble["trained_models"], strict=True):
-        nodes = model["tree"]["tree_structure"]
+    roots = [(model["tree"]["tree_structure"], 0) for model in ensemble["trained_models"]]
 
-        def step(node: Any, rows: Array, nodes: list[Any] = nodes) -> Any:
-            if "left_child" not in node:
-                return node["leaf_value"]
-            values, threshold = X[rows, node["split_feature"]], node["threshold"]
-            below = values <= threshold if node["decision_type"] == "lte" else values < threshold
-            is_left = np.where(np.isnan(values), node["default_left"], below)
-            return is_left, nodes[node["left_child"]], nodes[node["right_child"]]
+    def step(at: Any, rows: Array) -> Any:
+        nodes, place = at
+        node = nodes[place]
+        if "left_child" not in node:
+            return node["leaf_value"]
+        values, threshold = X[rows, node["split_feature"]], node["threshold"]
+        below = values <= threshold if node["decision_type"] == "lte" else values < threshold
+        is_left = np.where(np.isnan(values), node["default_left"], below)
+        return is_left, (nodes, node["left_child"]), (nodes, node["right_child"])
 
-        scores += weight * walk(nodes[0], len(X), step)
-    return scores
+    return tree_scores(zip(weights, roots, strict=True), len(X), step)
 
 
-TARGET = ExportTarget(
-    "Elastic's inference", _write, _read, lambda: "a reader of Elastic's JSON", models=(Trees,)
-)
+TARGET = ExportTarget("Elastic's inference", _write, _read, "a reader of Elastic's JSON", models=(Trees,))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -140,8 +140,8 @@ def formula_of(ranker: Any) -> Formula:
         If features are scaled by query: the score of a document then depends on the others.
     """
     saved = ranker.saved_model()
-    parts = [folded(_part(part), saved.n_features) for part in saved.parts]
-    return Formula(tuple(added_up(parts)), saved.n_features, saved.names, saved.categories)
+    parts = _added_up(folded(_part(part), saved.n_features) for part in saved.parts)
+    return Formula(parts, saved.n_features, saved.names, saved.categories)
 
 
 def _part(saved: SavedModel) -> Summand:
@@ -149,7 +149,10 @@ def _part(saved: SavedModel) -> Summand:
     inputs = _inputs(saved.scale, saved.n_features)
     if saved.missing == "zero":
         named = saved.categories or [None] * saved.n_features
-        inputs = tuple(one if named[one.feature] else _with_zero(one) for one in inputs)
+        inputs = tuple(
+            one if named[one.feature] else replace(one, missing=float(one.of(np.zeros(1))[0]))
+            for one in inputs
+        )
     if isinstance(model, Trees):
         return Summand(replace(model, leaf=factor * model.leaf), inputs)
     if isinstance(model, StumpModel):
@@ -185,11 +188,6 @@ def inputs_of(scale: Scale | None, n_features: int) -> list[Input]:
         fill = center if scale.kind != "minmax" else None if scale.fill is None else scale.fill[f]
         found.append(Input(f, kind, center, factor, None if fill is None else (fill - center) * factor))
     return found
-
-
-def _with_zero(one: Input) -> Input:
-    """Return a column whose feature is 0 where it is missing."""
-    return replace(one, missing=float(one.of(np.zeros(1))[0]))
 
 
 def _network(factor: float, model: MLPModel, params: Float64Array, n_inputs: int) -> Network:
@@ -231,7 +229,7 @@ def folded(part: Summand, n_features: int) -> Summand:
     if any(one.kind != "linear" for one in inputs) or len(inputs) > n_features:
         return Summand(model, inputs)
     centers, factors = np.array([one.center for one in inputs]), np.array([one.factor for one in inputs])
-    plain = _unscaled(inputs)
+    plain = tuple(map(_unscaled, inputs))
     if isinstance(model, Linear):
         return Summand(_unscaled_linear(model, centers, factors), plain)
     weights = model.layers[0][0] * factors[:, None]
@@ -245,17 +243,14 @@ def _unscaled_linear(model: Linear, centers: Float64Array, factors: Float64Array
     return Linear(weights, model.constant - float(weights @ centers))
 
 
-def _unscaled(inputs: Sequence[Input]) -> tuple[Input, ...]:
-    """Return the features as they are, where a missing one is what its column would have become."""
-    return tuple(Input(one.feature, missing=_fill(one)) for one in inputs)
-
-
-def _fill(one: Input) -> float | None:
-    if one.missing is None:
-        return None
-    if one.missing == one.of(np.zeros(1))[0]:  # rounding would leave a rest below
-        return 0.0
-    return one.center + (one.missing / one.factor if one.factor else 0.0)
+def _unscaled(one: Input) -> Input:
+    """Return the feature itself; a missing value is the one that its column would have become."""
+    missing = one.missing
+    if missing is not None:
+        # rounding would leave a remainder where a missing feature counts as 0
+        is_zero = missing == one.of(np.zeros(1))[0]
+        missing = 0.0 if is_zero else one.center + (missing / one.factor if one.factor else 0.0)
+    return Input(one.feature, missing=missing)
 
 
 def _folded_trees(trees: Trees, inputs: Sequence[Input], n_features: int) -> Summand:
@@ -307,27 +302,26 @@ def _float(numbers: Array) -> Float64Array:
     return floats
 
 
-def added_up(parts: Sequence[Summand]) -> list[Summand]:
+def _added_up(parts: Iterable[Summand]) -> tuple[Summand, ...]:
     """Add up parts that are alike: trees, and linear models that fill missing features alike."""
-    found: list[Summand] = []
+    sums: list[Summand] = []
     for part in parts:
-        place = next((i for i, other in enumerate(found) if _are_alike(part, other)), None)
-        if place is None:
-            found.append(part)
+        for place, other in enumerate(sums):
+            if (total := _sum(other, part)) is not None:
+                sums[place] = total
+                break
         else:
-            found[place] = _sum(found[place], part)
-    return found
+            sums.append(part)
+    return tuple(sums)
 
 
-def _are_alike(part: Summand, other: Summand) -> bool:
-    kinds = type(part.model), type(other.model)
-    return kinds in ((Trees, Trees), (Linear, Linear)) and part.inputs == other.inputs
-
-
-def _sum(first: Summand, second: Summand) -> Summand:
+def _sum(first: Summand, second: Summand) -> Summand | None:
+    """Return two parts as one; None if they are not alike."""
     one, two = first.model, second.model
+    if first.inputs != second.inputs:
+        return None
     if isinstance(one, Linear) and isinstance(two, Linear):
         return Summand(Linear(one.weights + two.weights, one.constant + two.constant), first.inputs)
-    assert isinstance(one, Trees), "`_are_alike` lets no others through"
-    assert isinstance(two, Trees)
-    return Summand(one.followed_by(two), first.inputs)
+    if isinstance(one, Trees) and isinstance(two, Trees):
+        return Summand(one.followed_by(two), first.inputs)
+    return None

@@ -13,6 +13,7 @@ from directrix.types import Array, Float64Array
 _EXPLAINED = 200
 """Rows whose contributions are verified: one takes as long as hundreds of scores."""
 _TOLERANCE = 1e-9
+_VERSION = version_of("lightgbm")
 
 
 def _write(formula: Formula) -> bytes:
@@ -36,16 +37,11 @@ def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
     return scores
 
 
-def _reader() -> str | None:
-    version = version_of("lightgbm")()
-    return version and f"{version} (scores and contributions)"
-
-
 TARGET = ExportTarget(
     "LightGBM's text",
     _write,
     _read,
-    _reader,
+    _VERSION and f"{_VERSION} (scores and contributions)",
     models=(Trees,),
     takes_categories=True,
     has_contributions=True,

@@ -103,7 +103,8 @@ def _column(graph: _Graph, raw: str, place: int, one: Input) -> str:
     """Return one column: between knots the sum of what each piece rises up to the value."""
     x = graph("Gather", raw, np.array([place]), axis=1)
     if one.kind != "knots":
-        return _plain_column(graph, x, one)
+        x = _log(graph, x) if one.kind == "log" else x
+        return graph("Mul", graph("Sub", x, np.array([[one.center]])), np.array([[one.factor]]))
     knots, scores = np.array(one.knots), np.array(one.scores)
     if len(knots) == 1:
         return graph("Add", graph("Mul", x, np.array([[0.0]])), np.array([[scores[0]]]))
@@ -115,11 +116,6 @@ def _column(graph: _Graph, raw: str, place: int, one: Input) -> str:
 
 def _log(graph: _Graph, x: str) -> str:
     return graph("Mul", graph("Sign", x), graph("Log", graph("Add", graph("Abs", x), np.array(1.0))))
-
-
-def _plain_column(graph: _Graph, x: str, one: Input) -> str:
-    x = _log(graph, x) if one.kind == "log" else x
-    return graph("Mul", graph("Sub", x, np.array([[one.center]])), np.array([[one.factor]]))
 
 
 def _network(graph: _Graph, model: Network, columns: str) -> str:
@@ -139,16 +135,9 @@ def _trees(graph: _Graph, trees: Trees) -> str:
     tree_ids, node_ids, leaf_trees, leaf_nodes = list[int](), list[int](), list[int](), list[int]()
     for number, nodes in enumerate(nodes_of(trees)):
         rows = [
-            ("LEAF", 0, 0.0, 0, 0, 0)
-            if (split := node.split) is None
-            else (
-                "BRANCH_LEQ",
-                split.feature,
-                split.threshold,
-                node.left,
-                node.right,
-                int(split.missing_left),
-            )
+            ("BRANCH_LEQ", s.feature, s.threshold, node.left, node.right, int(s.missing_left))
+            if (s := node.split)
+            else ("LEAF", 0, 0.0, 0, 0, 0)
             for node in nodes
         ]
         for values, column in zip(columns.values(), zip(*rows, strict=True), strict=True):

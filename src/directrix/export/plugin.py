@@ -10,7 +10,7 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.export.formula import Formula, Linear
 from directrix.export.target import ExportTarget
-from directrix.export.trees import TreeSplit, float32_above, nested, sum_in_float32, walk
+from directrix.export.trees import TreeSplit, float32_above, nested, sum_in_float32, tree_scores
 from directrix.models.trees import Trees
 from directrix.types import Array, Float64Array
 
@@ -68,22 +68,19 @@ def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
             return node["leaf"]
         left, right = node["children"]
         if (left["nodeid"], right["nodeid"]) != (node["yes"], node["no"]):
-            raise InputError(f"the plugin refuses node {node['nodeid']}: yes and no are not its children.")
+            raise InputError(f"the plugin rejects node {node['nodeid']}: yes and no are not its children.")
         values = rows[own, names.index(node["split"])]
         below = np.float32(node["split_condition"]) > values
         return np.where(values == 0.0, node["missing"] == node["yes"], below), left, right
 
-    scores = np.zeros(len(X), np.float32)
-    for tree in definition:
-        scores += walk(tree, len(X), step, np.float32)
-    return scores.astype(np.float64)
+    return tree_scores(((1.0, root) for root in definition), len(X), step, np.float32)
 
 
 TARGET = ExportTarget(
     "the learning-to-rank plugin's JSON",
     _write,
     _read,
-    lambda: "a reader of the plugin's JSON",
+    "a reader of the plugin's JSON",
     models=(Linear, Trees),
     is_single=True,
     takes_missing=False,

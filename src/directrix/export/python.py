@@ -7,6 +7,7 @@ import platform
 import subprocess
 import sys
 import tempfile
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +38,9 @@ def _places(formula: Formula, feature: int) -> str:
 
 
 def _part(part: Summand) -> tuple[Any, ...]:
-    model = part.model
+    model, is_plain = part.model, all(one == Input(f) for f, one in enumerate(part.inputs))
+    inputs = None if is_plain else [astuple(one) for one in part.inputs]
     if isinstance(model, Linear):
-        inputs = None if _are_plain(part) else [_input(one) for one in part.inputs]
         return "linear", inputs, model.weights.tolist(), model.constant
     if isinstance(model, Network):
         layers = [
@@ -47,18 +48,9 @@ def _part(part: Summand) -> tuple[Any, ...]:
             for n, (weights, bias) in enumerate(model.layers)
         ]
         linear = [] if model.linear is None else [model.linear.weights.tolist(), model.linear.constant]
-        inputs = None if _are_plain(part) else [_input(one) for one in part.inputs]
         return "network", inputs, layers, model.last.tolist(), linear, model.activation
     roots: list[Any] = nested(model, float, lambda split, left, right: (*split, left, right))
     return "trees", None, roots
-
-
-def _are_plain(part: Summand) -> bool:
-    return all(one == Input(f) for f, one in enumerate(part.inputs))
-
-
-def _input(one: Input) -> tuple[Any, ...]:
-    return one.feature, one.kind, one.center, one.factor, one.missing, one.knots, one.scores
 
 
 def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
@@ -77,6 +69,4 @@ def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
     return np.array([float(line) for line in done.stdout.splitlines()])
 
 
-TARGET = ExportTarget(
-    "Python", _write, _read, lambda: f"Python {platform.python_version()}", takes_categories=True
-)
+TARGET = ExportTarget("Python", _write, _read, f"Python {platform.python_version()}", takes_categories=True)

@@ -11,7 +11,7 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.export.formula import Formula, Linear
 from directrix.export.target import ExportTarget
-from directrix.export.trees import TreeSplit, nested, walk
+from directrix.export.trees import TreeSplit, nested, tree_scores
 from directrix.models.trees import Trees
 from directrix.types import Array, Float64Array
 
@@ -43,7 +43,6 @@ def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
     lines = [line.strip() for line in content.decode().splitlines()]
     kind, body = lines[0], "".join(line for line in lines if not line.startswith("##"))
     rows = np.nan_to_num(X.astype(np.float32), nan=0.0)
-    scores = np.zeros(len(X), np.float32)
     if kind == "## Coordinate Ascent":
         total = np.zeros(len(X))
         for pair in body.split(" "):
@@ -59,16 +58,15 @@ def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
         feature, threshold = int(node[0].text or "") - 1, np.float32(node[1].text or "")
         return rows[own, feature] <= threshold, node[2], node[3]
 
-    for tree in ElementTree.fromstring(body):
-        scores += walk(tree[0], len(X), step, np.float32) * np.float32(tree.attrib["weight"])
-    return scores.astype(np.float64)
+    trees = ((tree.attrib["weight"], tree[0]) for tree in ElementTree.fromstring(body))
+    return tree_scores(trees, len(X), step, np.float32)
 
 
 TARGET = ExportTarget(
     "RankLib's text",
     _write,
     _read,
-    lambda: "a reader of RankLib's text",
+    "a reader of RankLib's text",
     models=(Linear, Trees),
     is_single=True,
     takes_missing=False,

@@ -10,7 +10,7 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.export.formula import Formula, Linear, Network
 from directrix.export.target import ANY_MODEL, ExportTarget
-from directrix.export.trees import TreeSplit, nested, sum_in_float32, walk
+from directrix.export.trees import TreeSplit, nested, sum_in_float32, tree_scores
 from directrix.models.trees import Trees
 from directrix.types import Array, Float64Array
 
@@ -31,19 +31,12 @@ def _write(formula: Formula) -> bytes:
     else:
 
         def split(one: TreeSplit, left: Any, right: Any) -> Any:
-            threshold = str(_before_slack(np.float32(one.threshold)))
-            return {
-                "feature": formula.name(one.feature),
-                "threshold": threshold,
-                "left": left,
-                "right": right,
-            }
+            name, threshold = formula.name(one.feature), str(_before_slack(np.float32(one.threshold)))
+            return {"feature": name, "threshold": threshold, "left": left, "right": right}
 
         roots = nested(model, lambda value: {"value": repr(value)}, split)
-        name, params = (
-            "MultipleAdditiveTreesModel",
-            {"trees": [{"weight": "1", "root": one} for one in roots]},
-        )
+        name = "MultipleAdditiveTreesModel"
+        params = {"trees": [{"weight": "1", "root": one} for one in roots]}
     listed = [{"name": formula.name(f)} for f in features]
     content = {"class": _CLASS + name, "name": "directrix", "features": listed, "params": params}
     return json.dumps(content, indent=1).encode()
@@ -90,7 +83,8 @@ def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
         units = rows
         for layer in params["layers"]:
             units = units @ np.array(layer["matrix"], np.float32).T + np.array(layer["bias"], np.float32)
-            units = _activated(units, layer["activation"])
+            if layer["activation"] != "identity":
+                units = np.tanh(units) if layer["activation"] == "tanh" else np.maximum(units, 0)
         return units[:, 0].astype(np.float64)
 
     def step(node: Any, own: Array) -> Any:
@@ -99,23 +93,15 @@ def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
         threshold = np.float32(node["threshold"]) + _SLACK
         return rows[own, names.index(node["feature"])] <= threshold, node["left"], node["right"]
 
-    scores = np.zeros(len(X), np.float32)
-    for tree in params["trees"]:
-        scores += np.float32(tree["weight"]) * walk(tree["root"], len(X), step, np.float32)
-    return scores.astype(np.float64)
-
-
-def _activated(units: Array, name: str) -> Array:
-    if name == "identity":
-        return units
-    return np.tanh(units) if name == "tanh" else np.maximum(units, 0)
+    trees = ((tree["weight"], tree["root"]) for tree in params["trees"])
+    return tree_scores(trees, len(X), step, np.float32)
 
 
 TARGET = ExportTarget(
     "Solr's JSON",
     _write,
     _read,
-    lambda: "a reader of Solr's JSON",
+    "a reader of Solr's JSON",
     models=(Linear, Network, Trees),
     is_single=True,
     takes_missing=False,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from directrix.errors import InputError, short_text
@@ -29,14 +30,14 @@ class ExportTarget:
     title : str
         What it is, for users.
     write : callable
-        From a formula that the target can carry, see `content`, to the content of the file.
+        From a formula that the target can hold, see `content`, to the content of the file.
     read : callable
         From the content, the formula and features (n_rows, n_features) to scores float64 (n_rows,), by a
         reader that knows the formula only by the names of its features.
-    reader : callable
-        Name and version of that reader, or None if it is not installed.
+    reader : str or None
+        Name and version of that reader; None if it is not installed.
     models : tuple of types
-        The models that it takes, one of them and of plain features; () if it takes any formula.
+        The types of models that it takes, one model of unscaled features; () if it takes any formula.
     is_single : bool
         Whether features and scores are float32 there.
     takes_missing : bool
@@ -46,7 +47,7 @@ class ExportTarget:
     has_contributions : bool
         Whether the program also gives contributions of features, for which it needs the counts of leaves.
     keeps_constant : bool
-        Whether it has the constant of a linear model, which no order depends on.
+        Whether it has the constant of a linear model, on which no order depends.
     held : callable, optional
         From thresholds to those that the program will have, where they can differ in the last digit.
     """
@@ -54,7 +55,7 @@ class ExportTarget:
     title: str
     write: Callable[[Formula], bytes]
     read: Callable[[bytes, Formula, Array], Float64Array]
-    reader: Callable[[], str | None]
+    reader: str | None
     models: tuple[type, ...] = ()
     is_single: bool = False
     takes_missing: bool = True
@@ -102,24 +103,18 @@ class ExportTarget:
 
 
 def target(name: str) -> ExportTarget:
-    """Return a target by name; `InputError` if there is none of this name."""
+    """Return a target by name; raise `InputError` for an unknown name."""
     if name not in TARGETS:
         raise InputError(f"to={short_text(name)}: there is no such target; type one of {', '.join(TARGETS)}.")
     found: ExportTarget = import_module(f"directrix.{TARGETS[name]}").TARGET
     return found
 
 
-def version_of(package: str) -> Callable[[], str | None]:
-    """Return a function that names an installed package with its version."""
-
-    def reader() -> str | None:
-        from importlib.metadata import PackageNotFoundError, version
-
-        for name in (package, f"{package}-cpu", f"{package}-gpu"):
-            try:
-                return f"{package} {version(name)}"
-            except PackageNotFoundError:
-                pass
-        return None
-
-    return reader
+def version_of(package: str) -> str | None:
+    """Return the name and version of a package, None if it is not installed."""
+    for name in (package, f"{package}-cpu", f"{package}-gpu"):
+        try:
+            return f"{package} {version(name)}"
+        except PackageNotFoundError:
+            pass
+    return None

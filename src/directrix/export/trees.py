@@ -1,8 +1,8 @@
-"""Trees as nodes, for the targets that write them, and rows that walk down what was written."""
+"""Trees as nodes, for the targets that write them, and the scores of rows by the trees of a file."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
@@ -111,22 +111,27 @@ def nested(trees: Trees, leaf: Callable[[float], T], split: Callable[[TreeSplit,
     return roots
 
 
-def walk(root: Any, n_rows: int, step: Callable[[Any, Array], Any], kind: Any = np.float64) -> Array:
-    """Return the value of the leaf that each row reaches.
+def tree_scores(
+    trees: Iterable[tuple[Any, Any]], n_rows: int, step: Callable[[Any, Array], Any], kind: Any = np.float64
+) -> Float64Array:
+    """Return the sum over trees, given as weight and root, of the value of the leaf that each row reaches.
 
-    ``step`` gets a node and the numbers of its rows, and returns the value of a leaf, or which of the rows go
-    left and both children.
+    ``step`` takes a node and the numbers of its rows. It returns the value of a leaf; or which of the rows go
+    left, and both children.
     """
-    values, waiting = np.zeros(n_rows, kind), [(root, np.arange(n_rows))]
-    while waiting:
-        node, rows = waiting.pop()
-        found = step(node, rows)
-        if isinstance(found, tuple):
-            is_left, left, right = found
-            waiting += [(left, rows[is_left]), (right, rows[~is_left])]
-        else:
-            values[rows] = found
-    return values
+    scores = np.zeros(n_rows, kind)
+    for weight, root in trees:
+        values, waiting = np.zeros(n_rows, kind), [(root, np.arange(n_rows))]
+        while waiting:
+            node, rows = waiting.pop()
+            found = step(node, rows)
+            if isinstance(found, tuple):
+                is_left, left, right = found
+                waiting += [(left, rows[is_left]), (right, rows[~is_left])]
+            else:
+                values[rows] = found
+        scores += kind(weight) * values
+    return scores.astype(np.float64)
 
 
 def sum_in_float32(terms: Array) -> Float64Array:

@@ -139,7 +139,7 @@ def verify(
         If a score differs by more than rounding explains.
     """
     note = _note(chosen, formula)
-    reader = chosen.reader()
+    reader = chosen.reader
     if reader is None:
         return Verification(None, 0, 0, 0.0, 0, 0, note)
     trained = ranker.trained()
@@ -182,9 +182,9 @@ def _compare(
     if bad.any():
         row = int(np.argmax(bad))
         raise InputError(
-            f"{chosen.title}: read back by {chosen.reader()}, {int(bad.sum()):,} of {len(ours):,} rows score "
-            f"otherwise; the first is row {row} with {theirs[row].item()} for {ours[row].item()}. Nothing is "
-            "written; choose another target, e.g. --to python, and report this model."
+            f"{chosen.title}: read back by {chosen.reader}, {int(bad.sum()):,} of {len(ours):,} rows have "
+            f"other scores; the first is row {row} with {theirs[row].item()} for {ours[row].item()}. Nothing "
+            "is written; choose another target, e.g. --to python, and report this model."
         )
     order = sum(_changes_order(ours[a:b], theirs[a:b]) for a, b in zip(q.qptr[:-1], q.qptr[1:], strict=True))
     return float(np.abs(theirs - ours).max(initial=0.0)), n_rounded, order

@@ -15,7 +15,7 @@ from directrix.models.trees import Trees
 from directrix.types import Array, Float64Array
 
 _NO_PARENT = 2**31 - 1
-_REFUSED = re.compile("[][<\x00-\x1f\ud800-\udfff]")
+_REJECTED = re.compile("[][<\x00-\x1f\ud800-\udfff]")
 
 
 def _write(formula: Formula) -> bytes:
@@ -54,9 +54,9 @@ def _write(formula: Formula) -> bytes:
 
 
 def _names(formula: Formula) -> list[str]:
-    """Names of features, or none where XGBoost refuses one."""
+    """Names of features, or none where XGBoost rejects one."""
     names = formula.names or ()
-    return [] if any(map(_REFUSED.search, names)) else list(names)
+    return [] if any(map(_REJECTED.search, names)) else list(names)
 
 
 def _tree(nodes: list[Node], number: int, n_features: int) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal, get_args
@@ -184,14 +184,25 @@ def normalized(pool: Pool, normalizer: Normalizer) -> Float64Array:
     none      s                                               the lowest
     ========= =============================================== =======================
     """
+    return _by_query(pool, _OF[normalizer], lacks_lowest=normalizer in ("z-score", "none"))
+
+
+def inverse_ranks(pool: Pool, constant: float) -> Float64Array:
+    """Return 1 / (constant + rank) of every run, 0 where it lacks the document; ranks begin at 1."""
+    return _by_query(pool, lambda s: 1.0 / (constant + _ranks(s)), lacks_lowest=False)
+
+
+def _by_query(
+    pool: Pool, values_of: Callable[[Float64Array], Float64Array], *, lacks_lowest: bool
+) -> Float64Array:
+    """Replace the scores of each run for each query; a document that it lacks gets the lowest value, or 0."""
     out = np.zeros(pool.scores.shape)
-    for first, last in zip(pool.qptr[:-1], pool.qptr[1:], strict=True):
+    for first, last in pairwise(pool.qptr.tolist()):
         for i in range(len(pool.names)):
             s = pool.scores[first:last, i]
             has = ~np.isnan(s)
             if has.any():
-                values = _OF[normalizer](s[has])
-                lacks_lowest = normalizer in ("z-score", "none")
+                values = values_of(s[has])
                 out[first:last, i] = values.min() if lacks_lowest else 0.0
                 out[first:last, i][has] = values
     return out
@@ -208,17 +219,6 @@ def _in_float32(scores: Float64Array, qptr: Int64Array) -> Float64Array:
         order = np.maximum.accumulate(np.where(bits < 0, -(bits + 2**31), bits) - steps) + steps
         rounded = np.abs(order).astype(np.int32).view(np.float32)
         out[first:last] = np.where(order < 0, -rounded, rounded)[place]
-    return out
-
-
-def inverse_ranks(pool: Pool, constant: float) -> Float64Array:
-    """Return 1 / (constant + rank) of every run, 0 where it lacks the document; ranks begin at 1."""
-    out = np.zeros(pool.scores.shape)
-    for first, last in zip(pool.qptr[:-1], pool.qptr[1:], strict=True):
-        for i in range(len(pool.names)):
-            s = pool.scores[first:last, i]
-            has = ~np.isnan(s)
-            out[first:last, i][has] = 1.0 / (constant + _ranks(s[has]))
     return out
 
 
@@ -248,7 +248,7 @@ def _rank(s: Float64Array) -> Float64Array:
     return 1.0 - (_ranks(s) - 1.0) / len(s)
 
 
-_OF: dict[str, Any] = {
+_OF: dict[str, Callable[[Float64Array], Float64Array]] = {
     "min-max": _min_max,
     "z-score": _z_score,
     "sum": _share,

@@ -14,7 +14,7 @@ _LACKS = "a document that one of the queries does not find gets 0 there, not the
 
 
 def configuration(engine: str, names: tuple[str, ...], combination: Combination) -> tuple[str, list[str]]:
-    """Return the text of a configuration, and what it does otherwise than the combination.
+    """Return the text of a configuration, and how the engine differs from the combination.
 
     Raises `InputError` if the engine is unknown or has nothing near the combination.
     """
@@ -26,11 +26,13 @@ def configuration(engine: str, names: tuple[str, ...], combination: Combination)
             f"the best is the run {best} alone, which needs no configuration. To have one choose another "
             "method, e.g. --method 'RRF, c = 60'."
         )
-    differs = []
+    text, notes = ENGINES[engine](names, combination)
     if combination.kind == "combmnz":
-        differs.append("the engine does not multiply by the number of runs that have the document (CombMNZ)")
-    text, more = ENGINES[engine](names, combination)
-    return text, [*differs, *more]
+        notes = [
+            "the engine does not multiply by the number of runs that have the document (CombMNZ)",
+            *notes,
+        ]
+    return text, notes
 
 
 def check_one_set_of_weights(of_class: Mapping[str, Combination]) -> None:
@@ -74,41 +76,31 @@ def _open_search(names: tuple[str, ...], c: Combination) -> tuple[str, list[str]
 
 def _elasticsearch(names: tuple[str, ...], c: Combination) -> tuple[str, list[str]]:
     window = {"rank_window_size": _DEPTH}  # the default is 10 documents of each retriever
+    weighted: list[dict[str, Any]] = [
+        {"retriever": {name: "REPLACE"}, "weight": round(weight, 6)}
+        for name, weight in zip(names, c.weights, strict=True)
+    ]
     if c.kind == "rrf":
-        retrievers: list[dict[str, Any]] = [{name: "REPLACE"} for name in names]
-        notes = []
-        if _is_weighted(c):
-            retrievers = [
-                {"retriever": {name: "REPLACE"}, "weight": round(weight, 6)}
-                for name, weight in zip(names, c.weights, strict=True)
-            ]
-            notes.append("weights of RRF need Elasticsearch 9.2 or later")
+        is_weighted = _is_weighted(c)
+        retrievers = weighted if is_weighted else [{name: "REPLACE"} for name in names]
         rrf = {"retrievers": retrievers, "rank_constant": max(1, round(c.constant))}
+        notes = ["weights of RRF need Elasticsearch 9.2 or later"] * is_weighted
         return _json({"retriever": {"rrf": rrf | window}}), notes
     normalizer, notes = _nearest(c, {"min-max": "minmax", "none": "none"})
     if normalizer == "none":
         notes.append(_LACKS)
-    retrievers = [
-        {"retriever": {name: "REPLACE"}, "weight": round(weight, 6), "normalizer": normalizer}
-        for name, weight in zip(names, c.weights, strict=True)
-    ]
+    retrievers = [one | {"normalizer": normalizer} for one in weighted]
     return _json({"retriever": {"linear": {"retrievers": retrievers} | window}}), notes
 
 
 def _vespa(names: tuple[str, ...], c: Combination) -> tuple[str, list[str]]:
     words = _words(names)
     if c.kind == "rrf":
-        terms = [
-            f"{weight:.6g} * reciprocal_rank({word}, {c.constant:g})"
-            for word, weight in zip(words, c.weights, strict=True)
-        ]
-        notes: list[str] = []
+        template, notes = f"reciprocal_rank({{}}, {c.constant:g})", list[str]()
     else:
-        normalizer, notes = _nearest(c, {"min-max": "normalize_linear", "none": ""})
-        terms = [
-            f"{weight:.6g} * {normalizer}({word})" if normalizer else f"{weight:.6g} * {word}"
-            for word, weight in zip(words, c.weights, strict=True)
-        ]
+        template, notes = _nearest(c, {"min-max": "normalize_linear({})", "none": "{}"})
+    pairs = zip(words, c.weights, strict=True)
+    terms = [f"{weight:.6g} * {template.format(word)}" for word, weight in pairs]
     functions = "".join(f"    function {word}() {{\n        expression: REPLACE\n    }}\n" for word in words)
     text = (
         f"rank-profile fused {{\n{functions}    global-phase {{\n        expression: {' + '.join(terms)}\n"
@@ -164,7 +156,7 @@ def _is_weighted(c: Combination) -> bool:
 
 
 def _nearest(c: Combination, known: dict[str, str]) -> tuple[str, list[str]]:
-    """Return the engine's name of a normalizer, that of min-max for one that it lacks."""
+    """Return the engine's name of a normalizer, or of min-max if the engine lacks it."""
     if c.normalizer in known:
         return known[c.normalizer], []
     note = (

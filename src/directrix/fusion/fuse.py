@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -92,14 +93,33 @@ def fuse(  # noqa: PLR0913 - all but the first three are optional and by name
     known = fusion_methods(has_classes=classes is not None)
     if method not in ("auto", *known):
         raise InputError(f"method={method!r}; choose auto or one of {', '.join(known)}.")
-    of_query, report = _classes(pool, classes), _Steps(progress, (n_folds + 1) * len(known))
-    weigher = _weigher(pool, measure, seed)
-    tested = _tested(weigher, known, of_query, n_folds, report)
+    of_query, weigher = _classes(pool, classes), _weigher(pool, measure, seed)
+    steps = count()
+
+    def report(name: str) -> None:
+        if progress is not None:
+            progress(next(steps), (n_folds + 1) * len(known), name)
+
+    tested = _cross_validate(weigher, known, of_query, n_folds, report)
     chosen = {}
     for name, choose in known.items():
         report(name)
         chosen[name] = choose(weigher, of_query)
-    return _fusion(weigher, chosen, tested, of_query, method, n_folds)
+    rows = tuple(_row(name, chosen[name], weigher, of_query, tested) for name in chosen)
+    winner = max(rows, key=lambda row: row.tested).method if method == "auto" else method
+    single = (weigher.measure.summary(weigher.value(run)) for run in weigher.single_runs)
+    return Fusion(
+        measure=weigher.measure.name,
+        names=pool.names,
+        method=winner,
+        of_class=chosen[winner].of_class,
+        interval=chosen[winner].interval,
+        rows=rows,
+        runs=dict(zip(pool.names, single, strict=True)),
+        n_queries=n,
+        n_folds=n_folds,
+        seed=seed,
+    )
 
 
 def _classes(pool: Pool, classes: Mapping[Any, Any] | None) -> list[str]:
@@ -126,52 +146,31 @@ def _weigher(pool: Pool, measure: Any, seed: int) -> Weigher:
     return weigher
 
 
-def _tested(
-    weigher: Weigher, known: dict[str, Choose], classes: list[str], n_folds: int, report: _Steps
+def _cross_validate(
+    weigher: Weigher,
+    known: dict[str, Choose],
+    classes: list[str],
+    n_folds: int,
+    report: Callable[[str], None],
 ) -> dict[str, Float64Array]:
-    """Return for each method the value of every query, with what the other folds chose."""
+    """Return for each method the value of every query under the choice of the other folds."""
     n = len(classes)
     tested = {name: np.full(n, np.nan) for name in known}
     for fold in np.array_split(np.random.default_rng(weigher.seed).permutation(n), n_folds):
         rest = np.setdiff1d(np.arange(n), fold)
-        others, judge = weigher.of(rest), weigher.of(fold)
+        others, held_out = weigher.of(rest), weigher.of(fold)
         for name, choose in known.items():
             report(name)
             chosen = choose(others, [classes[q] for q in rest])
-            tested[name][fold] = judge.value_of(chosen.scores(judge.pool, [classes[q] for q in fold]))
+            scores = chosen.scores(held_out.pool, [classes[q] for q in fold])
+            tested[name][fold] = held_out.value_of(scores)
     return tested
-
-
-def _fusion(
-    weigher: Weigher,
-    chosen: dict[str, Chosen],
-    tested: dict[str, Float64Array],
-    classes: list[str],
-    method: str,
-    n_folds: int,
-) -> Fusion:
-    rows = tuple(_row(name, chosen[name], weigher, classes, tested) for name in chosen)
-    winner = max(rows, key=lambda row: row.tested).method if method == "auto" else method
-    names, summary = weigher.pool.names, weigher.measure.summary
-    single = (summary(weigher.value(run)) for run in weigher.single_runs)
-    return Fusion(
-        measure=weigher.measure.name,
-        names=names,
-        method=winner,
-        of_class=chosen[winner].of_class,
-        interval=chosen[winner].interval,
-        rows=rows,
-        runs=dict(zip(names, single, strict=True)),
-        n_queries=len(classes),
-        n_folds=n_folds,
-        seed=weigher.seed,
-    )
 
 
 def _row(
     name: str, chosen: Chosen, weigher: Weigher, classes: list[str], tested: dict[str, Float64Array]
 ) -> Row:
-    """Return what a method is worth, in sample and tested."""
+    """Return the value of a method, in sample and cross-validated."""
     summary = weigher.measure.summary
     return Row(
         name,
@@ -179,20 +178,8 @@ def _row(
         summary(tested[name]),
         _pair(tested, name, BEST_RUN),
         _pair(tested, name, RRF_60),
-        chosen.of_class[""] if len(chosen.of_class) == 1 else None,
+        chosen.combination if len(chosen.of_class) == 1 else None,
     )
-
-
-class _Steps:
-    """Counts the steps of a long search."""
-
-    def __init__(self, progress: Progress | None, n: int) -> None:
-        self._progress, self._n, self._done = progress, n, 0
-
-    def __call__(self, name: str) -> None:
-        if self._progress is not None:
-            self._progress(self._done, self._n, name)
-        self._done += 1
 
 
 def _pair(tested: dict[str, Float64Array], name: str, other: str) -> Pair:

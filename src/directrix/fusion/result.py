@@ -41,10 +41,16 @@ class Chosen(NamedTuple):
     of_class: dict[str, Combination]
     """By the class of a query; "" for all others."""
     interval: tuple[float, float] | None = None
+    """Of two runs: weights of the second that are equally good, and better than all others."""
+
+    @property
+    def combination(self) -> Combination:
+        """The combination for queries of no class."""
+        return self.of_class[""]
 
     def scores(self, pool: Pool, classes: Sequence[str]) -> Float64Array:
         """Return the score of every document."""
-        scores = self.of_class[""].scores(pool)
+        scores = self.combination.scores(pool)
         for name in self.of_class.keys() - {""}:
             rows = np.repeat(np.array([one == name for one in classes]), np.diff(pool.qptr))
             scores = np.where(rows, self.of_class[name].scores(pool), scores)
@@ -145,13 +151,7 @@ class Fusion:
             * bool(classes),
         )
         rows = [
-            (
-                row.method,
-                row.value,
-                row.tested,
-                *_gain(row.over_best_run),
-                *_gain(row.over_rrf),
-            )
+            (row.method, row.value, row.tested, *_gain(row.over_best_run), *_gain(row.over_rrf))
             for row in self.rows
         ]
         heads = ("gain", "low", "high", "p")

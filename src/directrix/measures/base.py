@@ -72,20 +72,20 @@ class RankingMeasure(metaclass=_CutByAt):
             if isinstance(value, np.generic):
                 object.__setattr__(self, field.name, value.item())
             if isinstance(field.default, bool) and not isinstance(value, bool | np.bool_):
-                raise self._refuse(field.name, value, "must be True or False", not field.default)
+                raise self._invalid(field.name, value, "must be True or False", not field.default)
         k: Any = getattr(self, "k", None)
         if k is not None and not (isinstance(k, int) and not isinstance(k, bool) and 1 <= k < _WHOLE_LIST):
             limit = " and < 2**62" if isinstance(k, int) and k > 1 else ""
-            raise self._refuse("k", k, f"must be an integer >= 1{limit}, or None for the whole list", 10)
+            raise self._invalid("k", k, f"must be an integer >= 1{limit}, or None for the whole list", 10)
         rel: Any = getattr(self, "rel", 1)
         if not self._is_number(rel) or not 0 < rel < _TOO_LARGE:
-            raise self._refuse("rel", rel, "is the lowest label that counts as relevant and must be > 0", 1)
+            raise self._invalid("rel", rel, "is the lowest label that counts as relevant and must be > 0", 1)
 
     @staticmethod
     def _is_number(value: object) -> bool:
         return isinstance(value, int | float) and not isinstance(value, bool)
 
-    def _refuse(self, field: str, value: object, need: str, example: object) -> InputError:
+    def _invalid(self, field: str, value: object, need: str, example: object) -> InputError:
         name, shown = type(self).__name__, short_text(value)
         return InputError(f"{name}({field}={shown}): {field} {need}, e.g. {name}({field}={example!r}).")
 

@@ -106,10 +106,10 @@ class ERR(RankingMeasure):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self._is_number(self.l_max) or not 0 < self.l_max <= 1000:
-            raise self._refuse("l_max", self.l_max, "is the highest label of the scale, in 1..1000", 4)
+            raise self._invalid("l_max", self.l_max, "is the highest label of the scale, in 1..1000", 4)
 
     def check_labels(self, highest: float) -> None:
-        """Refuse labels above ``l_max``: their chance to stop would exceed one."""
+        """Reject labels above ``l_max``: their chance to stop would exceed one."""
         if highest > self.l_max:
             raise InputError(
                 f"the highest label is {highest:g} but ERR has l_max={self.l_max}; l_max must be the highest "
@@ -165,7 +165,7 @@ class RBP(BinaryMeasure):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self._is_number(self.p) or not 0.0 < self.p < 1.0:
-            raise self._refuse("p", self.p, "is the chance to read on and must lie in (0, 1)", 0.8)
+            raise self._invalid("p", self.p, "is the chance to read on and must lie in (0, 1)", 0.8)
 
     def discounts(self, n: int) -> Float64Array:
         """Chance that the user stops at each of the ranks 1..n."""

@@ -43,7 +43,7 @@ class _NoveltyMeasure(RankingMeasure):
         super().__post_init__()
         alpha: Any = getattr(self, "alpha", 0.5)
         if not self._is_number(alpha) or not 0.0 < alpha <= 1.0:
-            raise self._refuse("alpha", alpha, "is how much repetition costs and must lie in (0, 1]", 0.5)
+            raise self._invalid("alpha", alpha, "is how much repetition costs and must lie in (0, 1]", 0.5)
 
     @property
     def label_key(self) -> Hashable:

@@ -226,7 +226,7 @@ class RPrecision(BinaryMeasure):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self._is_number(self.times) or not 0.0 < self.times < 1e6:
-            raise self._refuse("times", self.times, "is a multiple of R and must lie in (0, 1e6)", 0.5)
+            raise self._invalid("times", self.times, "is a multiple of R and must lie in (0, 1e6)", 0.5)
 
     def norm(self, worth: Float64Array, qptr: Int64Array) -> Float64Array:
         """Rank at which precision is taken."""
@@ -276,7 +276,7 @@ class IPrec(BinaryMeasure):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self._is_number(self.recall) or not 0.0 <= self.recall <= 1.0:
-            raise self._refuse("recall", self.recall, "must lie in [0, 1]", 0.1)
+            raise self._invalid("recall", self.recall, "must lie in [0, 1]", 0.1)
 
     def settings(self, ranking: Ranking, part: Float64Array | None) -> tuple[Any, ...]:
         """See `RankingMeasure.settings`."""

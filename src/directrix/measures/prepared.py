@@ -253,7 +253,10 @@ class Prepared:
             parts = self._parts[chunk]
             for (own, sees), rules in self._sorts.items():
                 by_id = own == "trec"
-                chosen = (self._in_single if by_id else _in_double)(checked, lo, hi)
+                if by_id:
+                    chosen = self._in_single(checked, lo, hi)
+                else:
+                    chosen = np.ascontiguousarray(checked[lo:hi], dtype=np.float64)
                 labels = self._read(sees, lo, hi, by_id=by_id)
                 if sees == "subtopics":
                     labels = np.arange(hi - lo, dtype=np.float64)  # the rows of what `label_part` got
@@ -311,10 +314,6 @@ class Prepared:
                 by_id = m.sees == "subtopics" and m.tie_rule == "trec"
                 known[key] = m.label_part(self._read(m.sees, lo, hi, by_id=by_id), local)
             self._parts[chunk][i] = known[key]
-
-
-def _in_double(scores: FloatArray, lo: int, hi: int) -> Float64Array:
-    return np.ascontiguousarray(scores[lo:hi], dtype=np.float64)
 
 
 def _checked_scores(scores: Any, labels: Float64Array, qptr: Int64Array) -> FloatArray:

@@ -50,7 +50,7 @@ class SetF(BinaryMeasure):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self._is_number(self.beta) or not 0.0 < self.beta < np.inf:
-            raise self._refuse("beta", self.beta, "is the weight of recall and must be > 0", 1)
+            raise self._invalid("beta", self.beta, "is the weight of recall and must be > 0", 1)
 
     def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
         """Value of every query of a ranking."""

@@ -46,7 +46,6 @@ _Rows = Mapping[str, tuple[CrossValidation, str]]  # entries of cross-validation
 
 
 def _claims(results: SmoothedResults) -> Iterator[Claim]:
-    """Check all statements, in the order of the paper; those on methods are about its first collection."""
     name, first = results.first.collection.name, results.first.compared
     yield from _of_paths(results)
     yield from _of_theory(results.theory)
@@ -185,7 +184,6 @@ def _of_cut_offs(compared: CrossValidation, name: str) -> Iterator[Claim]:
 
 
 def _tables(results: SmoothedResults) -> tuple[Section, ...]:
-    """Make all tables, in the order of the paper."""
     first, mapped = results.first.compared, results.mapped
     cut_offs = {k: (first, entry) for k, entry in truncations(first).items()}
     tables = [
@@ -323,7 +321,6 @@ def _stopping(results: SmoothedResults) -> Table:
 
 
 def _figures(results: SmoothedResults) -> Iterator[Figure]:
-    """Draw all figures, in the order of the paper."""
     settings, theory = results.settings, results.theory
     annealed = {
         f"lambda = {l2:g}": results.paths[replace(settings.whole_path, l2=l2)] for l2 in settings.path_l2
@@ -370,7 +367,6 @@ def _compared(name: str, compared: CrossValidation) -> Iterator[Figure]:
 
 
 def _per_query(results: SmoothedResults) -> Iterator[PerQuery]:
-    """Show nDCG@10 of SmoothNDCG and its rivals on every test query, with the first documents."""
     for one in results.collections.values():
         yield from one.by_query((LINEAR, *rivals(one.compared)), {"nDCG@10": "nDCG@10"})
 
@@ -379,7 +375,6 @@ def _per_query(results: SmoothedResults) -> Iterator[PerQuery]:
 
 
 def _summary(results: SmoothedResults, claims: Sequence[Claim]) -> Iterator[str]:
-    """Summarize the results on each collection, and count the verdicts."""
     for name, one in results.collections.items():
         yield from _places(name, one.compared)
     name, first = results.first.collection.name, results.first.compared

@@ -85,19 +85,7 @@ def scored(compared: CrossValidation, entry: str, measure: str) -> Scored:
 def ahead(text: str, source: str, first: Scored, *others: Scored, unit: str = "queries") -> Claim:
     """Check that one system has a higher mean than each of the others, by paired t-tests.
 
-    Parameters
-    ----------
-    text, source : str
-        Of the claim.
-    first, *others : Scored
-        Values in the same order of queries, or folds.
-    unit : str
-        What a value belongs to: "queries", "folds".
-
-    Returns
-    -------
-    Claim
-        The verdict is that of `verdict`.
+    All values are in the same order of queries, or of another ``unit``: folds. See `verdict`.
 
     Examples
     --------

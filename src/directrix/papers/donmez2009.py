@@ -24,7 +24,6 @@ from directrix.papers.donmez2009_training import (
     COMPARED,
     CONSTRUCTIONS,
     EVERY_CHANGE,
-    MEASURES,
     NETS,
     USUAL,
     Artificial,
@@ -34,8 +33,8 @@ from directrix.papers.donmez2009_training import (
     TrainingSettings,
     artificial,
     at_every_rate,
-    forces_for,
     full_name,
+    lambda_for,
     measures_of,
     model_of,
     options_of,
@@ -80,7 +79,7 @@ class Donmez2009(TrainingSettings):
     """Trainings of both nets, tests of their weights, and trainings on growing numbers of queries."""
 
     def entries(self, collection: Collection) -> list[Entry]:
-        """Return both nets with the usual forces for every measure, and the two-layer net with all others."""
+        """Return both nets with the usual lambdas for every measure, and the two-layer net with others."""
         fixed: dict[str, Any] = {"epochs": self.epochs, "patience": self.patience}
         methods = {
             "linear": ("LambdaRank", fixed),
@@ -178,7 +177,7 @@ class Trained(Compared):
             }
             for trained, full in names.items()
         }
-        return Matching(MEASURES, MEASURES, values)
+        return Matching(values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -300,14 +299,14 @@ def _gained(
 ) -> list[float]:
     net, short = model_of(model, settings), replace(settings, epochs=GAIN_EPOCHS)
     parts = {"train": train, "valid": train}
-    return watch(parts, forces_for(measure), net, rate, short, start=np.array(weights)).values["train"]
+    return watch(parts, lambda_for(measure), net, rate, short, start=np.array(weights)).values["train"]
 
 
 # the paper's future work, and its own size
 
 
 def _other_cells(collections: Mapping[str, Collection], settings: TrainingSettings) -> list[Cell]:
-    """Test the weights of single-layer nets with other forces, and of other learners, for optimality.
+    """Test the weights of single-layer nets with other surrogate, and of other learners, for optimality.
 
     Keys are (kind, collection, name, measure) of the kinds "construction" and "learner". The results are
     certificates at the epoch that is best on the training queries at any rate, with ``relative``: the same
@@ -332,10 +331,10 @@ def _other_cells(collections: Mapping[str, Collection], settings: TrainingSettin
 def _construction(
     split: Split, construction: str, measure: str, settings: TrainingSettings
 ) -> dict[str, Any]:
-    forces = forces_for(measure, construction)
-    trainings, _ = at_every_rate(split, "linear", forces, settings)
+    surrogate = lambda_for(measure, construction)
+    trainings, _ = at_every_rate(split, "linear", surrogate, settings)
     params = max(trainings, key=lambda one: one.highest("train")).best["train"][1]
-    objective = make_objective(split.train, forces, model_of("linear", settings))
+    objective = make_objective(split.train, surrogate, model_of("linear", settings))
     return _both(params, objective, measure, params, settings)
 
 
@@ -404,8 +403,8 @@ def _large_data(settings: TrainingSettings) -> Split:
 
 
 def _large_training(model: str, measure: str, rate: float, settings: TrainingSettings) -> dict[str, Any]:
-    parts, forces = parts_of(_large_data(settings)), forces_for(full_name(measure, 2))
-    watched = watch(parts, forces, model_of(model, settings), rate, settings)
+    parts, surrogate = parts_of(_large_data(settings)), lambda_for(full_name(measure, 2))
+    watched = watch(parts, surrogate, model_of(model, settings), rate, settings)
     return {
         "highest": {part: watched.highest(part) for part in parts},
         "restarts": watched.restarts,
@@ -418,7 +417,7 @@ def _large_tested(
     model: str, measure: str, weights: Sequence[float], settings: TrainingSettings, where: Mapping[str, Any]
 ) -> dict[str, Any]:
     test = _large_data(settings).test
-    objective = make_objective(test, forces_for(measure), model_of(model, settings))
+    objective = make_objective(test, lambda_for(measure), model_of(model, settings))
     scores = objective.scores(np.array(weights)).astype(np.float64)
     mean, error = mean_and_error(parse_measure(measure)(scores, test.labels, test.qptr))
     return {**where, "test": mean, "error": error}

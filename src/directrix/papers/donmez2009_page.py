@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.experiments.significance import Significance, paired_t
+from directrix.experiments.significance import paired_t
 from directrix.papers.claims import LEVEL, Scored, ahead, p_value, verdict
 from directrix.papers.donmez2009 import GAIN_EPOCHS, QUICK, Donmez2009, Key, Optimality, Trained, entry_name
 from directrix.papers.donmez2009_training import (
@@ -20,8 +20,6 @@ from directrix.papers.donmez2009_training import (
     MEASURES,
     NETS,
     USUAL,
-    EqualPairs,
-    Large,
     Sized,
     equal_pairs,
     measures_of,
@@ -56,7 +54,6 @@ _STEP = "step size η"
 
 
 def _claims(results: Optimality) -> Iterator[Claim]:
-    """Check all statements that these data can decide, in the order of the paper."""
     collections = results.collections.items()
     for name, one in collections:
         for measure in COMPARED:
@@ -238,7 +235,8 @@ def _equal(runs: Sequence[Sized], target: str) -> Claim:
     tests, leads = [], []
     for other in dict.fromkeys(row.other.trained for row in rows):
         pairs = [row for row in rows if row.other.trained == other]
-        test, n = _over_sizes(pairs), len(pairs)
+        mean = np.mean([np.subtract(of.matched.test[target], of.other.test[target]) for of in pairs], axis=0)
+        test, n = paired_t(mean, np.zeros_like(mean)), len(pairs)  # the lead, its mean over sizes
         tests.append(test)
         leads.append(f"than for {other} {test.difference:+.4f}, {p_value(test.p)}, {n} size{'s' * (n != 1)}")
     return WORDS.claim(
@@ -249,13 +247,6 @@ def _equal(runs: Sequence[Sized], target: str) -> Claim:
         leads="; ".join(leads) or "no sizes with about as many pairs",
         n_queries=len(runs[0].test[target]),
     )
-
-
-def _over_sizes(rows: Sequence[EqualPairs]) -> Significance:
-    """Test the lead of the matched training, its mean over sizes for every query."""
-    leads = [np.subtract(row.matched.test[row.target], row.other.test[row.target]) for row in rows]
-    mean = np.mean(leads, axis=0)
-    return paired_t(mean, np.zeros_like(mean))
 
 
 def _shrinks(runs: Sequence[Sized], target: str) -> Claim:
@@ -273,7 +264,6 @@ def _shrinks(runs: Sequence[Sized], target: str) -> Claim:
 
 
 def _tables(results: Optimality) -> tuple[Section, ...]:
-    """Make all tables, in the order of the paper."""
     constructions = (
         _constructions("Table 1: forces for MAP", results, "AP"),
         _constructions("Table 2: forces for MRR", results, "RR"),
@@ -464,7 +454,6 @@ def _rates(results: Optimality) -> Table:
 
 
 def _figures(results: Optimality) -> Iterator[Figure]:
-    """Draw all figures for which weights were tested."""
     converged = results.of_kind("converged")
     drawn = [
         WORDS.figure(
@@ -543,7 +532,6 @@ def _grouped(curves: Iterable[tuple[str, Curve]], x: str, y: str) -> list[Panel]
 
 
 def _per_query(results: Optimality) -> Iterator[PerQuery]:
-    """Show the values of the two-layer nets on every test query, one for each measure trained for."""
     for name, one in results.collections.items():
         values, query_ids = one.matching("mlp").values, tuple(map(str, one.compared.query_ids))
         for measure in MEASURES:
@@ -555,7 +543,6 @@ def _per_query(results: Optimality) -> Iterator[PerQuery]:
 
 
 def _summary(results: Optimality, claims: Sequence[Claim]) -> Iterator[str]:
-    """Summarize the comparisons on each collection, and the tests of local optimality."""
     for name, one in results.collections.items():
         best = {measure: max(one.constructions(measure), key=lambda row: row.mean) for measure in COMPARED}
         first = ", ".join(f"{measure}: `{row.name}` {row.mean:.3f}" for measure, row in best.items())
@@ -589,19 +576,11 @@ def _details(results: Optimality) -> dict[str, Any]:
         f"{name} ({n} of its 5 folds)" for name, n in settings.letor_folds.items() if name in collections
     )
     return {
-        "large": settings.large and _of_size(settings.large),
+        "large": settings.large and str(settings.large),
         "letor": f"{folds}, LETOR: labels 0 to 2, relevant from 1 on. " if folds else "",
         "queries": "; ".join(f"{name} {len(one.compared.query_ids)}" for name, one in collections.items()),
         "n_directions": next((one["n_directions"] for one in results.certificates.values()), 0),
     }
-
-
-def _of_size(large: Large) -> str:
-    size = large.size
-    numbers = f"{size.n_train:,} / {size.n_valid:,} / {size.n_test:,} queries to train, validate and test"
-    nets = ", ".join(f"{NETS[model]} net for {measure}" for model, measure in large.trained)
-    rates = ", ".join(f"{rate:g}" for rate in large.rates)
-    return f"{size.n_features} features, {size.n_monomials:,} monomials, {numbers}; {nets}; rates {rates}."
 
 
 PAPER = Paper(

@@ -34,7 +34,7 @@ CONSTRUCTIONS: tuple[Construction, ...] = (
     *("ranknet-weight-pairs", "local-gradient", "local-cost"),
     *("spring-smooth", "discrete-bounded"),
 )
-"""Constructions of the forces, in the order of Table 1."""
+"""Constructions of the surrogate, in the order of Table 1."""
 USUAL = CONSTRUCTIONS[0]
 """The construction of LambdaRank, which the paper recommends."""
 EVERY_CHANGE = "ranknet-weight-pairs, every change"
@@ -70,6 +70,15 @@ class Large:
     trained: tuple[tuple[str, str], ...] = (("linear", "nDCG"),)  # nets and measures
     rates: tuple[float, ...] = (1e-5, 1e-4, 1e-3)  # learning rates; validation queries choose
 
+    def __str__(self) -> str:
+        size = self.size
+        numbers = f"{size.n_train:,} / {size.n_valid:,} / {size.n_test:,} queries to train, validate and test"
+        nets = ", ".join(f"{NETS[model]} net for {measure}" for model, measure in self.trained)
+        rates = ", ".join(f"{rate:g}" for rate in self.rates)
+        return (
+            f"{size.n_features} features, {size.n_monomials:,} monomials, {numbers}; {nets}; rates {rates}."
+        )
+
 
 @dataclass(frozen=True)
 class TrainingSettings(Experiment):
@@ -100,13 +109,9 @@ class TrainingSettings(Experiment):
 
 
 def artificial(size: Artificial, seed: int) -> tuple[Split, Split]:
-    """Make the artificial data.
+    """Make the artificial data with ``n_train`` training queries, and with the largest of ``sizes``.
 
-    Returns
-    -------
-    Split, Split
-        With ``n_train`` training queries, and with as many as the largest of ``sizes``; the smaller set is
-        the beginning of the larger. Both have the same validation and test queries.
+    The smaller set is the beginning of the larger; validation and test queries are the same.
     """
     held, most = size.n_test + size.n_valid, max((size.n_train, *size.sizes))
     queries = make_cubic(
@@ -131,9 +136,9 @@ def measures_of(collection: Collection) -> dict[str, str]:
 
 
 def options_of(measure: str, construction: str) -> dict[str, Any]:
-    """Return the options of `Lambda` for a construction; for RR only the pairs of Eq. (11) exert forces.
+    """Return the options of `Lambda` for a construction; for RR only the pairs of Eq. (11) exert surrogate.
 
-    The bound of "spring-smooth" lifts the zeros of Eq. (11) too, so that all pairs exert forces.
+    The bound of "spring-smooth" lifts the zeros of Eq. (11) too, so that all pairs exert surrogate.
     """
     if construction == EVERY_CHANGE:
         return {"construction": USUAL, "pairs": "all"}
@@ -141,8 +146,8 @@ def options_of(measure: str, construction: str) -> dict[str, Any]:
     return {"construction": construction, "pairs": "misranked" if literal else "all"}
 
 
-def forces_for(measure: str, construction: str = USUAL) -> Lambda:
-    """Return the forces of a measure as the paper has them."""
+def lambda_for(measure: str, construction: str = USUAL) -> Lambda:
+    """Return the lambdas of a measure as the paper has them."""
     return Lambda(measure, **options_of(measure, construction))
 
 
@@ -153,7 +158,7 @@ class Watched:
     rate: float
     values: dict[str, list[float]]  # the measure after every epoch, by part of the queries: "train", "valid"
     best: dict[str, tuple[int, Float64Array]]  # epoch and parameters with the highest of the values of a part
-    # numbers of pairs of training documents with a force between them; and, for RR, whose pairs are those of
+    # numbers of pairs of training documents with a lambda between them; and, for RR, whose pairs are those of
     # Eq. (11), of those whose exchange changes it
     pairs: list[int] = field(default_factory=list)
     changing: list[int] = field(default_factory=list)
@@ -181,7 +186,7 @@ def random_weights(model: Model, n_features: int, seed: int) -> Float64Array:
 
 def watch(
     parts: Mapping[str, Queries],
-    forces: Lambda,
+    surrogate: Lambda,
     model: Model,
     rate: float,
     settings: TrainingSettings,
@@ -189,30 +194,20 @@ def watch(
     start: Float64Array | None = None,
     stops_early: bool = False,
 ) -> Watched:
-    """Train with the forces of a measure, one query per step, as Section 7 says, and watch the measure.
+    """Train with the lambdas of a measure, one query per step, as Section 7 says, and watch the measure.
 
     After a lower value on the training queries the rate shrinks with a chance; after 50 epochs of one value
     on the validation queries the training restarts at random weights. The trainer is the library's `SGD`,
     whose callback records what no ranker keeps: the number of effective pairs after every epoch, the best
     training epoch, and the weights of Section 8.
 
-    Parameters
-    ----------
-    parts : mapping of str to Queries
-        "train" and "valid".
-    forces : Lambda
-    model : Model
-    rate : float
-    settings : TrainingSettings
-    start : float64 (n_params,), optional
-        Default: random.
-    stops_early : bool
-        Whether to stop after ``settings.patience`` epochs without a better value on the validation queries.
+    ``parts`` are "train" and "valid"; the default ``start`` is random. With ``stops_early`` it ends after
+    ``settings.patience`` epochs without a better value on the validation queries.
     """
     train = parts["train"]
-    objectives = {name: make_objective(q, forces, model) for name, q in parts.items()}
-    judges = {name: mean_evaluator(forces.measure, q) for name, q in parts.items()}
-    every = replace(forces, pairs="all") if forces.pairs == "misranked" else None
+    objectives = {name: make_objective(q, surrogate, model) for name, q in parts.items()}
+    evaluators = {name: mean_evaluator(surrogate.measure, q) for name, q in parts.items()}
+    every = replace(surrogate, pairs="all") if surrogate.pairs == "misranked" else None
     if start is None:
         start = random_weights(model, train.n_features, settings.seed)
     watched = Watched(rate, {name: [] for name in parts}, {})
@@ -227,13 +222,13 @@ def watch(
 
     def record(step: Step) -> bool:
         scores = {name: one.scores(step.params).astype(np.float64) for name, one in objectives.items()}
-        for name, judge in judges.items():
+        for name, evaluate in evaluators.items():
             values = watched.values[name]
-            values.append(judge(scores[name]))
+            values.append(evaluate(scores[name]))
             if name not in watched.best or values[-1] > values[watched.best[name][0]]:
                 watched.best[name] = step.iteration, np.array(step.params)
         ranked = scores["train"], train.labels, train.qptr
-        watched.pairs.append(int(forces.effective_pairs(*ranked).sum()))
+        watched.pairs.append(int(surrogate.effective_pairs(*ranked).sum()))
         if every is not None:
             watched.changing.append(int(every.effective_pairs(*ranked).sum()))
         if step.iteration in _EARLY:
@@ -245,12 +240,12 @@ def watch(
 
 
 def at_every_rate(
-    split: Split, model: str, forces: Lambda, settings: TrainingSettings, *, stops_early: bool = False
+    split: Split, model: str, surrogate: Lambda, settings: TrainingSettings, *, stops_early: bool = False
 ) -> tuple[list[Watched], Watched]:
     """Return all trainings, and the one that validation chooses: the first of equals."""
     net = model_of(model, settings)
     trainings = [
-        watch(parts_of(split), forces, net, rate, settings, stops_early=stops_early)
+        watch(parts_of(split), surrogate, net, rate, settings, stops_early=stops_early)
         for rate in settings.rates
     ]
     return trainings, max(trainings, key=lambda one: one.highest("valid"))
@@ -279,7 +274,7 @@ def training_cells(collections: Mapping[str, Collection], settings: TrainingSett
 
 
 def _training(split: Split, model: str, measure: str, settings: TrainingSettings) -> dict[str, Any]:
-    trainings, chosen = at_every_rate(split, model, forces_for(measure), settings)
+    trainings, chosen = at_every_rate(split, model, lambda_for(measure), settings)
     highest = max(trainings, key=lambda one: one.highest("train"))
     weights = {
         "chosen": chosen.best["valid"],
@@ -298,7 +293,7 @@ def _training(split: Split, model: str, measure: str, settings: TrainingSettings
 
 
 class PairCounts(NamedTuple):
-    """Effective pairs of a training: training documents that exert a force on each other."""
+    """Effective pairs of a training: training documents that have a lambda."""
 
     collection: str
     model: str
@@ -374,12 +369,12 @@ def _pairs(
     train: Queries, model: str, measure: str, weights: Sequence[float], settings: TrainingSettings
 ) -> dict[str, list[int]]:
     net = model_of(model, settings)
-    objective = make_objective(train, forces_for(measure), net)
+    objective = make_objective(train, lambda_for(measure), net)
     both = random_weights(net, train.n_features, settings.seed), np.array(weights)
     scores = [objective.scores(params).astype(np.float64) for params in both]
     return {
         name: [
-            int(forces_for(measure, name).effective_pairs(of, train.labels, train.qptr).sum())
+            int(lambda_for(measure, name).effective_pairs(of, train.labels, train.qptr).sum())
             for of in scores
         ]
         for name in CONSTRUCTIONS
@@ -420,9 +415,9 @@ def size_cells(collections: Mapping[str, Collection], settings: TrainingSettings
 def _size(
     split: Split, measure: str, measures: Mapping[str, str], settings: TrainingSettings
 ) -> dict[str, Any]:
-    forces, test = forces_for(measure), split.test
-    _, chosen = at_every_rate(split, "mlp", forces, settings, stops_early=True)
-    objective = make_objective(test, forces, model_of("mlp", settings))
+    surrogate, test = lambda_for(measure), split.test
+    _, chosen = at_every_rate(split, "mlp", surrogate, settings, stops_early=True)
+    objective = make_objective(test, surrogate, model_of("mlp", settings))
     scores = objective.scores(chosen.best["valid"][1]).astype(np.float64)
     values = {
         name: parse_measure(full)(scores, test.labels, test.qptr).tolist() for name, full in measures.items()

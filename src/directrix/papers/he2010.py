@@ -401,17 +401,7 @@ def weak_query(n_relevant: int) -> Queries:
 
     .. math:: \Delta = \frac1R \Big(R - 1 + \frac Rn\Big) - \frac1R \sum_{i=1}^R \frac{i}{n - R + i},
 
-    which tends to 1 as R grows.
-
-    Parameters
-    ----------
-    n_relevant : int >= 2
-        R.
-
-    Returns
-    -------
-    Queries
-        One query; features (n, 2), the relevant documents first.
+    which tends to 1 as R grows. The relevant documents are the first.
     """
     n = n_relevant**2
     is_relevant = np.arange(n) < n_relevant

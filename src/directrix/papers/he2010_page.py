@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
+from operator import attrgetter
 from typing import Any, Literal
 
 import numpy as np
@@ -29,7 +30,6 @@ from directrix.papers.he2010 import (
     ONE_START,
     QUICK,
     SHOWN,
-    SIZES,
     SMOOTH,
     STRUCTURAL,
     Agreement,
@@ -52,29 +52,12 @@ _BOUNDS: dict[float, float] = {one["sigma"]: one["bound"] for one in WORDS.publi
 _WEAK = 0.1  # a coefficient is not arbitrarily strong above this share of the range of the measure
 _SMALL = 0.25  # a coefficient is "very strong" below this share of the smallest "big" one
 _KNEE = 250.0  # alpha up to which training values rise, by the paper
-_CANNOT_ALWAYS = (  # methods, and the measure of whose training values Section 6.4 says so
-    (OF_AP, "AP"),
-    (("DORM", "SVMndcg"), "nDCG@5"),
-    (("DORM", "SVMndcg"), "nDCG@10"),
-)
-_DECREASES = {
-    "SoftRank": "decreases as sigma decreases",
-    MAP: "decreases as alpha increases",
-    NDCG: "decreases as alpha increases",
-}
+_OF_NDCG = ("DORM", "SVMndcg")
+_SHARPER = {"SoftRank": "sigma decreases", MAP: "alpha increases", NDCG: "alpha increases"}
 _SETTINGS = ("alpha", "sigma", "C", "target", "temperature", "l2")  # shown of those that were chosen
-_Heads = Sequence[tuple[str, Sequence[str]]]
-
-
-# claims
 
 
 def _claims(results: Tendencies) -> Iterator[Claim]:
-    """Check all statements, in the order of the paper.
-
-    On test queries a claim holds if p < .05 in the paired t-test over them. Training values and coefficients
-    are facts about these queries, not a sample: their sign decides, and the folds that agree are counted.
-    """
     collections, sweep = results.collections.items(), results.settings.sweep
     for name, one in collections:
         yield _theorem_1(name, one, sweep)
@@ -192,9 +175,9 @@ def _transformation(name: str, one: Correlated) -> Claim:
 
 def _cannot_always(name: str, compared: CrossValidation) -> Iterator[Claim]:
     """Check that structural SVMs are not above ListNet on the training queries of every fold."""
-    for methods, measure in _CANNOT_ALWAYS:
+    for measure in MEASURES:
         base = training_by_fold(compared, LISTNET, measure)
-        for method in methods:
+        for method in OF_AP if measure == "AP" else _OF_NDCG:
             n_above = int((training_by_fold(compared, method, measure) > base).sum())
             values = {"name": name, "method": method, "measure": MEASURES[measure].name}
             holds = n_above < len(base)
@@ -202,7 +185,7 @@ def _cannot_always(name: str, compared: CrossValidation) -> Iterator[Claim]:
 
 
 def _tendency(name: str, coefficients: Coefficients) -> Iterator[Claim]:
-    for family, decreases in _DECREASES.items():
+    for family, sharper in _SHARPER.items():
         folds = np.array(list(coefficients[family].values()))  # from blunt to sharp
         mean = folds.mean(axis=1)
         falls, fold_falls = np.diff(mean) <= 0.0, np.diff(folds, axis=0) <= 0
@@ -211,7 +194,7 @@ def _tendency(name: str, coefficients: Coefficients) -> Iterator[Claim]:
             holds=bool(falls.all()),
             name=name,
             family=family,
-            decreases=decreases,
+            sharper=sharper,
             mean=mean,
             last=mean[-1],
             n=len(falls),
@@ -219,7 +202,7 @@ def _tendency(name: str, coefficients: Coefficients) -> Iterator[Claim]:
             n_fold_falls=int(fold_falls.sum()),
             n_fold_steps=fold_falls.size,
         )
-    sharpest = {family: float(list(coefficients[family].values())[-1].mean()) for family in _DECREASES}
+    sharpest = {family: float(list(coefficients[family].values())[-1].mean()) for family in _SHARPER}
     large = coefficients["structural"]
     margin = min(
         large[name].min() - coefficients[MAP if name in OF_AP else NDCG]["alpha=100"].max()
@@ -285,7 +268,6 @@ def _ordered(name: str, compared: CrossValidation, part: Literal["test", "traini
 
 
 def _best(name: str, compared: CrossValidation) -> Claim:
-    """Compare ApproxRank-MAP with the best of the others."""
     others = [entry for entry in compared.entries if not entry.startswith(MAP)]
     second = max((scored(compared, entry, "AP") for entry in others), key=lambda rival: rival.mean)
     claim = ahead(*WORDS.statement("best", name=name), scored(compared, MAP, "AP"), second)
@@ -319,22 +301,30 @@ def _listed(values: Mapping[str, float], form: str) -> str:
     return ", ".join(f"{name} {value:{form}}" for name, value in values.items())
 
 
-# tables
-
-
 def _tables(results: Tendencies) -> tuple[Section, ...]:
-    """Make all tables, in the order of the paper; the last section is its appendix."""
     collections = results.collections.items()
     agreements = [(name, agreement) for name, one in collections for agreement in one.agreements]
     trade_offs = (_trade_off_table(name, one.trade_off) for name, one in collections)
     numbered = (_performance(results, measure, part) for part in ("training", "test") for measure in MEASURES)
-    points = (_points(name, agreement) for name, agreement in agreements)
-    appendix = (
-        _sweep(results, "table-10", "sigma", {"SoftRank": "SoftRank, "}),
-        _sweep(results, "table-11", "alpha", {MAP: f"{MAP}, ", NDCG: f"{NDCG}, "}),
-        _sweep(results, "beta", "beta", {"beta": ""}),
+    points = (
+        WORDS.table(
+            "points",
+            sorted(of.points, key=attrgetter("coefficient")),
+            name=name,
+            measure=MEASURES[of.measure].name,
+        )
+        for name, of in agreements
     )
-    first = (_table_3(results), *(_transformed(name, one) for name, one in collections))
+    appendix = (
+        _over(results, "table-10", "sigma", "SoftRank"),
+        _over(results, "table-11", "alpha", MAP, NDCG),
+        _over(results, "beta", "beta", "beta"),
+    )
+    shown = [(title, [of]) for title, of in _shown(results.settings.sweep.families()).items()]
+    first = (
+        _coefficients(results, "table-3", "method", shown),
+        *(_transformed(name, one) for name, one in collections),
+    )
     made = (_softrank_bounds(results), _apart(results), _weak(results))
     return (
         Section("Tendency correlation", first),
@@ -348,50 +338,47 @@ def _tables(results: Tendencies) -> tuple[Section, ...]:
     )
 
 
+def _shown(families: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+    """Return the surrogates of Table 3 by their names in tables."""
+    pairs = ((family, label) for family, labels in SHOWN.items() for label in labels)
+    return {_named(*pair): pair for pair in pairs if pair[1] in families[pair[0]]}
+
+
 def _named(family: str, label: str) -> str:
     return label if family == "structural" else f"{family} {label}"
 
 
-def _rows_of_table_3(families: Mapping[str, Any]) -> list[tuple[str, str]]:
-    pairs = ((family, label) for family, labels in SHOWN.items() for label in labels)
-    return [(family, label) for family, label in pairs if label in families[family]]
+def _over(results: Tendencies, key: str, varied: str, *families: str) -> Table:
+    """Make a table over all values of a parameter."""
+    labels = results.settings.sweep.families()[families[0]]
+    rows = [(_whole(parameter(label)), [(family, label) for family in families]) for label in labels]
+    prefixes = [""] if varied == "beta" else [f"{family}, " for family in families]
+    return _coefficients(results, key, varied, rows, prefixes)
 
 
-def _table_3(results: Tendencies) -> Table:
-    rows = [
-        (_named(family, label), *_folds(results, family, label))
-        for family, label in _rows_of_table_3(results.settings.sweep.families())
-    ]
-    heads = [("", ["method"]), *_folds_heads(results)]
-    return WORDS.table("table-3", rows, heads=heads)
-
-
-def _folds(results: Tendencies, family: str, label: str) -> list[float]:
-    """Return a coefficient on the folds of every collection, with their means."""
-    folds = [one.coefficients[family][label] for one in results.collections.values()]
-    return [float(value) for values in folds for value in (*values, values.mean())]
-
-
-def _folds_heads(results: Tendencies, prefix: str = "") -> _Heads:
-    return [(prefix + name, (*one.compared.folds, "mean")) for name, one in results.collections.items()]
-
-
-def _sweep(results: Tendencies, key: str, varied: str, families: Mapping[str, str]) -> Table:
-    """Make a table over all values of a parameter; ``families`` has the prefixes of their heads."""
-    labels = results.settings.sweep.families()[next(iter(families))]
-    rows = [
-        (_whole(parameter(label)), *chain(*(_folds(results, family, label) for family in families)))
-        for label in labels
-    ]
-    heads = [("", [varied]), *chain(*(_folds_heads(results, prefix) for prefix in families.values()))]
+def _coefficients(
+    results: Tendencies,
+    key: str,
+    head: str,
+    surrogates: Iterable[tuple[Value, Sequence[tuple[str, str]]]],
+    prefixes: Sequence[str] = ("",),
+) -> Table:
+    """Make a table of coefficients on every fold, with their means; prefixes are of the collections."""
+    collections, rows = results.collections, []
+    for first, cells in surrogates:
+        folds = [one.coefficients[family][label] for family, label in cells for one in collections.values()]
+        rows.append((first, *(float(value) for values in folds for value in (*values, values.mean()))))
+    heads: list[tuple[str, Sequence[str]]] = [("", [head])]
+    for prefix in prefixes:
+        heads += [(prefix + name, (*one.compared.folds, "mean")) for name, one in collections.items()]
     return WORDS.table(key, rows, heads=heads)
 
 
 def _transformed(name: str, one: Correlated) -> Table:
     means = [one.coefficients, one.losses, one.monotone]
     rows = [
-        (_named(family, label), *(float(of[family][label].mean()) for of in means))
-        for family, label in _rows_of_table_3(one.coefficients)
+        (title, *(float(of[family][label].mean()) for of in means))
+        for title, (family, label) in _shown(one.coefficients).items()
     ]
     return WORDS.table("theorem-1", rows, name=name)
 
@@ -407,12 +394,12 @@ def _softrank_bounds(results: Tendencies) -> Table:
 
 def _weak(results: Tendencies) -> Table:
     made = {(one["n_relevant"], one["surrogate"]): one for one in results.weak}
-    groups = (  # for AP, for nDCG
-        [*(STRUCTURAL[name] for name in ("SVMmap", "PermuRank")), SMOOTH[0]],
-        [*(STRUCTURAL[name] for name in ("SVMndcg", "DORM")), SMOOTH[1]],
-    )
+    groups = [  # for AP, for nDCG
+        [*(STRUCTURAL[name] for name in names), smooth]
+        for names, smooth in zip((OF_AP, ("SVMndcg", "DORM")), SMOOTH, strict=True)
+    ]
     rows = []
-    for n_relevant in SIZES:
+    for n_relevant in dict.fromkeys(n for n, _ in made):
         cells = []
         for names in groups:
             group = [made[n_relevant, name] for name in names]
@@ -443,7 +430,6 @@ def _trade_off_table(name: str, trade: TradeOff) -> Table:
 
 
 def _sentences(results: Tendencies) -> Table:
-    """Make a table of the numbers in the sentences of the paper, next to ours."""
     rows: list[Sequence[Any]] = []
     for published in WORDS.published["training_map"]:
         name, alpha = published["collection"], published["alpha"]
@@ -463,12 +449,11 @@ def _whole(value: float) -> float | int:
 
 
 def _performance(results: Tendencies, measure: str, part: str) -> Table:
-    """Make one of Tables 4 to 6, of training queries, or 7 to 9, of test queries."""
     collections = results.collections
-    entries = next(iter(collections.values())).compared.entries
+    first = next(iter(collections.values())).compared
     columns = (MEASURES[measure].name, "- ListNet", *(["p"] if part == "test" else []))
     rows = []
-    for entry in entries:
+    for entry in first.entries:
         if entry != ONE_START:
             cells = (_against_listnet(one.compared, entry, measure, part) for one in collections.values())
             rows.append((entry, *chain.from_iterable(cells)))
@@ -477,7 +462,6 @@ def _performance(results: Tendencies, measure: str, part: str) -> Table:
 
 
 def _against_listnet(compared: CrossValidation, entry: str, measure: str, part: str) -> tuple[Value, ...]:
-    """Return a mean, its difference from ListNet, and for test queries p."""
     mean = compared.train if part == "training" else compared.mean
     value, base = (mean(name, measure) for name in (entry, LISTNET))
     difference = None if entry == LISTNET else value - base
@@ -490,7 +474,6 @@ def _against_listnet(compared: CrossValidation, entry: str, measure: str, part: 
 
 
 def _chosen(results: Tendencies) -> Table:
-    """Make the table of the settings that validation chose in every fold."""
     collections = results.collections
     rows = [
         (name, *row)
@@ -510,49 +493,31 @@ def _agreement(agreements: Sequence[tuple[str, Agreement]]) -> Table:
     return WORDS.table("agreement", rows)
 
 
-def _points(name: str, agreement: Agreement) -> Table:
-    rows = sorted(agreement.points, key=lambda point: point.coefficient)
-    return WORDS.table("points", rows, name=name, measure=MEASURES[agreement.measure].name)
-
-
-# figures, values by query and sentences
-
-
 def _figures(results: Tendencies) -> Iterator[Figure]:
-    """Draw coefficients by parameter, the trade-off, and measures by coefficient."""
     collections = results.collections.items()
-    panels = {
-        "coefficients": [panel for name, one in collections for panel in _lines(name, one.coefficients)],
-        "trade-off": [
-            Panel(
-                name,
-                (
-                    line("restarts", one.trade_off.alphas, one.trade_off.many.mean(axis=1)),
-                    line("one start", one.trade_off.alphas, one.trade_off.one.mean(axis=1)),
-                ),
-                "alpha",
-                "MAP of the training queries",
-                x_scale="log",
-            )
-            for name, one in collections
-        ],
-        "agreement": [_scatter(name, agreement) for name, one in collections for agreement in one.agreements],
-    }
-    return (WORDS.figure(name, drawn) for name, drawn in panels.items())
+    yield WORDS.figure(
+        "coefficients", [p for name, one in collections for p in _lines(name, one.coefficients)]
+    )
+    panels = []
+    for name, one in collections:
+        x, starts = one.trade_off.alphas, {"restarts": one.trade_off.many, "one start": one.trade_off.one}
+        curves = tuple(line(label, x, values.mean(axis=1)) for label, values in starts.items())
+        panels.append(Panel(name, curves, "alpha", "MAP of the training queries", x_scale="log"))
+    yield WORDS.figure("trade-off", panels)
+    yield WORDS.figure(
+        "agreement", [_scatter(name, of) for name, one in collections for of in one.agreements]
+    )
 
 
 def _lines(name: str, coefficients: Coefficients) -> Iterator[Panel]:
-    for family, label, levels in (
-        ("SoftRank", "sigma", ("DORM", "SVMndcg")),
-        (MAP, "alpha", OF_AP),
-        (NDCG, "alpha", ("DORM", "SVMndcg")),
-    ):
-        of = coefficients[family]
+    for family in _SHARPER:
+        of, levels = coefficients[family], OF_AP if family == MAP else _OF_NDCG
         x = [parameter(surrogate) for surrogate in of]
         curves = [line(family, x, [values.mean() for values in of.values()])]
         for level in levels:
             height = coefficients["structural"][level].mean()
             curves.append(line(level, (min(x), max(x)), (height, height), "dashed"))
+        label = _SHARPER[family].partition(" ")[0]
         yield Panel(f"{name}: {family}", tuple(curves), label, "eps*", x_scale="log")
 
 
@@ -569,14 +534,12 @@ def _scatter(name: str, agreement: Agreement) -> Panel:
 
 
 def _per_query(results: Tendencies) -> Iterator[PerQuery]:
-    """Show every measure of the same rankings."""
     for one in results.collections.values():
         entries = [entry for entry in one.compared.entries if entry != ONE_START]
         yield from one.by_query(entries, {measure: measure for measure in MEASURES})
 
 
 def _summary(results: Tendencies, claims: Sequence[Claim]) -> Iterator[str]:
-    """Summarize the results on each collection."""
     collections = results.collections.items()
     for name, one in collections:
         sharp = one.coefficients[MAP]
@@ -614,11 +577,11 @@ def _summary(results: Tendencies, claims: Sequence[Claim]) -> Iterator[str]:
 
 
 def _details(results: Tendencies) -> dict[str, Any]:
-    parts = (
-        f"{name}, {len(one.collection.splits)} folds, {len(one.compared.query_ids)} test queries"
+    sizes = {
+        name: (len(one.collection.splits), len(one.compared.query_ids))
         for name, one in results.collections.items()
-    )
-    return {"data": "; ".join(parts)}
+    }
+    return {"data": "; ".join(f"{name}, {n} folds, {m} test queries" for name, (n, m) in sizes.items())}
 
 
 PAPER = Paper(

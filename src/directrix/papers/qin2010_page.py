@@ -61,7 +61,6 @@ _DRAWN = 0.2  # a bound is drawn in the epochs in which it covers this share of 
 
 
 def _claims(results: _Results) -> Iterator[Claim]:
-    """Check all statements, those about approximation first, as in the paper."""
     collections = results.collections
     yield _table_1_claim()
     yield _bounds_of_table_1()
@@ -169,7 +168,6 @@ def falls(name: str, figure: str, source: str, curves: Mapping[float, ErrorCurve
 
 
 def _tables(results: _Results) -> tuple[Section, ...]:
-    """Make all tables, in the order of the paper."""
     collections = results.collections
     methods = list(next(iter(collections.values())).compared.entries)
     accuracy = [
@@ -366,7 +364,6 @@ def _chosen(name: str, compared: CrossValidation) -> Table:
 
 
 def _figures(results: _Results) -> Iterator[Figure]:
-    """Draw Figures 1 to 3 of every collection, 4 and 5 of OHSUMED."""
     for name, one in results.collections.items():
         yield _error_figure(name, one.curves)
     if "OHSUMED" in results.collections:
@@ -403,7 +400,6 @@ def _error_figure(name: str, curves: Curves) -> Figure:
 
 
 def _per_query(results: _Results) -> Iterator[PerQuery]:
-    """Show AP and NDCG@10 of the paper's methods on every test query, with the first documents."""
     for one in results.collections.values():
         methods = [method for method in PUBLISHED_METHODS if method in one.compared.entries]
         yield from one.by_query(methods, {MAP: "AP", NDCG_10: "NDCG@10"})
@@ -413,7 +409,6 @@ def _per_query(results: _Results) -> Iterator[PerQuery]:
 
 
 def _summary(results: _Results, claims: Sequence[Claim]) -> Iterator[str]:
-    """Summarize the claims, those on methods (Sections 6.3 to 6.5) by themselves, and each collection."""
     collections = results.collections
     better = [claim for claim in claims if claim.source.startswith("Sect. 6")]
     accuracy = [claim for claim in claims if claim not in better]

@@ -125,21 +125,10 @@ def available(data: Path, names: Iterable[str]) -> list[str]:
 def read_collections(
     data: Path, names: Iterable[str], n_folds: int | None = None, n_collections: int | None = None
 ) -> dict[str, Collection]:
-    """Read the collections that a data folder holds, in the order of ``names``.
+    """Read the collections that ``letor/`` in a data folder holds, in the order of ``names``.
 
-    Parameters
-    ----------
-    data : Path
-        Holds ``letor/OHSUMED/Fold1/train.txt`` and so on.
-    names : iterable of str
-        Folders in ``letor/`` to look for.
-    n_folds, n_collections : int, optional
-        Number of folds to keep of each collection, and of collections to read; None = all.
-
-    Raises
-    ------
-    InputError
-        If the folder holds none of them, or one cannot be read.
+    At most ``n_collections`` are read, and ``n_folds`` of each are kept; None = all. Raises `InputError` if
+    the folder holds none of them, or one cannot be read.
     """
     names = list(names)
     present = available(data, names)[:n_collections]

@@ -156,12 +156,7 @@ def balanced_trials(n_queries: int, n_train: int, n_valid: int, n_trials: int, *
     ``n_valid`` for validation, the others for testing; then the circle turns by
     g = gcd(n_queries, n_train, n_valid). After n_queries / g trials every query has been in every position,
     and a new random circle is drawn: 10 trials for 50 queries, 10 and 5. Trial t does not depend on
-    ``n_trials``.
-
-    Raises
-    ------
-    InputError
-        If there are too few queries.
+    ``n_trials``. Raises `InputError` if there are too few queries.
 
     Examples
     --------

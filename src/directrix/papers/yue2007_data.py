@@ -54,18 +54,9 @@ class RunsOfTopics:
 
 
 def read_runs(folder: Path) -> RunsOfTopics:
-    """Read the runs and judgments of TREC-7.
+    """Read ``trec7/qrels.trec7.txt`` and ``trec7/runs``, whose names begin with "basic-" or another prefix.
 
-    Parameters
-    ----------
-    folder : Path
-        Holds ``trec7/qrels.trec7.txt`` and ``trec7/runs``, where the names of runs begin with ``basic-``,
-        ``plain-`` and others.
-
-    Raises
-    ------
-    InputError
-        If files are missing, or cannot be read.
+    Raises `InputError` if files are missing, or cannot be read.
     """
     paths = sorted((folder / _RUNS).glob("*.res*"))
     missing = [
@@ -115,21 +106,10 @@ def _joined(members: Mapping[str, Sequence[Run]], qrels: Qrels, files: Sequence[
 
 
 def ap_of_topics(runs: RunScores, scores: Any) -> Float64Array:
-    r"""Average precision of every topic, over all relevant documents of the judgments.
+    """Average precision of every topic, over all relevant documents of the judgments.
 
-    .. math:: \mathrm{AP} = \frac{1}{R}\sum_{i:\,r_i=1} \mathrm{P@}\pi(i)
-
-    Parameters
-    ----------
-    runs : RunScores
-        Documents with labels; ``n_relevant`` is R, which counts documents that no run retrieved: they
-        earn nothing.
-    scores : float (n_docs,)
-        Higher is better, -inf = not retrieved, ties by expectation.
-
-    Returns
-    -------
-    float64 (n_topics,)
+    Documents that no run retrieved count as relevant too; a score of -inf is that of a document that was not
+    retrieved, and ties count by expectation.
     """
     measure = AP(rel=1)
     earned = measure(scores, runs.labels, runs.qptr) * np.add.reduceat(runs.labels >= 1, runs.qptr[:-1])

@@ -74,7 +74,6 @@ _RULES: dict[str, Callable[[SystemResult, SystemResult], Verdict]] = {
 
 
 def _claims(results: TrialResults) -> Iterator[Claim]:
-    """Check every statement on every data set that replaces one of the paper's."""
     for bounded in results.constraints:
         most = max(count.largest / count.bound for count in bounded.counts)
         yield WORDS.fact(
@@ -115,7 +114,6 @@ def _checked(statement: Mapping[str, Any], data_set: DataSetResult) -> Claim:
 
 
 def _tables(results: TrialResults) -> tuple[Section, ...]:
-    """Make Tables 1 to 11, what Theorem 1 says, how often validation chose each C, and MAP at each C."""
     by_name = results.collections
     of_runs: list[Table] = []
     of_methods: list[Table] = []
@@ -210,7 +208,6 @@ def best_accuracy(scores: Float64Array, labels: Float64Array) -> float:
 
 
 def _statistics(results: TrialResults) -> Iterator[Table]:
-    """Table 5."""
     rows = [
         (f"{one.name} (ours)", one.n_runs, one.n_features, one.n_documents, one.n_relevant)
         for one in results.collections.values()
@@ -263,7 +260,6 @@ def _by_c(results: TrialResults) -> tuple[Table, ...]:
 
 
 def _figures(results: TrialResults) -> Iterator[Figure]:
-    """Draw MAP of the test topics at each C."""
     panels = [
         Panel(
             one.name,
@@ -278,7 +274,6 @@ def _figures(results: TrialResults) -> Iterator[Figure]:
 
 
 def _per_query(results: TrialResults) -> Iterator[PerQuery]:
-    """Show AP of every method and of the best runs on every topic."""
     for one in results.collections.values():
         systems = (*one.methods, *one.base)
         values = {f"{s.name} ({s.run})" if s.run else s.name: s.values for s in systems}
@@ -286,7 +281,6 @@ def _per_query(results: TrialResults) -> Iterator[PerQuery]:
 
 
 def _summary(results: TrialResults, claims: Sequence[Claim]) -> Iterator[str]:
-    """Say on each data set what SVMmap is better and worse than."""
     for one in results.collections.values():
         first, *others = *one.methods, *one.base[:1]
         kinds: dict[str, list[str]] = {"better than": [], "worse than": [], "no clear difference from": []}

@@ -1,7 +1,4 @@
-"""`Ranker`: scikit-learn's contract, with queries.
-
-The only file that may import scikit-learn's private helpers.
-"""
+"""`Ranker`: scikit-learn's contract, with queries."""
 
 from __future__ import annotations
 
@@ -9,12 +6,11 @@ import os
 import warnings
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from directrix.data.checks import reject_masked, unmasked
@@ -23,22 +19,20 @@ from directrix.data.grouping import require_queries
 from directrix.data.queries import Queries, need_data
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
+from directrix.rankers.estimator import BaseEstimator, fit_context
 from directrix.rankers.inputs import Training, document_weights, one_set, query_weights, training_for
 from directrix.rankers.means import mean_of, query_means
 from directrix.rankers.saved import SavedModel
 from directrix.types import Callback, Data, Float64Array
 
-F = TypeVar("F", bound=Callable[..., Any])
-fit_context: Callable[..., Callable[[F], F]] = _fit_context
-"""Checks the constructor's parameters when ``fit`` begins."""
 
-
-class Ranker(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no types
+class Ranker(BaseEstimator, ABC):
     """Base of the rankers: rows and query identifiers in, `Queries` out, and back.
 
     A subclass trains on `Queries` (`_train`) and scores them (`predict_queries`).
     """
 
+    measure_: RankingMeasure
     holds: ClassVar[frozenset[str]] = frozenset({"memory"})
     """Where the features may be that it is trained on, see `directrix.types.Data`."""
 
@@ -231,7 +225,7 @@ class Ranker(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no t
         Raises
         ------
         InputError
-            If surrogate or trainer does not have a parameter of this name, or refuses the value.
+            If surrogate or trainer does not have a parameter of this name, or rejects the value.
         ValueError
             If the constructor does not have a parameter of this name.
         """

@@ -23,8 +23,9 @@ from directrix.measures.base import RankingMeasure
 from directrix.models.rows import row_slice
 from directrix.objectives.objective import make_objective
 from directrix.objectives.penalty import L2, Bounds
-from directrix.rankers.base import Ranker, fit_context
+from directrix.rankers.base import Ranker
 from directrix.rankers.bounds import CONSTRAINTS
+from directrix.rankers.estimator import fit_context
 from directrix.rankers.inputs import Training, training_for
 from directrix.rankers.means import mean_evaluator, mean_evaluator_on_shards
 from directrix.rankers.named_trainers import check_bounds, measure_set, trainer_named, trainer_of
@@ -54,6 +55,12 @@ class GradientRanker(StoredRanker):
     parameters as `_n_params` counts, and first parameters (`_first`) for each name of a start.
     """
 
+    coef_: Float64Array
+    params_: Float64Array  # instead of coef_, of networks; see `fitted`
+    trainer: Any
+    l2: float
+    start: Any
+    max_iter: int
     nested: ClassVar[tuple[str, ...]] = ("surrogate", "trainer")
     fitted: ClassVar[str] = "coef_"
     """Name of the attribute that holds the fitted parameters."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -67,7 +67,7 @@ class Unjudged:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the values in JSON types."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return asdict(self)
 
 
 def unjudged_range(measure: RankingMeasure, material: Material) -> Unjudged | None:
@@ -109,8 +109,7 @@ class _Lists(NamedTuple):
 
 def _lists(measure: RankingMeasure, material: Material) -> tuple[RankingMeasure, _Lists]:
     """Return the judged queries in an order in which ties by document id are ties in the order given."""
-    both = material.ranked & material.judged
-    rows, qptr = material.rows_of(both), np.append(0, np.cumsum(np.diff(material.qptr)[both]))
+    rows, qptr = material.rows_of_both()
     scores = material.scores[rows]
     if getattr(measure, "ties", "") == "trec":
         measure = replace(measure, ties="order")  # type: ignore[call-arg]
@@ -162,7 +161,7 @@ def _extremes(measure: RankingMeasure, queries: list[tuple[Float64Array, Float64
 
 
 _SHOWN = 3
-_TELLING = 0.02  # a share of pairs this far from one half is worth a remark
+_TELLING = 0.02  # a share of pairs this far from one half is reported
 
 
 @dataclass(frozen=True)
@@ -224,7 +223,7 @@ class Diagnosis:
             some = ", ".join(f"{doc} in query {query}" for query, doc in self.duplicates)
             out.append(
                 f"Documents that occur again in their query: {self.n_duplicates:,} ({some}). Tools "
-                "count them once, twice, or refuse them; remove them first."
+                "count them once, twice, or reject them; remove them first."
             )
         lead = self.file_order - 0.5
         # 3 standard errors, of tau for many pairs of few documents, and of a share of independent pairs
@@ -294,15 +293,13 @@ def _finite(value: float) -> float | None:
 
 def diagnose(measure: RankingMeasure, material: Material) -> Diagnosis:
     """Look for everything in the data that makes numbers differ."""
-    both = material.ranked & material.judged
-    in_both = both[material.query]
     labels, query = material.labels, material.query
-    relevant = np.bincount(query, labels > 0.0, len(both)) > 0
+    relevant = np.bincount(query, labels > 0.0, len(material.qptr) - 1) > 0
     tied = _tied(material)
     pairs = _duplicates(material)
     n_pairs, file_order = _order_of_tied(material, tied)
     low, high = _extremes_of_ties(measure, material)
-    n_unjudged = int((material.unjudged & material.retrieved & in_both).sum())
+    n_unjudged = int((material.unjudged & material.retrieved & material.both[query]).sum())
     return Diagnosis(
         len(pairs),
         tuple(pairs[:_SHOWN]),
@@ -369,9 +366,7 @@ def _order_of_tied(material: Material, tied: Array) -> tuple[int, float]:
 
 def _extremes_of_ties(measure: RankingMeasure, material: Material) -> tuple[float, float]:
     """Values of the measure with all ties in the worst and in the best order."""
-    both = material.ranked & material.judged
-    rows = material.rows_of(both)
-    qptr = np.append(0, np.cumsum(np.diff(material.qptr)[both]))
+    rows, qptr = material.rows_of_both()
     ties = getattr(measure, "ties", None)
     in_order = measure if ties is None else replace(measure, ties="order")  # type: ignore[call-arg]
     judged = material.judgments if measure.sees != "labels" else material.labels

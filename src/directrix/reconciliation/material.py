@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +9,7 @@ import numpy as np
 
 from directrix.data.checks import as_array, check_length, check_ranking
 from directrix.data.grouping import object_array, rows_by_query
-from directrix.data.trec.join import join_trec
-from directrix.data.trec.runs import Qrels, Run, read_trec_qrels, read_trec_run
+from directrix.data.trec.join import join_trec, qrels_of, run_of
 from directrix.errors import InputError
 from directrix.measures.prepared import check_judgments, grades
 from directrix.types import Array, Float64Array, Int64Array
@@ -64,9 +62,15 @@ class Material:
         """Number of the query of every document (n_docs,)."""
         return np.repeat(np.arange(len(self.qptr) - 1), np.diff(self.qptr))
 
-    def rows_of(self, queries: Array) -> Int64Array:
-        """Rows of the documents of some of the queries."""
-        return np.flatnonzero(np.repeat(queries, np.diff(self.qptr)))
+    @property
+    def both(self) -> Array:
+        """Which queries are ranked and judged (n_queries,)."""
+        return np.asarray(self.ranked & self.judged)
+
+    def rows_of_both(self) -> tuple[Int64Array, Int64Array]:
+        """Return the rows of the queries that are ranked and judged, and their boundaries."""
+        sizes = np.diff(self.qptr)
+        return np.flatnonzero(np.repeat(self.both, sizes)), np.append(0, np.cumsum(sizes[self.both]))
 
 
 def _unknown(judgments: Float64Array) -> Array:
@@ -123,8 +127,7 @@ def material_of_run(run: Any, qrels: Any) -> Material:
             f"{'run' if run is None else 'qrels'} is missing; both are needed: "
             "reconcile(value, measure, run=run, qrels=qrels)."
         )
-    run = _read(Run, run, read_trec_run)
-    qrels = _read(Qrels, qrels, read_trec_qrels)
+    run, qrels = run_of(run), qrels_of(qrels)
     joined = join_trec(run, qrels, queries="judged")
     in_qrels, in_run = frozenset(qrels.query_ids), frozenset(run.query_ids)
     extra = [q for q, query in enumerate(run.query_ids) if query not in in_qrels]
@@ -141,9 +144,3 @@ def material_of_run(run: Any, qrels: Any) -> Material:
         np.array([query in in_run for query in query_ids]),
         np.array([query in in_qrels for query in query_ids]),
     )
-
-
-def _read(kind: Any, given: Any, read: Any) -> Any:
-    if isinstance(given, kind):
-        return given
-    return read(given) if isinstance(given, str | os.PathLike) else kind.from_frame(given)

@@ -108,7 +108,7 @@ def reconcile(  # noqa: PLR0913 - all but the first four are optional and by nam
 
 
 def _check_defined(measure: RankingMeasure, material: Material) -> None:
-    if not (material.ranked & material.judged).any():
+    if not material.both.any():
         raise InputError(
             "no query has both retrieved and judged documents, so no setting has a value; give scores that "
             "are not all -inf, and labels that are not all NaN."
@@ -154,14 +154,13 @@ class _Search(NamedTuple):
             row = self._nearest(number)
             nearest = self._match(row, tools, np.array([row]))
         between = None if origin is None else self._between(origin, number, rows)
-        both = self.material.ranked & self.material.judged
         return Reconciliation(
             self.measure.name,
             number.text,
             number.cut_interval if is_cut else number.interval,
             float(means[0]),
-            int(both.sum()),
-            len(self.material.rows_of(both)),
+            int(self.material.both.sum()),
+            len(self.material.rows_of_both()[0]),
             tuple((name, float(means[row]), bool(row in rows)) for name, row in tools.items()),
             len(means),
             len(rows),

@@ -89,8 +89,7 @@ _MOST_LEVELS = 5  # of relevance that are tried as thresholds
 _CUT_OFFS = (5, 10, 20, 32, 100, 1000)  # tried for a measure without one; 32 is that of XGBoost
 
 
-@dataclass(frozen=True)
-class Axis:
+class Axis(NamedTuple):
     """One switch: its name and its values, the one that was asked for first."""
 
     name: str
@@ -219,7 +218,7 @@ def _axes_of_data(material: Material) -> list[Axis]:
     queries = ["both"]
     queries += ["judged"] if (judged & ~ranked).any() else []
     queries += ["run"] if (ranked & ~judged).any() else []
-    queries += ["one list"] if (ranked & judged).sum() > 1 else []
+    queries += ["one list"] if material.both.sum() > 1 else []
     return [
         Axis("queries", tuple(queries)),
         Axis("missing", ("count", "dropped") if not material.retrieved.all() else ("count",)),
@@ -228,7 +227,7 @@ def _axes_of_data(material: Material) -> list[Axis]:
 
 
 def _senseless(axes: list[Axis], codes: Array, measure: RankingMeasure, material: Material) -> Array:
-    """Which combinations have no value, or are another one of the space by definition."""
+    """Return which combinations have no value, or equal another one of the space by definition."""
 
     def where(name: str, value: Any) -> Array:
         for column, axis in enumerate(axes):
@@ -380,7 +379,7 @@ def documents_of_variant(material: Material, variant: Variant) -> VariantDocumen
         kept &= ~material.unjudged
     query = material.query
     if variant.one_list:
-        kept &= (material.ranked & material.judged)[query]
+        kept &= material.both[query]
         query = np.zeros_like(query)
     key = _order_of_ties(material, variant.arranged)
     rows = np.flatnonzero(kept)
@@ -443,8 +442,8 @@ def measure_of_setting(measure: RankingMeasure, setting: dict[str, Any]) -> tupl
     """Return the measure of a setting, without its empty queries, and how its documents are arranged."""
     known = {field.name for field in fields(measure)}
     chosen = {name: value for name, value in setting.items() if name in known}
-    arranged = chosen["ties"] if chosen.get("ties") in ARRANGED else ""
-    together = chosen.get("ties") == TOGETHER
+    ties = chosen.get("ties")
+    arranged, together = ties if ties in ARRANGED else "", ties == TOGETHER
     if arranged or together:
         chosen["ties"] = "order"
     denominator = "retrieved" if chosen.get("denominator") == "retrieved" and measure.symbol == "AP" else ""
@@ -502,7 +501,7 @@ def _averaged(
     """Values of the queries over which a setting averages."""
     queries = setting.get("queries", "both")
     if queries != "one list":
-        which = {"judged": material.judged, "run": material.ranked}.get(queries)
-        values = values[material.ranked & material.judged if which is None else which]
+        averaged = {"judged": material.judged, "run": material.ranked, "both": material.both}
+        values = values[averaged[queries]]
     empty = setting.get("empty", asked)
     return values if empty is None else np.where(np.isnan(values), _FILLS[empty], values)

@@ -25,17 +25,7 @@ def comparison_report(
 ) -> Report:
     """Return the page of a comparison: its tables, and every query of every pair.
 
-    Parameters
-    ----------
-    results : mapping of str to Comparisons
-        By the name of the measure.
-    values : mapping of str to mapping of str to float64 (n_queries,)
-        Values of each measure and system.
-    query_ids : sequence of hashable
-    data, convention, command : str
-        Names of the data and the convention, and the command that writes the page.
-    remarks : sequence of str
-        Sentences for its beginning, plain text.
+    ``results`` are by measure, ``values`` by measure and system; ``remarks`` are sentences of plain text.
     """
     one = next(iter(results.values()))
     best = {measure: max(result.means, key=result.means.__getitem__) for measure, result in results.items()}

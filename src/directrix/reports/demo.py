@@ -25,18 +25,8 @@ def demo_page(
 ) -> str:
     """Return the demo as one HTML file.
 
-    Parameters
-    ----------
-    rows : sequence of mapping
-        ``method``, means by measure, ``seconds``, ``difference`` and ``p`` against the first.
-    test : Queries
-        Queries of the figures.
-    scores : mapping of str to float (n_docs,)
-        Scores of each method.
-    values : mapping of str to mapping of str to float64 (n_queries,)
-        Values of each method and measure.
-    remarks : sequence of str
-        Sentences about the run, plain text.
+    A row has ``method``, means by measure, ``seconds``, and ``difference`` and ``p`` against the first;
+    ``scores`` are by method, ``values`` of the test queries by method and measure.
     """
     table = Table(
         f"{test.n_queries} queries that took no part in training",

@@ -51,13 +51,7 @@ STYLE: Any = {
 
 
 def need_plot() -> None:
-    """Check that the extra ``plot`` is installed, before hours of work.
-
-    Raises
-    ------
-    MissingExtra
-        If matplotlib is not installed.
-    """
+    """Raise `MissingExtra` if matplotlib is not installed, before hours of work."""
     if importlib.util.find_spec("matplotlib") is None:
         raise MissingExtra("plot", "drawing the figures of a report")
 
@@ -68,27 +62,11 @@ def across(n_panels: int) -> int:
 
 
 def draw(figure: Figure, form: Literal["png", "svg"]) -> bytes:
-    """Draw a figure.
+    """Draw a figure without its title, which pages show under the picture.
 
-    Parameters
-    ----------
-    figure : Figure
-        Its title is not drawn; pages show it under the picture.
-    form : {"png", "svg"}
-        PNG has 150 dots per inch and a white background; SVG has a transparent one, and text as text.
+    PNG has 150 dots per inch and a white background; SVG has a transparent one, and text as text. The bytes
+    are the same for the same figure and version of matplotlib.
 
-    Returns
-    -------
-    bytes
-        The same for the same figure and version of matplotlib.
-
-    Raises
-    ------
-    MissingExtra
-        If matplotlib is not installed.
-
-    Notes
-    -----
     The colors are those of Okabe & Ito (2008) without yellow and black: color-blind readers can tell them
     apart, and they are visible on white and on dark backgrounds. Lines also differ in dashes and marks.
     """

@@ -14,7 +14,7 @@ _SETTINGS, _CELLS = "settings.json", "cells.jsonl"
 
 
 def check_folder(folder: Path, *names: str) -> None:
-    """Refuse a folder that is a file, or in which files cannot be written, before the work begins.
+    """Reject a folder that is a file, or in which files cannot be written, before the work begins.
 
     ``names`` are files that will be written there in addition to those of every run. Nothing is made.
     """
@@ -28,26 +28,11 @@ def check_folder(folder: Path, *names: str) -> None:
 
 
 def open_folder(folder: Path, settings: Mapping[str, Any]) -> Path:
-    """Make a folder for a run, or open it to resume the run in it.
+    """Make a folder for a run, or open it to resume the run in it; return the file of its finished cells.
 
-    Parameters
-    ----------
-    folder : Path
-        Made, with its parents, if it does not exist.
-    settings : mapping
-        JSON, written to ``settings.json``. To resume a run, ``settings["fixed"]``, on which the figures
-        depend, must be the same.
-
-    Returns
-    -------
-    Path
-        File of the finished cells in the folder.
-
-    Raises
-    ------
-    InputError
-        If ``folder`` is a file, or contains cells of other settings, which the message names, or of unknown
-        ones.
+    ``settings`` are JSON, written to ``settings.json``. To resume a run, ``settings["fixed"]``, on which the
+    figures depend, must be the same. Raises `InputError` if the folder is a file, or contains cells of other
+    settings, which the message names, or of unknown ones.
     """
     check_folder(folder)
     folder.mkdir(parents=True, exist_ok=True)

@@ -31,19 +31,10 @@ _IN_SCRIPT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028
 
 
 def html(report: Report, drawn: Mapping[str, str]) -> str:
-    """Return a report as one HTML file that loads nothing.
+    """Return a report as one HTML file that loads nothing; ``drawn`` has the SVG of each figure by its name.
 
-    Parameters
-    ----------
-    report : Report
-    drawn : mapping of str to str
-        SVG of each figure by its name, as `directrix.reports.figures.draw` makes it.
-
-    Returns
-    -------
-    str
-        Its Content-Security-Policy allows only the script that it contains, and no forms. Without scripts
-        everything works except sorting and the queries. Names and texts are escaped everywhere.
+    Its Content-Security-Policy allows only the script that it contains, and no forms. Without scripts
+    everything works except sorting and the queries. Names and texts are escaped everywhere.
     """
     parts = []
     for title, blocks in outline(report):
@@ -190,18 +181,10 @@ def _again(report: Report) -> str:
 
 
 def to_html(text: str) -> str:
-    """Markdown as HTML.
+    """Return Markdown as HTML.
 
-    Parameters
-    ----------
-    text : str
-        CommonMark.
-
-    Returns
-    -------
-    str
-        HTML in the text is escaped, and images are text. Links lead to the web or into the page; other links
-        become plain text, because the page has no other files.
+    HTML in the text is escaped, and images are text. Links lead to the web or into the page; other links
+    become plain text, because the page has no other files.
 
     Examples
     --------

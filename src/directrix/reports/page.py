@@ -22,20 +22,7 @@ FILES = (
 
 
 def page(report: Report, *, pictures: str = "figures") -> str:
-    """Return the page of a report, in Markdown.
-
-    Parameters
-    ----------
-    report : Report
-    pictures : str
-        Folder of the PNG files, relative to the page.
-
-    Returns
-    -------
-    str
-        Title; summary; claims with verdicts; tables; figures; what was done, what differs from the paper and
-        what could not be done; how to repeat it.
-    """
+    """Return the page of a report in Markdown; ``pictures`` is the folder of PNG files, relative to it."""
     parts = [
         f"# {escaped_markdown(report.title)}",
         report.paper,

@@ -14,20 +14,10 @@ _Shown = tuple[tuple[tuple[str, int, float], ...], ...]
 
 
 def shown_rankings(tests: Sequence[Queries], top: _Top) -> _Shown:
-    """Identifier, label and score of the first documents of every query.
+    """Return identifier, label and score of the first documents of every query, for `PerQuery.rankings`.
 
-    Parameters
-    ----------
-    tests : sequence of Queries
-        The parts, in order.
-    top : sequence of sequence of (int, float)
-        Row in the query and score of the first documents, for every query of all parts; see
-        `CrossValidation.top`.
-
-    Returns
-    -------
-    tuple
-        For `PerQuery.rankings`. Documents without identifiers are named by their row in the part, from 1.
+    ``top`` has their row in the query and their score, for every query of all parts; see
+    `CrossValidation.top`. Documents without identifiers are named by their row in the part, from 1.
     """
     starts = [(part, int(low)) for part in tests for low in part.qptr[:-1]]
     return tuple(
@@ -45,17 +35,7 @@ def compared_by_query(
 ) -> tuple[PerQuery, ...]:
     """Return values and rankings of entries on all test queries, one part for every measure.
 
-    Parameters
-    ----------
-    name : str
-        Name of the data.
-    result : CrossValidation
-        Made with ``keep_top``.
-    splits : sequence of Split
-        The folds of the cross-validation.
-    entries : sequence of str
-    measures : mapping of str to str
-        Measure to its name on the page.
+    ``measures`` have their names on the page; the cross-validation was made with ``keep_top``.
     """
     tests = [split.test for split in splits]
     rankings = {entry: shown_rankings(tests, result.top(entry)) for entry in entries}

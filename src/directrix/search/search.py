@@ -309,12 +309,14 @@ class AutoRanker(Ranker):
     @property
     def scale_(self) -> Any:
         """The scale of the chosen ranker."""
-        return self.trained().scale_
+        chosen: Any = self.trained()
+        return chosen.scale_
 
     @property
     def missing_(self) -> str:
         """How missing values of the training data were read."""
-        rule: str = self.trained().missing_
+        chosen: Any = self.trained()
+        rule: str = chosen.missing_
         return rule
 
     def predict_queries(self, q: Queries) -> Float64Array:

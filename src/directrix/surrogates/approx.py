@@ -451,10 +451,6 @@ class ApproxMeasure(SoftRanks, SumSurrogate):
     sigmoid: Sigmoid = "logistic"
     below: float = 0.9
 
-    def __repr__(self) -> str:
-        fields = f"alpha={self.alpha!r}, sigmoid={self.sigmoid!r}, below={self.below!r}"
-        return f"ApproxMeasure({self.measure.name!r}, {fields})"
-
     @property
     def share(self) -> float:
         """Share of the discount that is DCG's; 0 for a measure without a cut-off."""

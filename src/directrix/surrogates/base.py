@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from importlib import import_module
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
@@ -61,6 +61,17 @@ class KernelSurrogate(ABC):
 
     def __post_init__(self) -> None:
         check_fields(self)
+        own: Any = self
+        if any(field.name == "measure" for field in fields(own)):
+            object.__setattr__(self, "measure", parse_measure(own.measure))
+
+    def __repr__(self) -> str:
+        """Return text that parses back, of a surrogate whose first field is a measure or a surrogate."""
+        first, *others = fields(cast("Any", self))
+        of = getattr(self, first.name)
+        text = of.name if isinstance(of, RankingMeasure) else repr(of)
+        settings = ", ".join(f"{field.name}={getattr(self, field.name)!r}" for field in others)
+        return f"{type(self).__name__}({text!r}, {settings})"
 
     @property
     @abstractmethod
@@ -86,7 +97,7 @@ class KernelSurrogate(ABC):
         InputError
             If a label is too large, or there are document weights and the surrogate does not support them.
         """
-        refuse_doc_weight(self, doc_weight)
+        reject_doc_weight(self, doc_weight)
         prepared: tuple[Any, ...] = self.from_labels(labels, qptr)
         return prepared
 
@@ -291,7 +302,7 @@ def writable(array: Any) -> Any:
     return np.require(array, requirements=["C", "W"])
 
 
-def refuse_doc_weight(surrogate: Any, doc_weight: Float64Array | None) -> None:
+def reject_doc_weight(surrogate: Any, doc_weight: Float64Array | None) -> None:
     """Raise `InputError` if there are document weights, for a surrogate that does not support them."""
     if doc_weight is not None:
         raise InputError(
@@ -363,7 +374,7 @@ class _Plain(KernelSurrogate):
     def prepare(
         self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
     ) -> tuple[Float64Array]:
-        refuse_doc_weight(self.surrogate, doc_weight)
+        reject_doc_weight(self.surrogate, doc_weight)
         return (labels,)
 
     def fill(self, scores: FloatArray, prepared: Any, qptr: Int64Array, chunk: Chunk, out: Out) -> None:
@@ -383,14 +394,13 @@ class SumSurrogate(KernelSurrogate):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        owner, chosen = type(self).__name__, parse_measure(self.measure)
+        owner, chosen = type(self).__name__, self.measure
         if chosen.form != "sum" or not hasattr(chosen, "k"):
             raise InputError(
                 f"{owner}({chosen.name!r}): this measure is not a sum of each document's worth times the "
                 f"discount of its rank; use the surrogate made for it, such as {self.for_ap}, or "
                 f"Lambda({chosen.name!r})."
             )
-        object.__setattr__(self, "measure", chosen)
 
     def worths(self, labels: Float64Array, qptr: Int64Array) -> tuple[Float64Array, Float64Array]:
         """Worth of every document over the norm of its query, and the discounts of the ranks that count."""

@@ -7,8 +7,8 @@ lambdas of a document were a gradient. It needs measures at sorted lists only, n
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Literal, NamedTuple, cast, get_args
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from directrix.data.checks import check_ranking
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import NDCG
-from directrix.measures.names import measure as parse_measure
 from directrix.measures.prepared import Ranking
 from directrix.measures.terms import Form
 from directrix.surrogates.base import (
@@ -62,8 +61,7 @@ class RankwiseSurrogate(KernelSurrogate):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        owner, chosen = type(self).__name__, parse_measure(self.measure)
-        object.__setattr__(self, "measure", chosen)
+        owner, chosen = type(self).__name__, self.measure
         if chosen.form not in _SWAPPED or not hasattr(chosen, "k"):
             raise InputError(
                 f"{owner}({chosen.name!r}): {owner} does not know how a swap of two documents changes this "
@@ -298,11 +296,6 @@ class NoisySurrogate(RankwiseSurrogate):
     fills_curvature: ClassVar[bool] = True
     permutations: int
     draw: int
-
-    def __repr__(self) -> str:
-        names = [field.name for field in fields(cast("Any", self)) if field.name != "measure"]
-        settings = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
-        return f"{type(self).__name__}({self.measure.name!r}, {settings})"
 
     @property
     def properties(self) -> frozenset[str]:

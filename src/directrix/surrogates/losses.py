@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import NDCG
 from directrix.measures.pairs import KendallTau
@@ -229,43 +228,14 @@ class GradedHinge(_Pairwise):
 
     with P the number of pairs of different labels of the query; 0 if there is none.
 
-    Parameters
-    ----------
-    grades : floats
-        Labels that have costs, ascending; every label must be one of them.
-    costs : tuples of floats >= 0, one for each grade
-        ``costs[a][b]`` is tau of the grades a > b; the rest is not used.
-
-    Raises
-    ------
-    InputError
-        If grades are not ascending, or costs are not one number from 0 on for each pair of them; from
-        ``value_and_grad`` if a label is not one of the grades.
-
-    Notes
-    -----
-    O(n log n + L n) time for L different labels in the query, O(n) memory.
-
-    References
-    ----------
-    Cao, Xu, Liu, Li, Huang & Hon (2006), doi:10.1145/1148170.1148205.
+    ``grades`` are all labels of the data, ascending; ``costs[a][b]`` is tau of the grades a > b, >= 0; the
+    rest is not used. O(n log n + L n) time for L different labels in the query, O(n) memory.
     """
 
     compiled: ClassVar[str] = "graded_hinge.graded_hinge_chunk"
     entries: ClassVar[tuple[str, ...]] = ("document", "query", "data")
     grades: tuple[float, ...] = (0.0, 1.0)
     costs: tuple[tuple[float, ...], ...] = ((0.0, 0.0), (1.0, 0.0))
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        n, costs = len(self.grades), np.array([row for row in self.costs if len(row) == len(self.grades)])
-        if n == 0 or not (np.diff(self.grades) > 0.0).all() or costs.shape != (n, n) or len(self.costs) != n:
-            raise InputError(
-                f"{self!r}: ascending grades and a row of {n} costs for each of them are needed, e.g. "
-                "GradedHinge(grades=(0, 1, 2), costs=((0, 0, 0), (1, 0, 0), (3, 1, 0)))."
-            )
-        if not (np.isfinite(costs).all() and (costs >= 0.0).all()):
-            raise InputError(f"{self!r}: costs must be numbers from 0 on; a negative one is not convex.")
 
     @property
     def properties(self) -> frozenset[str]:
@@ -275,14 +245,7 @@ class GradedHinge(_Pairwise):
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> Any:
         """Number of every document's grade, 1/number of pairs of every query, and the costs."""
         _, shares = super().from_labels(labels, qptr)
-        places = np.minimum(np.searchsorted(self.grades, labels), len(self.grades) - 1)
-        unknown = np.unique(labels[np.array(self.grades)[places] != labels])
-        if len(unknown):
-            raise InputError(
-                f"{self!r} has no costs for the label {unknown[0]:g}; give costs for every grade of the "
-                f"data, grades={tuple(np.unique(labels).tolist())}, or train with IRSVM(), which finds them."
-            )
-        return places, shares, np.array(self.costs)
+        return np.searchsorted(self.grades, labels), shares, np.array(self.costs)
 
 
 class _TopOne(LossSurrogate):

@@ -87,7 +87,7 @@ class PLRank(Sampling):
     Notes
     -----
     Value and gradient are unbiased estimates; the gradient of one draw is not that of its value, so trainers
-    that compare losses refuse them. PL-Rank-3 has no b, and :math:`r_p` in place of
+    that compare losses reject them. PL-Rank-3 has no b, and :math:`r_p` in place of
     :math:`A_p D(p) \bar x_p`. This gradient is the same on average, adds up to 0 over the query in every
     ranking, and has a variance 3 to 20 times lower (docs/decisions/losses.md). A, with which AP, RR and ERR
     have such gradients too, is ours.
@@ -145,7 +145,7 @@ class StochasticRank(Sampling):
     Notes
     -----
     Value and gradient are unbiased estimates; the gradient of one draw is not that of its value, so trainers
-    that compare losses refuse them. The true gradient adds up to 0 over a query; so does this one, as its
+    that compare losses reject them. The true gradient adds up to 0 over a query; so does this one, as its
     mean is subtracted. The paper's projection, which takes the part along the scores out of the gradient,
     is left out.
     Boosting divides by the same sum with :math:`|\Delta_p| / \sigma`.
@@ -239,10 +239,6 @@ class Gumbel(KernelSurrogate):
                 "Gumbel('ApproxNDCG')."
             )
         object.__setattr__(self, "surrogate", inner)
-
-    def __repr__(self) -> str:
-        settings = ", ".join(f"{name}={getattr(self, name)!r}" for name in ("samples", "scale", "draw"))
-        return f"Gumbel({repr(self.surrogate)!r}, {settings})"
 
     @property
     def properties(self) -> frozenset[str]:

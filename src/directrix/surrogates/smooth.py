@@ -191,9 +191,6 @@ class SmoothMeasure(SmoothRank, SumSurrogate):
     measure: Any = "nDCG"
     sigma: float = 1.0
 
-    def __repr__(self) -> str:
-        return f"SmoothMeasure({self.measure.name!r}, sigma={self.sigma!r})"
-
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> Prepared:
         """Worth of every document over the norm of its query, and the discounts."""
         worth, discount = self.worths(labels, qptr)

@@ -129,52 +129,21 @@ class FieldTerms:
         return Matches(tf, near, adjacent)
 
 
-STOP_WORDS = (
-    *(
-        "a",
-        "an",
-        "and",
-        "are",
-        "as",
-        "at",
-        "be",
-        "but",
-        "by",
-        "for",
-        "if",
-        "in",
-        "into",
-        "is",
-        "it",
-        "no",
-        "not",
-    ),
-    *(
-        "of",
-        "on",
-        "or",
-        "such",
-        "that",
-        "the",
-        "their",
-        "then",
-        "there",
-        "these",
-        "they",
-        "this",
-        "to",
-        "was",
-    ),
-    *("will", "with"),
-)
-"""The 33 English stop words of Lucene."""
-
 _WORD = re.compile(r"\w+")
 
 
 def words_of(text: str) -> list[str]:
     """Return the words of a text: runs of letters, digits and underscores, in lower case."""
     return _WORD.findall(text.lower())
+
+
+STOP_WORDS = tuple(
+    words_of(
+        "a an and are as at be but by for if in into is it no not of on or such that the their then there "
+        "these they this to was will with"
+    )
+)
+"""The 33 English stop words of Lucene."""
 
 
 class Vocabulary(NamedTuple):

@@ -80,9 +80,9 @@ def check_loss(
             broken[name] = found
     if broken:
         lines = "\n- ".join(f"{name}: {found}" for name, found in broken.items())
-        refusal = LawBroken(f"{loss!r:.200} breaks\n- {lines}")
-        refusal.laws = broken
-        raise refusal
+        failure = LawBroken(f"{loss!r:.200} breaks\n- {lines}")
+        failure.laws = broken
+        raise failure
 
 
 Found = Iterator[str]

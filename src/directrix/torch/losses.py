@@ -5,6 +5,7 @@ Needs PyTorch: ``pip install "directrix[torch]"``. Importing this module does no
 
 from __future__ import annotations
 
+from functools import partial
 from importlib.util import find_spec
 from typing import Any, Literal, get_args
 
@@ -35,7 +36,7 @@ class Loss:
         self._number = number_of(self)
 
     def __reduce__(self) -> Any:
-        return _made, (type(self), self.surrogate, self.backend, self.distributed)
+        return partial(type(self), self.surrogate, self.backend, distributed=self.distributed), ()
 
     def __repr__(self) -> str:
         return (
@@ -146,10 +147,6 @@ def loss(surrogate: Any, *, backend: Backend = "auto", distributed: bool = False
             "device are copied to the CPU."
         )
     return Loss(chosen, backend, distributed=distributed)
-
-
-def _made(kind: type[Loss], surrogate: Any, backend: Backend, distributed: bool) -> Loss:  # noqa: FBT001
-    return kind(surrogate, backend, distributed=distributed)
 
 
 def _mean_of_processes(value: Any) -> Any:

@@ -101,7 +101,7 @@ def _slope(
     return slope * upstream.repeat_interleave(sizes, output_size=len(scores))
 
 
-def _refuse(_: Any, *__: Any) -> Any:
+def _no_second_derivative(_: Any, *__: Any) -> Any:
     raise InputError(
         "a second derivative of directrix.torch.loss was requested; only the first exists. Leave out "
         "create_graph=True, or detach the gradient before it is differentiated: grad.detach()."
@@ -125,4 +125,4 @@ def _backward(ctx: Any, upstream: Any, _: Any) -> Any:
 _values_and_slope.register_fake(_shapes)
 _values_and_slope.register_autograd(_backward, setup_context=_keep)
 _slope.register_fake(lambda upstream, scores, slope, layout: torch.empty_like(scores))
-_slope.register_autograd(_refuse)
+_slope.register_autograd(_no_second_derivative)

@@ -121,7 +121,7 @@ _FIXED = {
     "precise_float_parser saved_feature_importance_type time_out top_k two_round valid weight_column",
 }
 _OF_LAMBDARANK = ("label_gain", "lambdarank_norm", "lambdarank_truncation_level", "sigmoid")
-_REFUSED = {
+_REJECTED = {
     **{name: f"type {ours} instead" for ours, names in _HAS_OURS.items() for name in names.split()},
     **{name: f"it {why}; leave it out" for why, names in _FIXED.items() for name in names.split()},
 }
@@ -156,8 +156,8 @@ def check_lightgbm_params(params: Mapping[str, Any], *, lambdarank: bool) -> Non
     """Raise `InputError` for a parameter that is one of ours, fixed, without effect, or none of LightGBM."""
     for name in params:
         given = f"lightgbm_params has {name!r}"
-        if name in _REFUSED:
-            raise InputError(f"{given}: {_REFUSED[name]}.")
+        if name in _REJECTED:
+            raise InputError(f"{given}: {_REJECTED[name]}.")
         if name in _OF_LAMBDARANK and not lambdarank:
             raise InputError(
                 f"{given}, which only LightGBM's own objective uses; leave it out, or train "
@@ -185,7 +185,7 @@ def _known() -> frozenset[str]:
 
 
 @contextmanager
-def refusing_values(params: Mapping[str, Any] | None) -> Iterator[None]:
+def rejecting_values(params: Mapping[str, Any] | None) -> Iterator[None]:
     """Turn an error of LightGBM into an `InputError`, where parameters are passed through.
 
     Raises `MemoryError` where that is what it means.
@@ -198,7 +198,7 @@ def refusing_values(params: Mapping[str, Any] | None) -> Iterator[None]:
         if not params:
             raise
         reason = str(error).strip()
-        raise InputError(f"LightGBM refuses lightgbm_params={dict(params)!r}: {reason}") from error
+        raise InputError(f"LightGBM rejects lightgbm_params={dict(params)!r}: {reason}") from error
 
 
 _HIGHEST_LABEL = 30  # LightGBM's own objective has gains for no more
@@ -307,7 +307,7 @@ class Boosting(Settings):
         first = Trees.none(data.n_features) if init is None else init
         if not _varies(data.features):
             return _no_tree(data, objective, callback, first)
-        with refusing_values(self.lightgbm_params):
+        with rejecting_values(self.lightgbm_params):
             return _Run(self, data, objective, valid, judge, callback, first).grow()
 
 

@@ -176,7 +176,7 @@ class SimplexSearch(Settings):
     Notes
     -----
     There are :math:`\binom{d + m - 1}{m}` such weights for d features that order the documents of some
-    query: 286 for 4 features and 10 steps, 1,035 for 45 features and 2 steps. More than 200,000 are refused.
+    query: 286 for 4 features and 10 steps, 1,035 for 45 features and 2 steps. More than 200,000 are rejected.
     Each costs one evaluation of scores and measure.
     Features must point the right way: a weight is never negative.
 

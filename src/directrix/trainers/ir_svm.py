@@ -14,7 +14,7 @@ from directrix.measures.names import measure as parse_measure
 from directrix.models.linear import LinearModel
 from directrix.models.stumps import StumpModel
 from directrix.objectives.objective import make_objective
-from directrix.surrogates.base import refuse_doc_weight
+from directrix.surrogates.base import reject_doc_weight
 from directrix.surrogates.losses import GradedHinge
 from directrix.trainers.cutting_plane import CuttingPlane
 from directrix.trainers.progress import Settings, unpenalized_objective
@@ -101,7 +101,7 @@ class IRSVM(Settings):
         of documents.
         """
         data = unpenalized_objective(objective, self)
-        refuse_doc_weight(self, data.doc_weight)
+        reject_doc_weight(self, data.doc_weight)
         hinge = pair_costs(parse_measure(self.costs), data.queries, data.query_weight)
         inner = make_objective(data.queries, hinge, data.model, query_weight=data.query_weight)
         trainer = CuttingPlane(self.epsilon, max_iter=self.max_iter, C=self.C)

@@ -141,7 +141,7 @@ def _products(
     """Weighted products of features with features, and with gains in the last row, about the means."""
 
     def part(rows: slice) -> Float64Array:
-        with np.errstate(over="ignore", invalid="ignore"):  # refused in `_of_products`
+        with np.errstate(over="ignore", invalid="ignore"):  # rejected in `_of_products`
             Z = X[rows] - center
             U = Z * weight[rows, None]
             return np.vstack([U.T @ Z, (gain[rows] - middle) @ U])
@@ -149,7 +149,7 @@ def _products(
     return _summed(part, len(X))
 
 
-@np.errstate(over="ignore", invalid="ignore")  # refused in `_of_products`
+@np.errstate(over="ignore", invalid="ignore")  # rejected in `_of_products`
 def _near_zero(X: Any) -> Any:
     """Return sparse features less a constant of each column, which the intercept takes: float64 CSR.
 
@@ -163,7 +163,7 @@ def _near_zero(X: Any) -> Any:
 
 def _sparse_products(X: Any, gain: Float64Array, weight: Float64Array) -> Float64Array:
     """Return what `_products` does of CSR features, without the matrix less its means, which is dense."""
-    with np.errstate(over="ignore", invalid="ignore"):  # refused in `_of_products`
+    with np.errstate(over="ignore", invalid="ignore"):  # rejected in `_of_products`
         U, total = X.multiply(weight[:, None]).tocsr(), weight.sum()
         mean = X.T @ weight / total
         products = (X.T @ U).toarray() - total * np.outer(mean, mean)

@@ -25,32 +25,12 @@ _NO_PAIRS = (
 
 
 class Pairs:
-    """Documents of every query by descending label, and the arrays that boosting needs.
+    """Documents of every query by descending label, and the arrays that boosting needs, in that ``order``.
 
-    Parameters
-    ----------
-    objective : Objective
-        Whose queries and weights.
-    model : StumpModel
-        Whose thresholds.
-    alike : bool
-        Whether queries have equal weight, whatever their number of pairs; otherwise pairs have.
-
-    Attributes
-    ----------
-    order : int64 (n_docs,)
-        Rows of the data, in the order of all arrays below.
-    qptr : int64 (n_queries + 1,)
-    first, lower : int64 (n_docs,)
-        Where the documents with this label begin, and those with a lower one.
-    weight : float64 (n_docs,)
-        Of every pair in which the document is the better one: those of query and document. Adds up to 1 over
-        all pairs.
-    bins : uint (n_features, n_docs)
-        Thresholds below each value.
-    n_pairs : int
-    empty : bool
-        Whether there is no pair with a weight.
+    ``first`` and ``lower`` (n_docs,) say where the documents with this label begin, and those with a lower
+    one. ``weight`` (n_docs,) is that of every pair in which the document is the better one, and adds up to 1
+    over all pairs; ``empty``: it is 0 for all. ``bins`` (n_features, n_docs) counts the thresholds below each
+    value. If ``alike``, queries have equal weight, whatever their number of pairs; otherwise pairs have.
     """
 
     def __init__(self, objective: DataObjective, model: StumpModel, *, alike: bool) -> None:
