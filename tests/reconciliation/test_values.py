@@ -1,13 +1,17 @@
 """The value of every setting equals a loop over documents and over all orders of tied ones."""
 
+import itertools
+
 import numpy as np
 import pytest
+from sklearn.metrics import average_precision_score
 
 import directrix as dx
 from directrix.reconciliation.material import material_of_run
-from directrix.reconciliation.settings import compute, space_of
+from directrix.reconciliation.settings import compute, precision_of_thresholds, space_of
 
 from .naive import naive_value
+from .naive import precision_of_thresholds as by_loop
 
 
 def drawn_queries(seed):
@@ -109,3 +113,27 @@ def test_values_of_queries_that_differ_a_little_differ():
     linear = space.row_with({"gain": "linear"})
     assert abs(found.means[0] - found.means[linear]) < 0.006
     assert found.signatures[0] != found.signatures[linear]
+
+
+def test_groups_of_ties_end_with_their_query():
+    """The last score of the first query is the first one of the second."""
+    value = precision_of_thresholds(
+        np.array([2.0, 1.0, 1.0, 0.0]), np.array([0.0, 1.0, 1.0, 0.0]), np.array([0, 2, 4]), 1.0
+    )
+    assert value.tolist() == [1 / 2, 1.0]
+
+
+def test_precision_of_thresholds_equals_a_loop_and_scikit_learn():
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(0, 12, 50)
+    qptr = np.append(0, np.cumsum(sizes))
+    scores, labels = rng.integers(0, 4, qptr[-1]).astype(float), rng.integers(0, 2, qptr[-1]).astype(float)
+    scores[rng.random(qptr[-1]) < 0.1] = -np.inf
+    got = precision_of_thresholds(scores, labels, qptr, 1.0)
+    for q, (first, last) in enumerate(itertools.pairwise(qptr)):
+        s, y = scores[first:last], labels[first:last]
+        docs = [(score, label, "") for score, label in zip(s, y, strict=True) if score > -np.inf]
+        expected = by_loop(docs, y.tolist(), {"rel": 1, "denominator": "relevant"})
+        np.testing.assert_allclose(got[q], np.nan if expected is None else expected, rtol=1e-14)
+        if y.any() and np.isfinite(s).all():
+            np.testing.assert_allclose(got[q], average_precision_score(y, s), rtol=1e-12)

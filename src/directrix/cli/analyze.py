@@ -166,7 +166,7 @@ def _step_sizes(text: str) -> list[float]:
 
 
 def _check_polish(output: Path | None, n_measures: int, *, polish: bool, other_test: bool) -> None:
-    """Refuse options that contradict each other."""
+    """Reject options that contradict each other."""
     if polish and output is None:
         raise InputError("--polish makes a new model; give the file to write: -o polished.json.")
     if output is not None and not polish:
@@ -370,7 +370,7 @@ def explain_command(
 
 
 def _check(query: str | None, docs: str | None, others: dict[str, Path | None], valid: Path | None) -> None:
-    """Refuse options that do not go together."""
+    """Reject options that do not go together."""
     if docs is not None and query is None:
         raise InputError("--docs names documents of one query; give it too, e.g. --query 301.")
     given = [name for name, path in others.items() if path is not None]

@@ -284,7 +284,7 @@ def _compared(
 
 
 def _check(files: list[str], alpha: float) -> None:
-    """Refuse wrong options before anything is read."""
+    """Reject wrong options before anything is read."""
     if len(files) < 2:
         raise InputError("one ranking is given; two or more are needed. `directrix evaluate` takes one.")
     repeated = next((file for file in files if files.count(file) > 1), None)

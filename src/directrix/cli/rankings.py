@@ -204,7 +204,7 @@ def system_names(files: list[Path], given: list[str] | None, tags: list[str] | N
 
 
 def _judged_runs(names: list[str], runs: list[Run], qrels: Qrels, topics: Topics) -> list[JudgedRanking]:
-    joined = [join_trec(run, qrels) for run in runs]  # refuses runs of other topics
+    joined = [join_trec(run, qrels) for run in runs]  # rejects runs of other topics
     ranked = [frozenset(j.query_ids) for j in joined]
     if topics != "own":
         every = dict.fromkeys(query for j in joined for query in j.query_ids)

@@ -195,7 +195,7 @@ class RankedData(ModelData, RunColumns):
 
 
 def check_writable(path: Path | None, *inputs: Path | None) -> None:
-    """Refuse an output that cannot be written, or that is also an input, before the work begins.
+    """Reject an output that cannot be written, or that is also an input, before the work begins.
 
     None is no output. Raises `InputError` if ``path`` is a folder or read-only, its folder does not exist or
     may not be written to, it is the same file as one of ``inputs``, or it would be one of the files of an

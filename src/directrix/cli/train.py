@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -97,6 +98,51 @@ _Monotone = Annotated[
 ]
 
 
+@dataclass(frozen=True, kw_only=True)
+class SearchOptions:
+    """What is searched, and by what."""
+
+    measure: options.MeasureOption = "nDCG@10"
+    method: Annotated[
+        str, Option(help="A method listed by `directrix methods`, several as A,B, or auto.")
+    ] = "auto"
+    settings: options.SettingsOption = None
+    scale: _Scale = None
+    seed: options.SeedOption = 0
+    models: _Models = None
+    nonnegative: _Nonnegative = None
+    monotone: _Monotone = None
+    folds: _Folds = None
+    time_budget: _TimeBudget = None
+    by_query: _ByQuery = True
+    single: Annotated[bool, Option("--single", help="Keep one candidate, never an ensemble.")] = False
+    jobs: options.JobsOption = 1
+
+    def ranker(self, q: Queries | None = None) -> AutoRanker:
+        """Return the checked search; the features that constraints name are looked up if data are given."""
+        from directrix.search.search import AutoRanker
+
+        options.check_jobs(self.jobs)
+        constraints = _constraints(self.nonnegative, self.monotone, q)
+        by_option = {"random_state": "--seed"} | ({} if self.scale is None else {"scale": "--scale"})
+        by_option |= {name: {"bounds": "--nonnegative"}.get(name, "--monotone") for name in constraints}
+        settings = options.parse_settings(self.settings, by_option) | constraints
+        ranker = AutoRanker(
+            self.measure,
+            method=self.method,
+            settings=settings | ({} if self.scale is None else {"scale": self.scale}),
+            models=options.comma_separated(self.models) or None,
+            by_query=self.by_query,
+            folds=self.folds,
+            time_budget=self.time_budget,
+            single=self.single,
+            n_jobs=self.jobs,
+            random_state=self.seed,
+        )
+        ranker.check_parameters()
+        return ranker
+
+
 def train_command(
     *,
     context: typer.Context,
@@ -105,23 +151,9 @@ def train_command(
         Path | None,
         options.option(help="Validation data. Default: cross-validation on the training queries."),
     ] = None,
-    measure: options.MeasureOption = "nDCG@10",
-    method: Annotated[
-        str, Option(help="A method listed by `directrix methods`, several as A,B, or auto.")
-    ] = "auto",
     output: Annotated[Path, Option("--output", "-o", help="Model file to write.")] = Path("model.json"),
     report: _Report = None,
-    settings: options.SettingsOption = None,
-    scale: _Scale = None,
-    seed: options.SeedOption = 0,
-    models: _Models = None,
-    nonnegative: _Nonnegative = None,
-    monotone: _Monotone = None,
-    folds: _Folds = None,
-    time_budget: _TimeBudget = None,
-    by_query: _ByQuery = True,
-    single: Annotated[bool, Option("--single", help="Keep one candidate, never an ensemble.")] = False,
-    jobs: options.JobsOption = 1,
+    search: SearchOptions,
     reading: TrainingData,
     by_position: ByPositionOption = False,
     stream: _Stream = None,
@@ -135,55 +167,34 @@ def train_command(
     queries. With several methods, it keeps an ensemble if it leads by more than one standard error. The
     candidates are printed to standard output, notes and progress to standard error.
     """
-    from directrix.search.search import AutoRanker
-
-    by_option = {"random_state": "--seed"} | ({} if scale is None else {"scale": "--scale"})
-    by_option |= {"bounds": "--nonnegative"} if nonnegative else {}
-    by_option |= {"monotone": "--monotone"} if monotone else {}
     with options.usage():
-        options.check_jobs(jobs)
-        fixed = options.parse_settings(settings, by_option) | ({} if scale is None else {"scale": scale})
-        ranker = AutoRanker(
-            measure,
-            method=method,
-            settings=fixed | _constraints(nonnegative, monotone),
-            models=options.comma_separated(models) or None,
-            by_query=by_query,
-            folds=folds,
-            time_budget=time_budget,
-            single=single,
-            n_jobs=jobs,
-            random_state=seed,
-        )
-        ranker.check_parameters()
+        ranker = search.ranker()
     check_writable(output, train, valid)
     if report is not None:
         _check_report(report, output, train, valid)
     start = time.perf_counter()
     if is_on_cluster():
-        _check_shards(train, valid, report, folds, time_budget)
-        result = _train_shards(ranker, train, valid, output, resume=resume)
-        _save(result, output, form, start)
+        _check_shards(train, valid, report, search)
+        _save(_train_shards(ranker, train, valid, output, resume=resume), output, form, start)
         return
     if resume:
         raise InputError("--resume continues a training on shards; add --cluster, or leave it out.")
     queries = reading.read_or_open(train, stream=stream)
-    ranker.set_params(settings=fixed | _constraints(nonnegative, monotone, queries))
-    validation = None
+    ranker, validation = search.ranker(queries), None
     if valid is not None:
         validation = reading.read_or_open(valid, stream=stream if format_of(valid).is_table else None)
         names = queries.feature_names
         validation = same_features(
             validation, queries.n_features, names, valid, str(train), by_position=by_position
         )
-    with progress_bar(f"training {method} for {measure}") as progress:
+    with progress_bar(f"training {search.method} for {search.measure}") as progress:
         result = ranker.search(queries, validation, progress=progress)
     _save(result, output, form, start)
     if report is not None:
         from directrix.reports.training import write_training_report
 
-        names = str(train), str(valid)
-        write_training_report(result, report, queries, validation, names=names, command=context.obj)
+        files = str(train), str(valid)
+        write_training_report(result, report, queries, validation, names=files, command=context.obj)
         remark(f"open: {report}")
 
 
@@ -196,9 +207,7 @@ def _save(result: SearchResult, output: Path, form: options.Format, start: float
     remark(f"saved: {output} ({time.perf_counter() - start:.1f} s)")
 
 
-def _check_shards(
-    train: Path, valid: Path | None, report: Path | None, folds: int | None, time_budget: float | None
-) -> None:
+def _check_shards(train: Path, valid: Path | None, report: Path | None, search: SearchOptions) -> None:
     """Reject options that sharded training does not support, before starting a cluster."""
     if not is_sharded(train):
         raise InputError(
@@ -207,7 +216,7 @@ def _check_shards(
         )
     if valid is None:
         raise InputError("--cluster needs validation data, a file or a folder of shards: add --valid.")
-    given = {"--report": report, "--folds": folds, "--time-budget": time_budget}
+    given = {"--report": report, "--folds": search.folds, "--time-budget": search.time_budget}
     for option, value in given.items():
         if value is not None:
             raise InputError(f"{option} is not for a training on shards; leave it out.")
@@ -228,7 +237,7 @@ def _train_shards(ranker: AutoRanker, train: Path, valid: Any, output: Path, *, 
 
 
 def _check_report(report: Path, output: Path, train: Path, valid: Path | None) -> None:
-    """Refuse a page that cannot be drawn or written, before the training and not after it."""
+    """Reject a page that cannot be drawn or written, before the training and not after it."""
     from directrix.reports.figures import need_plot
 
     if report.absolute() == output.absolute():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 
@@ -21,40 +22,38 @@ _AT_ONCE = 40  # terms of a sum: parsers add one after another, and go down a le
 
 @dataclass(frozen=True)
 class Language(ABC):
-    """A language writes the parts of an expression; subclasses say what differs."""
+    """A language writes the parts of an expression; subclasses define what differs between languages."""
 
     formula: Formula
+    CHOICE: ClassVar[str]
+    """Template of a condition and the two values that it chooses from."""
+    MISSING: ClassVar[str]
+    """Template of the condition that a value is missing."""
+    LOG: ClassVar[str]
+    """Template of the natural logarithm."""
 
     @abstractmethod
     def feature(self, number: int) -> str:
-        """A feature."""
+        """Return the text of a feature."""
 
     @abstractmethod
     def column(self, name: str) -> str:
-        """A column of an earlier layer."""
+        """Return the text of a column of an earlier layer."""
 
     def number(self, value: float) -> str:
-        """A constant."""
+        """Return the text of a constant."""
         return repr(float(value))
 
     @abstractmethod
-    def choice(self, condition: str, yes: str, no: str) -> str:
-        """One of two values."""
-
-    @abstractmethod
-    def is_missing(self, value: str) -> str:
-        """A condition."""
-
-    @abstractmethod
     def goes_left(self, split: TreeSplit) -> str:
-        """A condition."""
+        """Return the condition under which a row goes left."""
 
-    @abstractmethod
-    def log(self, value: str) -> str:
-        """The natural logarithm."""
+    def choice(self, condition: str, yes: str, no: str) -> str:
+        """Return one of two values."""
+        return self.CHOICE.format(condition, yes, no)
 
     def trees(self, model: Trees) -> list[str]:
-        """Each tree as an expression."""
+        """Return each tree as an expression."""
         return nested(
             model, self.number, lambda split, left, right: self.choice(self.goes_left(split), left, right)
         )
@@ -66,7 +65,7 @@ class Language(ABC):
         return steps, self.sum(terms)
 
     def sum(self, terms: list[str]) -> str:
-        """Terms added up, a group at a time."""
+        """Return the sum of terms, nested in groups."""
         while len(terms) > _AT_ONCE:
             groups = (terms[first : first + _AT_ONCE] for first in range(0, len(terms), _AT_ONCE))
             terms = [f"({' + '.join(group)})" for group in groups]
@@ -140,17 +139,17 @@ class Language(ABC):
             if one.kind == "log":
                 value = self.choice(
                     f"{x} < {self.number(0.0)}",
-                    f"-{self.log(f'{self.number(1.0)} - {x}')}",
-                    self.log(f"{self.number(1.0)} + {x}"),
+                    "-" + self.LOG.format(f"{self.number(1.0)} - {x}"),
+                    self.LOG.format(f"{self.number(1.0)} + {x}"),
                 )
             if one.center != 0.0 or one.factor != 1.0:
                 value = f"({value} - ({self.number(one.center)})) * {self.number(one.factor)}"
         if one.missing is not None:
-            value = self.choice(self.is_missing(x), self.number(one.missing), value)
+            value = self.choice(self.MISSING.format(x), self.number(one.missing), value)
         return value if value == x else f"({value})"
 
     def _between(self, x: str, lines: list[tuple[float, float, float]], knots: tuple[float, ...]) -> str:
-        """One of the lines (value, slope, where), of which each is for x up to its knot; by halving."""
+        """Return the line (value, slope, where) that holds for x, each up to its knot; found by halving."""
         if len(lines) == 1:
             value, slope, where = lines[0]
             if slope == 0.0:

@@ -48,32 +48,28 @@ def quoted(name: str) -> str:
 class Sql(Language):
     """The expressions that all three databases read alike."""
 
+    CHOICE = "CASE WHEN {} THEN {} ELSE {} END"  # chooses the second value for a condition that is NULL
+    MISSING = "{} IS NULL"
+    LOG = "ln({})"
+
     def feature(self, number: int) -> str:
-        """A column of the table."""
+        """Return a column of the table."""
         return self.column(self.formula.name(number))
 
     def column(self, name: str) -> str:
-        """A column of the table before; SQLite would take the name alone for text if there is none."""
+        """Return a column of the table before; SQLite would take the name alone for text if there is none."""
         return f"{_BEFORE}.{quoted(name)}"
 
     def number(self, value: float) -> str:
-        """A constant of double precision."""
+        """Return a constant of double precision."""
         return float_text(value)
 
-    def choice(self, condition: str, yes: str, no: str) -> str:
-        """CASE, which chooses the second value for a condition that is NULL."""
-        return f"CASE WHEN {condition} THEN {yes} ELSE {no} END"
-
-    def is_missing(self, value: str) -> str:
-        """IS NULL."""
-        return f"{value} IS NULL"
-
     def goes_left(self, split: TreeSplit) -> str:
-        """A comparison, or a list of categories by name where they have names."""
+        """Return a comparison, or a list of categories by name where they have names."""
         return self._goes(split, left=True)
 
     def trees(self, model: Trees) -> list[str]:
-        """Trees whose deeper side comes last in one CASE, because SQLite nests 20 of them at most."""
+        """Return trees whose deeper side comes last in one CASE, because SQLite nests at most 20 of them."""
 
         def leaf(value: float) -> _Case:
             return _Case(0, [], self.number(value))
@@ -94,10 +90,6 @@ class Sql(Language):
             return f"{column} {listed}" if left else f"({column} NOT {listed} OR {column} IS NULL)"
         missing = f" OR {column} IS NULL" if split.missing_left == left else ""
         return f"{column} {'<=' if left else '>'} {self.number(split.threshold)}{missing}"
-
-    def log(self, value: str) -> str:
-        """The natural logarithm."""
-        return f"ln({value})"
 
     def _category(self, feature: int, code: int) -> str:
         names = None if self.formula.categories is None else self.formula.categories[feature]

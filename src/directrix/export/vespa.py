@@ -23,8 +23,12 @@ _TOKEN = re.compile(r"\s*(?:(\d[\w.]*(?:(?<=[eE])[-+]\d+)?)|([A-Za-z_]\w*)|(<=|=
 class Vespa(Language):
     """Vespa's ranking expressions."""
 
+    CHOICE = "if ({}, {}, {})"
+    MISSING = "isNan({}) == 1"
+    LOG = "log({})"
+
     def feature(self, number: int) -> str:
-        """A rank feature, by its own name."""
+        """Return a rank feature by its name."""
         name = self.formula.name(number)
         if not _NAME.fullmatch(name):
             raise InputError(
@@ -34,25 +38,13 @@ class Vespa(Language):
         return name
 
     def column(self, name: str) -> str:
-        """A function of the profile."""
+        """Return a function of the profile."""
         return f"{name}()"
 
-    def choice(self, condition: str, yes: str, no: str) -> str:
-        """The function ``if``."""
-        return f"if ({condition}, {yes}, {no})"
-
-    def is_missing(self, value: str) -> str:
-        """The function ``isNan``."""
-        return f"isNan({value}) == 1"
-
     def goes_left(self, split: TreeSplit) -> str:
-        """A comparison, which NaN does not pass."""
+        """Return a comparison, which NaN does not pass."""
         feature, threshold = self.feature(split.feature), self.number(split.threshold)
         return f"!({feature} > {threshold})" if split.missing_left else f"{feature} <= {threshold}"
-
-    def log(self, value: str) -> str:
-        """The natural logarithm."""
-        return f"log({value})"
 
 
 def _write(formula: Formula) -> bytes:

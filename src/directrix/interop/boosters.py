@@ -75,7 +75,7 @@ class BoosterObjective(Remembering):
         return self.at(scores, rows)
 
     def calc_ders_range(self, *_: Any) -> Any:
-        """Refuse to be CatBoost's own objective."""
+        """Reject the use as CatBoost's own objective."""
         raise InputError(
             "CatBoost calls an objective with parts of the rows and without groups, so no list is whole; "
             "type directrix.interop.catboost.boost(objective, X, y, group=sizes, ...)."
@@ -112,7 +112,7 @@ def objective(surrogate: Any, *, seed: int = 0) -> BoosterObjective:
     -------
     callable
         For ``params={"objective": ...}`` of ``lightgbm.train``, ``LGBMRanker(objective=...)`` and ``obj=`` of
-        ``xgboost.train`` (``XGBRanker`` refuses objectives of users). Labels, groups and weights are those of
+        ``xgboost.train`` (``XGBRanker`` rejects objectives of users). Labels, groups and weights are those of
         the data set. It can be pickled and cloned.
 
     Raises

@@ -44,7 +44,7 @@ class LightGBMStopping:
         """Mean of the measure after every tree of the training under way, or of the last one."""
 
     def __call__(self, env: Any) -> None:
-        """Judge the trees so far; ends the training by LightGBM's ``EarlyStopException``."""
+        """Evaluate the trees so far; ends the training by LightGBM's ``EarlyStopException``."""
         from lightgbm.callback import EarlyStopException
 
         first = env.iteration

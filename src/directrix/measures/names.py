@@ -46,13 +46,8 @@ _NAMES = {
 def from_trec_eval(text: str) -> str:
     """Translate a name that trec_eval prints; any other text comes back as it is.
 
-    map, Rprec, bpref and infAP need no translation. Neither has ndcg, which is directrix's nDCG, of
+    The names map, Rprec, bpref and infAP need no translation. The name ndcg is directrix's nDCG, which has
     exponential gains; ndcg_cut_10 has trec_eval's linear ones.
-
-    Examples
-    --------
-    >>> from_trec_eval("iprec_at_recall_0.10"), from_trec_eval("AP@5")
-    ('IPrec@0.10', 'AP@5')
     """
     for pattern, name in _NAMES.items():
         if match := re.fullmatch(pattern, text.strip(), re.IGNORECASE):

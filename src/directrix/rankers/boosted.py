@@ -184,7 +184,7 @@ class BoostedRanker(StoredRanker):
     def _minimize(self, training: Training, surrogate: Any) -> tuple[Boosting, Result]:
         data, judged = training.queries, training.valid
         by_document, by_query = training.doc_weight, training.query_weight
-        lightgbm()  # refuse before the work
+        lightgbm()  # raises before the work
         objective: ScoreObjective | Float64Array | None
         if surrogate != _LAMBDARANK:
             objective = ScoreObjective(data, surrogate, query_weight=by_query, doc_weight=by_document)
@@ -200,12 +200,12 @@ class BoostedRanker(StoredRanker):
         settings["lightgbm_params"] = further = self._further(training)
         seed, categorical = seed_of(self.random_state), self._categorical(data, further)
         trainer = Boosting(**settings, seed=seed, categorical=categorical)
-        judge = None if judged is None else mean_evaluator(training.measure, judged)
+        mean = None if judged is None else mean_evaluator(training.measure, judged)
         result, self.trees_ = trainer.grow(
             data,
             objective,
             valid=judged,
-            judge=judge,
+            judge=mean,
             callback=training.callback,
             init=self._first_trees(training),
         )

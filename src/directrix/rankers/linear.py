@@ -60,7 +60,7 @@ class LinearRanker(GradientRanker):
         hold for weights on scaled features, with several scales for each of the feature's weights. Every
         scale is increasing, so signs mean the same for unscaled features. Trainers "lbfgs", "sgd",
         "adam" and "coordinate-ascent" stay within bounds, `Anneal` and `Restarts` around them too; the
-        others refuse. A start outside the bounds is moved to the nearest weights within.
+        others reject them. A start outside the bounds is moved to the nearest weights within.
     monotone : dict, optional
         From the name or the column of a feature to 1, its weight is >= 0, or -1, it is <= 0; with ``bounds``
         both hold.

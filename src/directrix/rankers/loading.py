@@ -110,7 +110,7 @@ def _unfitted(kind: Any, training: Any) -> Any:
     try:
         settings |= {name: from_entries(name, settings[name]) for name in CONSTRAINTS if name in settings}
         if _OBJECT.fullmatch(settings.get("trainer", "")):
-            # one that is not known here stays text, which fit refuses and predict does not need
+            # one that is not known here stays text, which fit rejects and predict does not need
             parsed["trainer"] = trainer_from(settings.pop("trainer"))
         ranker = kind(**settings, random_state=training["seed"])
         ranker.check_parameters()

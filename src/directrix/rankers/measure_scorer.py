@@ -53,7 +53,7 @@ def make_scorer(
     """
     parsed = parse_measure(measure)
     scorer = MeasureScorer(parsed, convention)
-    evaluate(parsed, [0.0, 1.0], [0.0, 1.0], qid=[0, 0], convention=convention)  # refuses its name now
+    evaluate(parsed, [0.0, 1.0], [0.0, 1.0], qid=[0, 0], convention=convention)  # rejects its name now
     return scorer
 
 

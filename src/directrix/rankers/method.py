@@ -219,7 +219,7 @@ class Auto(Method):
     """
 
     tries: Mapping[str, tuple[Method, ...]] = field(default_factory=dict, hash=False)
-    is_lenient: bool = True  # leaves out methods that do not take the measure, instead of refusing it
+    is_lenient: bool = True  # leaves out methods that do not take the measure, instead of rejecting it
 
     @property
     def settings(self) -> tuple[str, ...]:

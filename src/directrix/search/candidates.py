@@ -49,7 +49,7 @@ class Candidate:
     status : str
         Why training stopped, see `Result`; from the last fold.
     seconds : float
-        Duration of training and judging, without the compilation of kernels.
+        Duration of training and evaluation, without the compilation of kernels.
     values : float64 (n_queries,)
         The measure on every validation query, NaN where it is undefined; on the queries of the folds so far
         for a dropped candidate, and on those of the sample for one that was trained on a sample.

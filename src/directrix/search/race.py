@@ -173,7 +173,7 @@ class Race:
                     trained = train_candidate(
                         candidate, self.folds, self.measure, self.clock, self._is_hopeless, fit
                     )
-                except InputError as error:  # data that no method can train on were refused before
+                except InputError as error:  # data that no method can train on were rejected before
                     self.failed.setdefault(candidate.name, error)
                     continue
                 finally:

@@ -27,8 +27,17 @@ _TOPIC_FIELDS = {"desc": "description", "narr": "narrative"}
 _BEGIN = re.compile(r"<(doc|top)>", re.IGNORECASE)
 
 
+class Document(NamedTuple):
+    """A document, or a query, with its texts."""
+
+    place: str
+    """Where it comes from, for messages."""
+    name: str
+    fields: Mapping[str, str]
+
+
 def markup_of(path: Path) -> str:
-    """Return "trec" or "smart" by the first line of a file that is not blank; "" of any other."""
+    """Return "trec" or "smart" by the first line of a file that is not blank; "" for any other file."""
     with readable(path), open_data(path) as file:
         while line := file.readline(4096):
             text = line.decode("utf-8", "replace").strip()
@@ -39,14 +48,14 @@ def markup_of(path: Path) -> str:
     return ""
 
 
-def read_markup(path: Path, kind: str) -> Iterator[tuple[str, str, dict[str, str]]]:
-    """Yield for every document or topic its place, identifier and fields; text of the same tag is joined."""
+def read_markup(path: Path, kind: str) -> Iterator[Document]:
+    """Yield every document or topic; text of the same tag is joined."""
     with readable(path), open_data(path) as file:
         lines = ((number, line.decode("utf-8", "replace")) for number, line in enumerate(file, start=1))
         yield from (_smart if kind == "smart" else _trec)(path, lines)
 
 
-def _smart(path: Path, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[str, str, dict[str, str]]]:
+def _smart(path: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Document]:
     place, name, field = "", "", ""
     fields: dict[str, list[str]] = {}
     for number, line in lines:
@@ -59,13 +68,13 @@ def _smart(path: Path, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[str, 
             field = _SMART_FIELDS.get(mark[1], "")
             continue
         if place:
-            yield place, name, _text(fields)
+            yield Document(place, name, _text(fields))
         place, name, field, fields = f"{path}:{number}", mark[2] or "", "", {}
     if place:
-        yield place, name, _text(fields)
+        yield Document(place, name, _text(fields))
 
 
-def _trec(path: Path, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[str, str, dict[str, str]]]:
+def _trec(path: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Document]:
     begun, block, end = 0, list[str](), ""
     for number, line in lines:
         if not begun:
@@ -77,7 +86,7 @@ def _trec(path: Path, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[str, s
         before, found, _ = line.lower().partition(end)
         block.append(line[: len(before)])
         if found:
-            yield f"{path}:{begun}", *_of_tags("".join(block))
+            yield Document(f"{path}:{begun}", *_of_tags("".join(block)))
             begun = 0
     if begun:
         raise InputError(
@@ -87,7 +96,7 @@ def _trec(path: Path, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[str, s
 
 
 def _of_tags(block: str) -> tuple[str, dict[str, str]]:
-    """Return identifier and fields of what stands between the tags of a document or topic.
+    """Return identifier and fields of the text between the tags of a document or topic.
 
     Text outside of all tags is the field ``text``; tags within a field, such as <P>, are left out. The fields
     of topics need no closing tags: each begins where the one before ends.
@@ -123,15 +132,6 @@ _NEEDED = (
 )
 
 
-class Document(NamedTuple):
-    """A document, or a query, with its texts."""
-
-    place: str
-    """Where it comes from, for messages."""
-    name: str
-    fields: Mapping[str, str]
-
-
 def iter_documents(given: Any, id_column: str | None = None) -> Iterator[Document]:
     """Yield documents, one after another, from whatever users have.
 
@@ -159,7 +159,8 @@ def query_texts(given: Any, field: str | None = None, id_column: str | None = No
     ----------
     given : as `iter_documents`
     field : str, optional
-        What of a query is searched for. Default: the first that is there of query, text, title, question.
+        The field of a query that is searched for. Default: the first that is there of query, text, title,
+        question.
     id_column : str, optional
         Default: the first that is there of qid, query_id, q_id, topic, query, _id, id.
 
@@ -184,12 +185,9 @@ def query_texts(given: Any, field: str | None = None, id_column: str | None = No
             )
         queries[name] = text
     if not queries:
-        raise InputError(f"{_called(given)}: there is no query; at least one is needed. Check the file.")
+        name = str(given) if isinstance(given, str | os.PathLike) else "queries"
+        raise InputError(f"{name}: there is no query; at least one is needed. Check the file.")
     return queries
-
-
-def _called(given: Any) -> str:
-    return str(given) if isinstance(given, str | os.PathLike) else "queries"
 
 
 def _checked(records: Iterable[Document], what: str) -> Iterator[Document]:
@@ -227,7 +225,7 @@ def _records(given: Any, id_column: str | None, key: str) -> Iterator[Document]:
 
 
 def _of_objects(given: Iterable[Any], id_column: str | None, key: str, where: str = "") -> Iterator[Document]:
-    """Dicts, and named tuples such as those of ir_datasets."""
+    """Yield dicts, and named tuples such as those of ir_datasets, as documents."""
     for number, entry in enumerate(given):
         place = where or f"entry {number}"
         fields = entry if isinstance(entry, Mapping) else getattr(entry, "_asdict", dict)()
@@ -239,7 +237,7 @@ def _of_objects(given: Iterable[Any], id_column: str | None, key: str, where: st
 
 
 def _of_folder(folder: Path, id_column: str | None, key: str) -> Iterator[Document]:
-    """All files below a folder, by name; what has no other form is one document, named by its path.
+    """Yield all files below a folder, by name; a file of no known form is one document, named by its path.
 
     Links out of the folder are left out: in a folder of a stranger they would bring files of the user into an
     index that may be shared.
@@ -272,7 +270,7 @@ def _of_file(
     if ARROW.is_named(path) or content in ARROW.contents or COLUMNS.is_named(path):
         return _of_table(path, id_column, key)
     if kind := markup_of(path):
-        return (Document(*parts) for parts in read_markup(path, kind))
+        return read_markup(path, kind)
     return _of_table(path, id_column, key) if content in COLUMNS.contents else other(path)
 
 
@@ -309,7 +307,7 @@ def _of_table(path: Path, id_column: str | None, key: str) -> Iterator[Document]
 
 
 def _of_json_lines(path: Path, id_column: str | None, key: str) -> Iterator[Document]:
-    """Objects, one after another; their texts are fields, whatever else they hold."""
+    """Yield objects, one after another; their texts are fields."""
     with readable(path), open_data(path) as file:
         for number, line in enumerate(file, start=1):
             if line.strip():
@@ -325,7 +323,7 @@ def _of_json_lines(path: Path, id_column: str | None, key: str) -> Iterator[Docu
 
 
 def _of_lines(path: Path) -> Iterator[Document]:
-    """Lines ``identifier TAB text`` without names of columns."""
+    """Yield lines ``identifier TAB text`` without names of columns."""
     with readable(path), open_data(path) as file:
         for number, line in enumerate(file, start=1):
             name, _, text = line.decode("utf-8", "replace").partition("\t")
@@ -334,7 +332,7 @@ def _of_lines(path: Path) -> Iterator[Document]:
 
 
 def _of_frame(frame: Any, what: str, id_column: str | None, key: str, first: int = 0) -> Iterator[Document]:
-    """Rows of a table; columns of text are fields, others count only as identifiers."""
+    """Yield rows of a table; columns of text are fields, others count only as identifiers."""
     known, columns = columns_of(frame, what, _NEEDED)
     name = _id_name(known, id_column, key, what)
     cells = {k: cells_of(column) for k, column in zip(known, columns, strict=True)}

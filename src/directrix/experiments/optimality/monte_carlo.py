@@ -26,7 +26,7 @@ from directrix.measures.line_search import LineSearch
 from directrix.measures.names import measure as parse_measure
 from directrix.models.linear import LinearModel
 from directrix.models.mlp import MLPModel
-from directrix.models.scoring import scores_of
+from directrix.models.rows import scores_of
 from directrix.objectives.objective import DataObjective
 from directrix.parameters import seed_number
 from directrix.rankers.base import Ranker
