@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from directrix.data.checks import as_floats
 from directrix.errors import InputError
 from directrix.experiments.significance.family import (
+    Tukey,
     adjust,
     check_correction,
     letters,
@@ -375,12 +376,7 @@ def compare(
         draws = {} if test == "tukey" else {"seed": seed, "n_resamples": n_resamples}
         family = (tukey if test == "tukey" else randomized_tukey)(columns, alpha=alpha, **draws)
     values = [_shared(counted, *two, least=1 + (test == "paired-t")) for two in names]
-    if family is not None:
-        p = family.p[np.triu_indices(len(table), 1)].tolist()  # the order of all pairs
-    elif test == "randomization":
-        p = randomization_p([gaps_of(*two) for two in values], seed=seed, n_resamples=n_resamples)
-    else:
-        p = [_OF_PAIR[test](*two).p for two in values]
+    p = _p_values(test, values, family, seed, n_resamples)
     adjusted = p if correction in (None, "tukey") else adjust(p, correction).tolist()
     interval = "tukey" if family is not None else "t" if test == "paired-t" else "bootstrap"
     least = None if family is None else family.least
@@ -414,6 +410,21 @@ def compare(
         letters=None if against is not None else _letters(means, pairs),
         ranked={name: n_queries - count for name, count in undefined.items()},
     )
+
+
+def _p_values(
+    test: str,
+    values: Sequence[tuple[Float64Array, Float64Array]],
+    family: Tukey | None,
+    seed: int,
+    n_resamples: int,
+) -> list[float]:
+    if family is not None:
+        of_pairs: list[float] = family.p[np.triu_indices(len(family.p), 1)].tolist()  # the order of all pairs
+        return of_pairs
+    if test == "randomization":
+        return randomization_p([gaps_of(*two) for two in values], seed=seed, n_resamples=n_resamples)
+    return [_OF_PAIR[test](*two).p for two in values]
 
 
 def _interval(
