@@ -52,7 +52,7 @@ def check_missing(missing: Any) -> None:
 
 
 def check_shape(values: Any, n: int, name: str) -> None:
-    """Refuse an array, or tuple, of another shape than ``(n,)``; None passes."""
+    """Reject an array, or tuple, of another shape than ``(n,)``; None passes."""
     shape: Any = (len(values),) if isinstance(values, tuple) else getattr(values, "shape", None)
     if shape not in (None, (n,)):
         raise InputError(
@@ -68,7 +68,7 @@ def check_shape(values: Any, n: int, name: str) -> None:
 
 
 def check_form(features: Any) -> tuple[int, int]:
-    """Return the shape of features; refuse another form than those of `Queries`. Values are not read."""
+    """Return the shape of features; reject another form than those of `Queries`. Values are not read."""
     shape: Any = getattr(features, "shape", ())
     dtype = getattr(features, "dtype", None)
     if isinstance(features, np.matrix | np.ma.MaskedArray):  # whose operators mean something else
@@ -86,7 +86,7 @@ def check_form(features: Any) -> tuple[int, int]:
 
 
 def check_indices(features: Any) -> None:
-    """Refuse CSR whose indices or pointers lead outside."""
+    """Reject CSR whose indices or pointers lead outside."""
     try:
         features.check_format(full_check=True)
     except ValueError as error:
@@ -117,7 +117,7 @@ def check_positions(queries: Any, n_queries: int) -> Int64Array:
 
 def as_array(values: Any, what: str) -> Array:
     """Return whatever is like an array as one; `InputError` if it is sparse, ragged, or masked anywhere."""
-    refuse_masked(values, what)
+    reject_masked(values, what)
     if is_sparse(values):
         raise InputError(
             f"{what}: a sparse matrix of shape {values.shape}; an array is needed. Type X.toarray().ravel()."
@@ -151,7 +151,7 @@ def as_floats(values: Any, what: str, needed: str = "one number per row") -> Flo
         ) from error
 
 
-def refuse_masked(values: Any, what: str) -> None:
+def reject_masked(values: Any, what: str) -> None:
     """Raise `InputError` if entries of a NumPy masked array are masked."""
     if is_masked(values):
         raise InputError(
@@ -252,7 +252,7 @@ def check_labels(labels: Any, *, qptr: Int64Array | None = None) -> Float64Array
 
 
 def check_length(n: int, n_docs: int, what: str, of: str = "rows of X") -> None:
-    """Refuse an array whose length is not the number of documents."""
+    """Reject an array whose length is not the number of documents."""
     if n != n_docs:
         other = {"rows of X": "X.shape[0]", "documents": "q.n_docs"}.get(of, f"len({of})")
         raise InputError(

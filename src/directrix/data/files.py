@@ -214,8 +214,8 @@ def unreadable(path: Path, error: BaseException) -> InputError:
 def readable(path: Path) -> Iterator[None]:
     """Turn every error of reading ``path`` within the block into an `InputError`.
 
-    The one place that knows what opening, reading and decompressing can raise. A pipe or a device is refused:
-    opening it may wait for ever, and files are read more than once.
+    The one place that knows what opening, reading and decompressing can raise. Pipes and devices are
+    rejected: opening one may wait for ever, and files are read more than once.
     """
     try:
         mode = path.stat().st_mode

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.checks import check_group, check_length, check_qptr, refuse_masked
+from directrix.data.checks import check_group, check_length, check_qptr, reject_masked
 from directrix.errors import NO_ITEMS, InputError, short_text
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Array, Int64Array
@@ -27,7 +27,7 @@ def group_by_query(qid: Any) -> tuple[Int64Array, Int64Array, tuple[Hashable, ..
     NumPy handles arrays of numbers, dates or text, O(n) if grouped, O(n log n) if not; a dictionary handles
     lists and object arrays.
     """
-    refuse_masked(qid, "qid")
+    reject_masked(qid, "qid")
     values = qid if isinstance(qid, list | tuple | np.ndarray) else _as_sequence(qid)
     if isinstance(values, np.ndarray) and values.ndim != 1:
         raise InputError(

@@ -1,4 +1,4 @@
-"""How much memory is available, and the refusal of data that would not fit into it."""
+"""How much memory is available, and the rejection of data that would not fit into it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _RESERVE = 256 << 20  # bytes that reading leaves: the system ends a process tha
 
 
 def check_room(n_bytes: int, what: str, *, python: str, shell: str = "") -> None:
-    """Refuse an allocation that does not fit into available memory, before it is made.
+    """Reject an allocation that does not fit into available memory, before it is made.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def check_room(n_bytes: int, what: str, *, python: str, shell: str = "") -> None
 
 
 def check_left(path: Path, n_read: int) -> None:
-    """Refuse to read more of a file, of which ``n_read`` bytes were read, when memory is nearly used up."""
+    """Reject to read more of a file, of which ``n_read`` bytes were read, when memory is nearly used up."""
     if (available := available_memory()) < _RESERVE:
         raise InputError(
             f"{path} does not fit into memory: after {n_read / 1e9:.3g} GB of its content {available:,} "

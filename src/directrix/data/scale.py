@@ -6,24 +6,28 @@ import contextlib
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, NoReturn, get_args
 
 import numpy as np
 
 from directrix.data.checks import check_form
-from directrix.data.sparse import absent_values, side_by_side, with_entries
-from directrix.data.sparse_maps import knot_entries, mapped_entries, mapped_queries
+from directrix.data.memory import check_room
+from directrix.data.sparse import absent_values, cell_of, side_by_side, with_entries
 from directrix.data.statistics import (
     MAX_KNOTS,
+    Rows,
     check_width,
     fit_knots,
     knot_scores,
+    map_query,
+    map_rows,
     mapped,
     mapped_by_query,
     statistics,
 )
 from directrix.errors import InputError, short_text
-from directrix.types import Float64Array, Int64Array, is_sparse
+from directrix.types import Array, Float64Array, Int64Array, is_sparse
 
 Kind = Literal["query-minmax", "query-standard", "query-percentile", "minmax", "standard", "log", "quantile"]
 SCALES: tuple[Kind, ...] = get_args(Kind)
@@ -205,12 +209,12 @@ class Scale:
     def _of_sparse(self, features: Any, qptr: Int64Array) -> Any:
         """Scale what is stored, and the one value of all other entries of a column."""
         if self.by_query:
-            return mapped_queries(self.kind, features, qptr)
+            return _mapped_queries(self.kind, features, qptr)
         self._check_columns(features)
         if self.knots is not None and self.scores is not None:
-            data = knot_entries(features, self.knots, self.scores)
+            data = _knot_entries(features, self.knots, self.scores)
         else:
-            data = mapped_entries(features, *self._linear(), log=self.kind == "log")
+            data = _mapped_entries(features, *self._linear(), log=self.kind == "log")
         absent = self.apply(absent_values(features)[None].astype(features.dtype), qptr)[0]
         return with_entries(features, data, absent.astype(np.float64))
 
@@ -424,3 +428,75 @@ def scale_from_json(data: Any) -> Scale | ScaleUnion:
     scales = tuple(None if part is None else Scale.from_json(part) for part in parts)
     with _in_model_file():
         return ScaleUnion(scales)
+
+
+_ENTRIES = 1 << 18
+"""Entries that are scaled at a time, so that their float64 copies stay small."""
+
+
+def _mapped_entries(X: Any, center: Array, width: Array, fill: Array | None, *, log: bool) -> Array:
+    """Return what `mapped` makes of the stored entries of sparse features: each is one column."""
+    out: Array = np.empty_like(X.data)
+    for first in range(0, len(out), _ENTRIES):
+        some = slice(first, first + _ENTRIES)
+        f = X.indices[some]
+        filled = None if fill is None else fill[f]
+        place = partial(_column, f)
+        map_rows(X.data[None, some], out[None, some], center[f], width[f], place, log=log, fill=filled)
+    return out
+
+
+def _column(columns: Array, at: tuple[int, ...]) -> str:
+    return f"column {columns[at[1]]}"
+
+
+def _knot_entries(X: Any, knots: Rows, scores: Rows) -> Array:
+    """Return what `knot_scores` makes of the stored entries of sparse features."""
+    out: Array = np.empty_like(X.data)
+    order = np.argsort(X.indices, kind="stable")
+    starts = np.searchsorted(X.indices[order], np.arange(X.shape[1] + 1))
+    for f in np.flatnonzero(np.diff(starts)).tolist():
+        own = order[starts[f] : starts[f + 1]]
+        cell = partial(_cell_of_entry, X, own)
+        out[own] = knot_scores(X.data[own, None], knots[f : f + 1], scores[f : f + 1], cell)[:, 0]
+    return out
+
+
+def _cell_of_entry(X: Any, entries: Array, place: int, _: int) -> tuple[int, int]:
+    return cell_of(X, entries[place])
+
+
+def _mapped_queries(kind: str, X: Any, qptr: Int64Array) -> Any:
+    """Scale sparse features by query: a query's columns without entries are constant, and become 0.
+
+    The others are made dense, query by query.
+    """
+    from scipy.sparse import csr_array
+
+    absent, indptr = absent_values(X).astype(X.dtype), X.indptr
+    data, indices, sizes, n_bytes = [], [], [np.zeros(1, dtype=np.int64)], 0
+    for query, (first, last) in enumerate(zip(qptr[:-1].tolist(), qptr[1:].tolist(), strict=True)):
+        stored = slice(indptr[first], indptr[last])
+        columns, place = np.unique(X.indices[stored], return_inverse=True)
+        rows = np.tile(absent[columns], (last - first, 1))
+        rows[np.repeat(np.arange(last - first), np.diff(indptr[first : last + 1])), place] = X.data[stored]
+        scaled = np.empty_like(rows)
+        if rows.size:
+            map_query(kind, rows, scaled, query, first, columns)
+        row, column = np.nonzero(scaled)
+        data.append(scaled[row, column])
+        indices.append(columns[column])
+        sizes.append(np.bincount(row, minlength=last - first))
+        n_bytes += len(row) * (X.dtype.itemsize + 8)
+        check_room(
+            n_bytes,
+            f"scale={kind!r} makes sparse features dense within queries: the first {query + 1:,}",
+            python="Take scale='standard' or scale='log', which keep them sparse.",
+            shell="Type --scale standard or --scale log, which keep them sparse.",
+        )
+    ends = np.cumsum(np.concatenate(sizes))
+    parts = (
+        np.concatenate([np.empty(0, X.dtype), *data]),
+        np.concatenate([np.empty(0, X.indices.dtype), *indices]),
+    )
+    return csr_array((*parts, ends), shape=X.shape)

@@ -98,7 +98,7 @@ class RawRows:
     """Rows whose bytes in the files are those they have in memory.
 
     ``name`` is for messages. The extents are in the order of the rows, without gaps. A file whose stamp is
-    not among ``stamps`` has changed since it was opened, and is refused.
+    not among ``stamps`` has changed since it was opened, and is rejected.
     """
 
     name: str
@@ -140,7 +140,7 @@ def _fill(descriptor: int, target: memoryview, offset: int, path: Path) -> None:
 class StoredFeatures:
     """The features of `Queries` that are in a file and stay there; made by `directrix.data.open_parquet`.
 
-    It refuses to become a matrix: code that can work block by block uses `blocks`.
+    It rejects to become a matrix: code that can work block by block uses `blocks`.
     """
 
     source: Rows
@@ -180,7 +180,7 @@ class StoredFeatures:
         raise self.refusal("this")
 
     def astype(self, dtype: Any) -> NoReturn:
-        """Refuse, as for every use as a matrix."""
+        """Reject, as for every use as a matrix."""
         raise self.refusal("this")
 
     def toarray(self) -> Array:

@@ -66,30 +66,36 @@ class LinearModel:
         """
         X = as_rows(X)
         params = one_per_feature(params, X.shape[1], "params")
-        from directrix.models._kernels.linear import csr_scores, dense_scores, runs_scores
-
-        if isinstance(X, SparseRows):
-            scores = np.empty(X.shape[0], dtype=X.data.dtype)
-            csr_scores(*X[:4], np.ascontiguousarray(params, dtype=np.float64), scores)
-        elif isinstance(X, Runs):
-            scores = np.empty(X.shape[0], dtype=X.X.dtype)
-            runs_scores(X.X, X.starts, X.ends, params.astype(X.X.dtype), scores)
-        else:
-            scores = np.empty(X.shape[0], dtype=X.dtype)
-            w = np.require(params, dtype=X.dtype, requirements=["C", "W"])
-            dense_scores(X, 0, X.shape[0], w, scores, 0)
-        return scores, X
+        return weighted_sums(X, params), X
 
     def backward(self, cache: Any, dscores: FloatArray) -> Float64Array:
         """Gradient X^T dscores, float64 (n_features,), summed in float64 across blocks of rows."""
-        from directrix.models._kernels.linear import csr_add, dense_add, runs_add
-
-        X = cache
-        grad = np.zeros(X.shape[1])
-        if isinstance(X, SparseRows):
-            csr_add(*X[:4], dscores, grad)
-        elif isinstance(X, Runs):
-            runs_add(X.X, X.starts, X.ends, dscores, np.empty(X.shape[1], dtype=X.X.dtype), grad)
-        else:
-            dense_add(X, 0, X.shape[0], dscores, 0, np.empty(X.shape[1], dtype=X.dtype), grad)
+        grad = np.zeros(cache.shape[1])
+        add_gradient(cache, dscores, grad)
         return grad
+
+
+def weighted_sums(rows: Any, w: FloatArray) -> FloatArray:
+    """Rows times w, of as many columns as there are weights: (n_rows,) in the dtype of the rows."""
+    from directrix.models._kernels.linear import csr_scores, dense_scores, runs_scores
+
+    scores: FloatArray = np.empty(rows.shape[0], rows.dtype)
+    if isinstance(rows, SparseRows):
+        csr_scores(*rows[:4], np.ascontiguousarray(w, dtype=np.float64), scores)
+    elif isinstance(rows, Runs):
+        runs_scores(rows.X, rows.starts, rows.ends, w.astype(rows.dtype), scores)
+    else:
+        dense_scores(rows, 0, len(rows), np.require(w, rows.dtype, ["C", "W"]), scores, 0)
+    return scores
+
+
+def add_gradient(rows: Any, g: FloatArray, out: FloatArray) -> None:
+    """Add rows^T g to ``out``, of as many columns as it has entries."""
+    from directrix.models._kernels.linear import csr_add, dense_add, runs_add
+
+    if isinstance(rows, SparseRows):
+        csr_add(*rows[:4], g, out)
+    elif isinstance(rows, Runs):
+        runs_add(rows.X, rows.starts, rows.ends, g, np.empty(len(out), rows.dtype), out)
+    else:
+        dense_add(rows, 0, len(rows), g, 0, np.empty(len(out), rows.dtype), out)

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from directrix.errors import InputError
+from directrix.models.linear import add_gradient, weighted_sums
 from directrix.models.rows import SparseRows, read_only
 from directrix.parameters import number
 from directrix.types import Array, Float64Array, FloatArray
@@ -137,8 +138,7 @@ class MLPModel:
 
         ``seed``, of `numpy.random.default_rng`, draws which units `dropout` sets to 0; None = none of them.
         """
-        dtype = X.data.dtype if isinstance(X, SparseRows) else X.dtype
-        layers = self.layers(np.require(params, np.float64, ["C", "W"]), X.shape[1])
+        layers, dtype = self.layers(np.require(params, np.float64, ["C", "W"]), X.shape[1]), X.dtype
         rng = np.random.default_rng(seed) if self.dropout and seed is not None else None
         inputs, units = [X], []
         for level, layer in enumerate(layers[:-1]):
@@ -151,9 +151,9 @@ class MLPModel:
             inputs.append(read_only(phi + inputs[-1] if self.skips(level) else phi))
         last = layers[-1].weights[:, 0].astype(dtype)
         split = len(last) - X.shape[1] if self.residual else len(last)
-        scores = _scores(inputs[-1], last[:split])
+        scores = weighted_sums(inputs[-1], last[:split])
         if self.residual:
-            scores += _scores(X, last[split:])
+            scores += weighted_sums(X, last[split:])
         return scores, (layers, inputs, units)
 
     def backward(self, cache: Any, dscores: FloatArray) -> Float64Array:
@@ -165,13 +165,13 @@ class MLPModel:
         slopes = self.layers(grad, inputs[0].shape[1])
         last = slopes[-1].weights[:, 0]
         if not units:
-            _add_scores(inputs[0], np.ascontiguousarray(dscores), last)
+            add_gradient(inputs[0], np.ascontiguousarray(dscores), last)
             return grad
         phi = units[-1][0]
         g, split, dtype = np.ascontiguousarray(dscores, phi.dtype), self.hidden[-1], phi.dtype
-        _add_scores(inputs[-1], g, last[:split])
+        add_gradient(inputs[-1], g, last[:split])
         if self.residual:
-            _add_scores(inputs[0], g, last[split:])
+            add_gradient(inputs[0], g, last[split:])
         w = np.zeros(phi.shape[1], dtype)
         w[:split] = layers[-1].weights[:split, 0]
         delta = g[:, None] * w if self.skips(len(units) - 1) else np.empty((0, 0), dtype)
@@ -268,25 +268,3 @@ def _add_product(rows: Any, delta: FloatArray, slope: FloatArray) -> None:
     total = np.zeros((slope.shape[0], delta.shape[1]))
     add_product(rows, delta, _lanes(delta.dtype), total)
     slope[:] = total[:, : slope.shape[1]]
-
-
-def _scores(rows: Any, w: FloatArray) -> FloatArray:
-    """Rows times w, of as many columns as there are weights."""
-    from directrix.models._kernels.linear import csr_scores, dense_scores
-
-    scores: FloatArray = np.empty(rows.shape[0], w.dtype)
-    if isinstance(rows, SparseRows):
-        csr_scores(*rows[:4], w.astype(np.float64), scores)
-    else:
-        dense_scores(rows, 0, len(rows), w, scores, 0)
-    return scores
-
-
-def _add_scores(rows: Any, g: FloatArray, slope: FloatArray) -> None:
-    """Add rows^T g to the gradient of weights of the score."""
-    from directrix.models._kernels.linear import csr_add, dense_add
-
-    if isinstance(rows, SparseRows):
-        csr_add(*rows[:4], g, slope)
-    else:
-        dense_add(rows, 0, len(rows), g, 0, np.empty(len(slope), rows.dtype), slope)

@@ -1,4 +1,4 @@
-"""Rows and columns of features, dense or sparse, without copies where possible."""
+"""Rows and columns of features, dense or sparse, without copies where possible; scores of runs of rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ import numpy as np
 
 from directrix.data.checks import check_form
 from directrix.data.sparse import absent_values, column_of_csr
-from directrix.types import Array, Float64Array, FloatArray, Int64Array, is_sparse
+from directrix.threads import one_blas_thread, run_chunks
+from directrix.types import Array, Float64Array, FloatArray, Int64Array, Model, is_sparse
+
+_ROWS_PER_CHUNK = 4096
+"""Rows that are scored at a time: they and hidden values stay in the cache, and memory small."""
 
 
 class SparseRows(NamedTuple):
@@ -21,6 +25,11 @@ class SparseRows(NamedTuple):
     absent: Float64Array  # (n_features,): value of what is not stored
     shape: tuple[int, int]
 
+    @property
+    def dtype(self) -> Any:
+        """float32 or float64."""
+        return self.data.dtype
+
 
 class Runs(NamedTuple):
     """Some runs of rows of a dense array, without copying them."""
@@ -29,6 +38,11 @@ class Runs(NamedTuple):
     starts: Int64Array  # (n_runs,)
     ends: Int64Array
     shape: tuple[int, int]  # (n_rows, n_features) of the runs together
+
+    @property
+    def dtype(self) -> Any:
+        """float32 or float64."""
+        return self.X.dtype
 
 
 def row_slice(X: Any, first: int, last: int) -> Any:
@@ -59,3 +73,33 @@ def column_reader(X: Any) -> Callable[[int], Float64Array]:
     if is_sparse(X):
         return column_of_csr(X)
     return lambda f: np.asarray(X[:, f], dtype=np.float64)
+
+
+def scores_of(model: Model, params: Float64Array, X: Any) -> Float64Array:
+    """Return the scores of all rows for each of several parameter vectors.
+
+    ``params`` are (n_vectors, n_params); the scores (n_vectors, n_docs) are float64, computed in the
+    precision of the features X of `Queries`, as rankers do. The scores of a vector have the same bits
+    whatever the other vectors are, and for any number of threads. Raises `InputError` if the number of
+    parameters is not that of the model. The features are read once from memory, by runs of 4096 rows on
+    several threads.
+
+    Examples
+    --------
+    >>> from directrix.models.linear import LinearModel
+    >>> scores_of(LinearModel(), np.array([[1.0, 0.0], [0.0, 2.0]]), np.array([[3.0, 4.0], [5.0, 6.0]]))
+    array([[ 3.,  5.],
+           [ 8., 12.]])
+    """
+    n_docs = X.shape[0]
+    scores = np.empty((len(params), n_docs))
+
+    def work(c: int) -> None:
+        lo, hi = c * _ROWS_PER_CHUNK, min((c + 1) * _ROWS_PER_CHUNK, n_docs)
+        rows = row_slice(X, lo, hi)
+        for vector, out in zip(params, scores, strict=True):
+            out[lo:hi] = model.forward(vector, rows)[0]
+
+    with one_blas_thread():
+        run_chunks(work, -(-n_docs // _ROWS_PER_CHUNK))
+    return scores

@@ -182,7 +182,7 @@ class StumpModel:
         stairs, ground = (np.empty(n, dtype=self._kind) for n in (len(data), self.n_features))
         csr_stairs(data, indices, self.values, self.ptr, stairs)
         dense_stairs(X.absent[None], self.values, self.ptr, ground[None])
-        return Stairs(stairs, indices, X.indptr - X.indptr[0], ground, X.shape, X.data.dtype)
+        return Stairs(stairs, indices, X.indptr - X.indptr[0], ground, X.shape, X.dtype)
 
     def heights(self, params: Float64Array, X: Array) -> Iterator[tuple[int, Float64Array]]:
         """Yield every feature with steps, and what it adds to the score of each row: NumPy alone."""

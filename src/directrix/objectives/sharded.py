@@ -72,7 +72,7 @@ class Sharded(Source):
         return replace(self, convexified_at=params)
 
     def scores(self, params: Float64Array) -> Any:
-        """Refuse: scores stay where the shards are."""
+        """Reject: scores stay where the shards are."""
         raise self.queries.features.refusal("this trainer")
 
 

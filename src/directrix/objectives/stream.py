@@ -120,7 +120,7 @@ class Stream(InParts):
         return Memory.cut(some, self.surrogate, self.model, self.query_weight[queries], doc_weight)
 
     def convexified(self, params: Float64Array) -> Self:
-        """Refused: it needs the scores of all documents at once."""
+        """Reject: it needs the scores of all documents at once."""
         raise self.queries.features.refusal("convexifying a surrogate (Dorm with CuttingPlane)")
 
     def scores(self, params: Float64Array) -> Any:

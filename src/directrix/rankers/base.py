@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from directrix.data.checks import refuse_masked, unmasked
+from directrix.data.checks import reject_masked, unmasked
 from directrix.data.frames import Categories, by_column, collected, encoded, is_dict, matrix_of
 from directrix.data.grouping import require_queries
 from directrix.data.queries import Queries, need_data
@@ -466,7 +466,7 @@ def _checked_rows(ranker: Any, X: Any, *labels: Any, reset: bool) -> Any:
     """
     settings = {**_ROWS, "y_numeric": True} if labels else _ROWS
     for given in labels:
-        refuse_masked(given, "y")
+        reject_masked(given, "y")
     if getattr(getattr(X, "dtype", None), "names", None):
         raise InputError(f"X has records of dtype {X.dtype}; one number in each cell is needed.")
     X = unmasked(X)

@@ -15,7 +15,7 @@ from directrix.data.shards.task import OpenShard, Question, check_code
 from directrix.data.stored import blocks
 from directrix.fingerprint import fingerprint
 from directrix.measures.base import RankingMeasure
-from directrix.models.scoring import scores_of
+from directrix.models.rows import scores_of
 from directrix.types import Float64Array, Measure, Model
 
 

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.models.mlp import Activation, MLPModel
-from directrix.models.scoring import scores_of
+from directrix.models.rows import scores_of
 from directrix.objectives.penalty import Bounds
 from directrix.rankers.bounds import ON_MONOTONE, network_bounds
 from directrix.rankers.gradient import GradientRanker, constraints

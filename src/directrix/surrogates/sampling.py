@@ -51,8 +51,7 @@ class Sampling(Smoothed, NoisySurrogate):
     def settings(self) -> tuple[Any, ...]:
         """See `KernelSurrogate.settings`."""
         setting = self.form, self.measure.depth, self.permutations, self.smoothed_by == "temperature"
-        shift = 0.0  # of documents by their labels, in units of the noise: ties count as their mean
-        return ((setting, 1.0 / self.steepness, shift, self.draw),)
+        return ((setting, 1.0 / self.steepness, self.draw),)
 
 
 @dataclass(frozen=True, repr=False)

@@ -80,10 +80,6 @@ def test_group_sizes_beside_the_file(tmp_path):
     assert read(tmp_path, b"1 1:1\n0 1:2\n2 1:3\n", groups=tmp_path / "other").qptr.tolist() == [0, 3]
 
 
-def test_byte_order_mark_is_no_label(tmp_path):
-    assert read(tmp_path, b"\xef\xbb\xbf1 qid:1 1:1\n").labels.tolist() == [1.0]
-
-
 @pytest.mark.parametrize("block", [1, 10, 33, 1000])
 def test_blocks_and_threads_do_not_change_the_result(block, tmp_path, monkeypatch):
     rng = np.random.default_rng(0)

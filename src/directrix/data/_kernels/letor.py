@@ -154,6 +154,56 @@ def _value_code(value, kind, limit, keep_missing):
 
 
 @kernel
+def _parse_head(buf, p, row, want_qid, labels, qids, hard, totals):
+    """Code of what is wrong with label or query (or 0), its start and end, and the end of both."""
+    start = p
+    labels[row], p, kind = parse_number(buf, p)
+    if kind == HARD:
+        _note_hard(hard, totals, -1 - row, 0, start, p)
+    elif kind != 0:
+        return LABEL, start, p, p
+    elif labels[row] < 0.0:
+        return LABEL_RANGE, start, p, p
+    elif labels[row] > 1.7976931348623157e308:
+        return LABEL_LARGE, start, p, p
+    start = _skip_blank(buf, p)
+    qids[row], code, end = _parse_qid(buf, start, want_qid)
+    return code, start, end, end
+
+
+@kernel
+def _parse_features(
+    buf, p, row, entry, base, limit, keep_missing, width, dense, sparse, columns, values, hard, totals
+):
+    """Code, start and end of what is wrong with a feature, end of all, number of entries, highest index."""
+    previous = base - 1
+    while True:
+        start = _skip_blank(buf, p)
+        if buf[start] == 10 or buf[start] == 35:
+            return 0, start, start, start, entry, previous
+        index, first = _parse_index(buf, start)
+        if first == start:
+            return FEATURE, start, _token_end(buf, start), p, entry, previous
+        value, p, kind = parse_number(buf, first)
+        code = _index_code(index, previous, base)
+        if code != 0:
+            return code, start, p, p, entry, previous
+        code = _value_code(value, kind, limit, keep_missing)
+        previous = index
+        column = index - base
+        if sparse:
+            columns[entry] = column
+            values[entry] = value
+        elif column < width:
+            dense[row, column] = value
+        if kind == HARD:
+            _note_hard(hard, totals, row, entry if sparse else column, first, p)
+        entry += 1
+        if code != 0:
+            return code, start, p, p, entry, previous
+
+
+@kernel
 def parse_block(
     buf, base, limit, want_qid, keep_missing, width, labels, qids, lines, spans, dense, sparse, columns,
     values, indptr, hard, errors, totals,
@@ -202,48 +252,13 @@ def parse_block(
         if buf[p] == 10 or buf[p] == 35:
             p = _line_end(buf, p) + 1
             continue
-        start = p
-        value, p, kind = parse_number(buf, p)
-        end, code = p, 0
-        if kind == HARD:
-            _note_hard(hard, totals, -1 - row, 0, start, p)
-        elif kind != 0:
-            code = LABEL
-        elif value < 0.0:
-            code = LABEL_RANGE
-        elif value > 1.7976931348623157e308:
-            code = LABEL_LARGE
-        labels[row] = value
-        if code == 0:
-            start = _skip_blank(buf, p)
-            qids[row], code, end = _parse_qid(buf, start, want_qid)
-            p = end
+        code, start, end, p = _parse_head(buf, p, row, want_qid, labels, qids, hard, totals)
         previous = base - 1
-        while code == 0:
-            start = _skip_blank(buf, p)
-            if buf[start] == 10 or buf[start] == 35:
-                p = start
-                break
-            index, first = _parse_index(buf, start)
-            if first == start:
-                code, end = FEATURE, _token_end(buf, start)
-                break
-            value, p, kind = parse_number(buf, first)
-            end = p
-            code = _index_code(index, previous, base)
-            if code != 0:
-                break
-            code = _value_code(value, kind, limit, keep_missing)
-            previous = index
-            column = index - base
-            if sparse:
-                columns[entry] = column
-                values[entry] = value
-            elif column < width:
-                dense[row, column] = value
-            if kind == HARD:
-                _note_hard(hard, totals, row, entry if sparse else column, first, p)
-            entry += 1
+        if code == 0:
+            code, start, end, p, entry, previous = _parse_features(
+                buf, p, row, entry, base, limit, keep_missing, width, dense, sparse, columns, values, hard,
+                totals,
+            )  # fmt: skip
         if code != 0:
             _note(errors, totals, line, code, start, end)
             p = _line_end(buf, p) + 1

@@ -44,7 +44,7 @@ def read_letor(
     Parameters
     ----------
     path : path
-        A regular file, since it is read more than once: pipes and devices are refused. Its first bytes, not
+        A regular file, since it is read more than once: pipes and devices are rejected. Its first bytes, not
         its name, tell how it is compressed.
     dtype : float32 or float64
         Type of the features. Numbers are rounded correctly to float64, then to this.
@@ -158,7 +158,7 @@ def _raise_bad_lines(path: Path, blocks: list[Block]) -> None:
 
 
 def _check_last_line(path: Path, blocks: list[Block]) -> None:
-    """Refuse a file that ends in the middle of a line, as far as that can be seen."""
+    """Reject a file that ends in the middle of a line, as far as that can be seen."""
     if all(block.is_terminated for block in blocks):
         return
     filled = [block for block in blocks if len(block.labels)]

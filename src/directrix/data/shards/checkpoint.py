@@ -39,7 +39,7 @@ def keep_answers(path: str | os.PathLike[str] | None, *, resume: bool = True) ->
 
     The questions of a training depend on the answers before, so the same training asks the same ones again,
     and gets the same bits. The file is removed if the block ends without error. None = no file. Without
-    ``resume`` answers that it has are removed first; any other file is refused.
+    ``resume`` answers that it has are removed first; any other file is rejected.
 
     Every answer has a checksum. The file is used up to the first answer that is incomplete or damaged; the
     rest is removed, and asked again. Answers of another version of directrix, or for a measure or surrogate

@@ -19,7 +19,7 @@ from directrix.data.queries import Queries
 from directrix.data.shards.manifest import Manifest, read_manifest
 from directrix.data.shards.task import OpenShard, Question, Task, current_driver
 from directrix.data.statistics import Moments, moments_of
-from directrix.data.stored import Flaw, StoredFeatures
+from directrix.data.stored import Flaw
 from directrix.data.tables.read import open_parquet
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, Int64Array
@@ -119,7 +119,7 @@ class ShardedQueries:
 
     @property
     def labels(self) -> NoReturn:
-        """Refuse: labels are in the shards, and trainers that look at them need all of them."""
+        """Reject: labels are in the shards, and trainers that look at them need all of them."""
         raise self.features.refusal("this trainer")
 
     @property
@@ -241,16 +241,11 @@ class _MomentsOf(Question):
     kind: str
 
     def answer(self, shard: OpenShard) -> Moments:
-        features = shard.stored.features
-        return moments_of(self.kind, features.shape[1], (rows for _, rows in _blocks(shard, features)))
+        q = shard.stored
+        return moments_of(self.kind, q.n_features, (rows for _, rows in q.features.blocks(q.qptr)))
 
     def merge(self, left: Moments, right: Moments) -> Moments:
         return left.combine(right)
-
-
-def _blocks(shard: OpenShard, features: StoredFeatures) -> Any:
-    """Rows of a shard in blocks of whole queries."""
-    return features.blocks(shard.stored.qptr)
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,12 +256,7 @@ class _RowsOf(Question):
     def answer(self, shard: OpenShard) -> list[Array]:
         first, last = self.starts[shard.number : shard.number + 2]
         low, high = np.searchsorted(self.documents, [first, last])
-        wanted, features = self.documents[low:high] - first, shard.stored.features
-        selected = np.empty((len(wanted), features.shape[1]), features.dtype)
-        for begin, rows in _blocks(shard, features):
-            a, b = np.searchsorted(wanted, [begin, begin + len(rows)])
-            selected[a:b] = rows[wanted[a:b] - begin]
-        return [selected]
+        return [shard.stored.features.rows(self.documents[low:high] - first)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -170,7 +170,7 @@ def _without_nulls(batch: Any, name: str, place: Place) -> Any:
 
 
 class QueryRuns:
-    """Collects where queries begin in rows that arrive in parts; refuses a query that begins twice."""
+    """Collects where queries begin in rows that arrive in parts; rejects a query that begins twice."""
 
     def __init__(self) -> None:
         self.starts: list[int] = []
@@ -323,7 +323,7 @@ def read_table(
         qids.append(batch.qids)
         docs.append(batch.docs)
     q = Queries.from_arrays(
-        np.empty((files.n_rows, 0), dtype=np.float32),  # values may be NaN, which it refuses
+        np.empty((files.n_rows, 0), dtype=np.float32),  # values may be NaN, which it rejects
         np.concatenate(labels),
         qid=np.concatenate(qids),
         doc_ids=None if layout.doc_id is None else np.concatenate(docs),
@@ -440,7 +440,7 @@ def open_table(path: str | os.PathLike[str], *, columns: ColumnNames = RECOGNIZE
 
 
 def _check_room(files: TableFiles, n_bytes: int = 0) -> None:
-    """Refuse files whose labels, queries and features, of ``n_bytes``, do not fit into memory."""
+    """Reject files whose labels, queries and features, of ``n_bytes``, do not fit into memory."""
     check_room(
         n_bytes + _ROW_BYTES * files.n_rows,
         f"{files.path}: {files.n_rows:,} rows with {files.layout.n_features:,} features",

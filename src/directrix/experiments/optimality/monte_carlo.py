@@ -26,7 +26,7 @@ from directrix.measures.line_search import LineSearch
 from directrix.measures.names import measure as parse_measure
 from directrix.models.linear import LinearModel
 from directrix.models.mlp import MLPModel
-from directrix.models.scoring import scores_of
+from directrix.models.rows import scores_of
 from directrix.objectives.objective import DataObjective
 from directrix.parameters import seed_number
 from directrix.rankers.base import Ranker
@@ -120,7 +120,7 @@ def certify(  # noqa: PLR0913
     directions = _directions(point, count, root, one_weight=one_weight)
     evaluator = Evaluator(point, goal)
     unit, lengths = tried.unit(point.params), tried.lengths(point.params)
-    search = point.line_search(goal) if exact else None  # refuses before the work
+    search = point.line_search(goal) if exact else None  # an error before the work
     curves = changes_along(evaluator, point.params, evaluator.value, directions, lengths, progress)
     rises = _exact_rises(evaluator, search, directions, float(lengths.max()), progress) if search else ()
     return Certificate(goal.name, evaluator.value, directions, eps, delta, tried.given, unit, curves, rises)

@@ -139,9 +139,9 @@ def sampling_chunk(spec, worth, discount, labels, empty, scores, qptr, first, la
 
     Parameters
     ----------
-    spec : tuple (tuple (int, int, int, bool), float, float, int)
+    spec : tuple (tuple (int, int, int, bool), float, int)
         Form and cut-off of the measure, permutations, whether to sample by Plackett and Luce; units of
-        score in a unit of noise, what a grade is lowered by, draw.
+        score in a unit of noise, draw.
     worth : float64 (n_docs,)         x of the module's table
     discount : float64 (longest,)     D, 0 past the cut-off
     labels : float64 (n_docs,)
@@ -151,7 +151,7 @@ def sampling_chunk(spec, worth, discount, labels, empty, scores, qptr, first, la
     value : float64 (n_queries,)      out; NaN where a score is not finite, as the others
     grad, curvature : float (n_docs,) out; if they are one array, it is grad
     """
-    setting, unit, mu, draw = spec
+    setting, unit, draw = spec
     space = scratch(qptr, (first, last), scores)
     integers, rows = space[2], np.empty((10, space[2].shape[1]))
     for q in range(first, last):
@@ -160,7 +160,7 @@ def sampling_chunk(spec, worth, discount, labels, empty, scores, qptr, first, la
         order, ranked, u = integers[0], rows[8, :n], rows[9, :n]
         for p in range(n):
             ranked[p] = labels[lo + order[p]]
-            u[p] = (space[1][0, p] - space[1][0, 0]) / unit - mu * ranked[p]
+            u[p] = (space[1][0, p] - space[1][0, 0]) / unit
         value[q] = np.nan
         if finite:
             key, x = query_key(ranked, draw), space[1][4, :n]
