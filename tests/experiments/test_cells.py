@@ -61,7 +61,7 @@ def test_a_line_cut_off_by_a_kill_is_dropped_and_its_cell_run_again(tmp_path):
     assert all(json.loads(line) for line in path.read_text().splitlines())
 
 
-def test_other_files_are_refused_and_left_as_they_are(tmp_path):
+def test_other_files_are_rejected_and_left_as_they_are(tmp_path):
     path = tmp_path / "cells.jsonl"
     path.write_text("my notes\n")
     with pytest.raises(InputError, match=r"cells\.jsonl:1: 'my notes' is not a finished cell"):
@@ -89,7 +89,7 @@ def test_other_files_are_refused_and_left_as_they_are(tmp_path):
     ],
     ids=lambda line: line[:40],
 )
-def test_lines_that_were_changed_are_refused(line, tmp_path):
+def test_lines_that_were_changed_are_rejected(line, tmp_path):
     path = tmp_path / "cells.jsonl"
     path.write_text(f'{{"key": ["b"], "seconds": 1, "result": 1}}\n{line}\n')
     for read in (lambda: run_cells([], path), lambda: total_seconds(path)):

@@ -105,7 +105,7 @@ def test_in_k_folds_every_query_tests_once_and_chooses_once():
     assert [s.test.query_ids for s in found] != [s.test.query_ids for s in k_fold_splits(q, 5, seed=3)]
 
 
-def test_folds_that_cannot_be_are_refused():
+def test_folds_that_cannot_be_are_rejected():
     with pytest.raises(
         InputError, match="k=7 folds of 6 queries: k must be between 3 and the number of queries"
     ):
@@ -206,7 +206,7 @@ def test_the_first_method_is_chosen_within_one_standard_error(splits, monkeypatc
     assert found.results["auto"][0].chosen == chosen
 
 
-def test_without_a_validation_part_the_training_queries_judge_as_in_a_search(splits):
+def test_without_a_validation_part_the_training_queries_choose_as_in_a_search(splits):
     split = Split("Fold1", letor_queries(12, seed=7), None, splits[0].test)  # from 10 queries on in turns
     found = cross_validate([split], [ENTRIES[1]], ["AP"])
     fixed = Entry("", "RankCosine", grid={"l2": [1e-5, 1e-1, 1.0]})
@@ -380,7 +380,7 @@ def stopping(max_iter=7):
         ("=1 * max_iter", "=1", "trainer LBFGS"),
     ],
 )
-def test_cells_of_code_that_was_edited_are_refused(splits, tmp_path, old, new, name):
+def test_cells_of_code_that_was_edited_are_rejected(splits, tmp_path, old, new, name):
     path = tmp_path / "cells.jsonl"
 
     def run(text, path):
@@ -480,7 +480,7 @@ def test_every_method_can_be_made_under_every_convention(name):
         assert goal.ties == "expected"
 
 
-def test_lambdarank_is_judged_by_the_convention_that_it_cannot_be_trained_for(splits):
+def test_lambdarank_is_evaluated_by_the_convention_that_it_cannot_be_trained_for(splits):
     entry = Entry("a", "LambdaRank", {"learning_rate": 0.01, "epochs": 2})
     found = cross_validate(splits[:1], [entry], ["nDCG@3"], convention="trec_eval")
     ranker = entry.resolved.ranker(measure=NDCG(k=3, gain="linear"), random_state=0, **entry.settings)

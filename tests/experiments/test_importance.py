@@ -150,6 +150,6 @@ def test_wrong_numbers_are_named(wrong):
         permutation_importance(RANKER, Q, **wrong)
 
 
-def test_no_queries_are_refused():
+def test_no_queries_are_rejected():
     with pytest.raises(dx.InputError, match="no documents"):
         permutation_importance(RANKER, Q.take([]))

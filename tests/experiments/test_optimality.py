@@ -100,7 +100,7 @@ def test_one_weight_at_a_time_goes_up_and_down(noisy):
     assert found.confidence == float(found.n_rising == 0)
 
 
-def test_optimum_of_separable_data_is_certified_and_a_point_beside_it_is_not(separable):
+def test_optimum_of_separable_data_is_certified_and_a_point_next_to_it_is_not(separable):
     best = certify([1.0, 0.0, 0.0], separable, "nDCG")
     assert (best.value, best.n_rising, best.is_local_optimum) == (1.0, 0, True)
     assert best.n_level > 0

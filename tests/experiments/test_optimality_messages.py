@@ -43,7 +43,7 @@ def test_messages(call, message):
         call()
 
 
-def test_models_without_weights_are_refused():
+def test_models_without_weights_are_rejected():
     X, y, qid = np.random.default_rng(0).random((40, 2)), np.tile([0, 1], 20), np.repeat(np.arange(4), 10)
     q = dx.Queries.from_arrays(X, y, qid=qid)
     ranker = dx.StumpRanker("ListNet", max_iter=2).fit_queries(q)

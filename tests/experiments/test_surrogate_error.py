@@ -69,7 +69,7 @@ def test_bounds_of_the_papers_example():
     )
 
 
-def test_the_bound_of_the_relevant_documents_heeds_only_their_ranks():
+def test_the_bound_of_the_relevant_documents_uses_only_their_ranks():
     scores = np.array([3.0, 1.0, 0.99, 0.0, -1.0])
     labels = np.array([1.0, 0.0, 0.0, 0.0, 1.0])
     found = bounds_of(ApproxNDCG(alpha=10.0), scores, labels, ONE)

@@ -218,6 +218,6 @@ def test_few_looks_are_enough(monkeypatch):
         (np.zeros((2, 2)), np.full((2, 2), np.nan), r"undefined on every query"),
     ],
 )
-def test_values_that_cannot_be_compared_are_refused(a, b, message):
+def test_values_that_cannot_be_compared_are_rejected(a, b, message):
     with pytest.raises(InputError, match=message):
         tendency(a, b)

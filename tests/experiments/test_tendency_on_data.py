@@ -76,7 +76,7 @@ def test_every_surrogate_with_a_value_is_in_the_list():
     }
 
 
-def test_gradients_without_a_function_are_refused(q):
+def test_gradients_without_a_function_are_rejected(q):
     with pytest.raises(InputError, match=r"Lambda\('nDCG'.* is a gradient without a function.*ApproxNDCG"):
         tendency_of("Lambda", q)
 

@@ -94,7 +94,7 @@ def test_figures_of_the_table_are_those_of_the_queries(report):
     assert [by_name[name][6] for name in TINY.baselines] == adjust(p, "holm").tolist()
 
 
-def test_published_figures_stand_beside_those_of_all_folds(report, request_):
+def test_published_figures_stand_next_to_those_of_all_folds(report, request_):
     collections = {"OHSUMED": TINY.read(request_.data)["OHSUMED"]}
     one = TINY.run(collections, request_).collections["OHSUMED"]
     five = dataclasses.replace(one, compared=dataclasses.replace(one.compared, folds=tuple("12345")))

@@ -173,7 +173,7 @@ def test_the_usual_construction_need_not_have_the_most_pairs():
         assert f"made, RR: {pair[0]}, " in claim.evidence
 
 
-def test_weights_at_the_size_of_the_paper_are_judged_alone():
+def test_weights_at_the_size_of_the_paper_are_evaluated_alone():
     for n_rising, expected in ((0, "holds"), (3, "does not hold")):
         results = results_of(
             certificates={("large, converged", "artificial", "linear", "nDCG"): certificate(n_rising)}

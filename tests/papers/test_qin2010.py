@@ -82,7 +82,7 @@ def test_every_table_has_every_row(report):
     assert len(table(report, "Figures 1 to 3: error of approximation, TD2004").rows) == 3 + 3 + 3
 
 
-def test_published_figures_stand_beside_ours_with_the_difference(whole):
+def test_published_figures_stand_next_to_ours_with_the_difference(whole):
     two = table(whole, "Table 2")
     assert two.groups == (("", 1), ("TD2003", 1), ("TD2004", 3), ("OHSUMED", 1))
     said = {row[0]: row for row in two.rows}

@@ -373,6 +373,6 @@ def test_a_trial_does_not_depend_on_how_many_there_are():
     assert all(np.array_equal(a.train, b.train) for a, b in zip(few, many, strict=False))
 
 
-def test_too_few_queries_are_refused():
+def test_too_few_queries_are_rejected():
     with pytest.raises(InputError, match=r"15 queries cannot be split into 10 to train, 5 .* 16 or more"):
         balanced_trials(15, 10, 5, 1, seed=0)

@@ -83,7 +83,7 @@ def report(found, settings, command="x"):
     return PAPER.report(results_of(found, COUNTED, settings), request, {})
 
 
-def test_runs_stand_beside_the_published_functions(found):
+def test_runs_stand_next_to_the_published_functions(found):
     six = numbered(found)[0]
     assert [name for name, _ in six.groups] == ["", "basic", "plain + basic", "TREC 9", "TREC 10"]
     assert six.rows[0] == ("SVMmap", 0.6, None, 0.7, None, 0.242, None, 0.236, None)
@@ -93,7 +93,7 @@ def test_runs_stand_beside_the_published_functions(found):
     assert "Best runs of 'basic', in order: run-1, run-2, run-3." in six.notes
 
 
-def test_methods_stand_beside_the_published_methods(found):
+def test_methods_stand_next_to_the_published_methods(found):
     ten = numbered(found)[4]
     assert [name for name, _ in ten.groups] == ["", "all", "TREC 9", "TREC 10"]
     assert [row[0] for row in ten.rows] == [method.name for method in METHODS]

@@ -101,7 +101,7 @@ def test_values_that_an_axis_cannot_show_are_left_out_without_a_warning():
         assert draw(Figure("f", "t", panels, "a"), "svg").startswith(b"<?xml")
 
 
-def test_bars_of_two_curves_stand_beside_each_other():
+def test_bars_of_two_curves_stand_next_to_each_other():
     svg = drawn(*(Curve(name, np.arange(2.0), np.ones(2), "bars") for name in "ab"))
     bars = re.findall(r'<path d="([^"]+)" clip-path="[^"]+" style="fill: (#\w+)"', svg)
     edges = {}

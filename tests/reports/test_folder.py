@@ -34,7 +34,7 @@ def test_the_same_run_may_go_on_and_be_made_longer(tmp_path):
         ({"seed": 0}, r"with grid null"),
     ],
 )
-def test_another_run_is_refused_and_nothing_is_changed(tmp_path, fixed, message):
+def test_another_run_is_rejected_and_nothing_is_changed(tmp_path, fixed, message):
     open_folder(tmp_path, SETTINGS)
     before = (tmp_path / "settings.json").read_bytes()
     with pytest.raises(InputError, match=message):
@@ -43,7 +43,7 @@ def test_another_run_is_refused_and_nothing_is_changed(tmp_path, fixed, message)
 
 
 @pytest.mark.parametrize("text", ["no JSON", "[]", "{}", '{"fixed": 3}'])
-def test_a_file_that_is_none_of_ours_is_refused(tmp_path, text):
+def test_a_file_that_is_none_of_ours_is_rejected(tmp_path, text):
     (tmp_path / "settings.json").write_text(text)
     with pytest.raises(
         InputError, match="does not contain the settings of the run in this folder; give another"
@@ -51,7 +51,7 @@ def test_a_file_that_is_none_of_ours_is_refused(tmp_path, text):
         open_folder(tmp_path, SETTINGS)
 
 
-def test_cells_of_unknown_settings_are_refused(tmp_path):
+def test_cells_of_unknown_settings_are_rejected(tmp_path):
     (tmp_path / "cells.jsonl").write_text('{"key": ["a", 0], "seconds": 1.0, "result": 1}\n')
     with pytest.raises(
         InputError, match=r"contains cells\.jsonl, but not the settings\.json .*; give another folder"

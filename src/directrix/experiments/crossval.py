@@ -197,7 +197,7 @@ def plan_entry(
                     f"grid={{{name!r}: [{values!r}]}}."
                 )
         first = {name: values[0] for name, values in axes.items()}
-        candidates_of(method, trained_for, {**first, **entry.settings})  # refuses unknown settings
+        candidates_of(method, trained_for, {**first, **entry.settings})  # rejects unknown settings
         method = replace(method, grid={name: tuple(map(_plain, values)) for name, values in axes.items()})
     candidates, _ = candidates_of(method, trained_for, entry.settings)
     candidates = [replace(candidate, seed=seed) for candidate in candidates]

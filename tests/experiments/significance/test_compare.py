@@ -109,7 +109,7 @@ def test_means_are_over_the_queries_that_a_system_has(values):
     assert found.undefined == {"B": 2}
 
 
-def test_seeds_and_numbers_of_resamples_are_heeded(values):
+def test_seeds_and_numbers_of_resamples_are_used(values):
     one, two = (compare(values, test="randomization", seed=s, n_resamples=999) for s in (0, 1))
     assert one.pair("A", "C").p == randomization(values["A"], values["C"], n_resamples=999).p
     assert one.pairs[1].interval != two.pairs[1].interval
@@ -235,12 +235,12 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("values", "options", "message"), WRONG)
-def test_what_cannot_be_compared_is_refused(values, options, message):
+def test_what_cannot_be_compared_is_rejected(values, options, message):
     with pytest.raises(InputError, match=message):
         compare(values, **options)
 
 
-def test_a_pair_that_was_not_compared_is_refused(values):
+def test_a_pair_that_was_not_compared_is_rejected(values):
     found = compare(values, against="C")
     with pytest.raises(
         InputError, match="'A' and 'B' were not compared; the systems are A, B, C, D, each against 'C'"

@@ -176,6 +176,6 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("call", "message"), WRONG)
-def test_what_cannot_be_done_is_refused(call, message):
+def test_what_cannot_be_done_is_rejected(call, message):
     with pytest.raises(InputError, match=message):
         call()

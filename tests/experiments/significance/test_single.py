@@ -147,7 +147,7 @@ def test_bootstrap_intervals_are_those_of_efron(gaps):
     np.testing.assert_allclose(found, bca(gaps, 4000, 2), rtol=1e-12, atol=0)
 
 
-def test_too_few_samples_are_refused():
+def test_too_few_samples_are_rejected():
     with pytest.raises(InputError, match=r"n_resamples=1: the means of all samples .* n_resamples=10000"):
         bootstrap_interval([1.0, 2.0, 4.0], [0.0, 0.0, 0.0], n_resamples=1)
 
@@ -238,6 +238,6 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("call", "message"), WRONG)
-def test_what_cannot_be_done_is_refused(call, message):
+def test_what_cannot_be_done_is_rejected(call, message):
     with pytest.raises(InputError, match=message):
         call()

@@ -120,7 +120,7 @@ def certify(  # noqa: PLR0913
     directions = _directions(point, count, root, one_weight=one_weight)
     evaluator = Evaluator(point, goal)
     unit, lengths = tried.unit(point.params), tried.lengths(point.params)
-    search = point.line_search(goal) if exact else None  # refuses before the work
+    search = point.line_search(goal) if exact else None  # an error before the work
     curves = changes_along(evaluator, point.params, evaluator.value, directions, lengths, progress)
     rises = _exact_rises(evaluator, search, directions, float(lengths.max()), progress) if search else ()
     return Certificate(goal.name, evaluator.value, directions, eps, delta, tried.given, unit, curves, rises)

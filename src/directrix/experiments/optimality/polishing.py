@@ -218,13 +218,13 @@ def polish(  # noqa: PLR0913
     >>> better.start < 1.0, better.certificate.value, better.certificate.is_local_optimum
     (True, 1.0, True)
     """
-    n_directions(eps, delta)  # refuses what is not a share
+    n_directions(eps, delta)  # rejects what is not a share
     tried = Steps(check_steps(steps), relative)
     whole(max_moves, "max_moves", least=0)
     point, goal = point_of(ranker_or_params, data, measure)
     root = seed_number(seed)
     evaluator = Evaluator(point, goal)
-    tried.unit(point.params)  # refuses weights without a length
+    tried.unit(point.params)  # rejects weights without a length
     climb = Climb(evaluator, tried, root)
     certificate, tests = _until_certified(climb, eps, delta, max_moves, progress)
     polished = None
