@@ -100,7 +100,7 @@ _Monotone = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class SearchOptions:
-    """What is searched, and by what."""
+    """The options of a search: method, settings, measure, folds and budget."""
 
     measure: options.MeasureOption = "nDCG@10"
     method: Annotated[

@@ -12,21 +12,9 @@ _RESERVE = 256 << 20  # bytes that reading leaves: the system ends a process tha
 
 
 def check_room(n_bytes: int, what: str, *, python: str, shell: str = "") -> None:
-    """Reject an allocation that does not fit into available memory, before it is made.
+    """Raise `InputError` for an allocation that does not fit into available memory, before it is made.
 
-    Parameters
-    ----------
-    n_bytes : int
-        Its size.
-    what : str
-        What needs it, where it arose, for the message.
-    python, shell : str
-        What to type in Python, and in a shell where that differs.
-
-    Raises
-    ------
-    InputError
-        With the bytes that are needed and those that are available.
+    ``what`` needs the bytes; ``python`` and ``shell`` say what to type, the second where it differs.
     """
     if n_bytes > _NOT_ASKED and n_bytes > (available := available_memory()):
         raise InputError(

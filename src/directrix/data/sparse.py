@@ -104,8 +104,10 @@ def deviations(X: Any) -> Any:
     return csr_array((data, X.indices, X.indptr), shape=X.shape)
 
 
-def column_of_csr(X: Any) -> Callable[[int], Float64Array]:
-    """Return a function from the number of a column of sparse features to its values, float64 (n_docs,)."""
+def column_reader(X: Any) -> Callable[[int], Float64Array]:
+    """Return a function from the number of a column of features to its values, float64 (n_docs,)."""
+    if not is_sparse(X):
+        return lambda f: np.asarray(X[:, f], dtype=np.float64)
     absent = absent_values(X)
     columns = (X.csr if isinstance(X, ScaledCsr) else X).tocsc()
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from directrix.data.checks import has_finite_sum
-from directrix.data.sparse import absent_values, column_of_csr
+from directrix.data.sparse import absent_values, column_reader
 from directrix.errors import InputError
 from directrix.threads import run_chunks
 from directrix.types import Array, Float64Array, Int64Array, is_sparse
@@ -266,7 +266,7 @@ def fit_knots(features: Any) -> tuple[Rows, Rows]:
     file, which is read once. A feature without any value has one knot, 0. O(n log n) per feature.
     """
     sample = _sample(features)
-    read = column_of_csr(sample) if is_sparse(sample) else lambda f: sample[:, f]
+    read = column_reader(sample)
     columns = (read(f) for f in range(sample.shape[1]))
     pairs = [_knots(column[~np.isnan(column)]) for column in columns]
     return tuple(tuple(x.tolist()) for x, _ in pairs), tuple(tuple(z.tolist()) for _, z in pairs)

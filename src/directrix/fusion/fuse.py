@@ -94,32 +94,24 @@ def fuse(  # noqa: PLR0913 - all but the first three are optional and by name
     if method not in ("auto", *known):
         raise InputError(f"method={method!r}; choose auto or one of {', '.join(known)}.")
     of_query, weigher = _classes(pool, classes), _weigher(pool, measure, seed)
-    steps = count()
-
-    def report(name: str) -> None:
-        if progress is not None:
-            progress(next(steps), (n_folds + 1) * len(known), name)
-
+    report = _reporter(progress, (n_folds + 1) * len(known))
     tested = _cross_validate(weigher, known, of_query, n_folds, report)
     chosen = {}
     for name, choose in known.items():
         report(name)
         chosen[name] = choose(weigher, of_query)
-    rows = tuple(_row(name, chosen[name], weigher, of_query, tested) for name in chosen)
-    winner = max(rows, key=lambda row: row.tested).method if method == "auto" else method
-    single = (weigher.measure.summary(weigher.value(run)) for run in weigher.single_runs)
-    return Fusion(
-        measure=weigher.measure.name,
-        names=pool.names,
-        method=winner,
-        of_class=chosen[winner].of_class,
-        interval=chosen[winner].interval,
-        rows=rows,
-        runs=dict(zip(pool.names, single, strict=True)),
-        n_queries=n,
-        n_folds=n_folds,
-        seed=seed,
-    )
+    return _fusion(weigher, chosen, tested, of_query, method, n_folds)
+
+
+def _reporter(progress: Progress | None, n_steps: int) -> Callable[[str], None]:
+    """Return a function that reports the next step of a long search, by name."""
+    steps = count()
+
+    def report(name: str) -> None:
+        if progress is not None:
+            progress(next(steps), n_steps, name)
+
+    return report
 
 
 def _classes(pool: Pool, classes: Mapping[Any, Any] | None) -> list[str]:
@@ -165,6 +157,32 @@ def _cross_validate(
             scores = chosen.scores(held_out.pool, [classes[q] for q in fold])
             tested[name][fold] = held_out.value_of(scores)
     return tested
+
+
+def _fusion(
+    weigher: Weigher,
+    chosen: dict[str, Chosen],
+    tested: dict[str, Float64Array],
+    classes: list[str],
+    method: str,
+    n_folds: int,
+) -> Fusion:
+    rows = tuple(_row(name, chosen[name], weigher, classes, tested) for name in chosen)
+    winner = max(rows, key=lambda row: row.tested).method if method == "auto" else method
+    names, summary = weigher.pool.names, weigher.measure.summary
+    single = (summary(weigher.value(run)) for run in weigher.single_runs)
+    return Fusion(
+        measure=weigher.measure.name,
+        names=names,
+        method=winner,
+        of_class=chosen[winner].of_class,
+        interval=chosen[winner].interval,
+        rows=rows,
+        runs=dict(zip(names, single, strict=True)),
+        n_queries=len(classes),
+        n_folds=n_folds,
+        seed=weigher.seed,
+    )
 
 
 def _row(

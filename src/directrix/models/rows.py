@@ -1,14 +1,13 @@
-"""Rows and columns of features, dense or sparse, without copies where possible; scores of runs of rows."""
+"""Rows of features, dense or sparse, without copies where possible; scores of runs of rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from directrix.data.checks import check_form
-from directrix.data.sparse import absent_values, column_of_csr
+from directrix.data.sparse import absent_values
 from directrix.threads import one_blas_thread, run_chunks
 from directrix.types import Array, Float64Array, FloatArray, Int64Array, Model, is_sparse
 
@@ -66,13 +65,6 @@ def read_only(array: Any) -> Any:
     view = array.view()
     view.flags.writeable = False
     return view
-
-
-def column_reader(X: Any) -> Callable[[int], Float64Array]:
-    """Return a function from the number of a feature to its values, float64 (n_rows,)."""
-    if is_sparse(X):
-        return column_of_csr(X)
-    return lambda f: np.asarray(X[:, f], dtype=np.float64)
 
 
 def scores_of(model: Model, params: Float64Array, X: Any) -> Float64Array:

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from directrix.data.checks import as_floats, check_form
+from directrix.data.sparse import column_reader
 from directrix.errors import NO_ITEMS, InputError
-from directrix.models.rows import SparseRows, as_rows, column_reader
+from directrix.models.rows import SparseRows, as_rows
 from directrix.parameters import whole
 from directrix.types import Array, Float64Array, FloatArray
 

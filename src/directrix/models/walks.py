@@ -58,17 +58,8 @@ def walked(trees: Any, X: Any, known: Array = _UNKNOWN, moved: Array = _ALL) -> 
 class RememberedWalks:
     """Rows whose leaves are known: after a change of few columns only some rows walk again.
 
-    A row walks down a tree again if a split on its way looked at a column that changed.
-
-    Parameters
-    ----------
-    trees : Trees
-    X : array (n_rows, n_features)
-
-    Notes
-    -----
-    It keeps 2 bytes for every row and tree, 4 for trees of more than 65,536 leaves. Scores have the bits of
-    `Trees.predict`.
+    A row walks down a tree again if a split on its way looked at a column that changed. It keeps 2 bytes for
+    every row and tree, 4 for trees of more than 65,536 leaves. Scores have the bits of `Trees.predict`.
     """
 
     def __init__(self, trees: Any, X: Array) -> None:

@@ -62,8 +62,4 @@ class Bounds:
 def nearest_in(objective: Any) -> Callable[[Float64Array], Float64Array]:
     """Return `Bounds.nearest` of the bounds of an objective; without them, the identity."""
     bounds: Bounds | None = getattr(objective, "bounds", None)
-    return _unchanged if bounds is None else bounds.nearest
-
-
-def _unchanged(params: Float64Array) -> Float64Array:
-    return params
+    return (lambda params: params) if bounds is None else bounds.nearest

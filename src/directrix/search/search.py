@@ -41,7 +41,7 @@ from directrix.types import Float64Array, Progress
 
 
 class _Plan(NamedTuple):
-    """What a search trains."""
+    """The measure and candidates of a search, and the methods that are left out."""
 
     measure: RankingMeasure
     candidates: tuple[Candidate, ...]

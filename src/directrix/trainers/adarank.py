@@ -7,12 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from directrix.data.sparse import column_reader
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import DCG
 from directrix.measures.names import measure as parse_measure
 from directrix.models.linear import LinearModel
-from directrix.models.rows import column_reader
 from directrix.trainers.progress import (
     Progress,
     Settings,

@@ -10,12 +10,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from directrix.data.checks import generator
+from directrix.data.sparse import column_reader
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.line_search import LineSearch
 from directrix.measures.names import measure as parse_measure
 from directrix.models.linear import LinearModel
-from directrix.models.rows import column_reader
 from directrix.objectives.objective import DataObjective
 from directrix.objectives.penalty import nearest_in
 from directrix.trainers.progress import (

@@ -10,10 +10,10 @@ import numpy as np
 
 from directrix.data.checks import as_floats
 from directrix.data.queries import Queries
+from directrix.data.sparse import column_reader
 from directrix.errors import InputError
 from directrix.measures.names import measure as parse_measure
 from directrix.models.linear import LinearModel
-from directrix.models.rows import column_reader
 from directrix.objectives.objective import DataObjective
 from directrix.parameters import check_fields
 from directrix.types import Callback, Float64Array, Result, Status, Step

@@ -106,20 +106,10 @@ def read_document_table(path: Path, value: str, call: str, names: Mapping[str, H
 
 
 def of_frame(frame: Any, value: str, what: str, names: Mapping[str, Hashable | None], call: str) -> Documents:
-    """Return the rows of a frame, grouped by query.
+    """Return the rows of a frame, or of a dict ``{query: {document: value}}``, grouped by query.
 
-    Parameters
-    ----------
-    frame : frame, or dict of columns, or dict of dicts
-        pandas, polars or pyarrow; or ``{query: {document: value}}``.
-    value : {"score", "label"}
-        Content of the column of values.
-    what : str
-        "run", "qrels" or the name of a file, for messages.
-    names : mapping
-        Names of columns that the user gave: "qid", "doc_id", and ``value``; "subtopic" of labels.
-    call : str
-        The beginning of a call that names them, for messages.
+    ``value`` is "score" or "label". ``names`` are the columns that the user gave: "qid", "doc_id", the value,
+    and "subtopic" of labels. Messages begin with ``what``, and advise the ``call`` whose beginning is given.
     """
     queries, docs, numbers, subtopics = _columns(frame, value, what, names, call)
     of_queries, of_docs = _words(queries, what, "query"), _words(docs, what, "document")
