@@ -153,13 +153,12 @@ def cross_validate(  # noqa: PLR0913 - all but the first three are optional and 
     with tempfile.TemporaryDirectory() as folder:
         kept = Path(folder, "cells.jsonl") if path is None else path
         finished = run_cells(cells, kept, n_jobs=n_jobs, progress=progress)
-    results = {p.name: [task.result(finished, names) for task in tasks if task.plan is p] for p in plans}
     return CrossValidation(
         measures=tuple(names),
         folds=tuple(split.name for split in splits),
         query_ids=tuple(query for split in splits for query in split.test.query_ids),
         convention="default" if tool is None else tool.name,
-        results=results,
+        results={p.name: [task.result(finished, names) for task in tasks if task.plan is p] for p in plans},
         select=names[0] if select is None else select if isinstance(select, str) else select.name,
     )
 

@@ -1,4 +1,4 @@
-"""What rankers take from scikit-learn, which has no types: the stub beside this file has them."""
+"""The parts of scikit-learn that rankers use; their types, which it lacks, are in the stub."""
 
 from sklearn.base import BaseEstimator
 from sklearn.base import _fit_context as fit_context

@@ -368,30 +368,15 @@ def compare(
     n_resamples = _DRAWN.get(test, 1) if n_resamples is None else n_resamples
     check_resampling(seed, n_resamples)
     names = _pairs_of(list(table), against)
-    counted, family = table, None
-    if test in _FAMILY:
-        columns = np.column_stack(list(table.values()))
-        columns = columns[~np.isnan(columns).any(axis=1)]
-        counted = dict(zip(table, columns.T, strict=True))
-        draws = {} if test == "tukey" else {"seed": seed, "n_resamples": n_resamples}
-        family = (tukey if test == "tukey" else randomized_tukey)(columns, alpha=alpha, **draws)
+    counted, family = _tested_together(test, table, alpha, seed, n_resamples)
     values = [_shared(counted, *two, least=1 + (test == "paired-t")) for two in names]
     p = _p_values(test, values, family, seed, n_resamples)
     adjusted = p if correction in (None, "tukey") else adjust(p, correction).tolist()
     interval = "tukey" if family is not None else "t" if test == "paired-t" else "bootstrap"
     least = None if family is None else family.least
     pairs = tuple(
-        Pair(
-            first=first,
-            second=second,
-            interval=_interval(interval, *of, alpha, seed, least),
-            adjusted=adjusted[i],
-            differs=adjusted[i] < alpha,
-            effect=effect_size(*of),
-            detectable=detectable(*of, alpha=alpha),
-            **Significance.of(p[i], gaps_of(*of))._asdict(),
-        )
-        for i, ((first, second), of) in enumerate(zip(names, values, strict=True))
+        _pair(of_pair, *of, p[i], adjusted[i], alpha, _interval(interval, *of, alpha, seed, least))
+        for i, (of_pair, of) in enumerate(zip(names, values, strict=True))
     )
     means = {name: float(np.nanmean(of)) for name, of in table.items()}
     undefined = {name: int(np.isnan(of).sum()) for name, of in table.items()}
@@ -409,6 +394,40 @@ def compare(
         pairs=pairs,
         letters=None if against is not None else _letters(means, pairs),
         ranked={name: n_queries - count for name, count in undefined.items()},
+    )
+
+
+def _tested_together(
+    test: str, table: dict[str, Float64Array], alpha: float, seed: int, n_resamples: int
+) -> tuple[dict[str, Float64Array], Any]:
+    """Values on queries where all systems have one, and Tukey's result; all values and None without it."""
+    if test not in _FAMILY:
+        return table, None
+    columns = np.column_stack(list(table.values()))
+    columns = columns[~np.isnan(columns).any(axis=1)]
+    draws = {} if test == "tukey" else {"seed": seed, "n_resamples": n_resamples}
+    family = (tukey if test == "tukey" else randomized_tukey)(columns, alpha=alpha, **draws)
+    return dict(zip(table, columns.T, strict=True)), family
+
+
+def _pair(
+    names: tuple[str, str],
+    a: Float64Array,
+    b: Float64Array,
+    p: float,
+    adjusted: float,
+    alpha: float,
+    interval: tuple[float, float],
+) -> Pair:
+    return Pair(
+        first=names[0],
+        second=names[1],
+        interval=interval,
+        adjusted=adjusted,
+        differs=adjusted < alpha,
+        effect=effect_size(a, b),
+        detectable=detectable(a, b, alpha=alpha),
+        **Significance.of(p, gaps_of(a, b))._asdict(),
     )
 
 
