@@ -5,13 +5,13 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 BITS = """
 import hashlib, json, sys, warnings
 import numpy as np
 import directrix as dx
 from directrix.registry import SURROGATES
-
-pytestmark = pytest.mark.slow
 
 warnings.simplefilter("ignore")  # two iterations do not converge
 dx.set_threads(1)
@@ -50,6 +50,7 @@ print(json.dumps(bits))
 """
 
 
+@pytest.mark.slow
 def test_every_surrogate_measure_and_method(tmp_path):
     compiled, loaded = (
         json.loads(

@@ -8,6 +8,7 @@ import pytest
 import directrix as dx
 from directrix.parameters import CONSTRAINTS, check_fields
 from directrix.registry import SURROGATES, TRAINERS, classes
+from tests.messages import rejects
 
 GIVEN = {"Anneal": (dx.CG(),), "BestSoFar": (dx.SGD(), len), "Restarts": (dx.LBFGS(),)}
 NUMBERS, FLAGS, WORDS = ("10", True, np.nan, np.inf, -1), (1, "yes"), ("no such word",)
@@ -66,5 +67,5 @@ def test_numbers_become_those_of_python_and_none_stays_where_it_is_the_default()
     surrogate = dx.ApproxNDCG(alpha=np.float32(2.0), k=np.int64(3))
     assert [type(value) for value in (surrogate.alpha, surrogate.k)] == [float, int]
     check_fields(dx.ApproxNDCG(k=None))
-    with pytest.raises(dx.InputError, match="k must be an integer"):
+    with rejects(dx.InputError):
         dx.ApproxPrecision(k=None)

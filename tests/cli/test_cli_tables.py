@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from tests.commands import refused, run, succeed
+from tests.messages import rejects
 
 import directrix as dx
 
@@ -149,7 +150,7 @@ def test_subtopics_of_tables(tmp_path):
             assert dx.evaluate(["AlphaNDCG@5", "ERRIA", "AP"], run=tmp_path / "run", qrels=qrels) == expected
     named = dx.data.Qrels.from_frame(frame.rename(columns={"iteration": "aspect"}), subtopic="aspect")
     np.testing.assert_array_equal(named.subtopics, dx.read_trec_qrels(tmp_path / "qrels").subtopics)
-    with pytest.raises(dx.InputError, match=r"query 1 has the document 'a' of subtopic '1' already"):
+    with rejects(dx.InputError):
         dx.data.Qrels.from_frame(pd.concat([frame, frame.head(1)]))
 
 

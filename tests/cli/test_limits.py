@@ -44,6 +44,7 @@ def test_ctrl_c_while_the_command_is_imported_ends_it_quietly():
                 if name == "directrix.cli.main":
                     os.kill(os.getpid(), signal.SIGINT)
         sys.meta_path.insert(0, Finder)
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a process in the background ignores it
         import runpy
         runpy.run_module("directrix", run_name="__main__")
     """

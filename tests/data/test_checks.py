@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from tests.messages import rejects
 
 import directrix as dx
 from directrix import data, experiments, models
@@ -114,7 +115,7 @@ def test_rankings_that_are_right_are_passed_on():
 def test_minus_infinity_is_not_retrieved_where_allowed():
     scores, _, _ = check_ranking([1.0, -np.inf], [1, 1], [0, 2], allow_infinite=True)
     assert scores.tolist() == [1.0, -np.inf]
-    with pytest.raises(dx.InputError, match="or -inf for 'not retrieved'"):
+    with rejects(dx.InputError):
         check_ranking([1.0, np.nan], [1, 1], [0, 2], allow_infinite=True)
 
 
@@ -124,12 +125,12 @@ def test_large_finite_features_pass_though_their_sum_overflows():
 
 @pytest.mark.parametrize("bad", [[5], [-1], [[0]], [0.5], "a"])
 def test_take_of_queries_that_are_not_there(bad):
-    with pytest.raises(dx.InputError, match="take: "):
+    with rejects(dx.InputError):
         dx.Queries.from_arrays(X, Y, group=[4]).take(bad)
 
 
 def test_restore_needs_one_value_per_document():
-    with pytest.raises(dx.InputError, match="per_doc has 1 values for 4 documents"):
+    with rejects(dx.InputError):
         dx.Queries.from_arrays(X, Y, group=[4]).restore(np.ones(1))
 
 
@@ -157,7 +158,7 @@ def test_what_is_not_queries_is_refused(other, ranker):
         lambda q: dx.linear_objective(q, "ApproxNDCG"),
         dx.trainers.regression_start,
     ):
-        with pytest.raises(dx.InputError, match="Queries are needed"):
+        with rejects(dx.InputError):
             door(other)
 
 
@@ -171,7 +172,7 @@ def test_what_is_not_features_is_refused(other):
         lambda given: models.LinearModel().forward(np.ones(2), given),
         lambda given: models.StumpModel([[0.5], [0.5]]).forward(np.ones(2), given),
     ):
-        with pytest.raises(dx.InputError, match="two dimensions and float32 or float64"):
+        with rejects(dx.InputError):
             door(other)
 
 
@@ -196,9 +197,9 @@ def test_numbers_that_no_float_holds_are_refused(wrong):
         lambda: dx.tendency([[0.0], [wrong], [1.0]], [[0.0], [1.0], [1.0]]),
         lambda: Run("x", ("a",), [0, 3], ["a", "b", "c"], values),
     ):
-        with pytest.raises(dx.InputError, match="number"):
+        with rejects(dx.InputError):
             door()
-    with pytest.raises(dx.InputError, match="ridge"):
+    with rejects(dx.InputError):
         dx.trainers.regression_start(Q, ridge=HUGE)
 
 
@@ -244,7 +245,7 @@ DOORS = {
 @pytest.mark.parametrize("door", DOORS)
 def test_every_door_refuses_identifiers_that_no_file_of_lines_could_hold(door):
     for name in ("", "a\0b", "a\tb", "a\nb", "a\rb", "a\ud800"):
-        with pytest.raises(dx.InputError, match=r": a (query|document|run) has (the|no) identifier"):
+        with rejects(dx.InputError):
             DOORS[door](name)
     for name in ("a b", "\x1b[2J", "\u3000", "\U0001f600"):
         DOORS[door](name)
@@ -252,11 +253,11 @@ def test_every_door_refuses_identifiers_that_no_file_of_lines_could_hold(door):
 
 def test_a_file_of_documents_is_refused_with_the_line(tmp_path):
     (tmp_path / "d.jsonl").write_text('{"docno": "a", "text": "b"}\n{"docno": "\\ud800", "text": "b"}\n')
-    with pytest.raises(dx.InputError, match=r"d.jsonl:2: a document has the identifier '\\ud800'"):
+    with rejects(dx.InputError):
         dx.text.Index.build(tmp_path / "d.jsonl")
 
 
 def test_a_query_of_two_words_is_not_written_as_two_columns():
     q = dx.Queries.from_frame(FEATURES | {"qid": ["wing lift"], "docno": ["d"]})
-    with pytest.raises(dx.InputError, match="the query 'wing lift' does not fit"):
+    with rejects(dx.InputError):
         next(qrels_lines(q))

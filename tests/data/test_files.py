@@ -9,6 +9,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from tests.messages import rejects
 
 import directrix as dx
 from directrix.data.files import check_replaceable, lock, open_data, open_locked, readable, replacing
@@ -37,22 +38,20 @@ def test_a_pipe_is_refused_before_anything_is_taken_from_it(pipe, read):
 
 
 def test_standard_input_is_not_read():
-    with pytest.raises(
-        dx.InputError, match=r"standard input is read by commands only.*Write it to a file first"
-    ):
+    with rejects(dx.InputError):
         dx.read_letor("-")
 
 
 def test_group_sizes_may_be_compressed_and_damaged(tmp_path):
     (tmp_path / "a.txt").write_text("2 1:0.5\n0 1:1\n")
     (tmp_path / "sizes").write_bytes(b"\x1f\x8b\x08")
-    with pytest.raises(dx.InputError, match="sizes: the compressed data are damaged"):
+    with rejects(dx.InputError):
         dx.read_letor(tmp_path / "a.txt", groups=tmp_path / "sizes")
 
 
 @pytest.mark.parametrize("error", [OSError(5, "x"), EOFError("x"), ValueError("x"), MemoryError()])
 def test_every_way_of_failing_to_read_is_one_error(error):
-    with pytest.raises(dx.InputError, match=r"^a\.txt"), readable(Path("a.txt")):
+    with rejects(dx.InputError), readable(Path("a.txt")):
         raise error
 
 
@@ -211,7 +210,7 @@ def test_a_check_leaves_everything_as_it_was(tmp_path, unfinished):
         check_replaceable(tmp_path / name)
     assert names(tmp_path) == ["a.txt"]
     assert (tmp_path / "a.txt").read_text() == "old"
-    with pytest.raises(dx.InputError, match="is a folder; give the name of a file in it"):
+    with rejects(dx.InputError):
         check_replaceable(tmp_path)
 
 
@@ -247,7 +246,7 @@ def test_a_pipe_without_a_reader_is_checked_without_waiting(tmp_path):
 def test_a_second_process_is_refused(tmp_path):
     with (tmp_path / "file").open("ab") as first, (tmp_path / "file").open("ab") as second:
         lock(first, "name another")
-        with pytest.raises(dx.InputError, match=r"another process is writing.* or name another\."):
+        with rejects(dx.InputError):
             lock(second, "name another")
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from tests.data.examples import assert_same, random_queries
+from tests.messages import rejects
 
 import directrix as dx
 from directrix.data import formats
@@ -89,9 +90,9 @@ def test_all_readers_refuse_the_same_numbers(tmp_path, reader, text):
 def test_frames_of_text_have_the_numbers_of_files(text):
     """Python's ``float`` reads the last two."""
     columns = {"qid": [1, 1], "docno": ["a", "b"], "label": [0, 1]}
-    with pytest.raises(dx.InputError, match="could not convert string to float"):
+    with rejects(dx.InputError):
         dx.Queries.from_frame(pd.DataFrame(columns | {"f": [text, "2"]}))
-    with pytest.raises(dx.InputError, match="could not convert string to float"):
+    with rejects(dx.InputError):
         dx.data.Run.from_frame(columns | {"score": [text, "2"]})
     X = np.array([[text], ["2"]], dtype=object)
     with pytest.raises(dx.InputError, match=f"'{text}' at row 0, column 0 is not a number"):

@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.messages import rejects
 
 import directrix as dx
 from directrix.data.grouping import group_by_query
@@ -174,7 +175,7 @@ def test_copies_are_read_only_too(again, form):
 @pytest.mark.parametrize("column", [10**7, 4, -1])
 def test_a_column_that_is_not_there_never_reaches_a_kernel(column):
     damaged = sp.csr_array((np.ones(3), [0, 1, column], [0, 1, 2, 3]), shape=(3, 4))
-    with pytest.raises(dx.InputError, match=r"damaged CSR matrix: .*coo_array"):
+    with rejects(dx.InputError):
         dx.Queries.from_arrays(damaged, np.zeros(3), group=[3])
 
 
@@ -230,10 +231,10 @@ def test_the_constructor_refuses_boundaries_and_shapes_that_do_not_agree(case):
 def test_the_constructor_refuses_csr_with_columns_that_do_not_exist():
     features = sp.csr_array(np.ones((3, 2)))
     features.indices[3] = 2_000_000_000
-    with pytest.raises(dx.InputError, match="damaged CSR matrix"):
+    with rejects(dx.InputError):
         dx.Queries(**(GOOD | {"features": features}))
 
 
 def test_columns_are_only_added():
-    with pytest.raises(dx.InputError, match="n_features=1, but there are 2 already"):
+    with rejects(dx.InputError):
         dx.Queries(**GOOD).widened(1)

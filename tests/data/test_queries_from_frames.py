@@ -5,6 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
+from tests.messages import rejects
 
 import directrix as dx
 
@@ -55,9 +56,7 @@ def test_columns_of_a_dict_are_taken_by_name():
     ranker = dx.LinearRanker(max_iter=5).fit(X, ROWS["label"], qid=ROWS["qid"])
     turned = dict(reversed(X.items()))
     np.testing.assert_array_equal(ranker.predict(turned), ranker.predict(X))
-    with pytest.raises(
-        dx.InputError, match="X has the columns f1; those of the training data, f1, f2, are needed"
-    ):
+    with rejects(dx.InputError):
         ranker.predict({"f1": X["f1"]})
 
 
@@ -123,7 +122,7 @@ def test_missing_values_of_every_kind_are_nan():
     for frame in (*column.values(), pa.table({"f": [1, None]})):
         q = dx.Queries.from_arrays(frame, [1, 0], qid=[1, 1], missing="nan")
         np.testing.assert_array_equal(q.features, [[1.0], [np.nan]])
-        with pytest.raises(dx.InputError, match="missing='nan'"):
+        with rejects(dx.InputError):
             dx.Queries.from_arrays(frame, [1, 0], qid=[1, 1])
 
 
@@ -188,9 +187,9 @@ def test_categories_are_no_numbers_anywhere(frame):
     assert q.restore(q.features[:, 1]).tolist() == [0.0, 1.0, 0.0]
     ranker = dx.LinearRanker(max_iter=1).fit([[0.5, 3], [1.5, 4], [2.5, 3]], y, qid=qid)
     ranker.feature_names_in_ = np.array(["f1", "c"], dtype=object)
-    with pytest.raises(dx.InputError, match=r"the column 'c' holds categories.*e\.g\. pandas"):
+    with rejects(dx.InputError):
         dx.LinearRanker().fit(frame, y, qid=qid)
-    with pytest.raises(dx.InputError, match="the column 'c' of the data holds categories"):
+    with rejects(dx.InputError):
         ranker.predict(frame)
 
 

@@ -6,6 +6,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.messages import rejects
 
 import directrix as dx
 from directrix.data.scale import SCALES, Scale
@@ -128,9 +129,9 @@ def test_no_scale():
 
 
 def test_messages():
-    with pytest.raises(dx.InputError, match=r"scale='robust'; choose one of 'query-minmax', .*, or None"):
+    with rejects(dx.InputError):
         dx.data.fit_scale("robust", X)
-    with pytest.raises(dx.InputError, match=r"the features have 2 columns, but 3 when the scale was made"):
+    with rejects(dx.InputError):
         dx.data.fit_scale("standard", X).apply(X[:, :2], QPTR)
 
 
@@ -174,7 +175,7 @@ def test_messages():
     ],
 )
 def test_broken_model_files(data):
-    with pytest.raises(dx.InputError, match=r"in the model file"):
+    with rejects(dx.InputError):
         Scale.from_json(data)
 
 
@@ -207,7 +208,7 @@ def test_a_width_without_a_reciprocal_is_divided_by(kind):
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("query-percentile", "log")])
 def test_ranges_beyond_the_largest_float_are_refused(kind):
     features = np.array([[0.0, -1e308], [1.0, 1e308]])
-    with pytest.raises(dx.InputError, match=r"range or deviation of column 1 in .* is too large for a float"):
+    with rejects(dx.InputError):
         dx.data.fit_scale(kind, features).apply(features, np.array([0, 2]))
 
 
@@ -217,14 +218,14 @@ def test_values_that_scaling_would_make_infinite_are_refused():
     message = r"features: 1e\+30 at row 1, column 0 is too large for float32 once it is scaled"
     with pytest.raises(dx.InputError, match=message):
         scale.apply(np.array([[np.nan], [1e30]], dtype=np.float32), np.array([0, 2]))
-    with pytest.raises(dx.InputError, match=r"inf at row 1, column 0; finite numbers are needed.*clip"):
+    with rejects(dx.InputError):
         dx.data.fit_scale("quantile", small).apply(np.array([[np.nan], [np.inf]]), np.array([0, 2]))
     sparse = dx.data.fit_scale("standard", sp.csr_array(small))
-    with pytest.raises(dx.InputError, match=r"1e\+30 at column 0 is too large"):
+    with rejects(dx.InputError):
         sparse.apply(sp.csr_array(np.array([[1e30]], dtype=np.float32)), np.array([0, 1]))
-    with pytest.raises(dx.InputError, match="range or deviation of column 0"):
+    with rejects(dx.InputError):
         dx.data.fit_scale("standard", sp.csr_array(np.array([[1e200], [0.0]])))
-    with pytest.raises(dx.InputError, match="range or deviation of column 0"):
+    with rejects(dx.InputError):
         dx.data.fit_scale("standard", sp.csr_array(np.array([[1e200], [3e200]])))
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from tests.messages import rejects
 
 import directrix as dx
 from directrix.data.scale import Scale, fills_missing, fit_scale, is_by_query, is_scale, scale_from_json
@@ -40,9 +41,9 @@ def test_names_of_scales():
     assert not fills_missing(None)
     with pytest.raises(ValueError, match=r"must be one of .* 'quantile', several joined by plus signs"):
         dx.LinearRanker(scale="raw+robust").check_parameters()
-    with pytest.raises(dx.InputError, match=r"scale='raw\+robust'; choose one of .* side by side"):
+    with rejects(dx.InputError):
         fit_scale("raw+robust", X)
-    with pytest.raises(dx.InputError, match="scale=7; choose one of"):
+    with rejects(dx.InputError):
         Scale.fit(7, X)
 
 
@@ -92,7 +93,7 @@ def test_every_ranker_takes_a_union_and_keeps_it_in_its_file(ranker, tmp_path):
     assert again.scale_ == ranker.scale_
     assert np.array_equal(again.predict_queries(q), scores)
     assert np.array_equal(again.predict(q.features, group=np.diff(q.qptr)), scores)
-    with pytest.raises(dx.InputError, match=r"scale='\w+\+query-percentile' needs to know them"):
+    with rejects(dx.InputError):
         again.predict(q.features)
     if isinstance(ranker, dx.LinearRanker):
         assert again.coef_.shape == (2 * q.n_features,)
@@ -122,7 +123,7 @@ def test_trees_take_missing_values_with_a_union_too():
     holes = replace(q, features=features)
     ranker = dx.BoostedRanker(scale="raw+query-percentile", n_trees=5).fit_queries(holes)
     assert np.isfinite(ranker.predict_queries(holes)).all()
-    with pytest.raises(dx.InputError, match="missing"):
+    with rejects(dx.InputError):
         dx.LinearRanker(scale="raw+standard").fit_queries(holes)
 
 

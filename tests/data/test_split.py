@@ -2,6 +2,7 @@ import re
 
 import numpy as np
 import pytest
+from tests.messages import rejects
 
 import directrix as dx
 
@@ -35,14 +36,14 @@ def test_folds_test_every_query_once(queries):
     "fractions", [(), (0.5, 0.4), (1.5, -0.5), (np.nan, 1.0), ("a", "b"), None, ((1,), (2, 3))]
 )
 def test_shares_that_do_not_add_up(queries, fractions):
-    with pytest.raises(dx.InputError, match="positive shares with sum 1"):
+    with rejects(dx.InputError):
         dx.data.split_queries(queries, fractions)
 
 
 def test_too_few_queries(queries):
-    with pytest.raises(dx.InputError, match="leave a part without a query"):
+    with rejects(dx.InputError):
         dx.data.split_queries(queries, (0.99, 0.01))
-    with pytest.raises(dx.InputError, match="k=11 folds of 10 queries"):
+    with rejects(dx.InputError):
         dx.data.k_folds(queries, 11)  # at once, not when the first fold is asked for
 
 
@@ -74,9 +75,9 @@ def test_letor_folder(tmp_path):
     assert [fold.train.parent.name for fold in folds] == ["Fold1", "Fold2", "Fold10"]
     assert [path.name for path in folds[0]] == ["train.txt", "vali.txt.gz", "test.txt"]
     (tmp_path / "Fold2" / "test.txt").unlink()
-    with pytest.raises(dx.InputError, match=r"Fold2 has no test\.txt"):
+    with rejects(dx.InputError):
         dx.data.letor_folds(tmp_path)
-    with pytest.raises(dx.InputError, match=r"has no folder Fold1, Fold2"):
+    with rejects(dx.InputError):
         dx.data.letor_folds(tmp_path / "Fold1")
 
 

@@ -24,6 +24,7 @@ from directrix.rankers.method import Method
 from directrix.rankers.methods import method, methods
 from directrix.search.candidates import Candidate
 from tests.experiments.letor_folder import letor_folder, letor_queries
+from tests.messages import rejects
 from tests.search import search
 
 ENTRIES = (Entry("Regression", "Regression"), Entry("cosine", "RankCosine", grid={"l2": [1e-5, 1e-1, 1.0]}))
@@ -106,11 +107,9 @@ def test_in_k_folds_every_query_tests_once_and_chooses_once():
 
 
 def test_folds_that_cannot_be_are_rejected():
-    with pytest.raises(
-        InputError, match="k=7 folds of 6 queries: k must be between 3 and the number of queries"
-    ):
+    with rejects(InputError):
         k_fold_splits(letor_queries(6), 7)
-    with pytest.raises(InputError, match="k"):
+    with rejects(InputError):
         k_fold_splits(letor_queries(6), 2)
 
 
@@ -420,9 +419,7 @@ def test_a_candidate_that_cannot_be_trained_is_reported(splits, monkeypatch):
     assert math.isnan(failed.chosen_by)
     assert failed.test == {}
     assert all(settings["l2"] != 1e-5 for settings in found.selected("cosine"))
-    with pytest.raises(
-        InputError, match="a, Fold1: none of 1 candidates could be trained: labels 0 and 1 are"
-    ):
+    with rejects(InputError):
         cross_validate(splits[:1], [Entry("a", "RankCosine", {"l2": 1e-5, "centered": True})], ["AP"])
 
 
@@ -448,10 +445,10 @@ def test_messages(splits):
         with pytest.raises(ValueError, match=message):  # scikit-learn's own for l2
             run(**given)
     wide = replace(splits[0], test=splits[0].test.widened(9))
-    with pytest.raises(InputError, match="Fold1: the test data have 9 features, the training data 4"):
+    with rejects(InputError):
         run(given=[wide])
     wide = replace(splits[0], valid=splits[0].valid.widened(9))
-    with pytest.raises(InputError, match="Fold1: the validation data have 9 features"):
+    with rejects(InputError):
         run(given=[wide])
     for part, name in (("train", "training"), ("test", "test")):
         q = getattr(splits[0], part)
@@ -462,11 +459,11 @@ def test_messages(splits):
             run(given=[bad])
     found = run(["Regression"])
     assert found.top("Regression") == ()  # none were asked for
-    with pytest.raises(InputError, match="there is no entry 'x'; the entries are Regression"):
+    with rejects(InputError):
         found.mean("x", "AP")
-    with pytest.raises(InputError, match="'RR' was not measured; the measures are AP"):
+    with rejects(InputError):
         found.values("Regression", "RR")
-    with pytest.raises(InputError, match="there is no fold 'Fold9'; the folds are Fold1, Fold2, Fold3"):
+    with rejects(InputError):
         found.candidates("Regression", "Fold9")
 
 

@@ -6,6 +6,7 @@ import pytest
 import directrix as dx
 from directrix.errors import InputError
 from directrix.experiments.optimality import certify, polish
+from tests.messages import rejects
 
 Q = dx.Queries.from_arrays(np.eye(3), [0, 1, 2], group=[3])
 SAME = dx.Queries.from_arrays(np.ones((3, 3)), [0, 1, 2], group=[3])
@@ -47,7 +48,7 @@ def test_models_without_weights_are_rejected():
     X, y, qid = np.random.default_rng(0).random((40, 2)), np.tile([0, 1], 20), np.repeat(np.arange(4), 10)
     q = dx.Queries.from_arrays(X, y, qid=qid)
     ranker = dx.StumpRanker("ListNet", max_iter=2).fit_queries(q)
-    with pytest.raises(InputError, match="the StumpRanker has no weights that can be moved a little"):
+    with rejects(InputError):
         certify(ranker, q)
 
 
@@ -56,5 +57,5 @@ def test_networks_have_no_exact_test():
     with pytest.raises(InputError, match=r"exact=True: the scores of MLPModel\(.*leave exact out"):
         certify(ranker, Q, "AP", exact=True)
     objective = dx.linear_objective(Q, "ListNet")
-    with pytest.raises(InputError, match="a ranker scales its data itself and is tested on Queries"):
+    with rejects(InputError):
         certify(ranker, objective, "AP")

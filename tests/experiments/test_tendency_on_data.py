@@ -9,6 +9,7 @@ from directrix.errors import InputError
 from directrix.experiments import tendency_on_data as module
 from directrix.experiments.tendency import tendency
 from directrix.experiments.tendency_on_data import EVERY_SURROGATE, random_models, surrogate_tendencies
+from tests.messages import rejects
 
 
 def tendency_of(surrogate, q, measure=None, n_models=10, norm=1.0):
@@ -77,7 +78,7 @@ def test_every_surrogate_with_a_value_is_in_the_list():
 
 
 def test_gradients_without_a_function_are_rejected(q):
-    with pytest.raises(InputError, match=r"Lambda\('nDCG'.* is a gradient without a function.*ApproxNDCG"):
+    with rejects(InputError):
         tendency_of("Lambda", q)
 
 
@@ -91,7 +92,7 @@ def test_models_must_be_possible(q, options, message):
 
 
 def test_models_must_fit_the_data(q):
-    with pytest.raises(InputError, match=r"shape \(3, 5\); .* each of the 6 features"):
+    with rejects(InputError):
         surrogate_tendencies(["ApproxNDCG"], q, models=np.ones((3, 5)))
 
 

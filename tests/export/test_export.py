@@ -32,6 +32,7 @@ from directrix.export.trees import splits_of
 from directrix.export.verification import _changes_order, _compare, verify
 from directrix.models.trees import Trees
 from directrix.registry import TARGETS
+from tests.messages import rejects
 
 from .conftest import MODELS, data
 
@@ -81,7 +82,7 @@ def test_an_export_scores_the_same_or_names_a_format_that_can(model, name, fitte
 
 def test_a_model_that_scales_by_query_is_rejected(tmp_path):
     ranker = dx.LinearRanker(scale="query-minmax", max_iter=3).fit_queries(data())
-    with pytest.raises(InputError, match=r"scaled by query \(query-minmax\).*scale='standard'"):
+    with rejects(InputError):
         dx.export(ranker, tmp_path / "m", to="onnx")
 
 
@@ -197,7 +198,7 @@ def test_without_a_reader_the_file_is_written_and_called_not_verified(fitted, tm
 
 def test_an_unknown_target_an_unfitted_ranker_and_wrong_data_are_named(fitted, tmp_path):
     ranker, _ = fitted("trees")
-    with pytest.raises(InputError, match=r"to='pmml': there is no such target; type one of onnx, xgboost"):
+    with rejects(InputError):
         dx.export(ranker, tmp_path / "m", to="pmml")
     with pytest.raises(ValueError, match="not fitted"):
         dx.export(dx.LinearRanker(), tmp_path / "m", to="sql")
@@ -265,9 +266,7 @@ def test_what_a_format_lacks_is_noted(fitted, tmp_path):
 
 def test_missing_features_that_a_format_would_read_as_zero_are_rejected(fitted, tmp_path):
     ranker, q = fitted("linear, missing")
-    with pytest.raises(
-        InputError, match=r"missing features, which Solr's JSON reads as 0.*choose onnx, vespa"
-    ):
+    with rejects(InputError):
         dx.export(ranker, tmp_path / "m", to="solr", check=q)
 
 
@@ -297,7 +296,7 @@ def test_trees_that_take_zeros_for_missing_go_to_lightgbm_alone(tmp_path):
     q = data(missing=True)
     ranker = dx.BoostedRanker(n_trees=5, lightgbm_params={"zero_as_missing": True}).fit_queries(q)
     if any(split.missing_left != split.zero_left for split in splits_of_zero(ranker)):
-        with pytest.raises(InputError, match=r"zero_as_missing.*--to lightgbm"):
+        with rejects(InputError):
             dx.export(ranker, tmp_path / "m", to="sql")
     assert dx.export(ranker, tmp_path / "m", to="lightgbm", check=q).difference == 0.0
 
@@ -345,7 +344,7 @@ def test_deep_trees_score_the_same(name, to_the_left, fitted):
 def test_a_tree_too_deep_for_nested_text_is_rejected(fitted):
     ranker, _ = fitted("trees")
     formula = with_model(formula_of(ranker), chain(300, to_the_left=False))
-    with pytest.raises(InputError, match=r"tree 1 has more than 200 levels.*--to onnx, xgboost or lightgbm"):
+    with rejects(InputError):
         find_target("sql").content(formula)
     assert len(find_target("elastic").content(formula)) > 1000
 
@@ -394,7 +393,7 @@ def test_hostile_names_stay_names(tmp_path):
             continue
         installed(name)
         assert dx.export(ranker, tmp_path / "m", to=name, check=q).n_other_order == 0
-    with pytest.raises(InputError, match=r"is not a rank feature of Vespa, such as bm25\(title\)"):
+    with rejects(InputError):
         dx.export(ranker, tmp_path / "m", to="vespa")
 
 
@@ -496,10 +495,10 @@ def test_what_no_format_can_hold(fitted, monkeypatch, tmp_path):
     ranker, _ = fitted("trees")
     formula = formula_of(ranker)
     large = replace(formula.model, leaf=1e300 * formula.model.leaf)
-    with pytest.raises(InputError, match="too large for float32; choose --to lightgbm or sql"):
+    with rejects(InputError):
         find_target("xgboost").content(with_model(formula, large))
     names = ("a\0b", *"bcde")
-    with pytest.raises(InputError, match="has a NUL, which SQL cannot hold"):
+    with rejects(InputError):
         find_target("sql").content(formula._replace(names=names))
     for names in (("Score", *"bcde"), ("b", "B", *"cde")):
         with pytest.raises(InputError, match=r"the feature '(Score|B)' and the column '(score|b)' are one"):
@@ -513,7 +512,7 @@ def test_what_no_format_can_hold(fitted, monkeypatch, tmp_path):
     ranker, _ = fitted("trees, categories")
     (part,) = formula_of(ranker).parts
     scaled = tuple(Input(f, "log") for f in range(5))
-    with pytest.raises(InputError, match="a feature of categories is scaled"):
+    with rejects(InputError):
         folded(Summand(part.model, scaled), 5)
 
 

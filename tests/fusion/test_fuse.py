@@ -17,6 +17,7 @@ from directrix.fusion.combination import (
 )
 from directrix.fusion.engines import ENGINES, configuration
 from directrix.fusion.methods import Weigher, dominated
+from tests.messages import rejects
 from tests.reference.lines import points_between
 
 
@@ -280,7 +281,7 @@ def test_what_cannot_be_fused_is_rejected(change, message):
 
 def test_relevant_documents_far_below_the_cut_off_are_not_said_to_be_absent():
     run = {f"q{q}": {f"d{place}": -float(place) for place in range(99)} for q in range(5)}
-    with pytest.raises(dx.InputError, match=r"among those that P@1 counts.* without a cut-off"):
+    with rejects(dx.InputError):
         dx.fuse({"a": run, "b": run}, {query: {"d90": 1} for query in run}, "P@1")
 
 
@@ -297,7 +298,7 @@ def test_folds_without_a_relevant_document_choose_equal_weights():
 
 def test_other_systems_are_rejected_when_it_is_applied():
     runs, qrels = made()
-    with pytest.raises(dx.InputError, match="those of r0, r1 are needed"):
+    with rejects(dx.InputError):
         dx.fuse(runs, qrels).apply({"x": runs["r0"], "y": runs["r1"]})
 
 
@@ -370,9 +371,9 @@ def test_functions_of_vespa_have_different_names_that_it_accepts():
 
 
 def test_engines_reject_what_they_cannot_express():
-    with pytest.raises(dx.InputError, match="there is no engine 'solr'"):
+    with rejects(dx.InputError):
         configuration("solr", ("a", "b"), Combination("rrf", (0.5, 0.5)))
-    with pytest.raises(dx.InputError, match="two sources, and there are 3"):
+    with rejects(dx.InputError):
         configuration("weaviate", ("a", "b", "c"), Combination("rrf", (0.2, 0.2, 0.6)))
-    with pytest.raises(dx.InputError, match="the run b alone"):
+    with rejects(dx.InputError):
         configuration("vespa", ("a", "b"), Combination("run", (0.0, 1.0)))

@@ -13,6 +13,7 @@ from directrix.interop import lightgbm as for_lightgbm
 from directrix.interop import xgboost as for_xgboost
 from directrix.objectives.scores import ScoreObjective, newton_step
 from directrix.trainers.boosting import Boosting, lightgbm_settings
+from tests.messages import rejects
 
 ALL, _ = dx.data.make_linear(55, 20, 5, seed=0)
 Q, VALID = ALL.take(np.arange(40)), ALL.take(np.arange(40, 55))
@@ -271,7 +272,7 @@ class TestCatBoost:
 
     def test_more_rows_than_it_can_number_are_refused(self, monkeypatch):
         monkeypatch.setattr(for_catboost, "_MOST_ROWS", 799)
-        with pytest.raises(dx.InputError, match="800 rows, and CatBoost can number at most 799"):
+        with rejects(dx.InputError):
             for_catboost.boost("ApproxNDCG", Q.features, Q.labels, group=SIZES)
 
     @pytest.mark.parametrize("name", ["border_count", "max_bin"])
@@ -285,7 +286,7 @@ class TestCatBoost:
 
     def test_a_metric_of_other_data_is_refused(self):
         metric = for_catboost.metric("nDCG@5", SIZES, SIZES)
-        with pytest.raises(dx.InputError, match="2 of the 2 groups of this metric have 800 rows"):
+        with rejects(dx.InputError):
             metric.evaluate([np.zeros(800)], Q.labels, None)
 
 
@@ -304,7 +305,7 @@ def test_what_was_computed_is_not_copied_and_ends_with_the_data():
 
 @pytest.mark.parametrize("module", [for_lightgbm, for_xgboost, for_catboost])
 def test_no_surrogate_and_no_measure_are_refused(module):
-    with pytest.raises(dx.InputError, match="a surrogate is needed"):
+    with rejects(dx.InputError):
         module.objective(dx.ApproxNDCG)
     with pytest.raises(dx.InputError):
         module.objective("nonsense")
@@ -332,7 +333,7 @@ def test_data_sets_in_turns_keep_their_place_in_the_noise():
 
 def test_data_without_groups_are_refused():
     data = OfLightGBM.lightgbm.Dataset(Q.features, Q.labels).construct()
-    with pytest.raises(dx.InputError, match="no groups"):
+    with rejects(dx.InputError):
         for_lightgbm.objective("ApproxNDCG")(np.zeros(800), data)
-    with pytest.raises(dx.InputError, match="no groups"):
+    with rejects(dx.InputError):
         for_lightgbm.metric("nDCG@5")(np.zeros(800), data)

@@ -10,6 +10,7 @@ import pytest
 import directrix as dx
 from directrix import InputError
 from directrix.interop.lightgbm import early_stopping, metric, objective
+from tests.messages import rejects
 
 ALL = dx.data.make_cubic(n_queries=60, docs_per_query=12, n_features=5, label_noise=0.3, seed=1)
 TRAIN, VALID = ALL.take(range(40)), ALL.take(range(40, 60))
@@ -95,14 +96,14 @@ def test_trees_that_there_were_before_count():
 
 
 def test_refused(tmp_path):
-    with pytest.raises(InputError, match="boosting='dart' rescales earlier trees"):
+    with rejects(InputError):
         trained(callback=early_stopping(VALID), boosting="dart")
     train = lightgbm.Dataset(TRAIN.features, TRAIN.labels, group=np.diff(TRAIN.qptr))
-    with pytest.raises(InputError, match=r"lightgbm\.cv has its own"):
+    with rejects(InputError):
         lightgbm.cv(SETTINGS | {"metric": "ndcg"}, train, 3, nfold=2, callbacks=[early_stopping(VALID)])
-    with pytest.raises(InputError, match="stopping_rounds=0"):
+    with rejects(InputError):
         early_stopping(VALID, stopping_rounds=0)
-    with pytest.raises(InputError, match="k must be"):
+    with rejects(InputError):
         early_stopping(VALID, "nDCG@0")
-    with pytest.raises(InputError, match="none"):
+    with rejects(InputError):
         early_stopping(tmp_path / "none")

@@ -6,6 +6,7 @@ import pytest
 
 import directrix as dx
 from directrix.text import Index
+from tests.messages import rejects
 
 pt = pytest.importorskip("pyterrier")
 WORDS = [f"w{i}" for i in range(30)]
@@ -73,7 +74,7 @@ def test_results_without_features_and_without_rows(texts):
     assert {"docno", "score", "rank", "features"} <= set(nothing.columns)
     assert not len(Rerank(dx.LinearRanker())(nothing))
     results = Candidates(index, k=3)(topics)
-    with pytest.raises(dx.InputError, match="and no features"):
+    with rejects(dx.InputError):
         Rerank(dx.LinearRanker()).fit(results, qrels)
 
 

@@ -8,6 +8,7 @@ import pytest
 import directrix as dx
 from directrix.measures.names import measures
 from directrix.measures.precision import IPrec
+from tests.messages import rejects
 
 
 def test_under_sets_every_field_that_the_measure_has():
@@ -43,7 +44,7 @@ def test_a_convention_of_ones_own():
 def test_unknown_names_are_told_the_presets():
     with pytest.raises(dx.InputError, match=re.escape('Did you mean "trec_eval"?')):
         dx.convention("treceval")
-    with pytest.raises(dx.InputError, match="the presets are trec_eval, gdeval, letor3"):
+    with rejects(dx.InputError):
         dx.convention("none of these")
     assert dx.convention("TREC-eval") is dx.convention("trec_eval")
 

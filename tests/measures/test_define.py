@@ -14,6 +14,7 @@ import directrix as dx
 from directrix.measures import names
 from directrix.measures.names import texts_of_a_file
 from directrix.measures.terms import Terms
+from tests.messages import rejects
 from tests.reference import measures as naive
 
 SCORES = np.array([0.3, 0.3, 0.9, 0.1, 0.4, 0.2, 0.2, 0.2, 0.7])
@@ -53,9 +54,9 @@ def test_it_is_known_by_name_and_prints(own):
     assert own(k=10).name == "LogNDCG@10"
     assert dx.measure(own) == own()
     assert dx.measures()[-1] == "LogNDCG"
-    with pytest.raises(dx.InputError, match=r"did you mean .*LogNDCG"):
+    with rejects(dx.InputError):
         dx.measure("LogNDGC")
-    with pytest.raises(dx.InputError, match="LogNDCG has no field 'rel'; its fields are k, ties, empty"):
+    with rejects(dx.InputError):
         dx.measure("LogNDCG(rel=1)")
 
 
@@ -267,9 +268,7 @@ def test_a_model_file_holds_the_name_of_the_measure(own, tmp_path, surrogate):
     names._read.cache_clear()
     again = dx.load(tmp_path / "model.json")
     np.testing.assert_array_equal(again.predict_queries(q), ranker.predict_queries(q))
-    with pytest.raises(
-        dx.InputError, match=r"LogNDCG.*of the model file is not defined here; define it first"
-    ):
+    with rejects(dx.InputError):
         again.score(q.features, q.labels, qid=np.repeat(np.arange(5), np.diff(q.qptr)))
 
 

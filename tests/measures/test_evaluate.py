@@ -7,6 +7,7 @@ import pytest
 
 import directrix as dx
 from directrix.measures.terms import gains
+from tests.messages import rejects
 
 SCORES, LABELS = np.array([0.9, 0.1, 0.2, 0.7]), np.array([0.0, 1.0, 1.0, 0.0])
 
@@ -161,7 +162,7 @@ def test_what_cannot_be_evaluated_is_said(call, message):
 
 def test_gains_do_not_overflow_without_a_word():
     np.testing.assert_array_equal(gains(np.array([1000.0])), [2.0**1000 - 1])
-    with pytest.raises(dx.InputError, match="the highest label is 1001, whose gain"):
+    with rejects(dx.InputError):
         gains(np.array([0.0, 1001.0]))
     np.testing.assert_array_equal(gains(np.array([2000.0]), "linear"), [2000.0])
 
@@ -176,7 +177,7 @@ def test_masked_numbers_are_not_used_as_if_they_were_there():
         lambda: dx.evaluate("AP", [3, 2, 1], labels, group=[len(labels)]),
         lambda: dx.LinearRanker().fit(np.eye(3), labels, qid=[1, 1, 1]),
     ):
-        with pytest.raises(dx.InputError, match="1 entries are masked"):
+        with rejects(dx.InputError):
             call()
     assert dx.evaluate("bpref", [3, 2, 1], labels, group=[len(labels)]) == dx.evaluate(
         "bpref", [3, 2, 1], [np.nan, 0, 1], group=[3]
@@ -186,7 +187,7 @@ def test_masked_numbers_are_not_used_as_if_they_were_there():
         "AP", [3, 2, 1], [1, 0, 1], group=[3]
     )
     features = np.ma.masked_array(np.eye(3), [mask, mask, mask])
-    with pytest.raises(dx.InputError, match=r"NaN|nan|missing"):
+    with rejects(dx.InputError):
         dx.Queries.from_arrays(features, [1, 0, 1], qid=[1, 1, 1])
     q = dx.Queries.from_arrays(features, [1, 0, 1], qid=[1, 1, 1], missing="nan")
     assert np.isnan(q.features[:, 0]).all()

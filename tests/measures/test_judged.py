@@ -9,6 +9,7 @@ import directrix as dx
 from directrix.data.trec.runs import read_trec_qrels, read_trec_run
 from directrix.measures.judged import Bpref, InfAP, JudgedRate
 from tests.measures.test_expected import PROBLEMS
+from tests.messages import rejects
 
 NAN = float("nan")
 
@@ -116,7 +117,7 @@ def test_judged_as_ir_measures(data_dir):
 def test_measures_of_labels_take_unjudged_documents_as_irrelevant_beside_others():
     both = dx.evaluate(["AP", "bpref"], [3, 2, 1], [NAN, 1, -1], group=[3])
     assert both["AP"] == 0.5
-    with pytest.raises(dx.InputError, match=r"the first is nan .* finite and >= 0"):
+    with rejects(dx.InputError):
         dx.evaluate("AP", [3, 2, 1], [NAN, 1, -1], group=[3])
 
 
@@ -124,7 +125,7 @@ def test_a_joined_run_is_enough_and_counts_missing_topics():
     qrels = {"1": {"a": 1}, "2": {"b": 1}}
     joined = dx.data.join_trec({"1": {"a": 1.0}}, qrels, queries="judged")
     assert dx.evaluate(["AP", "bpref"], run=joined) == {"AP": 0.5, "bpref": 0.5}
-    with pytest.raises(dx.InputError, match="run and qrels are needed together"):
+    with rejects(dx.InputError):
         dx.evaluate("AP", run=joined, qrels=qrels)
 
 

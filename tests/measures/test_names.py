@@ -16,6 +16,7 @@ from directrix.measures.names import measures, texts_of_a_file
 from directrix.measures.precision import IPrec, RPrecision
 from directrix.measures.sets import GMAP, NumRet, SetF
 from directrix.registry import MEASURES, classes
+from tests.messages import rejects
 
 EXAMPLES = [
     dx.NDCG(),
@@ -161,9 +162,9 @@ def test_a_class_or_a_value_with_an_at_is_a_measure():
     assert dx.NDCG(gain="linear") @ 3 == dx.NDCG(gain="linear", k=3)
     assert IPrec @ 0.1 == IPrec(recall=0.1)
     assert dx.measure(dx.AP) == dx.AP()
-    with pytest.raises(dx.InputError, match="KendallTau @ 5: KendallTau has no cut-off"):
+    with rejects(dx.InputError):
         dx.KendallTau @ 5
-    with pytest.raises(dx.InputError, match="k must be an integer"):
+    with rejects(dx.InputError):
         dx.NDCG @ 0
 
 
@@ -211,14 +212,14 @@ def test_the_package_ir_measures_is_understood():
         "nDCG@10",
         "nDCG(gain='linear')@10",
     ]
-    with pytest.raises(dx.InputError, match="there is no measure 'BPM'"):
+    with rejects(dx.InputError):
         dx.measure(foreign.BPM)
 
 
 def test_numbers_of_numpy_and_integers_of_any_length_are_judged_alike():
     assert dx.NDCG(k=np.int64(5)) == dx.NDCG(k=5)
     assert dx.RBP(p=np.float32(0.5)) == dx.RBP(p=0.5)
-    with pytest.raises(dx.InputError, match="a huge integer"):
+    with rejects(dx.InputError):
         dx.AP(rel=10**5000)
 
 
@@ -277,7 +278,7 @@ def test_what_cannot_be_printed_is_no_measure():
     for _ in range(100_000):
         deep = [deep]
     for thing in (10**5000, deep):
-        with pytest.raises(dx.InputError, match="cannot be read"):
+        with rejects(dx.InputError):
             dx.measure(thing)
     while deep:  # one level at a time: Python would need a stack to let go of it
         deep = deep[0]

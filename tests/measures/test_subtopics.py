@@ -8,6 +8,7 @@ import pytest
 
 import directrix as dx
 from directrix.measures.diversity import ERRIA, AlphaNDCG
+from tests.messages import rejects
 
 NDEVAL = [
     # alpha, then pyndeval 0.0.8's ERR-IA@5, ERR-IA@20, alpha-nDCG@5, alpha-nDCG@20 of RUN and QRELS
@@ -91,17 +92,13 @@ def test_tied_documents_are_ordered_by_their_ids():
 
 
 def test_judgments_without_subtopics_are_refused():
-    with pytest.raises(
-        dx.InputError, match=r"alpha_nDCG@20 needs judgments by subtopic.*topic subtopic docu"
-    ):
+    with rejects(dx.InputError):
         dx.evaluate("alpha_nDCG@20", run={"1": {"a": 1.0}}, qrels={"1": {"a": 1}})
 
 
 def test_a_document_twice_in_a_subtopic_is_refused(tmp_path):
     (tmp_path / "qrels").write_text("7 1 a 1\n7 2 a 0\n7 1 a 0\n")
-    with pytest.raises(
-        dx.InputError, match=r"qrels:3: query 7 has the document 'a' of subtopic '1' already, at .*:1"
-    ):
+    with rejects(dx.InputError):
         dx.read_trec_qrels(tmp_path / "qrels")
 
 

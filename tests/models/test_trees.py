@@ -16,6 +16,7 @@ import directrix as dx
 from directrix.data.synthetic import make_cubic
 from directrix.models.trees import Trees, threads_for
 from directrix.models.trees import lightgbm as load_lightgbm
+from tests.messages import rejects
 
 lightgbm = pytest.importorskip("lightgbm")
 RNG = np.random.default_rng(0)
@@ -162,7 +163,7 @@ def test_damage_is_found(found):
 
 def test_sizes_that_wrap_around_are_found():
     model = TREES.to_json() | {"n_leaves": [1 << 62, 1 << 62, 1 << 62, (1 << 62) + 12]}
-    with pytest.raises(dx.InputError, match="damaged: feature has 9 entries for 18,446,744,073,709,551,624"):
+    with rejects(dx.InputError):
         Trees.of_json(model, 3)
 
 
@@ -218,14 +219,14 @@ def test_text_that_is_damaged_is_refused_or_are_trees(at, put):
 def test_text_that_others_read_otherwise_is_refused(line, instead):
     text = TREES.to_lightgbm()
     assert line in text
-    with pytest.raises(dx.InputError, match=r"damaged: .* Save the model again with ranker\.save"):
+    with rejects(dx.InputError):
         Trees.of_text(text.replace(line, instead, 1), 3)
 
 
 def test_leaves_that_the_text_does_not_have():
     """Before anything is made for as many as it claims."""
     text = re.sub(r"num_leaves=\d+", "num_leaves=2000000000", TREES.to_lightgbm(), count=1)
-    with pytest.raises(dx.InputError, match=r"2,000,000,\d\d\d leaves have [\d,]+ values"):
+    with rejects(dx.InputError):
         Trees.of_text(text, 3)
 
 

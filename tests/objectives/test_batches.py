@@ -12,6 +12,7 @@ from directrix.models.mlp import MLPModel
 from directrix.objectives.objective import make_objective
 from directrix.registry import SURROGATES, classes
 from directrix.surrogates.base import KernelSurrogate
+from tests.messages import rejects
 from tests.objectives.test_objective import problem
 
 NEEDED = {"measure": "NDCG@5", "k": 3, "rel": 1}
@@ -100,7 +101,7 @@ def test_the_gradient_of_a_batch_leaves_the_parameters_alone():
 @pytest.mark.parametrize("surrogate", ["ApproxNDCG", "RankNet"])
 def test_what_is_no_position_of_a_query_is_refused(surrogate, bad):
     q, _ = problem()
-    with pytest.raises(dx.InputError, match=r"(?s)queries=.*integers 0 to"):
+    with rejects(dx.InputError):
         dx.linear_objective(q, surrogate).value_and_grad(np.zeros(q.n_features), bad)
 
 
@@ -110,7 +111,7 @@ def test_what_is_no_size_of_a_batch_is_refused(surrogate, batch):
     q, _ = problem()
     objective, order = dx.linear_objective(q, surrogate), np.arange(q.n_queries)
     for epoch in (objective.sgd_epoch, lambda *a: objective.epoch(*a[:2], a[3], lambda grad: None)):
-        with pytest.raises(dx.InputError, match=r"batch=.*integer >= 1"):
+        with rejects(dx.InputError):
             epoch(np.zeros(q.n_features), order, 0.1, batch)
 
 

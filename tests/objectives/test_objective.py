@@ -12,6 +12,7 @@ from directrix.models.mlp import MLPModel
 from directrix.objectives.objective import make_objective
 from directrix.objectives.penalty import L2
 from directrix.objectives.source import Memory
+from tests.messages import rejects
 
 
 def problem(n_queries=30, n_features=6, dtype=np.float64, seed=0):
@@ -164,7 +165,7 @@ def test_fused_gradient_is_the_composed_one(surrogate, dtype):
 )
 def test_parameters_of_another_length_never_reach_a_kernel(call):
     q, _ = problem()
-    with pytest.raises(dx.InputError, match=r"params has shape .*the data have 6 features"):
+    with rejects(dx.InputError):
         call(dx.linear_objective(q, "ApproxNDCG"))
 
 
@@ -175,12 +176,12 @@ def test_queries_that_are_not_there_never_reach_a_kernel(queries):
         lambda: objective.value_and_grad(np.ones(6), queries),
         lambda: objective.sgd_epoch(np.ones(6), np.array(queries, dtype=int), 0.1),
     ):
-        with pytest.raises(dx.InputError, match="one of the 30 queries"):
+        with rejects(dx.InputError):
             call()
 
 
 def test_an_objective_needs_a_query():
-    with pytest.raises(dx.InputError, match="no query to train on"):
+    with rejects(dx.InputError):
         dx.linear_objective(problem()[0].take([]), "ApproxNDCG")
 
 
@@ -326,7 +327,7 @@ def test_only_lambdas_and_random_surrogates_are_value_free():
 
 def test_an_epoch_of_any_surrogate_writes_into_its_parameters():
     q, _ = problem()
-    with pytest.raises(dx.InputError, match="params must be a writable float64 array"):
+    with rejects(dx.InputError):
         dx.linear_objective(q, "Lambda('AP')").sgd_epoch([0.0] * q.n_features, np.arange(5), 0.1)
 
 
@@ -371,7 +372,7 @@ def test_a_held_objective_is_held_in_every_way_of_asking():
 def test_only_what_can_be_held_is_held():
     q, _ = problem()
     for surrogate in ("ApproxNDCG", "Dorm(ties='mean')", "RankSVM"):
-        with pytest.raises(dx.InputError, match=r"cannot be convexified: .*e\.g\. Dorm\(\)"):
+        with rejects(dx.InputError):
             dx.linear_objective(q, surrogate).convexified(np.zeros(q.n_features))
 
 
@@ -392,5 +393,5 @@ def test_a_surrogate_whose_held_data_would_not_be_used_is_refused():
 @pytest.mark.parametrize("params", [np.zeros((2, 2)), 1.0, "text"])
 def test_parameters_are_one_row_of_numbers(params):
     q = dx.data.make_cubic(n_queries=4, docs_per_query=5, n_features=4, seed=0)
-    with pytest.raises(dx.InputError, match=r"^params"):
+    with rejects(dx.InputError):
         dx.linear_objective(q, "RankNet").value_and_grad(params)

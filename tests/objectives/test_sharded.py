@@ -12,6 +12,7 @@ from directrix.models import LinearModel
 from directrix.models.mlp import MLPModel
 from directrix.objectives.objective import make_objective
 from directrix.objectives.penalty import L2
+from tests.messages import rejects
 
 
 @pytest.fixture(scope="module")
@@ -99,9 +100,9 @@ def test_steps_over_batches(q, shards):
 
 def test_refused(shards):
     objective = make_objective(shards, dx.ApproxNDCG(), LinearModel())
-    with pytest.raises(InputError, match="shape"):
+    with rejects(InputError):
         objective.value_and_grad(np.zeros(5))
-    with pytest.raises(InputError, match="positions of at least one of the 90"):
+    with rejects(InputError):
         objective.value_and_grad(np.zeros(6), np.array([90]))
-    with pytest.raises(InputError, match="features are in shards"):
+    with rejects(InputError):
         objective.scores(np.zeros(6))

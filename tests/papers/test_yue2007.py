@@ -17,6 +17,7 @@ from directrix.papers.yue2007_data import ap_of_topics, read_runs
 from directrix.papers.yue2007_page import best_accuracy
 from directrix.trainers.cutting_plane import CuttingPlane
 from tests.experiments.artificial import NOISE, write_collection
+from tests.messages import rejects
 from tests.papers.workspaces import quick_workspace
 
 SMALL = Grid(
@@ -257,7 +258,7 @@ def test_runs_of_one_kind_have_all_topics(tmp_path):
     for path in (write_collection(tmp_path) / "trec7" / "runs").glob("basic-*.res.gz"):
         lines = gzip.decompress(path.read_bytes()).splitlines(keepends=True)
         path.write_bytes(gzip.compress(b"".join(line for line in lines if not line.startswith(b"352 "))))
-    with pytest.raises(InputError, match="have 49 topics, all runs together 50; the same"):
+    with rejects(InputError):
         read_runs(tmp_path)
 
 
@@ -272,9 +273,7 @@ def test_one_process_and_two_give_the_same_numbers(runs, cells, tmp_path):
 
 
 def test_what_is_missing_is_named(tmp_path):
-    with pytest.raises(
-        InputError, match=r"has no .*runs/basic-\*\.res\.gz, no .*plain-.*, no .*qrels\.trec7\.txt"
-    ):
+    with rejects(InputError):
         read_runs(tmp_path)
 
 
@@ -374,5 +373,5 @@ def test_a_trial_does_not_depend_on_how_many_there_are():
 
 
 def test_too_few_queries_are_rejected():
-    with pytest.raises(InputError, match=r"15 queries cannot be split into 10 to train, 5 .* 16 or more"):
+    with rejects(InputError):
         balanced_trials(15, 10, 5, 1, seed=0)

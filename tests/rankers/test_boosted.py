@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from tests.messages import rejects
 
 import directrix as dx
 from directrix.models import trees
@@ -146,9 +147,9 @@ def test_lambdarank_is_what_lightgbm_does_alone():
 
 
 def test_what_lambdarank_cannot_do_is_refused():
-    with pytest.raises(dx.InputError, match="whole labels from 0 to 30"):
+    with rejects(dx.InputError):
         dx.BoostedRanker("lambdarank").fit(np.eye(2), [0.5, 1.0], qid=[0, 0])
-    with pytest.raises(dx.InputError, match="query_weight="):
+    with rejects(dx.InputError):
         dx.BoostedRanker("lambdarank").fit(np.eye(2), [0, 1], qid=[0, 0], sample_weight=[1, 2])
 
 
@@ -202,7 +203,7 @@ def test_a_damaged_file_is_refused(tmp_path, fitted):
         with pytest.raises(dx.InputError, match=message):
             dx.load(path)
     path.write_text(json.dumps({**content, "features": {**content["features"], "count": 5}}))
-    with pytest.raises(dx.InputError, match="for 4 features, the model has 5"):
+    with rejects(dx.InputError):
         dx.load(path)
 
 

@@ -14,6 +14,7 @@ import pytest
 import sklearn
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, cross_val_score
+from tests.messages import rejects
 
 import directrix as dx
 from directrix.data.columns import ColumnNames
@@ -171,7 +172,7 @@ def test_trees_go_on_with_the_same_categories(data, ranker):
     np.testing.assert_array_equal(more.predict(frame), ranker.predict(frame))
     few = (frame["shop"] != "a").to_numpy()
     left = frame[few].assign(shop=frame["shop"][few].cat.remove_unused_categories())
-    with pytest.raises(dx.InputError, match="init_model was fitted to other categories"):
+    with rejects(dx.InputError):
         trees(init_model=ranker).fit(left, y[few], qid=QID[few])
 
 
@@ -248,7 +249,7 @@ def test_damaged_categories_of_a_file(ranker, tmp_path, bad):
     content = json.loads(path.read_text())
     content["features"]["categories"] = bad
     path.write_text(json.dumps(content))
-    with pytest.raises(dx.InputError, match="categories"):
+    with rejects(dx.InputError):
         dx.load(path)
 
 

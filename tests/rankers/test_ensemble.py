@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+from tests.messages import rejects
 
 import directrix as dx
 from directrix.data.synthetic import make_linear
@@ -89,7 +90,7 @@ def test_a_wrong_entry_is_named(fitted, tmp_path, change, message):
 def test_a_scale_by_query_needs_queries():
     one = dx.LinearRanker(scale="query-standard", max_iter=2)
     ranker = dx.EnsembleRanker([dx.LinearRanker(max_iter=2), one]).fit_queries(TRAIN)
-    with pytest.raises(dx.InputError, match="without their queries"):
+    with rejects(dx.InputError):
         ranker.predict(TEST.features)
     assert ranker.predict(TEST.features, group=np.diff(TEST.qptr)).shape == (100,)
 
@@ -111,7 +112,7 @@ def test_wrong_members_and_weights_are_refused(given, weights, message):
 
 
 def test_it_cannot_be_certified(fitted):
-    with pytest.raises(dx.InputError, match="EnsembleRanker has no weights") as refused:
+    with rejects(dx.InputError) as refused:
         dx.certify(fitted, TEST)
     assert "--single" in refused.value.in_shell
 
@@ -124,7 +125,7 @@ def test_missing_values_need_members_that_take_them():
     fills = dx.LinearRanker(scale="standard", max_iter=3)
     ranker = dx.EnsembleRanker([fills, dx.LinearRanker("ListNet", scale="standard")]).fit_queries(q)
     assert np.isfinite(ranker.predict_queries(q)).all()
-    with pytest.raises(dx.InputError, match="nan"):
+    with rejects(dx.InputError):
         dx.EnsembleRanker([fills, dx.LinearRanker()]).fit_queries(q)
 
 

@@ -6,6 +6,7 @@ import lightgbm
 import numpy as np
 import pytest
 from sklearn.base import clone
+from tests.messages import rejects
 from tests.search import search
 
 import directrix as dx
@@ -76,7 +77,7 @@ def test_any_callback_ends_the_training_and_all_see_the_step(data):
     )
     assert len(steps) == 3
     assert ranker.result_.status == "stopped"
-    with pytest.raises(dx.InputError, match=r"callback=5: a function of one step is needed"):
+    with rejects(dx.InputError):
         dx.LinearRanker().fit_queries(data[0], callback=5)
 
 
@@ -94,7 +95,7 @@ def test_verbose_of_a_search_prints_candidates(data, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "[1/8]\tListNet"
     assert lines[-1].endswith("on all queries")
-    with pytest.raises(dx.InputError, match=r"fit\(verbose=-1\)"):
+    with rejects(dx.InputError):
         dx.LinearRanker().fit_queries(data[0], verbose=-1)
 
 
@@ -113,11 +114,11 @@ def test_early_stopping_rounds_is_patience(data, ranker, tmp_path):
 
 
 def test_early_stopping_rounds_needs_what_stops(data):
-    with pytest.raises(dx.InputError, match=r"early_stopping_rounds=3 needs validation queries"):
+    with rejects(dx.InputError):
         dx.LinearRanker().fit_queries(data[0], early_stopping_rounds=3)
-    with pytest.raises(dx.InputError, match="AutoRanker takes no early_stopping_rounds"):
+    with rejects(dx.InputError):
         dx.AutoRanker().fit_queries(*data, early_stopping_rounds=3)
-    with pytest.raises(dx.InputError, match=r"fit\(early_stopping_rounds=0\)"):
+    with rejects(dx.InputError):
         dx.LinearRanker().fit_queries(*data, early_stopping_rounds=0)
 
 
@@ -208,12 +209,12 @@ def test_trees_that_do_not_help_are_not_added(data):
 
 def test_trees_of_other_features_cannot_be_continued(data):
     q, _ = data
-    with pytest.raises(dx.InputError, match="init_model is a fitted LinearRanker"):
+    with rejects(dx.InputError):
         dx.BoostedRanker(init_model=dx.LinearRanker().fit_queries(q)).fit_queries(q)
     scaled = dx.BoostedRanker(n_trees=1, scale="query-minmax").fit_queries(q)
-    with pytest.raises(dx.InputError, match="init_model was fitted with scale='query-minmax'"):
+    with rejects(dx.InputError):
         dx.BoostedRanker(init_model=scaled).fit_queries(q)
-    with pytest.raises(dx.InputError, match=r"none\.json"):
+    with rejects(dx.InputError):
         dx.BoostedRanker(init_model="none.json").fit_queries(q)
 
 
@@ -274,9 +275,9 @@ def test_validation_queries_that_are_the_training_queries(data):
     with pytest.warns(UserWarning, match="hold the same rows as the training queries") as seen:
         dx.LinearRanker(max_iter=1).fit(X, y, qid=qid, eval_set=(X.copy(), y), eval_qid=qid)
     assert seen[0].filename == __file__
-    with pytest.raises(dx.InputError, match=r"hold the same rows.*Leave them out"):
+    with rejects(dx.InputError):
         search(q, q.take(range(q.n_queries)), method="ListNet")
-    with pytest.warns(UserWarning, match="same rows"), pytest.raises(dx.InputError, match="cross-validation"):
+    with pytest.warns(UserWarning, match="same rows"), rejects(dx.InputError):
         dx.AutoRanker(method="ListNet").fit(X, y, qid=qid, eval_set=(X.copy(), y), eval_qid=qid)
 
 

@@ -7,6 +7,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score, cross_validate
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
+from tests.messages import rejects
 
 import directrix as dx
 from directrix.data import make_linear
@@ -79,7 +80,7 @@ def test_without_routing_it_says_what_to_type(data):
     ranker = dx.LinearRanker(max_iter=1).fit(X, y, qid=qid)
     with pytest.raises(dx.InputError, match=r"make_scorer\('AP'\) got no qid.*enable_metadata_routing=True"):
         dx.experiments.make_scorer("AP")(ranker, X, y)
-    with pytest.raises(dx.InputError, match="AQ"):
+    with rejects(dx.InputError):
         dx.experiments.make_scorer("AQ")
-    with pytest.raises(dx.InputError, match="nothing"):
+    with rejects(dx.InputError):
         dx.experiments.make_scorer("AP", convention="nothing")

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from tests.messages import rejects
 from tests.search import search
 
 import directrix as dx
@@ -79,7 +80,7 @@ def test_how_missing_values_were_read_is_kept():
     both = dx.EnsembleRanker([complete, held]).fit(HOLES, Y, qid=QID)
     assert both.missing_ == "nan"
     zeros = dx.Queries.from_arrays(HOLES, Y, qid=QID, missing="zero")
-    with pytest.raises(dx.InputError, match=r"were read as 0.*Read the data with missing='nan'"):
+    with rejects(dx.InputError):
         held.predict_queries(zeros)
     complete.predict_queries(zeros)
 
@@ -111,7 +112,7 @@ def test_without_one_both_ways_out_are_named(name, scale):
     with pytest.raises(dx.InputError, match=at) as error:
         ranker.fit(X, Y, qid=QID).predict(HOLES, qid=QID)
     assert "--method YetiRank" in error.value.in_shell
-    with pytest.raises(dx.InputError, match=r"row .* of the validation data: feature"):
+    with rejects(dx.InputError):
         ranker.fit(X, Y, qid=QID, eval_set=(HOLES, Y), eval_qid=QID)
     assert not ranker.__sklearn_tags__().input_tags.allow_nan
 
@@ -138,15 +139,15 @@ def test_an_infinite_value_is_refused_by_all(name, scale, value):
     bad = HOLES.copy() if scale else X.copy()
     bad[7, 3] = value
     ranker = make(name, scale=scale)
-    with pytest.raises(dx.InputError, match=r"-?inf at row 7, column 3; finite numbers.*numpy\.clip"):
+    with rejects(dx.InputError):
         ranker.fit(bad, Y, qid=QID)
     ranker.fit(X, Y, qid=QID)
-    with pytest.raises(dx.InputError, match="inf at row 7, column 3"):
+    with rejects(dx.InputError):
         ranker.predict(bad)
     q = dx.Queries(bad, Q.labels, Q.qptr, Q.query_ids, None, None, Q.rows)
-    with pytest.raises(dx.InputError, match="inf"):
+    with rejects(dx.InputError):
         ranker.predict_queries(q)
-    with pytest.raises(dx.InputError, match=r"row 7 of the training data: feature 4 is -?inf.*numpy\.clip"):
+    with rejects(dx.InputError):
         ranker.fit_queries(q)
 
 
@@ -163,7 +164,7 @@ def test_frames_with_missing_values():
 
 def test_arrays_say_what_missing_values_mean():
     holes = np.array([[np.nan, 1.0], [2.0, np.nan]], dtype=np.float32)
-    with pytest.raises(dx.InputError, match=r"nan at row 0, column 0.*missing='nan'.*missing='zero'"):
+    with rejects(dx.InputError):
         dx.Queries.from_arrays(holes, [0, 1], group=[2])
     for given in (holes, sp.csr_array(holes)):
         zero = dx.Queries.from_arrays(given, [0, 1], missing="zero", group=[2]).features
@@ -171,9 +172,9 @@ def test_arrays_say_what_missing_values_mean():
         assert dense.tolist() == [[0.0, 1.0], [2.0, 0.0]]
         assert dense.dtype == np.float32
     assert np.isnan(holes).sum() == 2, "the input stays"
-    with pytest.raises(dx.InputError, match="choose 'error', 'zero' or 'nan'"):
+    with rejects(dx.InputError):
         dx.Queries.from_arrays(holes, [0, 1], missing="drop", group=[2])
-    with pytest.raises(dx.InputError, match=r"inf at row 0, column 0.*clip"):
+    with rejects(dx.InputError):
         dx.Queries.from_arrays([[np.inf]], [0], missing="zero", group=[1])
 
 
@@ -199,7 +200,7 @@ def test_a_search_leaves_out_what_takes_no_missing_values():
     q = dx.Queries.from_arrays(HOLES, Y, qid=QID, missing="nan")
     plan = {"settings": {"n_trees": 3}, "method": "BoostedNDCG", "measure": "nDCG@3", "folds": 1}
     assert search(q, **plan).ranker.trees_.to_lightgbm()
-    with pytest.raises(dx.InputError, match="takes no missing values"):
+    with rejects(dx.InputError):
         dx.AutoRanker("nDCG@3", method="ApproxNDCG", folds=1).fit(HOLES, Y, qid=QID)
     assert search(q, method="ApproxNDCG", settings={"scale": "log"}, folds=1).ranker.scale_.kind == "log"
 

@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 from sklearn.base import clone
+from tests.messages import rejects
 
 import directrix as dx
 from directrix.models.mlp import MLPModel
@@ -123,9 +124,7 @@ def test_warm_start_goes_on_and_refuses_other_layers():
     first = ranker.result_.value
     assert ranker.fit(X, Y, qid=QID).result_.trace[0]["loss"] == first
     ranker.set_params(hidden=(4,))
-    with pytest.raises(
-        dx.InputError, match=r"had 50 parameters, hidden=\(4,\) needs 20; fit with warm_start"
-    ):
+    with rejects(dx.InputError):
         ranker.fit(X, Y, qid=QID)
 
 
@@ -205,7 +204,7 @@ def test_the_file_has_the_documented_form(ranker, saved):
 def test_a_model_that_is_not_finite_is_not_written(ranker, tmp_path):
     broken = copy.deepcopy(ranker)
     broken.params_[3] = np.nan
-    with pytest.raises(dx.InputError, match="NaN or infinite"):
+    with rejects(dx.InputError):
         broken.save(tmp_path / "m.json")
 
 

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from tests.messages import rejects
 from tests.search import search
 
 import directrix as dx
@@ -45,12 +46,12 @@ def test_missing_features_in_csr_are_not_trained_on():
 
     q = queries()
     sparse = dx.Queries(sp.csr_array(with_value(np.nan)), q.labels, q.qptr, q.query_ids, None, None, q.rows)
-    with pytest.raises(dx.InputError, match=r"row 2 .* feature 2 is nan"):
+    with rejects(dx.InputError):
         dx.LinearRanker().fit_queries(sparse)
 
 
 def test_missing_features_in_validation_data_are_refused():
-    with pytest.raises(dx.InputError, match="row 2 of the validation data"):
+    with rejects(dx.InputError):
         dx.LinearRanker().fit_queries(queries(), queries(with_value(np.nan)))
 
 
@@ -71,12 +72,12 @@ def test_missing_features_give_no_scores(value, name):
     if name == "BoostedRanker" and np.isnan(value):  # by query it remains missing, which trees take
         assert np.isfinite(ranker.predict_queries(queries(with_value(value)))).all()
         return
-    with pytest.raises(dx.InputError, match=r"row 2 of the data: feature 2 is"):
+    with rejects(dx.InputError):
         ranker.predict_queries(queries(with_value(value)))
 
 
 def test_empty_queries_are_not_trained_on():
-    with pytest.raises(dx.InputError, match="0 rows"):
+    with rejects(dx.InputError):
         dx.LinearRanker().fit_queries(dx.Queries.from_arrays(np.zeros((0, 2)), [], qid=[]))
 
 
@@ -85,7 +86,7 @@ def test_empty_queries_are_not_trained_on():
 )
 def test_a_surrogate_that_directrix_cannot_read_is_refused(tmp_path, text):
     path = saved(tmp_path, lambda c: c["training"].update(surrogate=text))
-    with pytest.raises(dx.InputError, match=r"m\.json.*surrogate"):
+    with rejects(dx.InputError):
         dx.load(path).trained()
 
 
@@ -120,7 +121,7 @@ def test_numbers_beyond_float64_are_refused(tmp_path, number, where):
     begin = text.index(marks[where]) + len(marks[where])
     end = begin + min(text[begin:].index(c) for c in ",\n")
     path.write_text(text[:begin] + number + text[end:])
-    with pytest.raises(dx.InputError, match="number that a model can hold"):
+    with rejects(dx.InputError):
         dx.load(path).trained()
 
 
@@ -183,9 +184,9 @@ def test_means_break_ties_by_document():
 def test_nothing_is_learned_from_queries_of_one_label():
     flat = queries(labels=[1, 1, 0, 0])
     for train in (search, dx.LinearRanker().fit_queries):
-        with pytest.raises(dx.InputError, match="no query of the training data has documents of different"):
+        with rejects(dx.InputError):
             train(flat)
-    with pytest.raises(dx.InputError, match=r"of different labels \(all are 1\)"):
+    with rejects(dx.InputError):
         dx.LinearRanker().fit(X, [1, 1, 1, 1], qid=QID)
 
 
@@ -229,5 +230,5 @@ def test_epochs_are_iterations_too():
 
 
 def test_integers_beyond_all_floats_are_no_features():
-    with pytest.raises(dx.InputError, match="X or y holds a number that is no float"):
+    with rejects(dx.InputError):
         dx.LinearRanker().fit(np.array([[10**400], [1]], dtype=object), [0, 1])

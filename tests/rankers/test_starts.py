@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from sklearn.base import clone
+from tests.messages import rejects
 
 import directrix as dx
 from directrix.rankers.gradient import GradientRanker
@@ -52,7 +53,7 @@ def test_a_training_starts_at_given_weights(kept, kind):
     ranker.set_params(start=given[1:])
     with pytest.raises(dx.InputError, match=rf"start has shape .*; {len(given)} finite numbers are needed"):
         fitted(ranker)
-    with pytest.raises(dx.InputError, match="finite numbers"):
+    with rejects(dx.InputError):
         fitted(ranker.set_params(start=given * np.nan))
 
 
@@ -102,19 +103,19 @@ def test_columns_side_by_side_have_weights_of_their_own():
 def test_a_start_fitted_with_another_scale_is_refused():
     plain, scaled = fitted(clone(SVM)), fitted(clone(SVM).set_params(scale="standard"))
     assert fitted(dx.LinearRanker(max_iter=0, scale="standard", start=scaled)).coef_.any()
-    with pytest.raises(dx.InputError, match=r"fitted with scale=None, this .* scale='standard'"):
+    with rejects(dx.InputError):
         fitted(dx.LinearRanker(scale="standard", start=plain))
-    with pytest.raises(dx.InputError, match="scales features"):
+    with rejects(dx.InputError):
         fitted(dx.LinearRanker(scale="standard", start=scaled), OTHER)
 
 
 def test_starts_that_do_not_fit_are_refused():
     narrow = replace(Q, features=np.ascontiguousarray(Q.features[:, :3]))
-    with pytest.raises(dx.InputError, match="start was fitted to 3 scaled features, the data have 4"):
+    with rejects(dx.InputError):
         fitted(dx.LinearRanker(start=fitted(clone(SVM), narrow)))
-    with pytest.raises(dx.InputError, match="start is a fitted LinearRanker; a MLPRanker starts from one of"):
+    with rejects(dx.InputError):
         fitted(dx.MLPRanker(**NET, start=fitted(clone(SVM))))
-    with pytest.raises(dx.InputError, match="start has the layers MLPModel"):
+    with rejects(dx.InputError):
         fitted(dx.MLPRanker(**NET, start=fitted(dx.MLPRanker(**NET | {"hidden": (2,)}))))
     with pytest.raises(ValueError, match="'start' parameter of LinearRanker must be"):
         fitted(dx.LinearRanker(start="best"))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.messages import rejects
 
 import directrix as dx
 from directrix.data.synthetic import make_linear
@@ -51,7 +52,7 @@ def test_weights_and_the_regression_start(both):
     [dx.MLPRanker(), dx.LinearRanker(trainer="coordinate-ascent"), dx.LinearRanker(trainer="svm-acc")],
 )
 def test_what_needs_the_matrix_refuses(both, ranker):
-    with pytest.raises(InputError, match="its features stay in the file"):
+    with rejects(InputError):
         ranker.fit_queries(both[1])
 
 
@@ -62,5 +63,5 @@ def test_values_that_are_not_finite_are_found_before_training(tmp_path):
     table = pa.table({"qid": [1, 1, 2], "label": [0, 1, 0], "features": features})
     with pa.OSFile(str(tmp_path / "nan.arrow"), "w") as f, pa.ipc.new_file(f, table.schema) as writer:
         writer.write_table(table)
-    with pytest.raises(InputError, match="row 1 of the training data: feature 2 is nan"):
+    with rejects(InputError):
         dx.LinearRanker().fit_queries(open_parquet(tmp_path / "nan.arrow"))

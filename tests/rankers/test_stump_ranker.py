@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from tests.messages import rejects
 
 import directrix as dx
 
@@ -90,7 +91,7 @@ def test_a_number_of_features_beyond_any_array_is_refused(data, tmp_path):
     content = json.loads(path.read_text())
     content["features"]["count"] = 10**30
     path.write_text(json.dumps(content))
-    with pytest.raises(dx.InputError, match=r"features\.count is 10"):
+    with rejects(dx.InputError):
         dx.load(path)
 
 

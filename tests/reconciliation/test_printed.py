@@ -5,6 +5,7 @@ import pytest
 
 import directrix as dx
 from directrix.reconciliation.printed import printed
+from tests.messages import rejects
 
 
 @pytest.mark.parametrize(
@@ -44,10 +45,10 @@ def test_a_measure_without_a_limit_has_no_percent():
 
 @pytest.mark.parametrize("bad", ["", "nDCG", "nan", "inf", "1e400000", None, True, "0,45", [0.4]])
 def test_what_is_no_number_is_rejected(bad):
-    with pytest.raises(dx.InputError, match=r"a finite number is needed|at most"):
+    with rejects(dx.InputError):
         printed(bad, 1.0)
 
 
 def test_a_number_that_is_too_large_even_in_percent_is_rejected():
-    with pytest.raises(dx.InputError, match=r"value='145.1': the measure is at most 1, .* even in percent"):
+    with rejects(dx.InputError):
         printed("145.1", 1.0)

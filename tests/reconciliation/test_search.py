@@ -12,6 +12,7 @@ from directrix.reconciliation.material import material_of_arrays
 from directrix.reconciliation.search import reconcile
 from directrix.reconciliation.settings import compute, space_of
 from directrix.registry import MEASURES, classes
+from tests.messages import rejects
 
 
 def ranking(n_queries=12, n_docs=9, seed=0):
@@ -196,7 +197,7 @@ def test_data_that_cannot_be_used_are_rejected(arguments, message):
 
 
 def test_a_measure_that_is_undefined_everywhere_is_rejected():
-    with pytest.raises(dx.InputError, match="undefined for every query"):
+    with rejects(dx.InputError):
         reconcile("0.5", "ROCArea", [1.0, 2.0], [1, 1], group=[2])
 
 
@@ -243,7 +244,7 @@ def test_a_number_that_is_no_mean():
 
 
 def test_ties_by_ids_need_ids():
-    with pytest.raises(dx.InputError, match="they have no ids by which"):
+    with rejects(dx.InputError):
         reconcile("0.5", dx.NDCG(ties="trec"), [1.0, 1.0], [1, 0], group=[2])
     assert reconcile("1.0", dx.NDCG(ties="trec"), [2.0, 1.0], [1, 0], group=[2]).matches[0].switches == ()
 

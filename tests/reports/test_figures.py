@@ -11,6 +11,7 @@ import pytest
 from directrix.errors import InputError
 from directrix.reports.figures import GRID, INK, across, draw
 from directrix.reports.report import Curve, Figure, Panel
+from tests.messages import rejects
 
 from .hand_made import HOSTILE, report
 
@@ -115,5 +116,5 @@ def test_bars_of_two_curves_stand_next_to_each_other():
 
 
 def test_curves_have_one_y_for_each_x():
-    with pytest.raises(InputError, match=r"curve 'a': x has shape \(2,\), y \(3,\)"):
+    with rejects(InputError):
         Curve("a", np.arange(2.0), np.arange(3.0))

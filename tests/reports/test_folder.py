@@ -6,6 +6,7 @@ import pytest
 
 from directrix import InputError
 from directrix.reports.folder import open_folder
+from tests.messages import rejects
 
 SETTINGS = {"name": "x", "fixed": {"seed": 0, "grid": {"c": (1.0, 2.0)}}, "trials": 2}
 
@@ -45,16 +46,12 @@ def test_another_run_is_rejected_and_nothing_is_changed(tmp_path, fixed, message
 @pytest.mark.parametrize("text", ["no JSON", "[]", "{}", '{"fixed": 3}'])
 def test_a_file_that_is_none_of_ours_is_rejected(tmp_path, text):
     (tmp_path / "settings.json").write_text(text)
-    with pytest.raises(
-        InputError, match="does not contain the settings of the run in this folder; give another"
-    ):
+    with rejects(InputError):
         open_folder(tmp_path, SETTINGS)
 
 
 def test_cells_of_unknown_settings_are_rejected(tmp_path):
     (tmp_path / "cells.jsonl").write_text('{"key": ["a", 0], "seconds": 1.0, "result": 1}\n')
-    with pytest.raises(
-        InputError, match=r"contains cells\.jsonl, but not the settings\.json .*; give another folder"
-    ):
+    with rejects(InputError):
         open_folder(tmp_path, SETTINGS)
     assert not (tmp_path / "settings.json").exists()

@@ -6,6 +6,7 @@ import pytest
 import directrix as dx
 from directrix.data import make_linear
 from directrix.experiments import permutation_importance, plot_importance, plot_training
+from tests.messages import rejects
 
 pyplot = pytest.importorskip("matplotlib.pyplot")
 
@@ -38,13 +39,13 @@ def test_bars_are_the_importances(data):
 def test_what_cannot_be_drawn_is_rejected(data, tmp_path):
     with pytest.raises(AttributeError, match="permutation_importance"):
         plot_importance(dx.LinearRanker(max_iter=1).fit_queries(data[0]))
-    with pytest.raises(dx.InputError, match="no feature makes a difference"):
+    with rejects(dx.InputError):
         plot_importance(dx.BoostedRanker(n_trees=1, min_data_in_leaf=10**6).fit_queries(data[0]))
     ranker = dx.LinearRanker(max_iter=1).fit_queries(*data)
-    with pytest.raises(dx.InputError, match="axes has 1 entries for 2 curves"):
+    with rejects(dx.InputError):
         plot_training(ranker, axes=[pyplot.figure().add_subplot()])
     ranker.save(tmp_path / "m.json")
-    with pytest.raises(dx.InputError, match="model files hold none"):
+    with rejects(dx.InputError):
         plot_training(dx.load(tmp_path / "m.json"))
 
 

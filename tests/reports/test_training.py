@@ -11,6 +11,7 @@ from directrix.data.synthetic import make_cubic
 from directrix.experiments import inspection as inspected
 from directrix.experiments.inspection import inspect_search
 from directrix.reports.training import training_report, write_training_report
+from tests.messages import rejects
 from tests.search import search
 
 Q = make_cubic(60, 8, 5, label_noise=0.1, seed=3)
@@ -117,7 +118,7 @@ def test_without_a_validation_set_the_folds_judge_and_rows_have_no_names():
     (part,) = training_report(result, inspect_search(result, with_ids), with_ids).per_query
     names = {name for docs in part.rankings["ListNet"] for name, _, _ in docs}
     assert names == set(with_ids.doc_ids)
-    with pytest.raises(dx.InputError, match="give the queries that were given to the search"):
+    with rejects(dx.InputError):
         inspect_search(result, VALID)
 
 

@@ -5,6 +5,7 @@ import pytest
 
 import directrix as dx
 from directrix.data.synthetic import make_linear
+from tests.messages import rejects
 from tests.search import search
 
 Q, _ = make_linear(15, 8, 4, seed=2)
@@ -44,10 +45,10 @@ def test_the_measure_of_fit_goes_before():
 
 def test_it_scales_by_query_on_request_alone_so_that_predict_takes_rows():
     ranker = dx.AutoRanker("nDCG@5", method="YetiRank-Percentile", folds=1)
-    with pytest.raises(dx.InputError, match=r"Type by_query=True"):
+    with rejects(dx.InputError):
         ranker.fit(Q.features, Q.labels, qid=QID)
     ranker.set_params(by_query=True).fit(Q.features, Q.labels, qid=QID)
-    with pytest.raises(dx.InputError, match=r"type predict\(X, qid=qid\)"):
+    with rejects(dx.InputError):
         ranker.predict(Q.features)
     assert ranker.predict(Q.features, qid=QID).tobytes() == ranker.predict_queries(Q).tobytes()
 
@@ -61,7 +62,7 @@ def test_a_file_holds_the_chosen_ranker(tmp_path):
 
 
 def test_it_takes_no_callback():
-    with pytest.raises(dx.InputError, match="time_budget="):
+    with rejects(dx.InputError):
         auto().fit_queries(Q, callback=lambda step: None)
 
 
@@ -95,5 +96,5 @@ def test_auto_leaves_out_what_the_measure_has_no_changes_for(measure):
 
 
 def test_one_method_that_knows_no_weights_says_so():
-    with pytest.raises(dx.InputError, match="takes no document weights"):
+    with rejects(dx.InputError):
         search(Q, method="LambdaRank", settings={"epochs": 1}, weights=(np.ones(120), None))

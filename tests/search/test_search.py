@@ -12,6 +12,7 @@ from directrix.data.synthetic import make_linear
 from directrix.search.candidates import Candidate
 from directrix.search.choice import preferred
 from directrix.search.notes import why_chosen
+from tests.messages import rejects
 from tests.search import search as search_any
 
 search = partial(search_any, method="ApproxNDCG")
@@ -134,9 +135,9 @@ def test_only_models_that_are_allowed_are_tried():
 
     assert models(None) >= {"linear", "mlp"}
     assert models(["linear"]) == models("linear") == {"linear"}
-    with pytest.raises(dx.InputError, match="no model 'forest'; models are linear, mlp, stumps, trees"):
+    with rejects(dx.InputError):
         models(["linear", "forest"])
-    with pytest.raises(dx.InputError, match="no candidate has one of these") as refused:
+    with rejects(dx.InputError) as refused:
         models(["stumps"])
     assert "--model linear" in refused.value.in_shell
 
@@ -147,7 +148,7 @@ def test_scales_by_query_are_tried_unless_they_are_not_wanted():
 
     assert scales() == {None, "raw+query-percentile"}
     assert scales(by_query=False) == {None}
-    with pytest.raises(dx.InputError, match="every candidate scales features by query") as refused:
+    with rejects(dx.InputError) as refused:
         search_any(Q, method="YetiRank-Percentile", by_query=False)
     assert "Leave out --no-by-query" in refused.value.in_shell
 
@@ -226,7 +227,7 @@ def test_labels_read_in_one_line():
 
 
 def test_a_setting_that_does_not_exist_is_refused():
-    with pytest.raises(dx.InputError, match="no setting 'alfa'"):
+    with rejects(dx.InputError):
         search(TRAIN, VALID, settings={"alfa": 3})
 
 

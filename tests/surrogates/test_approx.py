@@ -10,6 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import directrix as dx
+from tests.messages import rejects
 from tests.reference import approx as reference
 from tests.surrogates import queries
 
@@ -151,7 +152,7 @@ def test_what_the_band_drops_does_not_add_up():
 
 
 def test_theorem_5_is_refused_where_it_says_nothing():
-    with pytest.raises(dx.InputError, match=r"eps=0\.5: .* larger alpha"):
+    with rejects(dx.InputError):
         dx.laws.ap_bound(0.5, 3, 10.0)
 
 

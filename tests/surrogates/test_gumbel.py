@@ -10,6 +10,7 @@ from directrix.objectives.scores import ScoreObjective
 from directrix.surrogates.base import uniforms
 from directrix.surrogates.losses import XENDCG
 from directrix.surrogates.sampling import Gumbel
+from tests.messages import rejects
 from tests.reference import noise, references
 from tests.reference.gumbel import noisy_scores
 
@@ -112,7 +113,7 @@ def test_document_weights_reach_the_surrogate():
     weight = np.linspace(0.5, 2.0, 12)
     weighted = [s.prepare(labels, qptr, weight) for s in (Gumbel("ApproxNDCG", samples=1), dx.ApproxNDCG())]
     np.testing.assert_array_equal(weighted[0][1], weighted[1][0])
-    with pytest.raises(dx.InputError, match=r"ListNet.* takes no document weights"):
+    with rejects(dx.InputError):
         Gumbel("ListNet").prepare(labels, qptr, weight)
 
 

@@ -9,6 +9,7 @@ import pytest
 import directrix as dx
 from directrix.registry import SURROGATES, load_class
 from directrix.surrogates.sampling import PLRank, StochasticRank
+from tests.messages import rejects
 from tests.reference import references
 from tests.reference.sampling import conditional, luce, luce_exactly, normal_exactly
 
@@ -66,7 +67,7 @@ def test_normal_noise_is_estimated_without_bias(name):
 @pytest.mark.parametrize("kind", [PLRank, StochasticRank])
 def test_trainers_that_compare_losses_refuse_them(kind):
     q = dx.data.make_cubic(10, 8, 4, seed=1)
-    with pytest.raises(dx.InputError, match=r"compares losses.*trainer='sgd'"):
+    with rejects(dx.InputError):
         dx.LinearRanker(kind(), trainer="lbfgs").fit_queries(q)
 
 

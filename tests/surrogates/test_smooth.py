@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import directrix as dx
 from directrix.measures.terms import Terms
 from directrix.surrogates.smooth import SmoothMeasure
+from tests.messages import rejects
 from tests.reference import smooth
 from tests.surrogates import one, queries
 
@@ -299,9 +300,9 @@ def test_smooth_precision_can_be_trained_for():
 
 @pytest.mark.parametrize("name", ["AP", "RR", "ERR", "KendallTau", "Rprec", "IPrec@0.1"])
 def test_measures_that_are_no_sums_of_documents_and_ranks_are_refused(name):
-    with pytest.raises(dx.InputError, match=r"SmoothMeasure\('.*not a sum.*SmoothAP"):
+    with rejects(dx.InputError):
         SmoothMeasure(name)
-    with pytest.raises(dx.InputError, match=r"SmoothMeasure\(sigma=0\.0\)"):
+    with rejects(dx.InputError):
         SmoothMeasure("P@5", sigma=0.0)
 
 
@@ -310,5 +311,5 @@ def test_a_measure_with_cut_offs_of_its_own_is_refused():
         return Terms(labels, np.ones(int(np.diff(qptr).max(initial=0))), cutoff=np.ones(len(qptr) - 1, int))
 
     own = dx.define_measure("FirstOnly", terms, norm="ideal")
-    with pytest.raises(dx.InputError, match="the number of ranks that count differs from query to query"):
+    with rejects(dx.InputError):
         dx.linear_objective(dx.data.make_cubic(3, 4, 2, seed=0), SmoothMeasure(own()))

@@ -14,6 +14,7 @@ import directrix as dx
 from directrix.measures.terms import discounts
 from directrix.surrogates._kernels.structural import best_above, most_violated
 from directrix.surrogates.structural import SVMMrr
+from tests.messages import rejects
 from tests.reference import structural as reference
 from tests.surrogates import one
 
@@ -331,5 +332,5 @@ def test_measures_count_the_same_documents_as_relevant():
 
 
 def test_labels_too_large_for_a_gain_are_refused():
-    with pytest.raises(dx.InputError, match="the highest label is 2000"):
+    with rejects(dx.InputError):
         one(dx.SVMNdcg(), np.zeros(2), np.array([0.0, 2000.0]))

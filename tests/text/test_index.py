@@ -9,6 +9,7 @@ import pytest
 import directrix as dx
 from directrix.data import Run
 from directrix.text import Index
+from tests.messages import rejects
 
 DOCUMENTS = [
     {"docno": "d1", "title": "Wings", "text": "Wings in a slipstream of a propeller", "year": 1958},
@@ -82,7 +83,7 @@ def test_scores_of_other_runs_are_features_and_what_they_lack_has_their_lowest(i
     q = index.features(QUERIES, run, runs=[dense], names=["run.dense"])
     assert dict(zip(q.doc_ids[:3], q.features[:3, 0], strict=True)) == {"d1": 0.25, "d2": 0.25, "d3": 0.75}
     assert q.features[3, 0] == 0.0
-    with pytest.raises(dx.InputError, match="two runs have the same tag"):
+    with rejects(dx.InputError):
         index.features(QUERIES, run, runs=[dense, dense])
 
 
@@ -95,7 +96,7 @@ def test_chosen_features_are_those_of_all_in_the_order_asked_for(index):
     np.testing.assert_array_equal(
         some.features, every.features[:, [every.feature_names.index(name) for name in names]]
     )
-    with pytest.raises(dx.InputError, match=r"there is no feature 'bm25\.body\.none'"):
+    with rejects(dx.InputError):
         index.features(QUERIES, run, names=["bm25.body.none"])
 
 
@@ -163,7 +164,7 @@ def test_files_that_are_no_index_are_rejected(index, tmp_path):
     good = path.read_bytes()
     for bad in (b"", b"text", b"PK", good[: len(good) // 2], good[:-1], good.replace(b"index/1", b"index/9")):
         path.write_bytes(bad)
-        with pytest.raises(dx.InputError, match=r"is no index"):
+        with rejects(dx.InputError):
             Index.load(path)
 
 
@@ -178,15 +179,13 @@ def rewrite(path, change):
 
 def test_text_is_told_what_an_index_is(tmp_path):
     (tmp_path / "docs.jsonl").write_text('{"id": "a"}')
-    with pytest.raises(
-        dx.InputError, match="is no index; a file of `directrix index DOCS -o FILE` is needed"
-    ):
+    with rejects(dx.InputError):
         Index.load(tmp_path / "docs.jsonl")
 
 
 def test_a_field_without_terms_has_no_candidates():
     index = Index.build([{"id": "a", "title": "", "text": "word"}])
-    with pytest.raises(dx.InputError, match="the field has no term in any document"):
+    with rejects(dx.InputError):
         index.candidates({"q": "word"}, field="title")
 
 
@@ -240,7 +239,7 @@ def test_parts_that_do_not_fit_are_rejected(tmp_path, change):
     path = tmp_path / "i.index"
     Index.build({"a": "word"}, analyzers=["none"]).save(path)
     rewrite(path, lambda _: change)
-    with pytest.raises(dx.InputError, match="is no index, or is damaged"):
+    with rejects(dx.InputError):
         Index.load(path)
 
 
@@ -254,7 +253,7 @@ def test_a_compressed_archive_is_rejected_before_it_is_unpacked(tmp_path):
     path = tmp_path / "i.index"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("header.json", bytes(10_000_000))
-    with pytest.raises(dx.InputError, match="its parts are compressed"):
+    with rejects(dx.InputError):
         Index.load(path)
 
 
@@ -266,7 +265,7 @@ def test_parts_that_are_larger_than_the_file_are_rejected(tmp_path):
     at = content.rindex(b"PK\x01\x02", 0, content.rindex(b"ids_0"))
     content[at + 20 : at + 28] = (10**6).to_bytes(4, "little") * 2  # compressed and other size
     path.write_bytes(content)
-    with pytest.raises(dx.InputError, match="its parts are larger than the file"):
+    with rejects(dx.InputError):
         Index.load(path)
 
 
@@ -274,7 +273,7 @@ def test_an_unknown_analyzer_in_a_file_is_rejected(tmp_path):
     path = tmp_path / "i.index"
     Index.build({"a": "word"}, analyzers=["none"]).save(path)
     rewrite(path, lambda parts: {"header.json": parts["header.json"].replace(b'["none"]', b'["nine"]')})
-    with pytest.raises(dx.InputError, match="there is no stemmer 'nine'"):
+    with rejects(dx.InputError):
         Index.load(path)
 
 

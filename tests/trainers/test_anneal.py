@@ -8,6 +8,7 @@ import pytest
 
 import directrix as dx
 from directrix.types import Result
+from tests.messages import rejects
 from tests.objectives.test_objective import SURROGATES
 from tests.trainers.test_trainers import Quadratic
 
@@ -242,7 +243,7 @@ def test_messages(call, message):
 
 
 def test_a_trainer_with_a_loss_of_its_own_is_not_annealed(data):
-    with pytest.raises(dx.InputError, match=r"no part in the loss of AdaRank\(.*Anneal\(CG\(\)\)"):
+    with rejects(dx.InputError):
         dx.Anneal(dx.trainers.AdaRank(rounds=1)).minimize(
             dx.linear_objective(data, "SmoothNDCG"), np.zeros(6)
         )
@@ -258,5 +259,5 @@ def test_a_surrogate_without_smoothing_is_named(data):
         def value_and_grad(self, scores, labels, qptr):
             return np.zeros(len(qptr) - 1), np.zeros_like(scores)
 
-    with pytest.raises(dx.InputError, match=r"Plain\(\) has no smoothing.*SmoothNDCG\(\)"):
+    with rejects(dx.InputError):
         dx.Anneal(dx.CG()).minimize(dx.linear_objective(data, Plain()), np.zeros(6))

@@ -8,6 +8,7 @@ from directrix.data.synthetic import make_cubic
 from directrix.objectives.scores import ScoreObjective
 from directrix.surrogates.base import spread_curvature
 from directrix.trainers.boosting import Boosting, sharing_bins
+from tests.messages import rejects
 
 lightgbm = pytest.importorskip("lightgbm")
 Q = make_cubic(12, 15, 3, seed=0)
@@ -86,7 +87,7 @@ def test_document_weights_reach_the_surrogate():
     _, plain, _ = ScoreObjective(Q, dx.ApproxNDCG()).value_grad_curvature(scores)
     _, weighted, _ = ScoreObjective(Q, dx.ApproxNDCG(), doc_weight=weight).value_grad_curvature(scores)
     assert not np.allclose(plain, weighted, rtol=1e-3, atol=0)
-    with pytest.raises(dx.InputError, match="takes no document weights"):
+    with rejects(dx.InputError):
         ScoreObjective(Q, Steep(), doc_weight=weight)
 
 
@@ -134,7 +135,7 @@ def test_a_judge_sees_the_scores_of_the_trees():
 
 
 def test_a_score_that_is_always_nan_is_refused():
-    with pytest.raises(dx.InputError, match="NaN after all 2 trees"):
+    with rejects(dx.InputError):
         Boosting(n_trees=2).grow(Q, ScoreObjective(Q, dx.ApproxNDCG()), valid=Q, judge=lambda scores: np.nan)
 
 
@@ -229,7 +230,7 @@ def test_the_ranker_says_at_which_smoothing_its_trees_ended(tmp_path):
 
 @pytest.mark.parametrize("surrogate", [Steep(), dx.RankNet(), "lambdarank"], ids=repr)
 def test_what_has_no_smoothing_cannot_be_annealed(surrogate):
-    with pytest.raises(dx.InputError, match="anneal=4 lowers the smoothing of a surrogate, and this one has"):
+    with rejects(dx.InputError):
         dx.BoostedRanker(surrogate, anneal=4.0).fit_queries(Q, measure="nDCG")
-    with pytest.raises(dx.InputError, match=r"Boosting\(anneal=0\.5\)"):
+    with rejects(dx.InputError):
         Boosting(anneal=0.5)

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 import directrix as dx
 from directrix.measures.line_search import line_search
+from tests.messages import rejects
 from tests.reference.boosting import adarank
 
 
@@ -176,7 +177,7 @@ def test_messages(call, message):
 def test_a_measure_that_no_query_has_is_refused():
     q = dx.Queries.from_arrays([[1.0], [2.0]], [0.0, 0.0], group=[2])
     for trainer in (dx.trainers.AdaRank("AP(empty='skip')"), dx.CoordinateAscent("AP(empty='skip')")):
-        with pytest.raises(dx.InputError, match="defined for none of the 1"):
+        with rejects(dx.InputError):
             trainer.minimize(dx.linear_objective(q, "ApproxNDCG"), np.zeros(1))
 
 

@@ -4,11 +4,11 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 FIT = """
 import hashlib, sys
 import directrix as dx
-
-pytestmark = pytest.mark.slow
 dx.set_threads(int(sys.argv[1]))
 q = dx.data.make_cubic(n_queries=40, docs_per_query=30, n_features=9, seed=1)
 start = dx.trainers.regression_start(q)
@@ -17,6 +17,7 @@ print(hashlib.sha256(result.params.tobytes()).hexdigest())
 """
 
 
+@pytest.mark.slow
 def test_compiled_now_or_read_from_the_cache_on_one_thread_or_two(tmp_path):
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import directrix as dx
+from tests.messages import rejects
 
 Q = dx.data.make_cubic(n_queries=12, docs_per_query=15, n_features=4, seed=3)
 
@@ -66,11 +67,11 @@ def test_features_that_order_nothing_are_left_out():
 
 def test_a_grid_that_is_too_large_is_refused():
     wide = dx.Queries.from_arrays(np.random.default_rng(0).random((4, 700)), [0, 1, 2, 0], group=[4])
-    with pytest.raises(dx.InputError, match=r"steps=2.*700 features has 245,350 weights.*set steps=1"):
+    with rejects(dx.InputError):
         trained(wide, steps=2)
 
 
 def test_a_measure_that_is_defined_nowhere_is_refused():
     q = dx.Queries.from_arrays(np.eye(3), np.zeros(3), group=[3])
-    with pytest.raises(dx.InputError, match=r"SimplexSearch\(measure='ROCArea'\).*none of the 1 queries"):
+    with rejects(dx.InputError):
         trained(q, measure="ROCArea")

@@ -11,6 +11,7 @@ from sklearn.svm import LinearSVC
 import directrix as dx
 from directrix.objectives.objective import make_objective
 from directrix.trainers.svm_acc import step_features
+from tests.messages import rejects
 
 Q = dx.data.make_cubic(n_queries=12, docs_per_query=15, n_features=4, seed=3)
 STUMPS = dx.models.StumpModel(dx.models.quantile_thresholds(Q.features, 4))
@@ -184,5 +185,5 @@ def test_thresholds_that_do_not_fit(thresholds, message):
 
 def test_more_steps_than_indices_hold_are_refused():
     many = SimpleNamespace(bins=lambda X: np.array([[2**31]]))
-    with pytest.raises(dx.InputError, match="2,147,483,648 documents are above a threshold"):
+    with rejects(dx.InputError):
         step_features(many, None)

@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_limits
 import directrix as dx
 from directrix.trainers.regression import regression_start
 from directrix.trainers.stochastic import cosine_factor
+from tests.messages import rejects
 
 
 class Quadratic:
@@ -258,7 +259,7 @@ def test_the_start_can_be_the_best():
 
 
 def test_a_score_that_is_never_defined_is_an_error():
-    with pytest.raises(dx.InputError, match=r"NaN at all 3 steps.*validation query"):
+    with rejects(dx.InputError):
         dx.trainers.BestSoFar(dx.SGD(epochs=2), lambda _: np.nan).minimize(Quadratic(), np.zeros(5))
 
 
@@ -397,9 +398,9 @@ def test_lambdas_raise_their_measure(linear_data):
 
 def test_trainers_that_compare_losses_refuse_gradients_of_none(linear_data):
     objective = dx.linear_objective(linear_data, "Lambda('AP')")
-    with pytest.raises(dx.InputError, match=r"LBFGS compares losses.*Lambda\('AP'.*trainer='sgd'"):
+    with rejects(dx.InputError):
         dx.LBFGS().minimize(objective, np.zeros(linear_data.n_features))
-    with pytest.raises(dx.InputError, match=r"trainer='sgd'"):
+    with rejects(dx.InputError):
         dx.LinearRanker("Lambda('AP')").fit_queries(linear_data)
 
 
@@ -491,7 +492,7 @@ def test_messages(call, message):
 
 def test_gains_that_would_overflow_are_refused_before_the_regression():
     q = dx.Queries.from_arrays([[1.0], [2.0]], [0, 257], group=[2])
-    with pytest.raises(dx.InputError, match="the highest label is 257, and squares of its gain"):
+    with rejects(dx.InputError):
         regression_start(q)
     highest = dx.Queries.from_arrays([[1.0], [2.0]], [0, 256], group=[2])
     assert np.isfinite(regression_start(highest)).all()

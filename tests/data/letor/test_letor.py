@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from tests.messages import rejects
 
 import directrix as dx
 from directrix.data.files import stream_blocks
@@ -209,14 +210,14 @@ def test_query_identifiers_have_64_bits(tmp_path):
             dx.read_letor(tmp_path / "b.txt")
     for qid in (2**63, -(2**63) - 1, 1e19):
         q = dx.Queries.from_arrays([[1.0]], [1], qid=[qid])
-        with pytest.raises(dx.InputError, match="need integer identifiers of 64 bits"):
+        with rejects(dx.InputError):
             dx.write_letor(q, tmp_path / "c.txt")
 
 
 @pytest.mark.parametrize("text", ["1e400", "1e999", "9" * 400])
 def test_a_label_beyond_every_float_is_not_to_be_shifted(text, tmp_path):
     (tmp_path / "a.txt").write_text(f"{text} qid:1 1:1\n")
-    with pytest.raises(dx.InputError, match=r"finite and >= 0\. Write the highest grade") as caught:
+    with rejects(dx.InputError) as caught:
         dx.read_letor(tmp_path / "a.txt")
     assert "Shift" not in str(caught.value)
 
@@ -248,7 +249,7 @@ def test_failed_writing_keeps_the_old_file(tmp_path):
     with pytest.raises(dx.InputError):
         dx.write_letor(q, tmp_path / "a")
     assert (tmp_path / "a").read_text() == "old"
-    with pytest.raises(dx.InputError, match=r"cannot be written \(No such file or directory\)"):
+    with rejects(dx.InputError):
         dx.write_letor(q, tmp_path / "nowhere" / "a")
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from tests.messages import rejects
 
 import directrix as dx
 from directrix import InputError
@@ -77,11 +78,11 @@ def test_frames_that_are_refused(q, tmp_path):
     frame = frame_of(q).drop(columns="docno")
     gap = frame.copy()
     gap.loc[3, "qid"] = None
-    with pytest.raises(InputError, match=r"partition 0 has rows without a query in the column 'qid'"):
+    with rejects(InputError):
         dx.write_shards(dask.from_pandas(gap, npartitions=3), tmp_path / "gap", 2)
     kinds = frame.assign(kind=pd.Categorical(np.where(frame["a"] > 0, "x", "y")))
     for data in (kinds, dask.from_pandas(kinds, npartitions=3)):
-        with pytest.raises(InputError, match="columns of categories"):
+        with rejects(InputError):
             dx.write_shards(data, tmp_path / "kinds", 2)
     assert not any(tmp_path.iterdir())
 
@@ -118,14 +119,14 @@ def test_a_list_is_one_shard_for_each_entry(q, tmp_path):
     manifest = read_manifest(dx.write_shards(cut, tmp_path / "shards"))
     assert [shard.queries for shard in manifest.shards] == [40, 0, 1, 19]
     assert manifest.present == (0, 2, 3)
-    with pytest.raises(InputError, match="query 'q3' is in shards 0 and 1"):
+    with rejects(InputError):
         dx.write_shards([q.take([3, 4]), q.take([5, 3])], tmp_path / "twice")
     assert [path.name for path in tmp_path.iterdir()] == ["shards"]
 
 
 def test_entries_of_a_list_have_the_same_names(q, tmp_path):
     one, other = (replace(q.take([i]), feature_names=tuple(f"abcd{'ef'[i]}")) for i in range(2))
-    with pytest.raises(InputError, match=r"\(a, b, c, d, e\) and .*\(a, b, c, d, f\); all must"):
+    with rejects(InputError):
         dx.write_shards([one, other], tmp_path / "shards")
 
 
@@ -160,7 +161,7 @@ def test_missing_values_are_counted(q, tmp_path):
     with_gaps = dx.Queries.from_arrays(X, q.labels, group=np.diff(q.qptr), missing="nan")
     shards = dx.data.open_shards(dx.write_shards(with_gaps, tmp_path / "shards", 3))
     assert shards.manifest.missing.tolist() == [0, 0, 2, 0, 0]
-    with pytest.raises(InputError, match=r"training data: feature 3 is nan.*missing values"):
+    with rejects(InputError):
         dx.LinearRanker("ListNet").fit_shards(shards)
 
 
@@ -245,14 +246,14 @@ def test_a_changed_manifest_is_noticed(q, tmp_path):
 def test_features_that_are_not_those_of_the_manifest(q, tmp_path, change):
     folder = dx.write_shards(q, tmp_path / "shards", 2)
     rewritten(folder, change)
-    with pytest.raises(InputError, match=r"shard 0: .* 5 features float32, and the manifest says otherwise"):
+    with rejects(InputError):
         dx.LinearRanker("ListNet").fit_shards(folder)
 
 
 def test_files_that_the_manifest_does_not_list(q, tmp_path):
     shards = dx.data.open_shards(dx.write_shards(q, tmp_path / "shards", 2))
     shutil.copy(tmp_path / "shards" / "shard-001.arrow", tmp_path / "shards" / "shard-002.arrow")
-    with pytest.raises(InputError, match=r"shard-002\.arrow, which its manifest does not list"):
+    with rejects(InputError):
         shards.judged()
 
 
@@ -261,7 +262,7 @@ def test_a_query_at_the_border_of_two_shards_is_noticed(q, tmp_path):
     first = q.take(range(10)).query_ids[-1]
     other = dx.data.read_parquet(folder / "shard-001.arrow")
     dx.data.write_parquet(replace(other, query_ids=(first, *other.query_ids[1:])), folder / "shard-001.arrow")
-    with pytest.raises(InputError, match="a query is in two shards"):
+    with rejects(InputError):
         dx.data.open_shards(folder).judged()
 
 
@@ -306,14 +307,14 @@ def test_a_manifest_that_says_what_cannot_be(q, tmp_path, damage, said):
 def test_features_too_large_for_their_squares(q, tmp_path):
     features = q.features.astype(np.float64)
     features[0, 0], features[1, 0] = 1e200, -1e200
-    with pytest.raises(InputError, match="was not written: features are infinite, or too large for squares"):
+    with rejects(InputError):
         dx.write_shards(replace(q, features=features), tmp_path / "shards", 2)
     assert not (tmp_path / "shards").exists()
 
 
 def test_features_in_shards_are_no_array(q, tmp_path):
     features = dx.data.open_shards(dx.write_shards(q, tmp_path / "shards", 2)).features
-    with pytest.raises(InputError, match="its features are in shards"):
+    with rejects(InputError):
         np.asarray(features)
 
 
@@ -345,8 +346,8 @@ def test_a_damaged_manifest_is_one_error(q, tmp_path):
     assert len(accepted) < 60, accepted
     for text in ("", "[]", "{", '{"format": 3}', "[" * 100_000):
         (folder / "shards.json").write_text(text)
-        with pytest.raises(InputError, match=r"^\S*shards\.json is damaged: [^']"):
+        with rejects(InputError):
             dx.data.open_shards(folder)
     shutil.rmtree(folder)
-    with pytest.raises(InputError, match="not a folder of shards"):
+    with rejects(InputError):
         dx.data.open_shards(folder)

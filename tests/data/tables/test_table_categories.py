@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from tests.messages import rejects
 from typer.testing import CliRunner
 
 import directrix as dx
@@ -121,5 +122,5 @@ def test_damaged_names_in_metadata(listed, dictionary, tmp_path):
     metadata = table.schema.metadata | {b"directrix.categories": listed.encode()}
     with pa.ipc.new_file(str(tmp_path / "b.arrow"), table.schema.with_metadata(metadata)) as writer:
         writer.write_table(table.replace_schema_metadata(metadata))
-    with pytest.raises(dx.InputError, match="its metadata do not fit"):
+    with rejects(dx.InputError):
         read_parquet(tmp_path / "b.arrow")

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 pytest.importorskip("pyarrow")
+from tests.messages import rejects
+
 from directrix.data.columns import ColumnNames
 from directrix.data.formats import COLUMNS, LETOR, convert_file, format_of, read_file
 from directrix.errors import InputError
@@ -103,9 +105,7 @@ def test_what_is_wrong_is_named(tmp_path, text, message):
 
 def test_letor_text_has_no_names(tmp_path):
     (tmp_path / "a.txt").write_text("1 qid:1 1:0.5\n")
-    with pytest.raises(
-        InputError, match="LETOR / svmlight text, whose columns have no names; leave out --qid-column"
-    ):
+    with rejects(InputError):
         read_file(tmp_path / "a.txt", columns=ColumnNames(qid="topic"))
 
 
@@ -123,7 +123,7 @@ def test_byte_order_marks_are_left_out_and_no_text_is_refused(tmp_path, suffix, 
 
 def test_lines_of_json_are_objects(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"qid": 1, "label": 0, "f": 1}\nnull\n')
-    with pytest.raises(InputError, match=r"a\.jsonl:2: 'null' is no JSON object"):
+    with rejects(InputError):
         read_file(tmp_path / "a.jsonl")
 
 

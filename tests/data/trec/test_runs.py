@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.messages import rejects
 
 import directrix as dx
 
@@ -113,7 +114,7 @@ def test_taken_topics_keep_the_floor(scores):
     assert part.n_relevant.tolist() == [1]
     assert part.floor.tolist() == scores.floor.tolist()
     np.testing.assert_array_equal(part.scores, scores.scores[4:])
-    with pytest.raises(dx.InputError, match="there is no query 2"):
+    with rejects(dx.InputError):
         scores.take([2])
 
 
@@ -208,18 +209,18 @@ def test_equal_tags_give_way_to_names_of_files(files):
     (files / "c.res.gz").write_bytes(gzip.compress(A.encode()))
     found = dx.data.runs_as_features([files / "a.res.gz", files / "c.res.gz"], files / "qrels")
     assert found.tags == ("a", "c")
-    with pytest.raises(dx.InputError, match="two runs are called 'a'"):
+    with rejects(dx.InputError):
         dx.data.runs_as_features([files / "a.res.gz"] * 2, files / "qrels")
     run = dx.read_trec_run(files / "b.res")
-    with pytest.raises(dx.InputError, match="two runs are called 'B'"):
+    with rejects(dx.InputError):
         dx.data.runs_as_features([run, run], files / "qrels")
 
 
 def test_nothing_in_common(files):
     (files / "other").write_text("5 0 d1 1\n")
-    with pytest.raises(dx.InputError, match=r"0 of 3 queries of the run 'A' .* \(1, 2, 8 against 5\)"):
+    with rejects(dx.InputError):
         dx.data.runs_as_features(files / "a.res.gz", files / "other")
-    with pytest.raises(dx.InputError, match="there are no runs"):
+    with rejects(dx.InputError):
         dx.data.runs_as_features([], files / "qrels")
 
 
@@ -231,9 +232,9 @@ def test_scores_beyond_float32(score):
 
 @pytest.mark.parametrize("count", [0, True, 1.5])
 def test_counts(scores, files, count):
-    with pytest.raises(dx.InputError, match="bins="):
+    with rejects(dx.InputError):
         scores.thresholds(count)
-    with pytest.raises(dx.InputError, match="depth="):
+    with rejects(dx.InputError):
         dx.data.runs_as_features(files / "b.res", files / "qrels", depth=count)
 
 

@@ -2,6 +2,7 @@ import gzip
 
 import numpy as np
 import pytest
+from tests.messages import rejects
 
 import directrix as dx
 
@@ -58,7 +59,7 @@ def test_joined_for_measures(files):
 
 def test_nothing_in_common(files, tmp_path):
     (tmp_path / "other").write_text("9 0 A 1\n")
-    with pytest.raises(dx.InputError, match=r"0 of 2 queries of the run 'tag' .* \(301, 302 against 9\)"):
+    with rejects(dx.InputError):
         dx.data.join_trec(dx.read_trec_run(files[0]), dx.read_trec_qrels(tmp_path / "other"))
 
 
@@ -113,7 +114,7 @@ def test_written_run_is_ranked_and_reads_back(tmp_path):
 @pytest.mark.parametrize("name", ["two words", " a"])
 def test_names_that_do_not_fit_a_column(name, tmp_path):
     q = dx.Queries.from_arrays([[1.0]], [1], doc_ids=[name], group=[1])
-    with pytest.raises(dx.InputError, match=r"the document .* does not fit into a column"):
+    with rejects(dx.InputError):
         dx.data.write_trec_run(dx.data.Run.from_scores(q, [1.0]), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 

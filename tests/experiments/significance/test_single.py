@@ -19,6 +19,7 @@ from directrix.experiments.significance import (
     signed_rank,
     t_interval,
 )
+from tests.messages import rejects
 
 TESTS = [paired_t, signed_rank, sign_test, randomization]
 CLOSE = {"rtol": 1e-10, "atol": 0}
@@ -148,7 +149,7 @@ def test_bootstrap_intervals_are_those_of_efron(gaps):
 
 
 def test_too_few_samples_are_rejected():
-    with pytest.raises(InputError, match=r"n_resamples=1: the means of all samples .* n_resamples=10000"):
+    with rejects(InputError):
         bootstrap_interval([1.0, 2.0, 4.0], [0.0, 0.0, 0.0], n_resamples=1)
 
 
