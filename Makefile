@@ -1,5 +1,5 @@
 # make demo   install into .venv, train on built-in data, print a table
-# make test   install into .venv, check style, types, tests and pages
+# make test   install into .venv, check style, types, and all tests and pages but the slow ones
 # make slow   run the tests that need a cluster, a server or a browser, or many seconds
 # make processor  run tests and pages with kernels for another processor
 # make dist   build wheel and sdist into dist/, and check them
