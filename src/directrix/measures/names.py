@@ -71,6 +71,7 @@ _FROM_FILE = ContextVar("from_file", default=False)
 # how ir_measures spells the gain of nDCG
 _FOREIGN_FIELDS = {("dcg", "log2"): ("gain", "linear"), ("dcg", "exp-log2"): ("gain", "exp")}
 _MODULE = re.compile(r"\s*+([A-Za-z_][\w.]*+)\s*+:(.*)", re.DOTALL)
+_CUT_OFF = re.compile(r"\s*+[0-9.]++\s*+")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -231,18 +232,22 @@ def _read_in_file(text: str) -> RankingMeasure:
     return _read(text)
 
 
-def _parsed(text: str, value: Callable[[ast.expr], Any]) -> tuple[str, Call, Any]:
-    """Return the module ("" if none is named), the name with its fields, and what follows @, or None."""
+def _parsed(text: str, value: Callable[[ast.expr], Any]) -> tuple[str, Call, int | float | None]:
+    """Return the module ("" if none is named), the name with its fields, and the number after @, or None."""
     named = _MODULE.fullmatch(text)
     module, rest = named.groups() if named else ("", from_trec_eval(text))
+    before, _, after = rest.rpartition("@")
+    is_cut = _CUT_OFF.fullmatch(after) is not None
+    name = (before if is_cut else rest).strip()
     try:
-        tree, cut = parse_tree(rest), None
-        if isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.MatMult):
-            cut, tree = ast.literal_eval(tree.right), tree.left
+        tree, cut = parse_tree(name), None
+        if is_cut:
+            cut = float(after) if "." in after else int(after)
         call = call_of(tree, value)
     except UNREADABLE:
         raise InputError(_unreadable(text)) from None
-    if call.arguments or not call.name or not (cut is None or isinstance(cut, int | float)):
+    # Python's parser passes over comments and parentheses: AP@10 # @5 would be AP
+    if call.arguments or not call.name or ast.get_source_segment(name, tree) != name:
         raise InputError(_unreadable(text))
     return module, call, cut
 
