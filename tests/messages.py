@@ -8,6 +8,7 @@ import json
 import os
 import re
 import tempfile
+from collections import Counter
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -22,12 +23,20 @@ TEMPORARY = re.compile(
 )
 
 
+_calls = Counter()
+
+
 @contextmanager
 def rejects(kind):
-    """Expect an error of this kind, with a golden message of the test that runs, whatever its parameters."""
+    """Expect an error of this kind, with a golden message of this place in the test that runs.
+
+    A place is the number of the call within the test; it has a message for each of the test's parameters.
+    """
+    running = os.environ["PYTEST_CURRENT_TEST"]
+    _calls[running] += 1
     with pytest.raises(kind) as caught:
         yield caught
-    test = re.match(r"[^\[\s]+", os.environ["PYTEST_CURRENT_TEST"])[0]
+    test = f"{re.match(r'[^[ ]+', running)[0]} {_calls[running]}"
     message = portable(str(caught.value))
     if os.environ.get("MESSAGES") == "write":
         with RAISED.open("a", encoding="utf-8") as out:
@@ -45,7 +54,7 @@ def portable(message):
 
 @cache
 def golden():
-    """Messages of every test: its name on a line, and the messages on indented lines below."""
+    """Messages of every place: the test and its number on a line, and the messages on indented lines."""
     found, messages = {}, []
     for line in GOLDEN.read_text(encoding="utf-8").split("\n"):
         if line.startswith("    "):
@@ -57,7 +66,7 @@ def golden():
 
 def is_defined(test):
     """Whether a test of this name is still there."""
-    path, _, name = test.partition("::")
+    path, _, name = test.partition(" ")[0].partition("::")
     return (ROOT / path).exists() and f"def {name.rpartition('::')[2]}(" in (ROOT / path).read_text("utf-8")
 
 
