@@ -28,10 +28,18 @@ class Call(NamedTuple):
 
 
 def parse_tree(text: str) -> ast.expr:
-    """Return the syntax tree of an expression of at most `LONGEST` characters; raises `UNREADABLE`."""
+    """Return the syntax tree of an expression of at most `LONGEST` characters; raises `UNREADABLE`.
+
+    The text is the expression and nothing else: Python's parser passes over comments, so that ``AP # @5``
+    would be AP.
+    """
     if len(text) > LONGEST:
         raise ValueError(f"it has {len(text)} characters, of which at most {LONGEST} are read")
-    return ast.parse(text.strip(), mode="eval").body
+    text = text.strip()
+    tree = ast.parse(text, mode="eval").body
+    if ast.get_source_segment(text, tree) != text:
+        raise ValueError("a comment or parentheses stand around it")
+    return tree
 
 
 def parse_literal(text: str) -> Any:

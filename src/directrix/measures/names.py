@@ -238,16 +238,12 @@ def _parsed(text: str, value: Callable[[ast.expr], Any]) -> tuple[str, Call, int
     module, rest = named.groups() if named else ("", from_trec_eval(text))
     before, _, after = rest.rpartition("@")
     is_cut = _CUT_OFF.fullmatch(after) is not None
-    name = (before if is_cut else rest).strip()
     try:
-        tree, cut = parse_tree(name), None
-        if is_cut:
-            cut = float(after) if "." in after else int(after)
-        call = call_of(tree, value)
+        call = call_of(parse_tree(before if is_cut else rest), value)
+        cut = None if not is_cut else float(after) if "." in after else int(after)
     except UNREADABLE:
         raise InputError(_unreadable(text)) from None
-    # Python's parser passes over comments and parentheses: AP@10 # @5 would be AP
-    if call.arguments or not call.name or ast.get_source_segment(name, tree) != name:
+    if call.arguments or not call.name:
         raise InputError(_unreadable(text))
     return module, call, cut
 
