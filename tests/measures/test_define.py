@@ -80,8 +80,8 @@ def test_defined_as_ndcg_it_is_ndcg(ties, k):
         dx.experiments.line_search(m, SCORES, line, LABELS, QPTR) for m in (own(k=k), dx.NDCG(k=k))
     )
     np.testing.assert_allclose([found.t, found.value], [wanted.t, wanted.value], rtol=1e-12)
-    forces = [dx.Lambda(m).value_and_grad(SCORES, LABELS, QPTR)[1] for m in (own(k=k), dx.NDCG(k=k))]
-    np.testing.assert_allclose(forces[0], forces[1], rtol=1e-12, atol=1e-16)
+    lambdas = [dx.Lambda(m).value_and_grad(SCORES, LABELS, QPTR)[1] for m in (own(k=k), dx.NDCG(k=k))]
+    np.testing.assert_allclose(lambdas[0], lambdas[1], rtol=1e-12, atol=1e-16)
 
 
 def test_empty_queries_follow_the_field(own):

@@ -168,7 +168,7 @@ class FusedSwaps(Composed):
         center = np.zeros_like(params) if penalty.center is None else writable(penalty.center)
         places = np.append(0, np.cumsum(np.diff(whole.qptr)[order]))
         ranking, value = self.surrogate.new_ranking(int(places[-1])), np.zeros(len(order))
-        forces = *self.surrogate.settings(), tuple(arrays), whole.weight, whole.qptr, places, ranking
+        problem = *self.surrogate.settings(), tuple(arrays), whole.weight, whole.qptr, places, ranking
         steps, out = (float(rate), float(penalty.strength), center), (value, params)
         if isinstance(self.model, MLPModel):
             layer = (
@@ -176,8 +176,8 @@ class FusedSwaps(Composed):
                 padded_width(self.model.hidden[0], whole.rows.dtype),
                 self.model.activation == "tanh",
             )
-            loss = hidden_epoch(whole.rows, forces, order, layer, ALL_KEPT, steps, *out)
+            loss = hidden_epoch(whole.rows, problem, order, layer, ALL_KEPT, steps, *out)
         else:
-            loss = linear_epoch(whole.rows, forces, order, steps, *out)
+            loss = linear_epoch(whole.rows, problem, order, steps, *out)
         value += self.surrogate.ranked_value(ranking, places, None if part is None else part[order])
         return float(loss - np.mean(whole.weight[order] * value))

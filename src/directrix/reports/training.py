@@ -45,7 +45,7 @@ def write_training_report(
     Parameters
     ----------
     result : SearchResult
-        Returned by `search`, or ``search_`` of an `AutoRanker`.
+        Returned by `AutoRanker.search`, which keeps it as ``search_``.
     path : path
         The HTML file; one that exists is replaced.
     q, valid : Queries
