@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-import scipy.sparse as sp
 
 from directrix.data._kernels import letor as kernel
 from directrix.data.checks import IF_MISSING
@@ -215,11 +214,13 @@ class Block:
 
     def as_csr(self, width: int) -> Any:
         """Features as CSR with ``width`` columns; releases them here."""
+        from scipy.sparse import csr_array
+
         dense, csr, n = self.dense, self.csr, len(self.labels)
         self.dense = self.csr = None
         if csr is not None:
-            return sp.csr_array(csr, shape=(n, width))
-        part = sp.csr_array(dense)
+            return csr_array(csr, shape=(n, width))
+        part = csr_array(dense)
         part.resize(n, width)
         return part
 
@@ -450,7 +451,9 @@ def assemble(
     sizes = np.array([len(block.labels) for block in blocks])
     n_docs, n_entries = int(sizes.sum()), sum(block.n_entries for block in blocks)
     if sparse or (sparse is None and n_docs * width > CELLS_PER_ENTRY * n_entries > 0):
-        csr = sp.csr_array(sp.vstack([block.as_csr(width) for block in blocks], format="csr"))
+        from scipy.sparse import csr_array, vstack
+
+        csr = csr_array(vstack([block.as_csr(width) for block in blocks], format="csr"))
         csr.eliminate_zeros()
         return csr
     starts = np.cumsum(sizes) - sizes
