@@ -42,7 +42,9 @@ def outline(report: Report) -> list[tuple[str, list[Block]]]:
     parts: list[tuple[str, Sequence[Block]]] = [("In short", [joined(report.summary)])]
     if report.claims:
         parts.append((CLAIMS, [tally(report.claims), claims_table(report.claims)]))
-    parts += [(s.title, [joined(s.text), *islice(tables, len(s.tables))]) for s in report.sections]
+    parts += [
+        (s.title, [joined(s.text), *islice(tables, len(s.tables)), *s.figures]) for s in report.sections
+    ]
     parts.append(("Figures", report.figures))
     texts = (joined(report.how), joined(report.differs), missing)
     parts += [(title, [text]) for title, text in zip(ENDING, texts, strict=True)]

@@ -37,9 +37,11 @@ def write_report(folder: Path, report: Report) -> None:
     """
     need_plot()
     pictures = {
-        f"{figure.name}.{form}": draw(figure, form) for figure in report.figures for form in ("png", "svg")
+        f"{figure.name}.{form}": draw(figure, form)
+        for figure in report.all_figures
+        for form in ("png", "svg")
     }
-    drawn = {figure.name: pictures[f"{figure.name}.svg"].decode() for figure in report.figures}
+    drawn = {figure.name: pictures[f"{figure.name}.svg"].decode() for figure in report.all_figures}
     texts = {
         "tables.txt": text_of(report) + "\n",
         "tables.json": json.dumps(document(report), indent=1, allow_nan=False) + "\n",
@@ -59,7 +61,7 @@ def write_page(path: Path, report: Report) -> None:
 
     Raises `MissingExtra` if it has figures and matplotlib is not installed.
     """
-    drawn = {figure.name: draw(figure, "svg").decode() for figure in report.figures}
+    drawn = {figure.name: draw(figure, "svg").decode() for figure in report.all_figures}
     _write(path, html(report, drawn).encode())
 
 
@@ -78,7 +80,7 @@ def publish(folder: Path, report: Report) -> None:
         If matplotlib is not installed.
     """
     need_plot()
-    for figure in report.figures:
+    for figure in report.all_figures:
         _write(folder / report.name / f"{figure.name}.png", draw(figure, "png"))
     _write(folder / f"{report.name}.md", page(report, pictures=report.name).encode())
 
