@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-import scipy.sparse as sp
 
 from directrix.data._kernels import letor as kernel
 from directrix.data.checks import IF_MISSING
@@ -421,14 +420,16 @@ def assemble(
     parser: BlockParser, blocks: list[Block], dense: Array | None, width: int, *, sparse: bool | None
 ) -> Any:
     """Return the features of all blocks as one array with this width."""
+    from scipy.sparse import csr_array, vstack
+
     sizes = [len(block.labels) for block in blocks]
     starts = np.cumsum([0, *sizes]).tolist()
     is_thin = _is_thin(starts[-1], width, sum(block.n_entries for block in blocks), sparse=sparse)
     if dense is not None:
-        return sp.csr_array(dense) if is_thin else dense
+        return csr_array(dense) if is_thin else dense
     if is_thin:
-        parts = [sp.csr_array(block.csr, shape=(n, width)) for block, n in zip(blocks, sizes, strict=True)]
-        csr = sp.csr_array(sp.vstack(parts, format="csr"))
+        parts = [csr_array(block.csr, shape=(n, width)) for block, n in zip(blocks, sizes, strict=True)]
+        csr = csr_array(vstack(parts, format="csr"))
         csr.eliminate_zeros()
         return csr
     out = _zeros(parser.path, starts[-1], width, parser.dtype)

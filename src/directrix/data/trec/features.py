@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from directrix.data.checks import frozen
 from directrix.data.files import open_data, path_of, readable, replacing, short_name
@@ -455,6 +454,8 @@ def write_runs(
     if thresholds is None:
         write_letor(replace(scores.queries(form), query_ids=tuple(topics)), path)
         return
+    from scipy.sparse import csr_array
+
     starts = np.cumsum([0, *map(len, thresholds.values)])
     with replacing(path) as file:
         for q, topic in enumerate(topics):
