@@ -78,9 +78,9 @@ def check_form(features: Any) -> tuple[int, int]:
             f"features have shape {shape} and dtype {dtype}; two dimensions and float32 or float64 are "
             "needed. Build data with Queries.from_arrays(X, y, qid=qid)."
         )
-    if is_sparse(features):
-        if features.format != "csr":
-            raise InputError(f"features are a {features.format} matrix; CSR is needed. Type X.tocsr().")
+    if (form := getattr(features, "format", None)) is not None:
+        if form != "csr":
+            raise InputError(f"features are a {form} matrix; CSR is needed. Type X.tocsr().")
         check_indices(features)
     return int(shape[0]), int(shape[1])
 

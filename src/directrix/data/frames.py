@@ -87,7 +87,7 @@ def is_missing(value: Any) -> bool:
 
 def is_dict(values: Any) -> bool:
     """Return whether something is a dict; sparse matrices of one kind (DOK) are dicts by inheritance."""
-    return isinstance(values, Mapping) and not is_sparse(values)
+    return isinstance(values, Mapping) and not hasattr(values, "tocsr")
 
 
 def is_frame(values: Any) -> bool:
@@ -285,7 +285,7 @@ def zeros_for_missing(features: Any, categories: Categories | None) -> Any:
     if categories is not None:
         gaps[:, [names is not None for names in categories]] = False
     values = np.where(gaps, values.dtype.type(0.0), values)
-    if not is_sparse(features):
+    if values.ndim == 2:
         return values
     return type(features)((values, features.indices, features.indptr), shape=features.shape)
 

@@ -34,7 +34,7 @@ def block_bounds(qptr: Int64Array, bytes_per_row: int) -> Int64Array:
 
 def blocks(X: Any, qptr: Int64Array) -> Iterator[tuple[int, Any]]:
     """Features in memory, as (first row, block of whole queries); what is in memory is one block."""
-    return X.blocks(qptr) if isinstance(X, StoredFeatures) else iter([(0, X)])
+    return X.blocks(qptr) if hasattr(X, "blocks") else iter([(0, X)])
 
 
 class Flaw(NamedTuple):
@@ -154,7 +154,7 @@ class StoredFeatures:
     n_columns: int = 1
     """Columns for each feature of the file after a scale."""
 
-    ndim = 2
+    ndim, held = 2, "file"
 
     @property
     def shape(self) -> tuple[int, int]:
