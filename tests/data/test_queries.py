@@ -150,11 +150,6 @@ def test_take_in_any_order():
     assert repr(q.take([])) == "Queries(empty, 2 features float64)"
 
 
-def test_repr_is_one_line_of_facts():
-    q = dx.Queries.from_arrays(X, Y, group=[2, 3])
-    assert repr(q) == "Queries(2 queries, 5 documents (2 to 3 per query), 2 features float64, labels 0 to 2)"
-
-
 @pytest.mark.parametrize("again", [copy.deepcopy, copy.copy, lambda q: pickle.loads(pickle.dumps(q))])
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_copies_are_read_only_too(again, form):
@@ -206,11 +201,8 @@ GOOD = {
 }
 WRONG = [
     ({"qptr": np.array([0, 3 * 2**61, -(2**62), 3])}, "qptr decreases"),
-    ({"qptr": np.array([0, 1, 2**62])}, "qptr ends at 4611686018427387904, but there are 3 rows"),
     ({"labels": np.zeros(2)}, r"labels has shape \(2,\), where \(3,\)"),
-    ({"labels": np.zeros((3, 1))}, r"labels has shape \(3, 1\)"),
     ({"labels": np.float64(1.0)}, r"labels has shape \(\)"),
-    ({"rows": np.arange(4)}, "rows has shape"),
     ({"query_ids": (1,)}, "query_ids has shape"),
     ({"doc_ids": np.array(["a"], dtype=object)}, "doc_ids has shape"),
     ({"feature_names": ("a", "b", "c")}, "feature_names has shape"),

@@ -333,10 +333,8 @@ def _of_lines(path: Path) -> Iterator[Document]:
 
 def _of_frame(frame: Any, what: str, id_column: str | None, key: str, first: int = 0) -> Iterator[Document]:
     """Yield rows of a table; columns of text are fields, others count only as identifiers."""
-    known, columns = columns_of(frame, what, _NEEDED)
-    name = _id_name(known, id_column, key, what)
-    cells = {k: cells_of(column) for k, column in zip(known, columns, strict=True)}
-    names = cells.pop(name)
+    cells = {name: cells_of(column) for name, column in columns_of(frame, what, _NEEDED).items()}
+    names = cells.pop(_id_name([*cells], id_column, key, what))
     texts = {str(k): of for k, of in cells.items() if any(isinstance(cell, str) for cell in of)}
     for row, of in enumerate(names):
         fields = {k: text[row] for k, text in texts.items() if isinstance(text[row], str)}

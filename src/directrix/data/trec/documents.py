@@ -148,15 +148,15 @@ def _columns(
         f"a frame with columns of queries, documents and {value}s is needed, or a dict "
         f"{{query: {{document: {value}}}}}, or the path of a file"
     )
-    known, columns = columns_of(frame, what, needed)
+    columns = columns_of(frame, what, needed)
     for key in ("qid", "doc_id", value, "subtopic"):
         if key == "subtopic" and value == "score":
             yield None
             return
         candidates = (*LABELS, "score") if key == "label" else ()  # ranx calls it score
         is_optional = key == "subtopic"
-        name = find(known, key, names.get(key), what, call, candidates=candidates, optional=is_optional)
-        yield None if name is None else columns[known.index(name)]
+        name = find([*columns], key, names.get(key), what, call, candidates=candidates, optional=is_optional)
+        yield None if name is None else columns[name]
 
 
 def _words(column: Any, what: str, which: str) -> list[str]:
