@@ -174,22 +174,6 @@ def test_a_column_that_is_not_there_never_reaches_a_kernel(column):
         dx.Queries.from_arrays(damaged, np.zeros(3), group=[3])
 
 
-@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int16, np.int64, np.uint64])
-@pytest.mark.parametrize("step", [1, 2**16, 2**32])
-def test_scattered_integers_of_any_range_are_grouped_as_text_is(kind, step):
-    """Integers are counted 16 bits at a time, text is compared."""
-    info = np.iinfo(kind)
-    few = [info.min + i * step % (int(info.max) - info.min) for i in range(40)]  # some alike in 16 or 32 bits
-    few = np.array(few, dtype=kind)
-    rng = np.random.default_rng(1)
-    for ids in (few[rng.integers(0, 40, 300)], np.array([info.max, info.min, info.max], dtype=kind)):
-        rows, qptr, names = group_by_query(ids)
-        text_rows, text_qptr, text_names = group_by_query(ids.astype(str))
-        np.testing.assert_array_equal(rows, text_rows)
-        np.testing.assert_array_equal(qptr, text_qptr)
-        assert tuple(map(str, names)) == text_names
-
-
 GOOD = {
     "features": np.ones((3, 2)),
     "labels": np.zeros(3),
