@@ -377,7 +377,7 @@ def reconcile_command(
     Exit status: 0 fine, 1 the data cannot be used or no setting gives the number, 2 wrong usage.
     """
     from directrix.measures.names import measure as parse_measure
-    from directrix.reconciliation.printed import highest_value, printed
+    from directrix.reconciliation.printed import printed
     from directrix.reconciliation.search import reconcile as reconcile_number
 
     with options.usage():
@@ -385,7 +385,7 @@ def reconcile_command(
         tool = options.convention_named(convention)
         for name, number in (("--value", value), ("--from", start)):
             if number is not None:
-                printed(number, highest_value(asked), name)
+                printed(number, asked, name)
     ranking = _ranking(data, scores, reading)
     with progress_bar("trying settings") as progress:
         found = reconcile_number(value, asked, **ranking, convention=tool, start=start, progress=progress)
