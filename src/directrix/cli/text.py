@@ -264,15 +264,14 @@ def rerank_command(
     evaluate QRELS RUN` and `directrix compare QRELS RUN RUN` say what was gained, and whether it is chance.
     """
     from directrix.data.trec.runs import Run
-    from directrix.rankers.loading import load
+    from directrix.rankers.saved import SavedModel
     from directrix.text.documents import query_texts
     from directrix.text.index import Index
 
     options.check_tag("--tag", tag)
     check_writable(output, model, index, queries, run, *(others or ()))
-    ranker = load(model)
-    names = getattr(ranker, "feature_names_in_", None)
-    if names is None:
+    saved = SavedModel.read(model)
+    if saved.names is None:
         raise InputError(
             f"the model {model} was trained on features without names, so what they are is not known; train "
             "on a file of `directrix text-features` that ends in .parquet."
@@ -280,9 +279,9 @@ def rerank_command(
     of = query_texts(queries, query_field, id_column)
     with progress_bar("queries") as report:
         features = Index.load(index).features(
-            of, run, runs=_other_runs(others), names=list(map(str, names)), progress=report
+            of, run, runs=_other_runs(others), names=list(saved.names), progress=report
         )
-    _write_run(replace(Run.from_scores(features, ranker.predict_queries(features)), tag=tag), output)
+    _write_run(replace(Run.from_scores(features, saved.predict_queries(features)), tag=tag), output)
 
 
 def fuse_command(
