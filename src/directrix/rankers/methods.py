@@ -10,11 +10,9 @@ from directrix.errors import InputError, short_text
 from directrix.rankers.method import Auto, Method
 from directrix.surrogates import approx, dorm, lambdas, losses, smooth, soft, structural
 from directrix.trainers.adarank import AdaRank
+from directrix.trainers.coordinate_ascent import CoordinateAscent
 from directrix.trainers.cutting_plane import CuttingPlane
-from directrix.trainers.direct_search import CoordinateAscent, SimplexSearch
 from directrix.trainers.full_gradients import CG
-from directrix.trainers.ir_svm import IRSVM
-from directrix.trainers.prank import PRank
 from directrix.trainers.stochastic import SGD
 from directrix.trainers.svm_acc import SVMAcc
 from directrix.trainers.wrappers import Anneal
@@ -204,16 +202,6 @@ _PUBLISHED = (
         selection="AP",
     ),
     Method(
-        name="SimplexSearch",
-        trainer=SimplexSearch,
-        source="Metzler & Croft (2007), Section 4, doi:10.1007/s10791-006-9019-z",
-        cost="an evaluation of the measure for each of (d + m - 1)!/(m! (d - 1)!) weights",
-        use_when="a few runs or features that point the right way: tries all weights on a grid",
-        grid={"steps": (1, 2)},
-        keeps_best=True,
-        selection="AP",
-    ),
-    Method(
         name="MLP",
         surrogate=approx.ApproxNDCG,
         model="mlp",
@@ -336,26 +324,6 @@ _PUBLISHED = (
         use_when="a convex baseline, solved to its optimum",
         keeps_best=False,
         grid={"l2": (*_L2, 1.0), "max_iter": (1000,)},
-    ),
-    Method(
-        name="IR-SVM",
-        trainer=IRSVM,
-        source="Cao, Xu, Liu, Li, Huang & Hon (2006), doi:10.1145/1148170.1148205",
-        cost="O(n log n), and a quadratic program of as many variables as planes",
-        use_when="a published baseline: RankSVM whose pairs cost what their swap costs nDCG",
-        grid={"C": (0.1, 1.0, 10.0, 100.0, 1000.0)},
-        selection="AP",
-        without=("l2",),
-    ),
-    Method(
-        name="PRank",
-        trainer=PRank,
-        source="Crammer & Singer (2001), Figure 2, NIPS 14:641-647",
-        cost="one pass over the documents per epoch",
-        use_when="a published baseline: a perceptron that predicts labels; needs no queries",
-        keeps_best=True,
-        selection="AP",
-        without=("l2",),
     ),
     _loss(
         losses.RankNet,
