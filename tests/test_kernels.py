@@ -25,7 +25,8 @@ def twice(x):
     return x + x
 """
 USE = """
-import json, sys, time
+import json, logging, sys, time
+logging.disable()  # a busy machine compiles for more than a second
 sys.path.insert(0, {module!r})
 import numpy as np
 from small import twice
@@ -124,6 +125,43 @@ def made(monkeypatch):
         return one
 
     return make
+
+
+def test_who_waits_is_told_once_and_not_if_all_is_kept(made, tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(kernels, "_PATIENCE", 0.0)
+    monkeypatch.setattr(kernels._COMPILATION, "_is_announced", False)
+    numba.njit(twice)(1.0)  # a function of the user
+    assert not caplog.messages
+    one = made(tmp_path)
+    assert [one(1.0), one(1)] == [2.0, 2]
+    assert [message.partition(",")[0] for message in caplog.messages] == ["Compiling kernels"]
+    monkeypatch.setattr(kernels._COMPILATION, "_is_announced", False)
+    made(tmp_path)(1.0)
+    assert len(caplog.messages) == 1
+
+
+COMMAND = """
+import sys
+from directrix import kernels
+from directrix.cli.main import app
+kernels._PATIENCE, sys.stderr.isatty = 0.0, lambda: {is_terminal}
+app(["evaluate", "qrels", "run"])
+"""
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_a_command_says_so_on_a_terminal_alone(is_terminal, tmp_path):
+    (tmp_path / "qrels").write_text("1 0 d1 1\n1 0 d2 0\n")
+    (tmp_path / "run").write_text("1 Q0 d1 1 2 tag\n1 Q0 d2 2 1 tag\n")
+    done = subprocess.run(
+        [sys.executable, "-c", COMMAND.format(is_terminal=is_terminal)],
+        cwd=tmp_path,
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr.startswith("Compiling kernels, once") == is_terminal, done.stderr
 
 
 def counts(one):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import logging
 import os
 import pickle
 import sys
@@ -19,6 +20,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache, cached_property, partial
 from importlib import import_module
+from multiprocessing import current_process
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -80,6 +82,9 @@ _PACKAGE = Path(__file__).parent
 _SETTINGS = ("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LOOP_VECTORIZE", "OPT", "SLP_VECTORIZE", "USING_SVML")
 """Settings of Numba on which compiled code depends."""
 _PYTHON = f"py{sys.version_info[0]}{sys.version_info[1]}{getattr(sys, 'abiflags', '')}"
+_PATIENCE = 1.0
+"""Seconds of compilation before the user is told."""
+_LOGGER = logging.getLogger("directrix")
 _warnings_given: set[str] = set()
 _ignored: set[str] = set()  # SHIPPED, once `ignore_shipped` was called
 
@@ -89,16 +94,30 @@ class _Compilation(event.Listener):
 
     def __init__(self) -> None:
         self._depth, self._begun, self._seconds = 0, 0.0, 0.0
+        self._is_announced = current_process().name != "MainProcess"  # workers compile at the same time
 
     def on_start(self, event: Any) -> None:
         if not self._depth:
             self._begun = time.perf_counter()
         self._depth += 1
+        self._announce(event)
 
     def on_end(self, event: Any) -> None:
+        self._announce(event)
         self._depth -= 1
         if not self._depth:
             self._seconds += time.perf_counter() - self._begun
+
+    def _announce(self, event: Any) -> None:
+        """Log why the process takes so long, once, after a second; functions of the user do not count."""
+        if self._is_announced or not isinstance(event.data["dispatcher"]._cache, _KernelCache):
+            return
+        if self._seconds + time.perf_counter() - self._begun > _PATIENCE:
+            self._is_announced = True
+            _LOGGER.warning(
+                "Compiling kernels, once: for some seconds, in a search for up to a minute. Later processes "
+                "load them from the cache."
+            )
 
     def others(self) -> float:
         """Seconds by the clock without those of compilation."""

@@ -189,7 +189,7 @@ def test_broken_model_files(data):
         (("minmax", (0.0,), (-1.0,)), "(widths >= 0). Type directrix.data.fit_scale('minmax'"),
         (("minmax", (np.inf,), (1.0,)), "center=(inf,)"),
         (("minmax", ("a",), (1.0,)), "center=('a',)"),
-        (("minmax", (0.0, 1.0), (1.0,)), "2 centers and 1 widths"),
+        (("log", (0.0, 1.0), (1.0,)), "2 centers and 1 widths"),
         (("query-standard", (0.0,), (1.0,)), "kinds by query have no statistics"),
     ],
 )
@@ -215,7 +215,7 @@ def test_ranges_beyond_the_largest_float_are_refused(kind):
 def test_values_that_scaling_would_make_infinite_are_refused():
     small = np.array([[0.0], [1e-30]], dtype=np.float32)
     scale = dx.data.fit_scale("minmax", small)
-    message = r"features: 1e\+30 at row 1, column 0 is too large for float32 once it is scaled"
+    message = r"features: 1e\+30 in column 0 is too large for float32 once it is scaled"
     with pytest.raises(dx.InputError, match=message):
         scale.apply(np.array([[np.nan], [1e30]], dtype=np.float32), np.array([0, 2]))
     with rejects(dx.InputError):

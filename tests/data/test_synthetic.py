@@ -102,32 +102,6 @@ def test_linear_parameters_out_of_range():
         dx.data.make_linear(docs_per_query=0)
 
 
-def test_web_like_data_have_heavy_tails_levels_by_query_and_labels_that_trees_can_learn():
-    q = dx.data.make_web(300, 20, noise=0.0, seed=5)
-    sizes = np.diff(q.qptr)
-    assert (sizes >= 3).all()
-    assert (sizes <= 250).all()
-    assert len(set(sizes)) > 20
-    shares = np.bincount(q.labels.astype(int)) / q.n_docs
-    np.testing.assert_allclose(shares, [0.55, 0.23, 0.14, 0.06, 0.02], atol=0.001)
-    assert q.features.dtype == np.float32
-    assert (q.features > 0.0).all()
-    skew = q.features.mean(axis=0) / np.median(q.features, axis=0)
-    assert np.median(skew) > 2.0
-    logs = np.log(q.features.astype(np.float64))
-    means = np.add.reduceat(logs, q.qptr[:-1], axis=0) / sizes[:, None]
-    between = means.var(axis=0) / logs.var(axis=0)
-    assert 4 <= (between > 0.25).sum() <= 16  # about half of the features have levels
-    again = dx.data.make_web(300, 20, noise=0.0, seed=5)
-    assert np.array_equal(q.features, again.features)
-    assert np.array_equal(q.labels, again.labels)
-
-
-def test_the_noise_of_web_like_data_must_be_a_number():
-    with rejects(dx.InputError):
-        dx.data.make_web(noise=-1.0)
-
-
 def test_a_seed_gives_the_same_texts_and_another_one_others():
     assert make_texts(50, 3, seed=1) == make_texts(50, 3, seed=1)
     assert make_texts(50, 3, seed=1).documents != make_texts(50, 3, seed=2).documents

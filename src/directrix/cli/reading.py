@@ -12,13 +12,21 @@ from typer import Option
 
 from directrix.cli.options import Missing, option
 from directrix.cli.show import remark
-from directrix.data.columns import ColumnNames
+from directrix.data.columns import QUERY, ColumnNames, column_list
 from directrix.data.files import check_replaceable
-from directrix.data.formats import format_of, named, open_file, read_file
+from directrix.data.formats import (
+    format_of,
+    is_documents_table,
+    named,
+    open_file,
+    read_file,
+    text_table,
+)
 from directrix.errors import InputError, short_text
 
 if TYPE_CHECKING:
     from directrix.data.queries import Queries
+    from directrix.rankers.saved import SavedModel
 
 _SHARE = 0.4  # of the available memory: a search copies parts of the queries
 
@@ -157,12 +165,12 @@ class ModelData(Columns):
     missing: _ModelMissing = None
     by_position: ByPositionOption = False
 
-    def read_for(self, rankers: Iterable[Any], path: Path, *, has_labels: bool = True) -> Queries:
-        """Read data for fitted rankers, with missing values as in their training.
+    def read_for(self, models: Iterable[SavedModel], path: Path, *, has_labels: bool = True) -> Queries:
+        """Read data for models, with missing values as in their training.
 
-        ``--missing`` decides only for rankers whose training data had to be complete; a remark says so.
+        ``--missing`` decides only for models whose training data had to be complete; a remark says so.
         """
-        rules = {Missing(ranker.missing_) for ranker in rankers}
+        rules = {Missing(saved.missing) for saved in models}
         if self.missing is None:
             how = min(rules, default=Missing.error)  # "error" before "nan" before "zero"
         elif self.missing is Missing.error:
@@ -178,15 +186,14 @@ class ModelData(Columns):
                 )
         return read_file(path, missing=how.value, columns=replace(self.names(), has_labels=has_labels))
 
-    def matched(self, q: Queries, ranker: Any, path: Path, model: Path) -> Queries:
-        """Return the data of ``path`` with the features of a fitted ranker; see `same_features`."""
-        names = getattr(ranker, "feature_names_in_", None)
+    def matched(self, q: Queries, saved: SavedModel, path: Path, model: Path) -> Queries:
+        """Return the data of ``path`` with the features of the ``model``; see `same_features`."""
         other = f"the model {model}"
-        return same_features(q, ranker.n_features_in_, names, path, other, by_position=self.by_position)
+        return same_features(q, saved.n_features, saved.names, path, other, by_position=self.by_position)
 
-    def read(self, ranker: Any, path: Path, model: Path, *, has_labels: bool = True) -> Queries:
-        """Read data for one fitted ranker, with its features."""
-        return self.matched(self.read_for([ranker], path, has_labels=has_labels), ranker, path, model)
+    def read(self, saved: SavedModel, path: Path, model: Path, *, has_labels: bool = True) -> Queries:
+        """Read data for one model, with its features."""
+        return self.matched(self.read_for([saved], path, has_labels=has_labels), saved, path, model)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -277,9 +284,16 @@ def _columns(q: Queries, which: Any) -> Any:
 
 
 def query_classes(path: Path) -> dict[str, str]:
-    """Read the class of every query: one pair per line, separated by a tab, a comma or blanks."""
+    """Read the class of every query: a table with a column of queries, or lines of a query and its class.
+
+    The class of a table is in the column "segment" or "class", or in the only one besides that of queries.
+    The two parts of a line are separated by a tab, a comma or blanks.
+    """
     from directrix.data.files import Problem, open_data, raise_problems, readable
 
+    known = _columns_of_table(path)
+    if (query := next((name for name in QUERY if name in known), None)) is not None:
+        return _classes_of_table(path, known, query)
     of_query: dict[str, str] = {}
     problems = []
     with readable(path), open_data(path) as file:
@@ -296,6 +310,35 @@ def query_classes(path: Path) -> dict[str, str]:
                 problem = f"query {query} has the class {of_query[query]} above"
                 problems.append(Problem(number, problem, "Each query has one class."))
     raise_problems(path, problems)
+    return of_query
+
+
+def _columns_of_table(path: Path) -> list[str]:
+    from directrix.data.tables.files import column_names
+    from directrix.data.tables.text import header_of
+
+    if text_table(path):  # which lines without names may be called, and which need no pyarrow
+        return header_of(path)
+    return column_names(path) if is_documents_table(path) else []
+
+
+def _classes_of_table(path: Path, known: list[str], query: str) -> dict[str, str]:
+    from directrix.data.tables.files import table_of
+
+    others = [name for name in known if name != query]
+    named = [name for name in ("segment", "class") if name in others] or others
+    if len(named) != 1:
+        raise InputError(
+            f"{path}: one column besides {query!r} must hold the segment of each query, got "
+            f"{column_list(others) or 'none'}. Name it segment."
+        )
+    table = table_of(path, ColumnNames(categorical=tuple(named)))
+    of_query: dict[str, str] = {}
+    for key, value in zip(*(table.column(name).to_pylist() for name in (query, *named)), strict=True):
+        if value is not None and of_query.setdefault(str(key), str(value)) != str(value):
+            raise InputError(
+                f"{path}: query {key} has the segments {of_query[str(key)]} and {value}; each query has one."
+            )
     return of_query
 
 

@@ -264,15 +264,14 @@ def rerank_command(
     evaluate QRELS RUN` and `directrix compare QRELS RUN RUN` say what was gained, and whether it is chance.
     """
     from directrix.data.trec.runs import Run
-    from directrix.rankers.loading import load
+    from directrix.rankers.saved import SavedModel
     from directrix.text.documents import query_texts
     from directrix.text.index import Index
 
     options.check_tag("--tag", tag)
     check_writable(output, model, index, queries, run, *(others or ()))
-    ranker = load(model)
-    names = getattr(ranker, "feature_names_in_", None)
-    if names is None:
+    saved = SavedModel.read(model)
+    if saved.names is None:
         raise InputError(
             f"the model {model} was trained on features without names, so what they are is not known; train "
             "on a file of `directrix text-features` that ends in .parquet."
@@ -280,9 +279,9 @@ def rerank_command(
     of = query_texts(queries, query_field, id_column)
     with progress_bar("queries") as report:
         features = Index.load(index).features(
-            of, run, runs=_other_runs(others), names=list(map(str, names)), progress=report
+            of, run, runs=_other_runs(others), names=list(saved.names), progress=report
         )
-    _write_run(replace(Run.from_scores(features, ranker.predict_queries(features)), tag=tag), output)
+    _write_run(replace(Run.from_scores(features, saved.predict_queries(features)), tag=tag), output)
 
 
 def fuse_command(
@@ -377,7 +376,7 @@ def reconcile_command(
     Exit status: 0 fine, 1 the data cannot be used or no setting gives the number, 2 wrong usage.
     """
     from directrix.measures.names import measure as parse_measure
-    from directrix.reconciliation.printed import highest_value, printed
+    from directrix.reconciliation.printed import printed
     from directrix.reconciliation.search import reconcile as reconcile_number
 
     with options.usage():
@@ -385,7 +384,7 @@ def reconcile_command(
         tool = options.convention_named(convention)
         for name, number in (("--value", value), ("--from", start)):
             if number is not None:
-                printed(number, highest_value(asked), name)
+                printed(number, asked, name)
     ranking = _ranking(data, scores, reading)
     with progress_bar("trying settings") as progress:
         found = reconcile_number(value, asked, **ranking, convention=tool, start=start, progress=progress)

@@ -153,7 +153,7 @@ def as_floats(values: Any, what: str, needed: str = "one number per row") -> Flo
 
 def reject_masked(values: Any, what: str) -> None:
     """Raise `InputError` if entries of a NumPy masked array are masked."""
-    if is_masked(values):
+    if _is_masked(values):
         raise InputError(
             f"{what}: {np.count_nonzero(values.mask):,} entries are masked; every row needs one. Leave "
             "the masked rows out, or type numpy.ma.filled(...) with a value of your choice."
@@ -162,16 +162,15 @@ def reject_masked(values: Any, what: str) -> None:
 
 def unmasked(given: Any) -> Any:
     """Return a masked array with NaN, which means missing, where it is masked."""
-    if not is_masked(given):
+    if not _is_masked(given):
         return given
     return given.astype(np.float64 if given.dtype.kind in "fiub" else object).filled(np.nan)
 
 
-def is_masked(values: Any) -> bool:
-    """Whether entries of a NumPy masked array are masked; arrays of pandas have masks of another kind."""
-    if not isinstance(values, np.ma.MaskedArray):
-        return False
-    return values.dtype.names is not None or bool(np.ma.is_masked(values))  # of records each field has a mask
+def _is_masked(values: Any) -> bool:
+    """Arrays of pandas have masks of another kind, and of records each field has one."""
+    is_array = isinstance(values, np.ma.MaskedArray)
+    return is_array and (values.dtype.names is not None or bool(np.ma.is_masked(values)))
 
 
 def frozen(array: Any, name: str) -> Any:
@@ -218,9 +217,8 @@ def check_qptr(qptr: Any, n_docs: int, of: str = "rows") -> Int64Array:
     falls = pointers[1:] < pointers[:-1]  # a difference could wrap around
     if not np.array_equal(pointers, given):
         problem = f"has dtype {given.dtype} and values that are no integers;"
-    elif len(pointers) == 0 or pointers[0] != 0:
-        first = "is empty" if len(pointers) == 0 else f"starts at {pointers[0]}"
-        problem = f"{first}; query boundaries start at 0."
+    elif not len(pointers) or pointers[0]:
+        problem = f"{f'starts at {pointers[0]}' if len(pointers) else 'is empty'}; boundaries start at 0."
     elif falls.any():
         q = int(np.argmax(falls))
         problem = (
@@ -268,18 +266,14 @@ def check_group(group: Any, n_docs: int) -> Int64Array:
     remedy = (
         "Give the number of rows of each query in order, e.g. group=[3, 5], or the qid of each row: qid=."
     )
-    bad = (sizes < 1) | (sizes != given)
-    if bad.any():
-        q = int(np.argmax(bad))
-        raise InputError(
-            f"group: the size of query {q} is {given[q].item()!r}; sizes are integers >= 1. {remedy}"
-        )
+    bad = np.flatnonzero((sizes < 1) | (sizes != given))
+    if len(bad):
+        what = f"the size of query {bad[0]} is {given[bad[0]].item()!r}; sizes are integers >= 1."
+        raise InputError(f"group: {what} {remedy}")
     if (total := sum_of(sizes)) != n_docs:
-        raise InputError(
-            f"group: the {len(sizes):,} sizes add up to {total:,}, but X has {n_docs:,} rows; "
-            f"both must agree. {remedy}"
-        )
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        what = f"the {len(sizes):,} sizes add up to {total:,}, but X has {n_docs:,} rows; both must agree."
+        raise InputError(f"group: {what} {remedy}")
+    return np.append(0, np.cumsum(sizes)).astype(np.int64)
 
 
 def _whole_numbers(given: Any) -> Int64Array:
@@ -310,19 +304,16 @@ def as_python(value: Any) -> Any:
 def _numbers(values: Any, what: str) -> Array:
     """Return an array of real numbers with one dimension."""
     array = as_array(values, what)
-    if array.dtype.kind == "O":
+    if array.dtype.kind == "O" or array.size == 0:
         array = as_floats(array, what)
     if array.ndim != 1:
         raise InputError(
-            f"{what} has shape {array.shape}; one dimension is needed. Type numpy.ravel({what.split()[0]})."
+            f"{what} has shape {array.shape}; one dimension is needed. Type numpy.ravel({what})."
         )
-    if array.size == 0 and array.dtype.names is None:
-        return array.astype(np.float64)
     if array.dtype.kind not in "fiub":
-        first = f" (first value {as_python(array[0])!r})" if array.size else ""
         raise InputError(
-            f"{what} has dtype {array.dtype}{first}; numbers are needed. "
-            f"Type {what.split()[0]}.astype(float) if it holds numbers as text."
+            f"{what} has dtype {array.dtype} (first value {as_python(array[0])!r}); numbers are needed. "
+            f"Type {what}.astype(float) if it holds numbers as text."
         )
     return array
 
@@ -339,10 +330,8 @@ def weights_of(weights: Any, n: int, name: str, what: str, advice: str = "") -> 
         return np.ones(n)
     array = as_floats(weights, name, f"one number >= 0 per {what}")
     if array.shape != (n,):
-        raise InputError(
-            f"{name} has shape {array.shape}; the data need one number per {what}, shape ({n},).",
-            python=advice,
-        )
+        needed = f"one number per {what}, shape ({n},)"
+        raise InputError(f"{name} has shape {array.shape}; the data need {needed}.", python=advice)
     bad = np.flatnonzero(~((array >= 0.0) & (array < np.inf)))
     if len(bad):
         raise InputError(

@@ -12,7 +12,6 @@ import numpy as np
 from directrix.data.checks import (
     IF_MISSING,
     as_array,
-    as_python,
     check_indices,
     check_missing,
     floats_of,
@@ -326,7 +325,7 @@ def _dense(X: Any) -> Array:
     shape = "X needs two dimensions, (n_docs, n_features)"
     given = X
     if is_frame(X):
-        given = X.to_numpy() if hasattr(X, "to_numpy") else matrix_of(X)
+        given = matrix_of(X)
     try:
         array = np.asarray(unmasked(given))
     except ValueError as error:
@@ -337,39 +336,22 @@ def _dense(X: Any) -> Array:
         one = "X.reshape(-1, 1) for one feature, X.reshape(1, -1) for one document"
         remedy = one if array.ndim == 1 else "X.reshape(...)"
         raise InputError(f"features have shape {array.shape}; {shape}. Type {remedy}.")
-    if array.dtype == object or array.dtype.kind not in "fiub":
-        array = _from_objects(X, array)
+    if array.dtype.kind not in "fiub":
+        try:
+            if array.dtype.kind != "O":
+                raise TypeError(f"dtype {array.dtype}")
+            array = floats_of(array.ravel()).reshape(array.shape)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InputError(
+                f"features hold more than real numbers ({error}). Drop or encode columns of text, dates or "
+                "objects; numbers as text: numpy.asarray(X, dtype=float)."
+            ) from None
     if array.dtype not in (np.float32, np.float64):
         array = array.astype(np.float64)
     return np.ascontiguousarray(array)
-
-
-def _from_objects(X: Any, array: Array) -> Array:
-    if not array.size:
-        return np.empty(array.shape)
-    if array.dtype.kind == "O":
-        with suppress(TypeError, ValueError, OverflowError):
-            return floats_of(array.ravel()).reshape(array.shape)
-        with suppress(TypeError, ValueError, AttributeError):  # pandas has a missing value of its own
-            return np.asarray(X.to_numpy(dtype=np.float64, na_value=np.nan))
-    row, column = next((i for i in np.ndindex(array.shape) if not _is_number(array[i])), (0, 0))
-    raise InputError(
-        f"features have dtype {array.dtype}; {as_python(array[row, column])!r} at row {row}, column "
-        f"{column}{_name(X, column)} is not a number; real numbers are needed. Drop or encode columns of "
-        "text, dates or objects; numbers as text: numpy.asarray(X, dtype=float)."
-    )
 
 
 def _name(X: Any, column: int) -> str:
     """Name of a column in brackets, if there are names."""
     names = names_of(X)
     return f" ({names[column]!r})" if names else ""
-
-
-def _is_number(cell: object) -> bool:
-    """Whether a cell is a real number, also as text: NumPy turns mixed lists into text."""
-    if isinstance(cell, str | bytes):
-        with suppress(ValueError):
-            return bool(floats_of([cell]).size)
-        return False
-    return isinstance(cell, int | float | np.integer | np.floating | np.bool_)

@@ -205,8 +205,8 @@ def _of_shards(queries: ShardedQueries, ridge: float) -> Float64Array:
     check_squared_gains(np.array(list(labels)))
     halves = _halves(queries.n_docs, sum(count for label, count in labels.items() if label > 0.0))
     question = _Sums(queries.features.scale, halves)
-    moments = queries.ask(question)
-    return _of_products(queries.ask(replace(question, moments=moments)), ridge)
+    moments = queries.features.ask(question)
+    return _of_products(queries.features.ask(replace(question, moments=moments)), ridge)
 
 
 def _solved(A: Float64Array, b: Float64Array) -> Float64Array:

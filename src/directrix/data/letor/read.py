@@ -92,13 +92,12 @@ def read_letor(
     _check_options(dtype, missing, index_base, n_features)
     with readable(path):
         side = side_file(path) if groups is None else Path(groups)
-        parser = BlockParser(path, np.dtype(dtype), missing, index_base, sparse=sparse, want_qid=side is None)
-        blocks, dense = parse_file(path, parser, n_features)
+        parser = BlockParser(path, np.dtype(dtype), missing, index_base, want_qid=side is None)
+        blocks, dense = parse_file(path, parser, n_features, sparse=sparse)
     qptr, query_ids = check_blocks(path, blocks, side)
     doc_ids = doc_ids_of(blocks) if any(block.doc_ids is not None for block in blocks) else None
     labels = np.concatenate([block.labels for block in blocks])
-    form = np.dtype(dtype), _width(path, blocks, n_features)
-    features = assemble(path, blocks, dense, form, sparse=sparse)
+    features = assemble(parser, blocks, dense, _width(path, blocks, n_features), sparse=sparse)
     return Queries(features, labels, qptr, query_ids, doc_ids, None, np.arange(len(labels)), missing=missing)
 
 
@@ -246,7 +245,7 @@ def letor_parts(path: Path, missing: str) -> Iterator[Queries]:
     check_missing(missing)
     with readable(path):
         side = side_file(path)
-        parser = BlockParser(path, np.dtype(np.float32), missing, 1, sparse=None, want_qid=side is None)
+        parser = BlockParser(path, np.dtype(np.float32), missing, 1, want_qid=side is None)
         seen, width, has_docs = [], 0, False
         for block in each_block(path, parser):
             width, has_docs = max(width, block.width), has_docs or block.doc_ids is not None
@@ -259,12 +258,10 @@ def letor_parts(path: Path, missing: str) -> Iterator[Queries]:
             seen.append(_without_rows(block))
         qptr, _ = check_blocks(path, seen, side)
         first = 0
-        for block in each_block(path, parser):
+        for block, features in each_block(path, parser, width):
             if block.width > width or block.n_problems:
                 raise InputError(f"{path} changed while it was converted. Convert it again.")
             n, qids = len(block.labels), block.qids
-            features = np.zeros((n, width), dtype=np.float32)
-            block.copy_into(features)
             if side is not None:
                 qids = np.searchsorted(qptr[1:], np.arange(first, first + n), side="right")
             docs = doc_ids_of([block]) if has_docs else None
@@ -281,6 +278,5 @@ def _without_rows(block: Block) -> Block:
         qids=block.qids[starts],
         lines=block.lines[starts],
         doc_ids=None,
-        dense=None,
         csr=None,
     )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import heapq
 import os
 import secrets
 import shutil
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,10 +20,10 @@ from directrix.data.checks import check_missing
 from directrix.data.columns import ColumnNames, column_list, roles_of
 from directrix.data.files import path_of
 from directrix.data.formats import format_of
-from directrix.data.frames import check_features, is_dict, is_frame
+from directrix.data.frames import check_features, is_frame
 from directrix.data.queries import Queries
 from directrix.data.shards.manifest import Manifest, Shard, file_of
-from directrix.data.statistics import moments_of
+from directrix.data.statistics import Moments, moments_of
 from directrix.data.tables.read import open_parquet, read_parquet
 from directrix.data.tables.write import write_parquet, writing
 from directrix.errors import InputError, short_text
@@ -144,24 +146,18 @@ def _parts(data: Any, names: ColumnNames, missing: str) -> Iterable[Queries]:
         path = path_of(data)
         return format_of(path).read_parts(path, missing, names)
     if is_partitioned(data):
-        return (Queries.from_frame(part, **_settings(names, missing)) for part in partitions(data))
-    if is_dict(data) or is_frame(data):
-        return [Queries.from_frame(data, **_settings(names, missing))]
+        return (_of_frame(part, names, missing) for part in partitions(data))
+    if is_frame(data):
+        return [_of_frame(data, names, missing)]
     raise InputError(
         f"write_shards got {short_text(data)}, a {type(data).__name__}; Queries, a list of them, a path or a "
         "frame is needed. Type directrix.Queries.from_arrays(X, y, qid=qid)."
     )
 
 
-def _settings(names: ColumnNames, missing: str) -> dict[str, Any]:
-    """Arguments of `Queries.from_frame`."""
-    return {
-        "missing": missing,
-        "qid": names.qid,
-        "label": names.label,
-        "doc_id": names.doc_id,
-        "features": names.features,
-    }
+def _of_frame(frame: Any, names: ColumnNames, missing: Any) -> Queries:
+    of = {"qid": names.qid, "label": names.label, "doc_id": names.doc_id, "features": names.features}
+    return Queries.from_frame(frame, missing=missing, **of)
 
 
 def blocks_of(q: Queries) -> Iterator[Queries]:
@@ -261,9 +257,13 @@ class Router:
             self._form = q
         mine, theirs = ((one.n_features, one.features.dtype, one.feature_names) for one in (self._form, q))
         if mine != theirs:
+            first, second = (
+                f"{n:,} features {dtype}" + ("" if names is None else f" ({column_list(names)})")
+                for n, dtype, names in (mine, theirs)
+            )
             raise InputError(
-                f"parts of the data have {_form_of(self._form)} and {_form_of(q)}; all must have the same "
-                "features, by the same names. Compare how they were written."
+                f"parts of the data have {first} and {second}; all must have the same features, by the same "
+                "names. Compare how they were written."
             )
         if number not in self._writers:
             size = min(_MOST, max(_LEAST, _BUFFERS // self.n_shards))
@@ -285,13 +285,8 @@ class Router:
             facts[number] = _facts(self.path(number))
 
         run_chunks(look, self.n_shards)
-        known = [fact for fact in facts if fact is not None]
-        moments, labels = known[0][2], dict[float, int]()
-        for _, _, other, _ in known[1:]:
-            moments = moments.combine(other)
-        for _, counts, _, _ in known:
-            for level, count in counts.items():
-                labels[level] = labels.get(level, 0) + count
+        _, labels, parts, ordered = zip(*(fact for fact in facts if fact is not None), strict=True)
+        moments: Moments = functools.reduce(Moments.combine, parts)
         known_values = moments.number > 0
         if not all(np.isfinite(row[known_values]).all() for row in moments):
             raise InputError(
@@ -302,16 +297,11 @@ class Router:
             tuple(Shard("", "", 0, 0, 0) if fact is None else fact[0] for fact in facts),
             self._form.n_features,
             self._form.features.dtype.name,
-            labels,
-            sum(ordered for _, _, _, ordered in known),
+            dict(sum(map(Counter, labels), Counter())),
+            sum(ordered),
             moments,
             self._form.feature_names,
         )
-
-
-def _form_of(q: Queries) -> str:
-    names = "" if q.feature_names is None else f" ({column_list(q.feature_names)})"
-    return f"{q.n_features:,} features {q.features.dtype}{names}"
 
 
 def _facts(path: Path) -> Any:

@@ -24,7 +24,6 @@ from directrix.experiments.significance.family import (
 from directrix.experiments.significance.pairs import (
     Significance,
     bootstrap_interval,
-    check_resampling,
     detectable,
     effect_size,
     gaps_of,
@@ -34,6 +33,7 @@ from directrix.experiments.significance.pairs import (
     signed_rank,
     t_interval,
 )
+from directrix.measures.bootstrap import check_resampling
 from directrix.parameters import share
 from directrix.tables import PValue, Table, Value, json_value, stars
 from directrix.types import Float64Array
