@@ -10,7 +10,6 @@ from directrix.fusion.combination import (
     NORMALIZERS,
     Combination,
     Pool,
-    inverse_ranks,
     normalized,
     pool_of,
     runs_of,
@@ -135,7 +134,9 @@ def test_normalizers_are_what_their_table_says():
         np.testing.assert_allclose(normalized(pool, name).T, columns)
     z = normalized(pool, "z-score")[:3, 0]
     assert (z.mean(), z.std()) == pytest.approx((0.0, 1.0))
-    np.testing.assert_allclose(inverse_ranks(pool, 60.0)[:, 0], [1 / 63, 1 / 62, 1 / 61, 0.0])
+    np.testing.assert_allclose(
+        Combination("rrf", (1.0, 0.0)).parts(pool)[:, 0], [1 / 63, 1 / 62, 1 / 61, 0.0]
+    )
 
 
 def test_combmnz_counts_the_runs_and_unretrieved_documents_stay_out():
