@@ -68,9 +68,13 @@ removed: $(VENV)/.dev
 docs: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
+# one wheel for any platform, and one with compiled kernels for this platform and this Python
+BASELINE := NUMBA_CPU_NAME=x86-64-v3 NUMBA_CPU_FEATURES= NUMBA_CACHE_DIR=$(abspath build)/kernels
 dist: $(VENV)/.release
 	rm -rf dist
 	$(BIN)/python -m build
+	$(BASELINE) $(BIN)/directrix doctor --compile
+	$(BASELINE) $(BIN)/python -m tools.wheel dist
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/python -m pytest -q tests/project
 

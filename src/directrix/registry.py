@@ -189,7 +189,6 @@ NAMESPACES = {
         "make_cubic": "data.synthetic",
         "make_linear": "data.synthetic",
         "make_texts": "data.synthetic",
-        "make_web": "data.synthetic",
         "open_parquet": "data.tables.read",
         "open_shards": "data.shards.queries",
         "read_parquet": "data.tables.read",

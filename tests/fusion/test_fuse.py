@@ -10,7 +10,6 @@ from directrix.fusion.combination import (
     NORMALIZERS,
     Combination,
     Pool,
-    inverse_ranks,
     normalized,
     pool_of,
     runs_of,
@@ -135,7 +134,9 @@ def test_normalizers_are_what_their_table_says():
         np.testing.assert_allclose(normalized(pool, name).T, columns)
     z = normalized(pool, "z-score")[:3, 0]
     assert (z.mean(), z.std()) == pytest.approx((0.0, 1.0))
-    np.testing.assert_allclose(inverse_ranks(pool, 60.0)[:, 0], [1 / 63, 1 / 62, 1 / 61, 0.0])
+    np.testing.assert_allclose(
+        Combination("rrf", (1.0, 0.0)).parts(pool)[:, 0], [1 / 63, 1 / 62, 1 / 61, 0.0]
+    )
 
 
 def test_combmnz_counts_the_runs_and_unretrieved_documents_stay_out():
@@ -315,8 +316,9 @@ def test_other_systems_are_rejected_when_it_is_applied():
 )
 def test_configurations_hold_the_weights_and_say_what_differs(engine, combination):
     text, notes = configuration(engine, ("bm25", "dense-v2"), combination)
-    if engine != "vespa":
+    if engine not in ("vespa", "weaviate"):
         json.loads(text)
+    assert ("REPLACE" in text) == any(note.startswith("replace ") for note in notes)
     is_weighted = len(set(combination.weights)) > 1
     if is_weighted and not (engine == "qdrant" and combination.kind == "rrf"):
         assert f"{combination.weights[1]:g}" in text
@@ -338,7 +340,7 @@ def test_the_rrf_of_qdrant_is_ours_for_equal_weights_and_said_to_be_another_for_
     text, notes = configuration("qdrant", ("a", "b"), Combination("rrf", (0.5, 0.5), constant=constant))
     rrf = json.loads(text)["query"]["rrf"]
     assert rrf.keys() == {"k"}
-    assert notes == []
+    assert not any("weights" in note for note in notes)
     for rank in (1, 2, 10):
         assert 1 / (rank / 1.0 + rrf["k"] - 1) == pytest.approx(1 / (constant + rank))
     text, notes = configuration("qdrant", ("a", "b"), Combination("rrf", (0.2, 0.8), constant=constant))
@@ -365,9 +367,39 @@ def test_what_an_engine_does_otherwise_is_said(engine, normalizer, note):
 
 def test_functions_of_vespa_have_different_names_that_it_accepts():
     text, _ = configuration("vespa", ("bm25-a", "bm25.a", "2024 é"), Combination("rrf", (1 / 3,) * 3))
-    for name in ("bm25_a", "bm25_a_2", "run_2024__"):
+    for name in ("run_bm25_a", "run_bm25_a_2", "run_2024__"):
         assert f"function {name}()" in text
         assert f"reciprocal_rank({name}, 60)" in text
+
+
+LINEAR, RRF = Combination("linear", (0.25, 0.75), "min-max"), Combination("rrf", (0.5, 0.5), constant=60.0)
+WEIGHTED = Combination("rrf", (0.25, 0.75), constant=60.0)
+
+
+@pytest.mark.parametrize("combination", [LINEAR, RRF, WEIGHTED])
+def test_elasticsearch_has_types_of_retrievers_where_it_reads_them(combination):
+    """The names of runs stand where its reference has names."""
+    text, _ = configuration("elasticsearch", ("bm25", "dense"), combination)
+    ((kind, compound),) = json.loads(text)["retriever"].items()
+    assert kind == combination.kind
+    for name, entry in zip(("bm25", "dense"), compound["retrievers"], strict=True):
+        retriever = entry if combination is RRF else entry["retriever"]
+        assert {*entry} <= {"standard", "retriever", "weight", "normalizer"}
+        assert retriever == {"standard": {"_name": name, "query": {"match": {"REPLACE": "REPLACE"}}}}
+
+
+def test_no_run_is_taken_for_a_vector_of_qdrant():
+    for one in json.loads(configuration("qdrant", ("a", "b"), RRF)[0])["prefetch"]:
+        assert one["query"] == one["using"]
+        assert one["using"].startswith("REPLACE: ")
+
+
+def test_the_fusion_of_weaviate_is_a_value_of_graphql():
+    text, _ = configuration("weaviate", ("bm25", "dense"), LINEAR)
+    assert text.split() == [
+        *("hybrid:", "{", "query:", '"REPLACE"', "alpha:", "0.75"),
+        *("fusionType:", "relativeScoreFusion", "}"),
+    ]
 
 
 def test_engines_reject_what_they_cannot_express():
@@ -377,3 +409,5 @@ def test_engines_reject_what_they_cannot_express():
         configuration("weaviate", ("a", "b", "c"), Combination("rrf", (0.2, 0.2, 0.6)))
     with rejects(dx.InputError):
         configuration("vespa", ("a", "b"), Combination("run", (0.0, 1.0)))
+    with rejects(dx.InputError):
+        configuration("opensearch", tuple("abcdef"), Combination("rrf", (1 / 6,) * 6))

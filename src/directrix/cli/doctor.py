@@ -132,6 +132,7 @@ def _kernels() -> dict[str, Any]:
         "processor": cache.processor,
         "kernels": cache.kernels,
         "compiled": cache.compiled,
+        "shipped": cache.shipped,
         "places": [place._asdict() for place in cache.places],
         "stale_files": len(cache.stale),
         "stale_size": size_of(cache.stale),
@@ -140,7 +141,16 @@ def _kernels() -> dict[str, Any]:
 
 def _kernel_rows(cache: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the same as rows of a table."""
+    from directrix.kernels import BASELINE
+
     rows = [("kernels", f"{cache['kernels']}, compiled for {cache['processor']}: {cache['compiled']}")]
+    if cache["shipped"]:
+        rows.append(
+            (
+                "from the wheel",
+                f"{cache['shipped']} that Python calls, with all that they call, compiled for {BASELINE}",
+            )
+        )
     for place in cache["places"]:
         writable = "writable" if place["writable"] else "not writable"
         contents = f"{writable}, {place['files']} files, {_megabytes(place['size'])}"

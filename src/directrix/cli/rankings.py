@@ -21,6 +21,7 @@ from directrix.data.shards.context import is_on_cluster
 from directrix.data.trec.join import join_trec
 from directrix.data.trec.runs import Qrels, Run, document_names, read_trec_qrels, read_trec_run
 from directrix.errors import InputError
+from directrix.rankers.saved import SavedModel
 from directrix.types import Float64Array
 
 if TYPE_CHECKING:
@@ -107,9 +108,7 @@ def judged_rankings(
         return _judged_runs(system_names(rankings, names, [run.tag for run in runs]), runs, qrels, topics)
     models = {}
     for path in filter(is_model, rankings):
-        from directrix.rankers.loading import load  # scikit-learn: a second that score files do not need
-
-        models[path] = load(path)
+        models[path] = SavedModel.read(path)
     shards = None
     if is_on_cluster():
         from directrix.data.shards.queries import open_shards
@@ -130,13 +129,12 @@ def judged_rankings(
 
 
 def _scores(
-    ranker: Any, q: Queries, shards: ShardedQueries | None, data: Path, path: Path, given: RankedData
+    saved: SavedModel, q: Queries, shards: ShardedQueries | None, data: Path, path: Path, given: RankedData
 ) -> Float64Array:
     """Scores of a model, on the cluster if there is one."""
     if shards is not None:
-        return shards.scores(ranker)
-    scores: Float64Array = ranker.predict_queries(given.matched(q, ranker, data, path))
-    return scores
+        return shards.scores(saved)
+    return saved.predict_queries(given.matched(q, saved, data, path))
 
 
 def read_trec(data: Path, rankings: list[Path], columns: ColumnNames) -> tuple[Qrels, list[Run]] | None:

@@ -18,7 +18,6 @@ from directrix.data.formats import (
     format_of,
     is_documents_table,
     named,
-    open_file,
     read_file,
     text_table,
 )
@@ -26,6 +25,7 @@ from directrix.errors import InputError, short_text
 
 if TYPE_CHECKING:
     from directrix.data.queries import Queries
+    from directrix.rankers.saved import SavedModel
 
 _SHARE = 0.4  # of the available memory: a search copies parts of the queries
 
@@ -143,7 +143,7 @@ class TrainingData(Columns):
         # the size in the header: a file that will be read may have its rows in any order
         if stream is None and TableFiles(path, self.names()).n_bytes <= _SHARE * available:
             return self.read(path)
-        q = open_file(path, columns=self.names())
+        q = format_of(path).open(path, self.names())
         n_bytes = q.n_docs * q.n_features * q.features.itemsize
         if self.missing is Missing.zero:
             raise InputError(
@@ -164,12 +164,12 @@ class ModelData(Columns):
     missing: _ModelMissing = None
     by_position: ByPositionOption = False
 
-    def read_for(self, rankers: Iterable[Any], path: Path, *, has_labels: bool = True) -> Queries:
-        """Read data for fitted rankers, with missing values as in their training.
+    def read_for(self, models: Iterable[SavedModel], path: Path, *, has_labels: bool = True) -> Queries:
+        """Read data for models, with missing values as in their training.
 
-        ``--missing`` decides only for rankers whose training data had to be complete; a remark says so.
+        ``--missing`` decides only for models whose training data had to be complete; a remark says so.
         """
-        rules = {Missing(ranker.missing_) for ranker in rankers}
+        rules = {Missing(saved.missing) for saved in models}
         if self.missing is None:
             how = min(rules, default=Missing.error)  # "error" before "nan" before "zero"
         elif self.missing is Missing.error:
@@ -185,15 +185,14 @@ class ModelData(Columns):
                 )
         return read_file(path, missing=how.value, columns=replace(self.names(), has_labels=has_labels))
 
-    def matched(self, q: Queries, ranker: Any, path: Path, model: Path) -> Queries:
-        """Return the data of ``path`` with the features of a fitted ranker; see `same_features`."""
-        names = getattr(ranker, "feature_names_in_", None)
+    def matched(self, q: Queries, saved: SavedModel, path: Path, model: Path) -> Queries:
+        """Return the data of ``path`` with the features of the ``model``; see `same_features`."""
         other = f"the model {model}"
-        return same_features(q, ranker.n_features_in_, names, path, other, by_position=self.by_position)
+        return same_features(q, saved.n_features, saved.names, path, other, by_position=self.by_position)
 
-    def read(self, ranker: Any, path: Path, model: Path, *, has_labels: bool = True) -> Queries:
-        """Read data for one fitted ranker, with its features."""
-        return self.matched(self.read_for([ranker], path, has_labels=has_labels), ranker, path, model)
+    def read(self, saved: SavedModel, path: Path, model: Path, *, has_labels: bool = True) -> Queries:
+        """Read data for one model, with its features."""
+        return self.matched(self.read_for([saved], path, has_labels=has_labels), saved, path, model)
 
 
 @dataclass(frozen=True, kw_only=True)

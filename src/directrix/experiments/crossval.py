@@ -29,10 +29,11 @@ from directrix.measures.names import listed
 from directrix.measures.names import measure as parse_measure
 from directrix.measures.prepared import Prepared
 from directrix.parameters import seed_number, whole
-from directrix.rankers.inputs import check_finite, check_measurable, check_training, goal_of
+from directrix.rankers.inputs import check_measurable, check_training, goal_of
 from directrix.rankers.means import mean_over_queries
 from directrix.rankers.method import Method
 from directrix.rankers.methods import method as find_method
+from directrix.rankers.scoring import check_finite
 from directrix.rankers.user_methods import imported, user_method
 from directrix.search.candidates import Candidate, candidates_of
 from directrix.search.choice import preferred

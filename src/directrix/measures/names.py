@@ -62,7 +62,7 @@ def from_trec_eval(text: str) -> str:
     return text
 
 
-_ALIASES = {
+ALIASES = {
     "recip_rank": "RR",
     "map": "AP",
     "mrr": "RR",
@@ -71,7 +71,9 @@ _ALIASES = {
     "tau": "KendallTau",
     "setp": "Precision",
     "setr": "Recall",
+    **dict.fromkeys(("hit", "hits", "hitrate", "hit_rate"), "Success"),
 }
+"""Other names of measures, in small letters."""
 _DEFINED: dict[str, type[RankingMeasure]] = {}
 """Measures of the user, by name in small letters."""
 _FROM_FILE = ContextVar("from_file", default=False)
@@ -123,9 +125,10 @@ def measure(text: Any) -> RankingMeasure:
     text : str or measure
         ``NAME(field=value, ...)@cut-off`` in the grammar of ir-measures, any case; the
         parentheses and the cut-off may be missing. Also every ``repr`` of a measure, and the
-        aliases MAP, MRR, Prec, AUC, tau. Also trec_eval's names: map, recip_rank, P_5, recall_100, success_1,
-        map_cut_100, iprec_at_recall_0.10, set_F, num_rel_ret, and ndcg_cut_10, with its linear gains (ndcg
-        alone is nDCG).
+        aliases MAP, MRR, Prec, AUC, tau, and for Success HitRate, hit_rate, Hit and Hits: ``"HitRate@10"``.
+        Also trec_eval's names: map, recip_rank, P_5, recall_100, success_1, map_cut_100,
+        iprec_at_recall_0.10, set_F, num_rel_ret, and ndcg_cut_10, with its linear gains (ndcg alone is
+        nDCG).
 
         ``"my_module:MyMeasure@10"`` imports a measure of your own from a Python module of the current
         folder or of ``sys.path``, which runs the code of that module. Names in model files are
@@ -222,7 +225,7 @@ def _built_in() -> dict[str, type[RankingMeasure]]:
     kinds = classes(MEASURES)
     by_name = {name.lower(): kind for name, kind in kinds.items()}
     by_symbol = {kind.symbol.lower(): kind for kind in kinds.values()}
-    return by_name | by_symbol | {alias: kinds[name] for alias, name in _ALIASES.items()}
+    return by_name | by_symbol | {alias: kinds[name] for alias, name in ALIASES.items()}
 
 
 def _known() -> dict[str, type[RankingMeasure]]:

@@ -77,7 +77,6 @@ class StumpRanker(GradientRanker):
     """
 
     model_type: ClassVar[str] = "stumps"
-    missing_shows: ClassVar[bool] = False
     trainers: ClassVar[frozenset[str]] = trainer_names(StumpModel)
     saved_parameters: ClassVar[tuple[str, ...]] = (*GradientRanker.saved_parameters, "thresholds")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
