@@ -321,9 +321,8 @@ class _Reader(NamedTuple):
 
     def _of_frame(self, frame: Any, what: str, first: int = 0) -> Iterator[Document]:
         """Yield rows of a table; columns of text are fields, others count only as identifiers."""
-        known, columns = columns_of(frame, what, _NEEDED)
-        cells = {k: cells_of(column) for k, column in zip(known, columns, strict=True)}
-        names = cells.pop(self._id_name(known, what))
+        cells = {name: cells_of(column) for name, column in columns_of(frame, what, _NEEDED).items()}
+        names = cells.pop(self._id_name([*cells], what))
         for row, name in enumerate(names):
             texts = {str(k): of[row] for k, of in cells.items() if isinstance(of[row], str)}
             yield Document(f"{what}, row {first + row}", _identifier(name), texts)
