@@ -53,8 +53,9 @@ def numbered(
             progress(len(places), 0, name)
     absent = [name for name, (_, rows, _) in of_field.items() if not rows]
     if absent and places:
+        known = [*others, *(name for name in of_field if name not in absent)]
         raise InputError(
-            f"no document has a field {absent[0]!r}; they have {', '.join([*others, *of_field][:20])}. "
+            f"no document has a field {absent[0]!r}; they have {', '.join(known[:20])}. "
             "Choose among these, or leave out the choice."
         )
     if not numbers:
