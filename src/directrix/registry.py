@@ -118,7 +118,8 @@ TARGETS = {
 
 COMMANDS = {
     **dict.fromkeys(("train", "predict"), "train"),
-    **dict.fromkeys(("evaluate", "compare", "crossval"), "evaluate"),
+    **dict.fromkeys(("evaluate", "compare"), "evaluate"),
+    "crossval": "crossval",
     **dict.fromkeys(("certify", "tendency", "describe", "explain"), "analyze"),
     "export": "train",
     **dict.fromkeys(("convert", "shard", "features"), "data"),
@@ -188,7 +189,6 @@ NAMESPACES = {
         "make_cubic": "data.synthetic",
         "make_linear": "data.synthetic",
         "make_texts": "data.synthetic",
-        "make_web": "data.synthetic",
         "open_parquet": "data.tables.read",
         "open_shards": "data.shards.queries",
         "read_parquet": "data.tables.read",
