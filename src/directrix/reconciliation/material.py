@@ -86,6 +86,18 @@ class Material:
         return tied
 
 
+def material_of(run: Any, qrels: Any, arrays: dict[str, Any]) -> Material:
+    """Check what `reconcile` got: a run and judgments, or arrays by name."""
+    if run is None and qrels is None:
+        return material_of_arrays(**arrays)
+    if any(given is not None for given in arrays.values()):
+        raise InputError(
+            "run and qrels were given, and arrays too; one of the two is needed. Type "
+            "reconcile(value, measure, run=run, qrels=qrels)."
+        )
+    return material_of_run(run, qrels)
+
+
 def material_of_arrays(
     scores: Any, labels: Any, *, qid: Any = None, qptr: Any = None, group: Any = None, doc_ids: Any = None
 ) -> Material:
