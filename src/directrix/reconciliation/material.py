@@ -18,30 +18,19 @@ from directrix.types import Array, Float64Array, FloatArray, Int64Array
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """A ranking, query by query, in the order in which it was given.
-
-    Parameters
-    ----------
-    scores : float64 (n_docs,)
-        -inf for a judged document that was not retrieved.
-    judgments : float64 (n_docs,) or (n_docs, n_subtopics)
-        NaN for a document that was not judged.
-    qptr : int64 (n_queries + 1,)
-    doc_ids : array (n_docs,), or None
-    query_ids : tuple
-    ranked : bool (n_queries,)
-        Queries that the ranking has.
-    judged : bool (n_queries,)
-        Queries that the judgments have.
-    """
+    """A ranking, query by query, in the order in which it was given."""
 
     scores: Float64Array
+    """float64 (n_docs,), -inf for a judged document that was not retrieved."""
     judgments: Float64Array
+    """float64 (n_docs,) or (n_docs, n_subtopics), NaN for a document that was not judged."""
     qptr: Int64Array
     doc_ids: Array | None
     query_ids: tuple[Any, ...]
     ranked: Array
+    """bool (n_queries,): queries that the ranking has."""
     judged: Array
+    """bool (n_queries,): queries that the judgments have."""
 
     @cached_property
     def labels(self) -> Float64Array:

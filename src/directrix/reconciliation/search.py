@@ -89,14 +89,7 @@ def reconcile(  # noqa: PLR0913 - all but the first four are optional and by nam
     asked = given if convention is None else given.under(convention)
     number = printed(value, asked)
     origin = None if start is None else printed(start, asked, "start")
-    arrays = {
-        "scores": scores,
-        "labels": labels,
-        "qid": qid,
-        "qptr": qptr,
-        "group": group,
-        "doc_ids": doc_ids,
-    }
+    arrays = dict(scores=scores, labels=labels, qid=qid, qptr=qptr, group=group, doc_ids=doc_ids)
     material = material_of(run, qrels, arrays)
     _check_defined(asked, material)
     space = space_of(asked, material)

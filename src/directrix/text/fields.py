@@ -41,18 +41,12 @@ def one_after_another(fields: Sequence[Tokens]) -> Tokens:
 
 @dataclass(frozen=True, eq=False)
 class FieldTerms:
-    """A field of all documents as terms of an analyzer.
-
-    Parameters
-    ----------
-    tokens : Tokens
-        Terms of every document, in their order.
-    n_terms : int
-        Number of different terms of the analyzer, in all fields.
-    """
+    """A field of all documents as terms of an analyzer."""
 
     tokens: Tokens
+    """Terms of every document, in their order."""
     n_terms: int
+    """Number of different terms of the analyzer, in all fields."""
 
     @property
     def n_docs(self) -> int:
