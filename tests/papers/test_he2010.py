@@ -67,9 +67,6 @@ def test_all_tables_are_there(run):
 
 
 def test_published_figures_stand_in_a_table(run):
-    table = next(t for t in run[0].tables if t.title.startswith("Figures in the sentences"))
-    assert [row[1] for row in table.rows] == [0.3372, 0.3652]
-    assert table.rows[0][2] is None
     bounds = next(t for t in run[0].tables if t.title.startswith("Theorem 2:"))
     assert [row[:4] for row in bounds.rows] == [
         (0.1, None, "603", "69"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from operator import attrgetter
 from typing import Any, Literal
 
 import numpy as np
@@ -43,7 +42,7 @@ from directrix.papers.he2010 import (
     example_bounds,
     parameter,
 )
-from directrix.papers.paper import Paper, Words, line, settings_rows, with_difference
+from directrix.papers.paper import Paper, Words, line, settings_rows
 from directrix.reports.report import Claim, Figure, Panel, PerQuery, Section
 from directrix.tables import PValue, Table, Value
 
@@ -316,15 +315,6 @@ def _tables(results: Tendencies) -> tuple[Section, ...]:
     agreements = [(name, agreement) for name, one in collections for agreement in one.agreements]
     trade_offs = (_trade_off_table(name, one.trade_off) for name, one in collections)
     numbered = (_performance(results, measure, part) for part in ("training", "test") for measure in MEASURES)
-    points = (
-        WORDS.table(
-            "points",
-            sorted(of.points, key=attrgetter("coefficient")),
-            name=name,
-            measure=MEASURES[of.measure].name,
-        )
-        for name, of in agreements
-    )
     appendix = (
         _over(results, "table-10", "sigma", "SoftRank"),
         _over(results, "table-11", "alpha", MAP, NDCG),
@@ -339,11 +329,9 @@ def _tables(results: Tendencies) -> tuple[Section, ...]:
     return (
         Section("Tendency correlation", first),
         Section("The theorems on data made for them", made),
-        Section("The trade-off: alpha and random restarts", (*trade_offs, _sentences(results))),
+        Section("The trade-off: alpha and random restarts", tuple(trade_offs)),
         Section("Ranking performance", (*numbered, _chosen(results))),
-        Section(
-            "Does a stronger tendency correlation give a better measure?", (_agreement(agreements), *points)
-        ),
+        Section("Does a stronger tendency correlation give a better measure?", (_agreement(agreements),)),
         Section("Appendix: coefficients over all parameters", appendix),
     )
 
@@ -437,21 +425,6 @@ def _trade_off_table(name: str, trade: TradeOff) -> Table:
         gain = 100.0 * (ours[1] / ours[0] - 1.0)
         rows.append((_whole(alpha), *ours, gain, f"{int((many > one).sum())}/{len(one)}"))
     return WORDS.table("trade-off", rows, name=name)
-
-
-def _sentences(results: Tendencies) -> Table:
-    rows: list[Sequence[Any]] = []
-    for published in WORDS.published["training_map"]:
-        name, alpha = published["collection"], published["alpha"]
-        one = results.collections.get(name)
-        at = np.flatnonzero(one.trade_off.alphas == alpha) if one else np.empty(0, dtype=int)
-        for start, field in (("one start", "one"), ("30 starts", "many")):
-            text = f"training MAP of ApproxRank-MAP on {name}, alpha = {alpha:g}, {start}"
-            cells: Sequence[Any] = (published[field], None, None)
-            if one and len(at):
-                cells = with_difference(published[field], float(getattr(one.trade_off, field)[at[0]].mean()))
-            rows.append((text, *cells))
-    return WORDS.table("sentences", rows)
 
 
 def _whole(value: float) -> float | int:
