@@ -123,13 +123,6 @@ def test_the_data_of_the_papers_size_have_rows_of_their_own(report):
     assert table.rows[1][3] >= table.rows[0][3]
 
 
-def test_other_constructions_and_learners_are_tested_at_both_kinds_of_steps(report):
-    table = next(one for one in report.tables if one.title.startswith("Local optimality of other"))
-    kinds = [row[1] for row in table.rows]
-    assert (kinds.count("construction"), kinds.count("learner")) == (16, 10)
-    assert all(0 <= row[6] <= 8 and 0 <= row[10] <= 8 for row in table.rows)
-
-
 def test_pairs_are_counted_for_every_construction_at_the_same_weights(report):
     table = next(one for one in report.tables if one.title.startswith("Effective pairs by"))
     assert len(table.rows) == 8  # two nets, four measures

@@ -72,7 +72,6 @@ def _claims(results: Tendencies) -> Iterator[Claim]:
         yield from _ordered(name, one.compared, "test")
     for name, one in collections:
         yield from (agreement_claim(name, agreement) for agreement in one.agreements)
-    yield from (_transformation(name, one) for name, one in collections)
 
 
 def _theorem_1(name: str, one: Correlated, sweep: Sweep) -> Claim:
@@ -160,17 +159,6 @@ def _theorem_4(weak: Sequence[Mapping[str, Any]]) -> Claim:
         ndcg=ndcg,
         for_all=f", as on {n_smaller} smaller queries" if all(falls) else " on some",
     )
-
-
-def _transformation(name: str, one: Correlated) -> Claim:
-    """Compare eps* of structural SVMs with that after the best non-decreasing transformation."""
-    means = {
-        method: tuple(float(of["structural"][method].mean()) for of in (one.coefficients, one.monotone))
-        for method in STRUCTURAL
-    }
-    changes = ", ".join(f"{method} {before:.3f} and {after:.3f}" for method, (before, after) in means.items())
-    holds = all(after < before - 1e-6 for before, after in means.values())
-    return WORDS.fact("transformation", holds=holds, name=name, changes=changes)
 
 
 def _cannot_always(name: str, compared: CrossValidation) -> Iterator[Claim]:
@@ -312,7 +300,6 @@ def _listed(values: Mapping[str, float], form: str) -> str:
 
 def _tables(results: Tendencies) -> tuple[Section, ...]:
     collections = results.collections.items()
-    agreements = [(name, agreement) for name, one in collections for agreement in one.agreements]
     trade_offs = (_trade_off_table(name, one.trade_off) for name, one in collections)
     numbered = (_performance(results, measure, part) for part in ("training", "test") for measure in MEASURES)
     appendix = (
@@ -321,17 +308,12 @@ def _tables(results: Tendencies) -> tuple[Section, ...]:
         _over(results, "beta", "beta", "beta"),
     )
     shown = [(title, [of]) for title, of in _shown(results.settings.sweep.families()).items()]
-    first = (
-        _coefficients(results, "table-3", "method", shown),
-        *(_transformed(name, one) for name, one in collections),
-    )
     made = (_softrank_bounds(results), _apart(results), _weak(results))
     return (
-        Section("Tendency correlation", first),
+        Section("Tendency correlation", (_coefficients(results, "table-3", "method", shown),)),
         Section("The theorems on data made for them", made),
         Section("The trade-off: alpha and random restarts", tuple(trade_offs)),
         Section("Ranking performance", (*numbered, _chosen(results))),
-        Section("Does a stronger tendency correlation give a better measure?", (_agreement(agreements),)),
         Section("Appendix: coefficients over all parameters", appendix),
     )
 
@@ -370,15 +352,6 @@ def _coefficients(
     for prefix in prefixes:
         heads += [(prefix + name, (*one.compared.folds, "mean")) for name, one in collections.items()]
     return WORDS.table(key, rows, heads=heads)
-
-
-def _transformed(name: str, one: Correlated) -> Table:
-    means = [one.coefficients, one.losses, one.monotone]
-    rows = [
-        (title, *(float(of[family][label].mean()) for of in means))
-        for title, (family, label) in _shown(one.coefficients).items()
-    ]
-    return WORDS.table("theorem-1", rows, name=name)
 
 
 def _softrank_bounds(results: Tendencies) -> Table:
@@ -463,15 +436,6 @@ def _chosen(results: Tendencies) -> Table:
     return WORDS.table("chosen", rows, heads=[("", ("data", "method", *folds, "seconds"))])
 
 
-def _agreement(agreements: Sequence[tuple[str, Agreement]]) -> Table:
-    rows = []
-    for name, agreement in agreements:
-        pairs = [agreement.kendall[side] for side in ("train", "test")]
-        values = [None if np.isnan(value) else value for pair in pairs for value in pair]
-        rows.append((name, MEASURES[agreement.measure].name, len(agreement.points), *values))
-    return WORDS.table("agreement", rows)
-
-
 def _figures(results: Tendencies) -> Iterator[Figure]:
     collections = results.collections.items()
     yield WORDS.figure(
@@ -549,7 +513,7 @@ def _summary(results: Tendencies, claims: Sequence[Claim]) -> Iterator[str]:
                 name=name,
                 n=len(agreement.points),
                 measure=agreement.measure,
-                tau=agreement.kendall["test"][0],
+                tau=agreement.by_fold["test"].mean(),
                 least=agreement.by_fold["test"].min(),
                 most=agreement.by_fold["test"].max(),
             )
