@@ -447,7 +447,7 @@ class Agreement(NamedTuple):
 
     measure: str
     points: tuple[SurrogatePoint, ...]
-    # dict of str to float64 (n_folds,): Kendall's tau of minus eps*, on the training queries of a fold, with the
+    # str to float64 (n_folds,): Kendall's tau of minus eps*, on the training queries of a fold, with the
     # measure on its "train" and "test" queries; NaN with fewer than three points, or if one side is constant
     by_fold: dict[str, Float64Array]
 
