@@ -2,6 +2,7 @@
 
 import json
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import pytest
 
 import directrix
 from directrix import kernels
-from directrix.kernels import all_kernels, kernel, remove_stale, survey
+from directrix.kernels import BASELINE, SHIPPED, all_kernels, kernel, remove_stale, survey
 
 SMALL = """
 from directrix.kernels import kernel
@@ -73,6 +74,24 @@ def test_code_for_another_processor_is_not_used(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CPU_NAME", "nehalem")  # neither this processor nor that of `make processor`
     monkeypatch.setenv("NUMBA_CPU_FEATURES", "")
     assert use(tmp_path / "cache", "f8") == (1, 0, "")
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="wheels have kernels for x86-64")
+def test_kernels_of_a_wheel_serve_every_processor_that_has_their_instructions(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CPU_NAME", BASELINE)
+    monkeypatch.setenv("NUMBA_CPU_FEATURES", "")
+    use(tmp_path / "cache", "f8")
+    (tmp_path / SHIPPED).mkdir()
+    for path in (tmp_path / "cache").rglob("*.nbc"):
+        path.rename(tmp_path / SHIPPED / path.name)
+    assert use(tmp_path / "empty", "f8") == (0, 1, "")  # as in an image that names its processor
+    monkeypatch.setenv("NUMBA_CPU_NAME", "nehalem")
+    assert use(tmp_path / "empty", "f8") == (1, 0, "")
+    for name in ("haswell", "znver4"):
+        monkeypatch.setenv("NUMBA_CPU_NAME", name)
+        monkeypatch.setenv("NUMBA_CPU_FEATURES", "+sse4.2,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe")
+        assert use(tmp_path / "empty", "f8") == (0, 1, "")
+        assert use(tmp_path / "empty", "f4") == (1, 0, "")  # the wheel lacks it
 
 
 def test_code_of_other_settings_is_not_used(tmp_path, monkeypatch):
@@ -221,9 +240,8 @@ def test_a_user_without_a_home_gets_no_folder_of_that_name(monkeypatch):
 
 
 def test_fields_of_another_order_are_another_signature(made, tmp_path):
-    codegen = kernels.registry.cpu_target.target_context.codegen()
     files = [
-        made(tmp_path)._cache._file((numba.typeof(namedtuple("Spec", names)(1.0, 2.0)),), codegen)
+        made(tmp_path)._cache._file((numba.typeof(namedtuple("Spec", names)(1.0, 2.0)),), "cpu")
         for names in ("a b", "b a", "a b")
     ]
     assert files[0] == files[2] != files[1]
@@ -306,7 +324,10 @@ def test_a_call_that_compiles_is_not_charged_for_it():
 
 
 def test_kernels_of_modules_imported_under_other_folders_are_counted(monkeypatch, tmp_path):
-    stores = [SimpleNamespace(_cache=SimpleNamespace(folders=[tmp_path / "a"][:n], name="f")) for n in (1, 0)]
+    stores = [
+        SimpleNamespace(_cache=SimpleNamespace(folders=[tmp_path / "a"][:n], name="f", shipped=tmp_path))
+        for n in (1, 0)
+    ]
     stores[0]._cache.folders.append(tmp_path / "b")
     monkeypatch.setattr(kernels, "all_kernels", lambda: stores)
     assert [place[0] for place in survey().places] == [

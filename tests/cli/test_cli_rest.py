@@ -73,12 +73,13 @@ def test_doctor_shows_the_kernels_that_are_kept(monkeypatch, tmp_path):
         CacheFolder("/a/*", writable=True, files=7, size=2**20),
         CacheFolder("/b/*", writable=False, files=0, size=0),
     ]
-    monkeypatch.setattr(kernels, "survey", lambda: Survey("a-cpu", 9, 7, places, [stale]))
+    monkeypatch.setattr(kernels, "survey", lambda: Survey("a-cpu", 9, 7, 2, places, [stale]))
     shown = [
-        line.split(None, 1) for line in run("doctor").stdout.replace("kept in", "kept").splitlines()[-4:]
+        line.split(None, 1) for line in run("doctor").stdout.replace("kept in", "kept").splitlines()[-5:]
     ]
     assert shown == [
         ["kernels", "9, compiled for a-cpu: 7"],
+        ["from", "the wheel  2 that Python calls, with all that they call, compiled for x86-64-v3"],
         ["kept", "/a/* (writable, 7 files, 1.0 MiB)"],
         ["kept", "/b/* (not writable, 0 files, 0.0 MiB)"],
         ["stale", "1 files, 3.0 MiB; directrix doctor --compile removes them"],
@@ -88,7 +89,7 @@ def test_doctor_shows_the_kernels_that_are_kept(monkeypatch, tmp_path):
 def few_steps(monkeypatch, *, writable=True):
     """Let ``--compile`` take some of its steps, and find folders that can be written or not."""
     places = [CacheFolder("/a/*", writable=writable, files=0, size=0)]
-    monkeypatch.setattr(kernels, "survey", lambda: Survey("a-cpu", 9, 7, places, []))
+    monkeypatch.setattr(kernels, "survey", lambda: Survey("a-cpu", 9, 7, 0, places, []))
     every = compiling.steps()
     names = (
         "measures",

@@ -18,7 +18,6 @@ from directrix.data.formats import (
     format_of,
     is_documents_table,
     named,
-    open_file,
     read_file,
     text_table,
 )
@@ -144,7 +143,7 @@ class TrainingData(Columns):
         # the size in the header: a file that will be read may have its rows in any order
         if stream is None and TableFiles(path, self.names()).n_bytes <= _SHARE * available:
             return self.read(path)
-        q = open_file(path, columns=self.names())
+        q = format_of(path).open(path, self.names())
         n_bytes = q.n_docs * q.n_features * q.features.itemsize
         if self.missing is Missing.zero:
             raise InputError(

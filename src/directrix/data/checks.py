@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -78,9 +79,9 @@ def check_form(features: Any) -> tuple[int, int]:
             f"features have shape {shape} and dtype {dtype}; two dimensions and float32 or float64 are "
             "needed. Build data with Queries.from_arrays(X, y, qid=qid)."
         )
-    if is_sparse(features):
-        if features.format != "csr":
-            raise InputError(f"features are a {features.format} matrix; CSR is needed. Type X.tocsr().")
+    if (form := getattr(features, "format", None)) is not None:
+        if form != "csr":
+            raise InputError(f"features are a {form} matrix; CSR is needed. Type X.tocsr().")
         check_indices(features)
     return int(shape[0]), int(shape[1])
 
@@ -231,8 +232,13 @@ def check_qptr(qptr: Any, n_docs: int, of: str = "rows") -> Int64Array:
     raise InputError(f"qptr {problem} {remedy}")
 
 
-def check_labels(labels: Any, *, qptr: Int64Array | None = None) -> Float64Array:
-    """Return labels as contiguous float64 (n_docs,); they must be finite and >= 0."""
+def check_labels(
+    labels: Any, *, qptr: Int64Array | None = None, place: Callable[[int], str] = "row {}".format
+) -> Float64Array:
+    """Return labels as contiguous float64 (n_docs,); they must be finite and >= 0.
+
+    The message names a row by its ``place``, and the query that the boundaries say.
+    """
     out = np.ascontiguousarray(_numbers(labels, "labels"), dtype=np.float64)
     bad = ~((out >= 0.0) & (out < np.inf))
     if bad.any():
@@ -242,9 +248,10 @@ def check_labels(labels: Any, *, qptr: Int64Array | None = None) -> Float64Array
             remedy = "Drop unlabeled rows or give them 0: keep = ~numpy.isnan(y)."
         elif out[row] > 0:
             remedy = "Give the highest grade of the scale instead, e.g. numpy.minimum(y, 4)."
+        where = place(row) if qptr is None else _place(row, qptr)
         raise InputError(
             f"labels: {int(bad.sum()):,} of {len(out):,} cannot be used; the first is {out[row].item()!r} at "
-            f"{_place(row, qptr)}; labels are finite and >= 0. {remedy}"
+            f"{where}; labels are finite and >= 0. {remedy}"
         )
     return out
 
@@ -318,9 +325,7 @@ def _numbers(values: Any, what: str) -> Array:
     return array
 
 
-def _place(row: int, qptr: Int64Array | None) -> str:
-    if qptr is None:
-        return f"row {row}"
+def _place(row: int, qptr: Int64Array) -> str:
     return f"row {row} (query {int(np.searchsorted(qptr, row, side='right')) - 1})"
 
 

@@ -65,15 +65,19 @@ class ScaledCsr:
         return self.__array__()
 
 
+def arrays_of(X: Any) -> tuple[Array, ...]:
+    """Return the arrays that hold features: of sparse ones the entries, columns and pointers."""
+    return (X.data, X.indices, X.indptr) if is_sparse(X) else (X,)
+
+
 def entries(X: Any) -> Array:
-    """Return the values of features: of sparse ones those that are stored."""
-    values: Array = X.data if is_sparse(X) else X
-    return values
+    """Return the values of features: of sparse ones those that are stored, in one dimension."""
+    return arrays_of(X)[0]
 
 
 def cell_of(X: Any, entry: int) -> tuple[int, int]:
     """Return row and column of one of the `entries`."""
-    if is_sparse(X):
+    if entries(X).ndim == 1:
         return int(np.searchsorted(X.indptr, entry, side="right")) - 1, int(X.indices[entry])
     row, column = divmod(int(entry), X.shape[1])
     return row, column

@@ -11,7 +11,7 @@ import numpy as np
 from directrix.data.checks import as_shares, generator
 from directrix.data.queries import Queries
 from directrix.errors import InputError
-from directrix.parameters import whole
+from directrix.parameters import number, whole
 from directrix.threads import run_chunks
 from directrix.types import Array, Float64Array, Int64Array
 
@@ -80,9 +80,12 @@ def make_cubic(  # noqa: PLR0913 - each one is a property of the data
     >>> q.n_docs, q.n_features, int(q.labels.max())
     (200, 4, 4)
     """
-    _check_sizes(n_queries, docs_per_query, n_features)
+    _check_sizes(n_queries=n_queries, docs_per_query=docs_per_query, n_features=n_features)
+    _check_sizes(n_monomials=n_monomials)
     chances = as_shares("shares", shares, 2)
-    _check_options(n_features, n_hidden, n_monomials, label_noise)
+    number(label_noise, "label_noise", least=0.0, most=1.0, example=0.1)
+    if whole(n_hidden, "n_hidden", least=0) >= n_features:
+        raise InputError(f"n_hidden={n_hidden}; 0 to n_features - 1 = {n_features - 1} can be hidden.")
     rng = generator(seed)
     n_docs = n_queries * docs_per_query
     features = rng.random((n_docs, n_features), dtype=np.float32)
@@ -132,7 +135,7 @@ def make_linear(
     >>> dx.evaluate("nDCG@10", q.features @ weights, q.labels, qptr=q.qptr)
     {'nDCG@10': 1.0}
     """
-    _check_sizes(n_queries, docs_per_query, n_features)
+    _check_sizes(n_queries=n_queries, docs_per_query=docs_per_query, n_features=n_features)
     whole(n_labels, "n_labels", least=2)
     rng = generator(seed)
     weights = rng.standard_normal(n_features)
@@ -145,22 +148,9 @@ def make_linear(
     return queries, weights
 
 
-def _check_sizes(n_queries: int, docs_per_query: int, n_features: int) -> None:
-    whole(n_queries, "n_queries")
-    whole(docs_per_query, "docs_per_query")
-    whole(n_features, "n_features")
-
-
-def _check_options(n_features: int, n_hidden: int, n_monomials: int, label_noise: float) -> None:
-    if whole(n_hidden, "n_hidden", least=0) >= n_features:
-        raise InputError(
-            f"n_hidden={n_hidden}; 0 to n_features - 1 = {n_features - 1} features can be hidden."
-        )
-    whole(n_monomials, "n_monomials")
-    if not isinstance(label_noise, int | float) or not 0.0 <= label_noise <= 1.0:
-        raise InputError(
-            f"label_noise={label_noise!r}; a share in [0, 1] is needed. Type e.g. label_noise=0.1."
-        )
+def _check_sizes(**sizes: int) -> None:
+    for name, size in sizes.items():
+        whole(size, name)
 
 
 def _monomials(d: int, wanted: int, rng: np.random.Generator) -> Int64Array:
@@ -257,11 +247,8 @@ def make_texts(
     >>> len(texts.documents), sorted(texts.queries), sorted(texts.documents["d1"])
     (100, ['q1', 'q2', 'q3', 'q4', 'q5'], ['text', 'title'])
     """
-    n_docs, n_queries, words_per_doc = (
-        whole(value, name, "make_texts")
-        for value, name in ((n_docs, "n_docs"), (n_queries, "n_queries"), (words_per_doc, "words_per_doc"))
-    )
-    rng = np.random.default_rng(whole(seed, "seed", "make_texts", least=0))
+    _check_sizes(n_docs=n_docs, n_queries=n_queries, words_per_doc=words_per_doc)
+    rng = generator(seed)
     vocabulary = _made_up(rng, _WORDS)
     topics = [rng.choice(_WORDS, _OF_TOPIC, replace=False) for _ in range(max(2, n_docs // _DOCS_PER_TOPIC))]
     rare = 1.0 / np.arange(10.0, _WORDS + 10.0)

@@ -138,7 +138,7 @@ def test_entries_of_a_list_have_the_same_names(q, tmp_path):
         (lambda q, to: dx.write_shards(q, to / "new", 100_000), "at most 512"),
         (lambda q, to: dx.write_shards(q.take([]), to / "new"), "there are no rows"),
         (lambda q, to: dx.write_shards([], to / "new"), "an empty list"),
-        (lambda q, to: dx.write_shards([q, 3], to / "new"), "entry 1"),
+        (lambda q, to: dx.write_shards([q, 3], to / "new"), "entry 1 of the list"),
         (lambda q, to: dx.write_shards(3, to / "new"), "a path or a frame"),
         (
             lambda q, to: dx.write_shards([q, dx.data.make_cubic(2, 5, 3, seed=0)], to / "new"),

@@ -106,7 +106,13 @@ def check_blocks(path: Path, blocks: list[Block], side: Path | None) -> tuple[In
 
     Features are not used. Where only errors matter, the first row of each run of one query suffices.
     """
-    _raise_bad_lines(path, blocks)
+    before = _lines_before(blocks)
+    problems = [
+        problem._replace(line=n + problem.line)
+        for n, block in zip(before, blocks, strict=False)
+        for problem in block.problems
+    ]
+    raise_problems(path, problems, sum(block.n_problems for block in blocks))
     if not any(len(block.labels) for block in blocks):
         raise InputError(
             f"{path} has no data; at least one line `label qid:ID index:value ...` is needed. "
@@ -114,6 +120,10 @@ def check_blocks(path: Path, blocks: list[Block], side: Path | None) -> tuple[In
         )
     _check_last_line(path, blocks)
     return _queries_of(path, blocks) if side is None else _queries_from_sizes(path, side, blocks)
+
+
+def _lines_before(blocks: list[Block]) -> list[int]:
+    return list(itertools.accumulate((block.n_lines for block in blocks[:-1]), initial=0))
 
 
 def doc_ids_of(blocks: list[Block]) -> Array:
@@ -146,14 +156,6 @@ def side_file(path: Path) -> Path | None:
             if words:
                 return None if any(word.startswith(b"qid:") for word in words[1:2]) else side
     return side
-
-
-def _raise_bad_lines(path: Path, blocks: list[Block]) -> None:
-    before, problems = 0, []
-    for block in blocks:
-        problems += [problem._replace(line=before + problem.line) for problem in block.problems]
-        before += block.n_lines
-    raise_problems(path, problems, sum(block.n_problems for block in blocks))
 
 
 def _check_last_line(path: Path, blocks: list[Block]) -> None:
@@ -191,8 +193,8 @@ def _queries_of(path: Path, blocks: list[Block]) -> tuple[Int64Array, tuple[int,
 
 
 def _raise_split(path: Path, blocks: list[Block], starts: Int64Array, ids: Int64Array) -> None:
-    before = np.cumsum([0] + [block.n_lines for block in blocks[:-1]])
-    lines = np.concatenate([block.lines + n + 1 for block, n in zip(blocks, before, strict=True)])[starts]
+    numbers = [block.lines + n + 1 for block, n in zip(blocks, _lines_before(blocks), strict=True)]
+    lines = np.concatenate(numbers)[starts]
     remedy = (
         f"The lines of a query must be together: sort the file by query, e.g. `sort -s -t: -k2,2n "
         f"{path.name}`, or give the later lines another number."

@@ -12,10 +12,10 @@ from typing import Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
 
-from directrix.data.checks import IF_MISSING, check_missing, has_finite_sum
+from directrix.data.checks import check_labels, check_missing
 from directrix.data.columns import RECOGNIZED, ColumnNames
 from directrix.data.files import path_of
-from directrix.data.frames import by_column, is_missing, places, zeros_for_missing
+from directrix.data.frames import by_column, check_finite, is_missing, places, zeros_for_missing
 from directrix.data.grouping import object_array, run_starts
 from directrix.data.memory import check_room
 from directrix.data.queries import Queries, filled, rows_as_queries
@@ -64,12 +64,8 @@ class Batch(NamedTuple):
         name = self.layout.label
         if name is None:
             return np.zeros(self.columns.num_rows)
-        out = np.asarray(self._complete(name).to_numpy(zero_copy_only=False), dtype=np.float64)
-        bad = ~((out >= 0.0) & (out < np.inf))
-        if bad.any():
-            row, remedy = np.argmax(bad), "Drop unlabeled rows, or shift the labels so that the lowest is 0."
-            self._fail(row, name, f"{out[row]:g}; labels are finite and >= 0. {remedy}")
-        return out
+        column = self._complete(name).to_numpy(zero_copy_only=False)
+        return check_labels(column, place=lambda row: f"{self.path}: row {self.row + row}, column {name!r}")
 
     def qids(self) -> Array:
         """Return queries, int64 or Python objects."""
@@ -106,19 +102,7 @@ class Batch(NamedTuple):
             for first in range(0, n, _ROWS):
                 for feature, column in enumerate(columns):
                     rows[first : first + _ROWS, feature] = column[first : first + _ROWS]
-        if has_finite_sum(rows):
-            return rows
-        bad = ~np.isfinite(rows) if missing == "error" else np.isinf(rows)
-        if bad.any():
-            row, at = np.unravel_index(np.argmax(bad), bad.shape)
-            value, name = rows[row, at].item(), names[at] if names else str(at)
-            if np.isnan(value):
-                what = "the feature is missing (NaN or null); finite numbers are needed."
-                self._fail(row, name, what, **IF_MISSING)
-            what = (
-                f"the feature is {value:g}; finite numbers are needed. Clip the column, or drop these rows."
-            )
-            self._fail(row, name, what)
+        check_finite(rows, missing, names, lambda row: f"{self.path}: row {self.row + row}")
         return zeros_for_missing(rows, self.layout.stored) if missing == "zero" else rows
 
     def cells(self, name: str) -> list[Any]:
