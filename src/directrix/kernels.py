@@ -83,7 +83,7 @@ _SETTINGS = ("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LOOP_VECTORIZE", "OPT", "SLP_V
 """Settings of Numba on which compiled code depends."""
 _PYTHON = f"py{sys.version_info[0]}{sys.version_info[1]}{getattr(sys, 'abiflags', '')}"
 _PATIENCE = 1.0
-"""Seconds of compilation before the user is told."""
+"""Seconds of compilation before the note."""
 _LOGGER = logging.getLogger("directrix")
 _warnings_given: set[str] = set()
 _ignored: set[str] = set()  # SHIPPED, once `ignore_shipped` was called

@@ -16,8 +16,9 @@ Block = str | Table | Figure
 
 FILES = (
     "The command writes this page (`page.md`) and its interactive form (`report.html`), the tables as text,\n"
-    "JSON, LaTeX and CSV, the figures as PNG and SVG, every finished part (`cells.jsonl`), and the settings\n"
-    "on which the figures depend (`settings.json`). If it was stopped, the same command resumes it."
+    "JSON, LaTeX and CSV, the figures as PNG, SVG, PDF and points (CSV), every finished part\n"
+    "(`cells.jsonl`), and the settings on which the figures depend (`settings.json`). If it was stopped,\n"
+    "the same command resumes it."
 )
 
 
@@ -42,7 +43,9 @@ def outline(report: Report) -> list[tuple[str, list[Block]]]:
     parts: list[tuple[str, Sequence[Block]]] = [("In short", [joined(report.summary)])]
     if report.claims:
         parts.append((CLAIMS, [tally(report.claims), claims_table(report.claims)]))
-    parts += [(s.title, [joined(s.text), *islice(tables, len(s.tables))]) for s in report.sections]
+    parts += [
+        (s.title, [joined(s.text), *islice(tables, len(s.tables)), *s.figures]) for s in report.sections
+    ]
     parts.append(("Figures", report.figures))
     texts = (joined(report.how), joined(report.differs), missing)
     parts += [(title, [text]) for title, text in zip(ENDING, texts, strict=True)]
