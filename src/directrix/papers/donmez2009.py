@@ -33,7 +33,6 @@ from directrix.papers.donmez2009_training import (
     Sized,
     TrainingSettings,
     artificial,
-    at_every_rate,
     full_name,
     lambda_for,
     measures_of,
@@ -51,16 +50,10 @@ from directrix.papers.donmez2009_training import (
 from directrix.papers.paper import Results
 from directrix.papers.workspace import Collection, Compared, Workspace, available
 from directrix.rankers.means import mean_and_error
-from directrix.rankers.methods import method
-from directrix.search.candidates import candidates_of
 from directrix.surrogates.lambdas import Lambda
 
 GAIN_EPOCHS = 10
 """Number of epochs of the trainings that continue from weights of Section 8."""
-_LEARNERS = {  # methods with linear models whose weights are tested, by the measure that is tested
-    "nDCG": ("RankNet", "RankSVM", "ListNet", "ApproxNDCG", "SmoothNDCG", "CoordinateAscent"),
-    "AP": ("ApproxAP", "SmoothAP", "SVMMap", "CoordinateAscent"),
-}
 EXAMINED = ("OHSUMED", ARTIFICIAL)
 """Collections whose weights are tested."""
 _SHORTEST = 0.1  # step of the tests; of shorter weights it would leave nothing
@@ -74,7 +67,7 @@ _TESTS: dict[str, dict[str, Any]] = {  # of the weights that are named first
 }
 
 Key = tuple[str, str, str, str]
-"""Kind of a result, collection, net and measure; of the kinds "construction" and "learner" their name."""
+"""Kind of a result, collection, net and measure."""
 
 
 @dataclass(frozen=True)
@@ -119,8 +112,6 @@ class Donmez2009(TrainingSettings):
         trainings = work.cells("trainings on first folds", training_cells(data, self))
         certificates = work.cells("tests of local optimality", _certificate_cells(data, trainings, self))
         counted = work.cells("effective pairs", pair_cells(data, trainings, self))
-        if self.others:
-            certificates |= work.cells("other constructions and learners", _other_cells(data, self))
         sizes = work.cells("trainings on growing numbers of queries", size_cells(data, self))
         if self.large is not None:
             trained = work.cells("trainings at the paper's size", _large_cells(self.large, self))
@@ -145,7 +136,6 @@ QUICK = Donmez2009(
     polish_moves=5,
     artificial=Artificial(n_train=60, n_valid=40, n_test=100, sizes=(15, 60)),
     large=None,
-    others=False,
 )
 
 
@@ -188,7 +178,7 @@ class Trained(Compared):
 class Optimality(Results[Donmez2009, Trained]):
     """All results."""
 
-    # of `_certificate_cells`, `_other_cells` and `_large_tests`: certificates, and gains
+    # of `_certificate_cells` and `_large_tests`: certificates, and gains
     certificates: Mapping[Key, Any]
     pairs: tuple[PairCounts, ...] = ()
     sized: tuple[Sized, ...] = ()  # by measure, then size
@@ -215,7 +205,7 @@ def _certificate_cells(
 
     Keys are (kind, collection, net, measure). Kinds are "chosen", "converged", "converged, small steps",
     "converged, one weight" and "polished"; of the two-layer net for nDCG@10 "epoch 7", "epoch 12" and "RR
-    weights"; and "random" for nDCG. The result is a certificate, see `_certificate`. The results of "gain
+    weights"; and "random" for nDCG. The result is a certificate, see `_certified`. The results of "gain
     from epoch 7", "gain from RR weights" and so on are the values of the measure on the training queries
     after every epoch.
     """
@@ -252,15 +242,6 @@ def _tests_on(
         yield cell(f"gain from {kind}", "mlp", "nDCG@10", _gained, weights, graded["rate"])
 
 
-def _certificate(
-    weights: Any, data: Any, measure: str, params: Any, settings: TrainingSettings, **options: Any
-) -> dict[str, Any]:
-    """Return a certificate as JSON, with the ``norm`` of the weights, and ``shown``, the first directions."""
-    limits: dict[str, Any] = {"eps": settings.eps, "delta": settings.delta, "seed": settings.seed}
-    limits["relative"] = _is_short(params)
-    return _as_json(certify(weights, data, measure, **{**limits, **options}), params)
-
-
 def _is_short(params: Any) -> bool:
     """Say whether steps must be relative to the norm of the weights, because they are longer than these."""
     return bool(0.0 < np.linalg.norm(params) < _SHORTEST)
@@ -279,8 +260,11 @@ def _certified(
     settings: TrainingSettings,
     options: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
+    """Return a certificate as JSON, with the ``norm`` of the weights, and ``shown``, the first directions."""
     params, objective = np.array(weights), make_objective(train, Lambda(measure), model_of(model, settings))
-    return _certificate(params, objective, measure, params, settings, **(options or {}))
+    limits: dict[str, Any] = {"eps": settings.eps, "delta": settings.delta, "seed": settings.seed}
+    certificate = certify(params, objective, measure, relative=_is_short(params), **limits, **(options or {}))
+    return _as_json(certificate, params)
 
 
 def _polished(
@@ -313,52 +297,7 @@ def _gained(
     return watch(parts, lambda_for(measure), net, rate, short, start=np.array(weights)).values["train"]
 
 
-# the paper's future work, and its own size
-
-
-def _other_cells(collections: Mapping[str, Collection], settings: TrainingSettings) -> list[Cell]:
-    """Test the weights of single-layer nets with other surrogate, and of other learners, for optimality.
-
-    Keys are (kind, collection, name, measure) of the kinds "construction" and "learner". The results are
-    certificates at the epoch that is best on the training queries at any rate, with ``relative``: the same
-    with steps relative to the norm of the weights.
-    """
-    examined = [collections[name] for name in EXAMINED if name in collections]
-    of_measure = {measure: (*CONSTRUCTIONS, *[EVERY_CHANGE] * (measure == "RR")) for measure in COMPARED}
-    kinds = {"construction": (_construction, of_measure), "learner": (_learner, _LEARNERS)}
-    return [
-        Cell(
-            (kind, one.name, name, measure),
-            work,
-            (one.first, name, measures_of(one)[measure], settings),
-        )
-        for kind, (work, by_measure) in kinds.items()
-        for one in examined
-        for measure, names in by_measure.items()
-        for name in names
-    ]
-
-
-def _construction(
-    split: Split, construction: str, measure: str, settings: TrainingSettings
-) -> dict[str, Any]:
-    surrogate = lambda_for(measure, construction)
-    trainings, _ = at_every_rate(split, "linear", surrogate, settings)
-    params = max(trainings, key=lambda one: one.highest("train")).best["train"][1]
-    objective = make_objective(split.train, surrogate, model_of("linear", settings))
-    return _both(params, objective, measure, params, settings)
-
-
-def _learner(split: Split, learner: str, measure: str, settings: TrainingSettings) -> dict[str, Any]:
-    goal = parse_measure(measure)
-    first = candidates_of(method(learner), goal)[0][0]
-    ranker = replace(first, seed=settings.seed).ranker().fit_queries(split.train)
-    return _both(ranker, split.train, measure, ranker.coef_, settings)
-
-
-def _both(weights: Any, data: Any, measure: str, params: Any, settings: TrainingSettings) -> dict[str, Any]:
-    relative = _certificate(weights, data, measure, params, settings, relative=True)
-    return {**_certificate(weights, data, measure, params, settings), "relative": relative}
+# data of the paper's size
 
 
 def _large_cells(large: Large, settings: TrainingSettings) -> list[Cell]:

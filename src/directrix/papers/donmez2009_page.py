@@ -301,7 +301,7 @@ def _tables(results: Optimality) -> tuple[Section, ...]:
         Section("Local optimality", optimality),
         Section("Which measure to train for", (_matching(results, "mlp"), _matching(results, "linear"))),
         Section("Effective pairs", (_pairs(results), _equal_table(results))),
-        Section("Future work of the paper", (_by_construction(results), *_other_weights(results))),
+        Section("Future work of the paper", (_by_construction(results),)),
         Section("What validation chose", (_rates(results),)),
     )
 
@@ -451,15 +451,6 @@ def _by_construction(results: Optimality) -> Table:
     ]
     heads = [("", ["data", "net", "measure"]), *((name, ["start", "end"]) for name in CONSTRUCTIONS)]
     return WORDS.table("by-construction", rows, heads=heads)
-
-
-def _other_weights(results: Optimality) -> Iterator[Table]:
-    rows = [
-        (collection, kind, name, measure, *_tested(one), one["relative"]["n_rising"])
-        for (kind, collection, name, measure), one in results.of_kind("construction", "learner").items()
-    ]
-    if rows:
-        yield WORDS.table("other-weights", rows)
 
 
 def _rates(results: Optimality) -> Table:

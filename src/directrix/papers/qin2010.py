@@ -23,7 +23,6 @@ from directrix.papers.paper import Experiment, Results
 from directrix.papers.workspace import Collection, Compared, Workspace, read_collections
 from directrix.rankers.method import Method
 from directrix.surrogates.approx import ApproxAP, ApproxKendall, ApproxNDCG, ApproxPrecision, ApproxRR
-from directrix.surrogates.losses import ListNet
 from directrix.tables import json_value
 from directrix.trainers.regression import regression_start
 from directrix.trainers.stochastic import SGD
@@ -193,11 +192,7 @@ class Qin2010(Experiment):
         grids, by_map, by_ndcg = self.grids, AP(), ndcg_at(None)
         of_ap = {"alpha": grids.ap_alpha, "beta": grids.ap_beta}
         rows: list[tuple[str, Method | str, RankingMeasure]] = [
-            (
-                "ApproxAP",
-                _algorithm_1(ApproxAP, grids, of_ap),
-                by_map,
-            ),
+            ("ApproxAP", _algorithm_1(ApproxAP, grids, of_ap), by_map),
             ("ApproxNDCG", _algorithm_1(ApproxNDCG, grids, {"alpha": grids.ndcg_alpha}), by_ndcg),
             ("AdaRank.MAP", "AdaRank-MAP", by_map),
             ("AdaRank.NDCG", "AdaRank-NDCG", by_ndcg),
@@ -207,7 +202,6 @@ class Qin2010(Experiment):
             ("RankSVM", "RankSVM", by_map),
             ("ApproxAP, L-BFGS", "ApproxAP", by_map),
             ("ApproxNDCG, L-BFGS", "ApproxNDCG", by_ndcg),
-            ("ListNet, query by query", _listnet(grids), by_map),
         ]
         return [Entry(name, method, grid=grids.others.get(name), measure=by) for name, method, by in rows]
 
@@ -297,23 +291,6 @@ def _algorithm_1(
     )
 
 
-def _listnet(grids: Grids) -> Method:
-    """ListNet as published: stochastic gradient, without a penalty, stopped by validation."""
-    steps = {"learning_rate": grids.rate, "epochs": grids.epochs, "start": "zero"}
-    return Method(
-        name="ListNet, query by query",
-        surrogate=ListNet,
-        trainer=SGD,
-        source="Cao et al. (2007), Algorithm 1, doi:10.1145/1273496.1273513",
-        cost="one pass over the documents per epoch",
-        use_when="to repeat its published training",
-        grid={"temperature": (0.3, 1.0)},
-        fixed={"target": "labels", "l2": 0.0, **steps},
-        keeps_best=True,
-        selection="AP",
-    )
-
-
 QUICK = Qin2010(
     grids=Grids(
         epochs=40,
@@ -329,7 +306,6 @@ QUICK = Qin2010(
             "RankSVM": {"l2": (1e-4, 1e-2), "max_iter": (100,)},
             "ApproxAP, L-BFGS": {"alpha": (10.0,), "l2": (1e-3,), "max_iter": (50,)},
             "ApproxNDCG, L-BFGS": {"alpha": (10.0,), "l2": (1e-3,), "max_iter": (50,)},
-            "ListNet, query by query": {"temperature": (1.0,)},
         },
     ),
     study=Study((10.0, 50.0, 100.0), (1.0, 10.0, 100.0), 40),

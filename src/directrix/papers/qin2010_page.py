@@ -169,8 +169,6 @@ def _tables(results: _Results) -> tuple[Section, ...]:
     ]
     if "OHSUMED" in collections:
         accuracy += _on_ohsumed(collections["OHSUMED"].compared)
-    if "MQ2008" in collections:
-        accuracy.append(_edition_4(collections["MQ2008"].compared))
     others = {name: one.by_measure for name, one in collections.items() if one.by_measure is not None}
     future = [_future(others), _own(others)] if others else []
     future += [_errors("future-errors", name, collections[name].curves, FUTURE_FIGURES) for name in others]
@@ -273,7 +271,7 @@ def _mean_ap(key: str, collections: _Collections, methods: Sequence[str]) -> Tab
 
 
 def _on_ohsumed(compared: CrossValidation) -> Iterator[Table]:
-    """Make a table of NDCG@n, one of NDCG@1 to NDCG@10, and one next to LETOR 3.0's own baselines."""
+    """Make a table of NDCG@n, and one of NDCG@1 to NDCG@10."""
     mean, published = compared.mean, WORDS.published
     yield WORDS.table(
         "ndcg-n",
@@ -288,29 +286,10 @@ def _on_ohsumed(compared: CrossValidation) -> Iterator[Table]:
         ],
     )
     yield WORDS.table("ndcg-at-k", [(method, *_by_cut_off(compared, method)) for method in compared.entries])
-    yield WORDS.table(
-        "letor-3",
-        [
-            (method, *with_difference(ap, mean(method, MAP)), *with_difference(ndcg, mean(method, NDCG_10)))
-            for method, (ap, ndcg) in published["letor_3"].items()
-        ],
-    )
 
 
 def _by_cut_off(compared: CrossValidation, method: str) -> list[float]:
     return [compared.mean(method, ndcg_at(k).name) for k in range(1, 11)]
-
-
-def _edition_4(compared: CrossValidation) -> Table:
-    rows = [
-        (
-            method,
-            *with_difference(published, compared.mean(method, MAP)),
-            mean_and_error(compared.values(method, MAP))[1],
-        )
-        for method, published in WORDS.published["letor_4"].items()
-    ]
-    return WORDS.table("letor-4", rows)
 
 
 def _future(others: Mapping[str, CrossValidation]) -> Table:
