@@ -149,11 +149,6 @@ class StoredFeatures:
         dtype: np.dtype[Any] = self.source.dtype
         return dtype
 
-    @property
-    def itemsize(self) -> int:
-        """Bytes of one value."""
-        return int(self.dtype.itemsize)
-
     def __len__(self) -> int:
         return self.shape[0]
 
@@ -226,7 +221,7 @@ class StoredFeatures:
         """Return arrays for rows as the file holds them, or with another number of columns."""
         shape = (n_rows, n_columns or self.source.shape[1])
         check_room(
-            n_blocks * math.prod(shape) * self.itemsize,
+            n_blocks * math.prod(shape) * self.dtype.itemsize,
             f"{self.source.name}: {n_rows:,} rows with {shape[1]:,} features",
             python="Take fewer features: directrix.data.open_parquet(path, features=[...]).",
             shell="Name fewer features: --feature-columns NAME,OTHER.",
@@ -248,7 +243,7 @@ class StoredFeatures:
 
     def blocks(self, qptr: Int64Array) -> Iterator[tuple[int, Array]]:
         """All rows in order, as (first row, block of whole queries); see `spans`."""
-        bounds = block_bounds(qptr, self.shape[1] * self.itemsize).tolist()
+        bounds = block_bounds(qptr, self.shape[1] * self.dtype.itemsize).tolist()
         return zip(bounds, self.spans(itertools.pairwise(bounds)), strict=False)
 
     def spans(self, spans: Iterable[tuple[int, int]]) -> Iterator[Array]:

@@ -12,10 +12,10 @@ from typing import Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
 
-from directrix.data.checks import check_labels, check_missing
+from directrix.data.checks import check_labels, check_missing, is_missing
 from directrix.data.columns import RECOGNIZED, ColumnNames
 from directrix.data.files import path_of
-from directrix.data.frames import by_column, check_finite, is_missing, places, zeros_for_missing
+from directrix.data.frames import by_column, check_finite, places, zeros_for_missing
 from directrix.data.grouping import object_array, run_starts
 from directrix.data.memory import check_room
 from directrix.data.queries import Queries, filled, rows_as_queries
