@@ -35,8 +35,8 @@ def check_overlap(run: Run, other: Qrels | Run) -> None:
     what = f"{len(shared)} of {len(in_run)} queries of the run {run.tag!r} are in {name}"
     if not shared:
         raise InputError(
-            f"{what} ({column_list(run.query_ids, 3)} against {column_list(other.query_ids, 3)}); at least one "
-            f"is needed.{alike} Give files of one collection, with the same identifiers."
+            f"{what} ({column_list(run.query_ids, 3)} against {column_list(other.query_ids, 3)}); at least "
+            f"one is needed.{alike} Give files of one collection, with the same identifiers."
         )
     if alike or len(shared) < _FEW_QUERIES * len(in_run):
         warn(f"{what}; the others do not count.{alike}", stacklevel=3)
@@ -54,7 +54,7 @@ def check_overlap(run: Run, other: Qrels | Run) -> None:
         if every.isdisjoint(known) and not isinstance(other, Run):
             raise InputError(
                 f"{what} No document of the run ({column_list(run.doc_ids, 3)}) is in the qrels "
-                f"({column_list(other.doc_ids, 3)}), so none would count as relevant; at least one is needed. "
+                f"({column_list(other.doc_ids, 3)}), so none would count as relevant; one is needed. "
                 "Give files of one collection; tables read 007 as the number 7 unless the column is text."
             )
         warn(f"{what} Check that both write identifiers alike.", stacklevel=3)
