@@ -242,11 +242,11 @@ def check_features(X: Any, missing: str = "error") -> Any:
     """
     check_missing(missing)
     features: Any = _csr(X) if is_sparse(X) else _dense(X)
-    check_finite(features, missing, names_of(X), "row {}".format)
+    check_cells(features, missing, names_of(X), "row {}".format)
     return features
 
 
-def check_finite(features: Any, missing: str, names: Sequence[Any], place: Callable[[int], str]) -> None:
+def check_cells(features: Any, missing: str, names: Sequence[Any], place: Callable[[int], str]) -> None:
     """Raise `InputError` at the first feature that is infinite, or missing where that is an error."""
     values = entries(features)
     if has_finite_sum(values):
