@@ -82,7 +82,7 @@ release:
 	@test -n "$(VERSION)" || { echo 'type: make release VERSION=0.2.0'; exit 2; }
 	grep -q '^## $(VERSION)' CHANGELOG.md || { echo 'write the section $(VERSION) of CHANGELOG.md'; exit 1; }
 	sed -i 's/^__version__ = .*/__version__ = "$(VERSION)"/' src/directrix/__init__.py
-	sed -i 's/^version: .*/version: $(VERSION)/' CITATION.cff
+	sed -i "/^date-released: /d; s/^version: .*/version: $(VERSION)\ndate-released: $$(date +%F)/" CITATION.cff
 	sed -i 's/^directrix [0-9][^ ]* /directrix $(VERSION) /' README.md
 	$(MAKE) dist
 	@echo 'now: git diff, make test, git commit, git tag v$(VERSION), twine upload dist/*'

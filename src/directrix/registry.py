@@ -118,7 +118,8 @@ TARGETS = {
 
 COMMANDS = {
     **dict.fromkeys(("train", "predict"), "train"),
-    **dict.fromkeys(("evaluate", "compare", "crossval"), "evaluate"),
+    **dict.fromkeys(("evaluate", "compare"), "evaluate"),
+    "crossval": "crossval",
     **dict.fromkeys(("certify", "tendency", "describe", "explain"), "analyze"),
     "export": "train",
     **dict.fromkeys(("convert", "shard", "features"), "data"),

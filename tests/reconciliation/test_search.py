@@ -102,11 +102,11 @@ def test_without_a_match_the_nearest_setting_is_named():
 
 
 def test_decimals_that_are_cut_off_are_a_last_resort():
-    scores, labels = [3.0, 2.0, 1.0], [0, 1, 1]  # P@3 = 2/3
-    found = reconcile("0.6666", "P@3", scores, labels, group=[len(labels)])
+    data = {"scores": [3.0, 2.0, 1.0], "labels": [0, 1, 1], "group": [3]}  # P@3 = 2/3
+    found = reconcile("0.6666", "P@3", **data)
     assert found.is_cut
     assert found.matches[0].switches == ()
-    assert not reconcile("0.6667", "P@3", scores, labels, group=[len(labels)]).is_cut
+    assert not reconcile("0.6667", "P@3", **data).is_cut
 
 
 def test_data_that_cannot_tell_settings_apart_are_called_so():
@@ -121,34 +121,21 @@ def test_data_that_cannot_tell_settings_apart_are_called_so():
 def test_frames_and_files_and_arrays_give_the_same(tmp_path):
     run = {"1": {"a": 3.0, "b": 2.0}, "2": {"a": 1.0, "c": 0.5}}
     qrels = {"1": {"a": 0, "b": 1}, "2": {"c": 2, "d": 1}}
-    (tmp_path / "run").write_text(
-        "".join(f"{q} Q0 {d} 0 {s} x\n" for q, docs in run.items() for d, s in docs.items())
-    )
-    (tmp_path / "qrels").write_text(
-        "".join(f"{q} 0 {d} {s}\n" for q, docs in qrels.items() for d, s in docs.items())
-    )
+    for name, given, tail in (("run", run, " x"), ("qrels", qrels, "")):
+        lines = [
+            f"{q} Q0 {d} {'0 ' * bool(tail)}{v}{tail}\n" for q, of in given.items() for d, v in of.items()
+        ]
+        (tmp_path / name).write_text("".join(lines))
     by_dict = reconcile("0.5000", "RR", run=run, qrels=qrels).to_dict()
     assert by_dict == reconcile("0.5000", "RR", run=tmp_path / "run", qrels=tmp_path / "qrels").to_dict()
-    arrays = reconcile(
-        "0.5000",
-        "RR",
-        [3.0, 2.0, 1.0, 0.5, -np.inf],
-        [0, 1, np.nan, 2, 1],
-        qid=[1, 1, 2, 2, 2],
-        doc_ids=list("abacd"),
-    )
-    assert arrays.value == by_dict["value"]
-    assert arrays.n_matches == by_dict["matching"]
+    scores, labels = [3.0, 2.0, 1.0, 0.5, -np.inf], [0, 1, np.nan, 2, 1]
+    arrays = reconcile("0.5000", "RR", scores, labels, qid=[1, 1, 2, 2, 2], doc_ids=list("abacd"))
+    assert (arrays.value, arrays.n_matches) == (by_dict["value"], by_dict["matching"])
 
 
 def test_the_result_is_json_and_text_and_progress_is_reported():
-    calls = []
-    found = reconcile(
-        *("1.0", dx.NDCG(k=2), [2.0, 1.0], [1, 0]),
-        start="1.0",
-        group=[2],
-        progress=lambda *call: calls.append(call),
-    )
+    calls, data = [], {"scores": [2.0, 1.0], "labels": [1, 0], "group": [2]}
+    found = reconcile("1.0", dx.NDCG(k=2), **data, start="1.0", progress=lambda *call: calls.append(call))
     assert calls
     assert all(done < total for done, total, _ in calls)
     assert json.loads(json.dumps(found.to_dict()))["matches"][0]["switches"] == []
@@ -243,12 +230,11 @@ def test_every_measure_has_settings(name):
         labels = np.stack([labels, np.where(labels > 1, 1.0, 0.0)], axis=1)
     scores = rng.standard_normal(30).round(1)
     scores[:3] = -np.inf
-    ids = [f"D{i}" for i in range(30)]
-    found = reconcile("0.5", measure, scores, labels, qid=np.repeat([0, 1, 2], 10), doc_ids=ids)
+    data = {"scores": scores, "labels": labels, "qid": np.repeat([0, 1, 2], 10), "doc_ids": np.arange(30)}
+    found = reconcile("0.5", measure, **data)
     assert json.dumps(found.to_dict())
     assert found.diagnosis.ties_from <= found.diagnosis.ties_to + 1e-12
-    again = reconcile(repr(found.value), measure, scores, labels, qid=np.repeat([0, 1, 2], 10), doc_ids=ids)
-    assert again.matches[0].switches == ()
+    assert reconcile(repr(found.value), measure, **data).matches[0].switches == ()
 
 
 def test_average_precision_of_scikit_learn():
@@ -256,14 +242,11 @@ def test_average_precision_of_scikit_learn():
     scores, labels = (data[name].reshape(60, 9) for name in ("scores", "labels"))
     kept = (labels > 0).any(axis=1)
     scores, relevant = scores[kept].round(), (labels[kept] > 0).astype(float)  # ties of several relevant ones
-    flat = scores.ravel()
-    qid = np.repeat(np.arange(len(relevant)), relevant.shape[1])
+    data = {"scores": scores.ravel(), "labels": relevant.ravel(), "group": np.full(len(scores), 9)}
     value = np.mean([average_precision_score(y, s) for y, s in zip(relevant, scores, strict=True)])
-    found = reconcile(printed_to(value, 6), "AP", flat, relevant.ravel(), qid=qid)
+    found = reconcile(printed_to(value, 6), "AP", **data)
     assert found.matches[0].tools == ("sklearn average_precision_score",)
-    assert "sklearn average_precision_score" not in dict(
-        (name, v) for name, v, _ in reconcile("0.5", "AP@5", flat, relevant.ravel(), qid=qid).tools
-    )
+    assert found.matches[0].tools[0] not in [name for name, _, _ in reconcile("0.5", "AP@5", **data).tools]
 
 
 def test_a_tool_is_named_before_the_measure_as_it_was_given():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -137,7 +138,8 @@ def index_command(
             progress=report,
         )
     built.save(output)
-    foreign = [name for name in built.analyzers if _needs_other_stop_words(name)]
+    english = ("none", "english", "porter", "lovins")
+    foreign = [name for name in built.analyzers if "+" in name and name.partition("+")[0] not in english]
     if foreign and stop_words is None:
         remark(f"note: {foreign[0]} leaves out English stop words; --stop-words FILE names others")
     for field, tokens in built.fields.items():
@@ -148,12 +150,6 @@ def index_command(
         f"saved: {output} ({built.n_docs} documents, {n_words} words, {len(built.words)} different, fields "
         f"{', '.join(built.fields)}, analyzers {', '.join(built.analyzers)})"
     )
-
-
-def _needs_other_stop_words(analyzer: str) -> bool:
-    """Return whether an analyzer leaves out stop words and stems another language than English."""
-    stemmer, plus, _ = analyzer.partition("+")
-    return bool(plus) and stemmer not in ("none", "english", "porter", "lovins")
 
 
 def candidates_command(
@@ -451,14 +447,9 @@ def _json_lines(run: Run) -> str:
     import numpy as np
 
     lines = []
-    for q, query in enumerate(run.query_ids):
-        scores, names = (part[run.qptr[q] : run.qptr[q + 1]] for part in (run.scores, run.doc_ids))
-        for rank, i in enumerate(np.argsort(-scores, kind="stable"), start=1):
-            row: dict[str, Any] = {
-                "qid": query,
-                "docno": str(names[i]),
-                "rank": rank,
-                "score": float(scores[i]),
-            }
+    for query, (first, last) in zip(run.query_ids, pairwise(run.qptr.tolist()), strict=True):
+        for rank, i in enumerate(np.argsort(-run.scores[first:last], kind="stable"), start=1):
+            doc, score = str(run.doc_ids[first + i]), float(run.scores[first + i])
+            row = {"qid": query, "docno": doc, "rank": rank, "score": score}
             lines.append(json.dumps(row, ensure_ascii=False) + "\n")
     return "".join(lines)

@@ -104,7 +104,6 @@ class TrainingSettings(Experiment):
     polish_moves: int = 300  # maximum number of moves along rising directions
     artificial: Artificial = field(default_factory=Artificial)
     large: Large | None = field(default_factory=Large)  # None = not run
-    others: bool = True  # whether to test the weights of other constructions and learners
 
     @property
     def letor_folds(self) -> dict[str, int]:

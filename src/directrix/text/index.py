@@ -18,6 +18,7 @@ from directrix.data.queries import Queries
 from directrix.data.trec.runs import Run
 from directrix.errors import InputError, MissingExtra
 from directrix.parameters import whole
+from directrix.schema import check
 from directrix.text.analysis import STOP_WORDS, check_analyzer
 from directrix.text.corpus import Corpus, numbered
 from directrix.text.documents import iter_documents, query_texts
@@ -26,6 +27,11 @@ from directrix.text.fields import FieldTerms, Tokens
 from directrix.types import Array, Progress
 
 _FORMAT = "directrix-index/1"
+_TEXTS = {
+    "header": {"format": frozenset({_FORMAT}), "fields": [str], "analyzers": [str], "stop_words": [str]},
+    "doc_ids": [str],
+    "words": [str],
+}
 _IDS, _OFFSETS = "<i4", "<i8"
 _DAMAGE = (
     *(zipfile.BadZipFile, KeyError, TypeError, ValueError, OverflowError, EOFError, RecursionError),
@@ -45,13 +51,11 @@ def _parts(archive: zipfile.ZipFile, size: int) -> dict[str, Any]:
     if sum(entry.file_size for entry in archive.infolist()) > size:
         # they overlap, and would take more memory than the file has bytes
         raise ValueError("its parts are larger than the file")
-    header = json.loads(archive.read("header.json"))
-    if not isinstance(header, dict) or header.get("format") != _FORMAT:
-        raise ValueError(f"its format is not {_FORMAT}")
-    names = _texts(header["fields"])
-    doc_ids, words = (_texts(json.loads(archive.read(f"{name}.json"))) for name in ("doc_ids", "words"))
+    texts = {name: json.loads(archive.read(f"{name}.json")) for name in _TEXTS}
+    check(texts, _TEXTS)
+    header, doc_ids, words = texts.values()
     fields = {}
-    for number, name in enumerate(names):
+    for number, name in enumerate(header["fields"]):
         ids = _array(archive, f"ids_{number}", _IDS)
         offsets = _array(archive, f"offsets_{number}", _OFFSETS)
         fits = len(offsets) == len(doc_ids) + 1 and offsets[0] == 0 and offsets[-1] == len(ids)
@@ -60,26 +64,20 @@ def _parts(archive: zipfile.ZipFile, size: int) -> dict[str, Any]:
         if ids.max(initial=-1) >= len(words):
             raise ValueError(f"field {name} has a word without a text")
         fields[name] = Tokens(ids, offsets)
-    if not fields or len(fields) < len(names) or len(set(doc_ids)) < len(doc_ids):
+    if not fields or len(fields) < len(header["fields"]) or len(set(doc_ids)) < len(doc_ids):
         raise ValueError("fields or identifiers are repeated or missing")
     return {
         "doc_ids": object_array(doc_ids),
         "words": tuple(words),
         "fields": fields,
-        "analyzers": tuple(_texts(header["analyzers"])),
-        "stop_words": tuple(_texts(header["stop_words"])),
+        "analyzers": tuple(header["analyzers"]),
+        "stop_words": tuple(header["stop_words"]),
     }
 
 
 def _array(archive: zipfile.ZipFile, name: str, dtype: str) -> Array:
     """Return numbers that can be written to: kernels are compiled for those."""
     return np.frombuffer(archive.read(name), dtype=dtype).astype(dtype[1:])
-
-
-def _texts(values: Any) -> list[str]:
-    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise ValueError("a list of texts is something else")
-    return values
 
 
 def scorer(terms: FieldTerms, k1: float, b: float) -> Any:
@@ -234,9 +232,10 @@ class Index(Corpus):
             try:
                 parts = _parts(zipfile.ZipFile(file), path.stat().st_size)
             except _DAMAGE as error:
+                reason = str(error).rstrip(".")
                 raise InputError(
-                    f"{path} is no index, or is damaged ({error}); build it again with `directrix index DOCS "
-                    f"-o {path}`."
+                    f"{path} is no index, or is damaged ({reason}); build it again with `directrix index "
+                    f"DOCS -o {path}`."
                 ) from None
         return cls(**parts)
 
