@@ -110,7 +110,8 @@ class _Compilation(event.Listener):
 
     def _announce(self, event: Any) -> None:
         """Log why the process takes so long, once, after a second; functions of the user do not count."""
-        if self._is_announced or not isinstance(event.data["dispatcher"]._cache, _KernelCache):
+        kept = getattr(event.data["dispatcher"], "_cache", None)  # loops that Numba lifts have none
+        if self._is_announced or not isinstance(kept, _KernelCache):
             return
         if self._seconds + time.perf_counter() - self._begun > _PATIENCE:
             self._is_announced = True

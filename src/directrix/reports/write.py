@@ -47,7 +47,7 @@ def write_report(folder: Path, report: Report) -> None:
         "tables.json": json.dumps(document(report), indent=1, allow_nan=False) + "\n",
         "tables.tex": _latex(report.tables),
         **{f"tables/{name}": table.csv() for name, table in _csv_names(report.tables).items()},
-        **{f"figures/{figure.name}.csv": data_of(figure).csv() for figure in report.figures},
+        **{f"figures/{figure.name}.csv": data_of(figure).csv() for figure in report.all_figures},
         "page.md": page(report),
         "report.html": html(report, drawn),
     }
