@@ -59,6 +59,10 @@ _OTHERS = {
     "RR weights": "trained for RR",
 }
 _STEP = "step size η"
+_UNSIZED = (
+    "Not run, because each takes hours on a small machine. From Python: "
+    '`find_paper("donmez2009").reproduce(workspace, Donmez2009(large=Large(trained=(("mlp", "nDCG"),))))`.'
+)
 
 
 # claims
@@ -554,6 +558,8 @@ def _details(results: Optimality) -> dict[str, Any]:
     )
     return {
         "large": settings.large and str(settings.large),
+        "size": "one table has this size" if settings.large else "no table has this size",
+        "unsized": _UNSIZED if settings.large else "A quick run leaves out all data of this size.",
         "letor": f"{folds}, LETOR: labels 0 to 2, relevant from 1 on. " if folds else "",
         "queries": "; ".join(f"{name} {len(one.compared.query_ids)}" for name, one in collections.items()),
         "n_directions": next((one["n_directions"] for one in results.certificates.values()), 0),
