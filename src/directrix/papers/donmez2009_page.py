@@ -553,9 +553,8 @@ def _summary(results: Optimality, claims: Sequence[Claim]) -> Iterator[str]:
 
 def _details(results: Optimality) -> dict[str, Any]:
     settings, collections = results.settings, results.collections
-    folds = " and ".join(
-        f"{name} ({n} of its 5 folds)" for name, n in settings.letor_folds.items() if name in collections
-    )
+    present = [name for name in settings.letor if name in collections]
+    folds = " and ".join(f"{name} ({settings.folds} of its 5 folds)" for name in present)
     return {
         "large": settings.large and str(settings.large),
         "size": "one table has this size" if settings.large else "no table has this size",
