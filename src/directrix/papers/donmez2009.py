@@ -98,10 +98,9 @@ class Donmez2009(TrainingSettings):
 
     def read(self, data: Path) -> dict[str, Collection]:
         """Read those LETOR collections that the data folder holds, and make the artificial data."""
-        folds = self.letor_folds
         collections = {
-            name: Collection(name, letor_splits(data / "letor" / name)[: folds[name]])
-            for name in available(data, folds)
+            name: Collection(name, letor_splits(data / "letor" / name)[: self.folds])
+            for name in available(data, self.letor)
         }
         split, _ = artificial(self.artificial, self.seed)
         return {**collections, ARTIFICIAL: Collection(ARTIFICIAL, (split,), rel=2)}
@@ -128,7 +127,6 @@ QUICK = Donmez2009(
     epochs=20,
     patience=10,
     folds=1,
-    mq2008_folds=1,
     eps=0.05,
     delta=0.05,
     polish_moves=5,

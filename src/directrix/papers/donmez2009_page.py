@@ -59,6 +59,10 @@ _OTHERS = {
     "RR weights": "trained for RR",
 }
 _STEP = "step size η"
+_UNSIZED = (
+    "Not run, because each takes hours on a small machine. From Python: "
+    '`find_paper("donmez2009").reproduce(workspace, Donmez2009(large=Large(trained=(("mlp", "nDCG"),))))`.'
+)
 
 
 # claims
@@ -549,11 +553,12 @@ def _summary(results: Optimality, claims: Sequence[Claim]) -> Iterator[str]:
 
 def _details(results: Optimality) -> dict[str, Any]:
     settings, collections = results.settings, results.collections
-    folds = " and ".join(
-        f"{name} ({n} of its 5 folds)" for name, n in settings.letor_folds.items() if name in collections
-    )
+    present = [name for name in settings.letor if name in collections]
+    folds = " and ".join(f"{name} ({settings.folds} of its 5 folds)" for name in present)
     return {
         "large": settings.large and str(settings.large),
+        "size": "one table has this size" if settings.large else "no table has this size",
+        "unsized": _UNSIZED if settings.large else "A quick run leaves out all data of this size.",
         "letor": f"{folds}, LETOR: labels 0 to 2, relevant from 1 on. " if folds else "",
         "queries": "; ".join(f"{name} {len(one.compared.query_ids)}" for name, one in collections.items()),
         "n_directions": next((one["n_directions"] for one in results.certificates.values()), 0),

@@ -184,7 +184,7 @@ class Qin2010(Experiment):
         """Return the rows of the tables: the method, its grid, and the measure that chooses.
 
         ApproxAP and ApproxNDCG keep the epoch with the best validation score. The paper says of its
-        baselines only that they were tuned by LETOR's rule, on validation queries; their grids are the library's.
+        baselines only that LETOR's rule tuned them, on validation queries; their grids are the library's.
         """
         grids, by_map, by_ndcg = self.grids, AP(), ndcg_at(None)
         of_ap = {"alpha": grids.ap_alpha, "beta": grids.ap_beta}
