@@ -329,7 +329,8 @@ class Queries:
         more = whole(n_features, "n_features", "widened", least=0) - self.n_features
         if more == 0:
             return self
-        has = f"the data have {self.n_features} features and {n_features} are needed"
+        named = " with names" * (self.feature_names is not None)
+        has = f"the data have {self.n_features} features{named} and {n_features} are needed"
         if more < 0:
             raise InputError(f"{has}; columns can only be added. Give the files of one data set.")
         if self.feature_names is not None:
