@@ -138,7 +138,7 @@ class TrainingData(Columns):
         if stream is None and TableFiles(path, self.names()).n_bytes <= _SHARE * available:
             return self.read(path)
         q = format_of(path).open(path, self.names())
-        n_bytes = q.n_docs * q.n_features * q.features.itemsize
+        n_bytes = q.n_docs * q.n_features * q.features.dtype.itemsize
         if self.missing is Missing.zero:
             raise InputError(
                 "--missing zero cannot replace values of features that stay on disk; replace them first: "
