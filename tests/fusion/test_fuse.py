@@ -68,6 +68,7 @@ def test_the_optimum_of_two_runs_is_the_best_of_all_intervals_between_crossings(
 def test_neither_moving_one_weight_nor_random_weights_are_better(measure, seed, n_runs, normalizer):
     _, weigher = pool_and_weigher(measure, seed=seed, n_runs=n_runs)
     found = weigher.linear(normalizer).combination
+    assert sum(found.weights) == pytest.approx(1.0)
     others = list(np.random.default_rng(7).dirichlet(np.ones(n_runs), size=100))
     for i in range(n_runs):
         for factor in np.append(0.0, np.geomspace(0.01, 100.0, 40)):
@@ -102,8 +103,9 @@ def test_dominated_documents_are_never_among_the_first():
 
 def test_normalizers_are_what_their_table_says():
     runs = {"a": {"q": {"x": 4.0, "y": 2.0, "z": 1.0}}, "b": {"q": {"x": 7.0}}}
-    pool = pool_of(runs_of(runs), {"q": {"x": 1, "w": 1}})
+    pool = pool_of(runs_of(runs), {"q": {"x": 1, "w": -1}})
     assert pool.doc_ids.tolist() == ["z", "y", "x", "w"]
+    assert pool.labels.tolist() == [0.0, 0.0, 1.0, 0.0]
     wanted = {
         "min-max": ([0.0, 1 / 3, 1.0, 0.0], [0.0, 0.0, 1.0, 0.0]),
         "sum": ([0.0, 0.25, 0.75, 0.0], [0.0, 0.0, 1.0, 0.0]),
@@ -140,6 +142,19 @@ def test_the_result_has_what_was_chosen_and_applies_it():
     assert again.weights == pytest.approx(fusion.weights, abs=1e-9)
     with rejects(dx.InputError):
         fusion.apply({"x": runs["r0"], "y": runs["r1"]})  # other systems
+
+
+def test_tested_values_are_of_weights_chosen_on_the_other_folds():
+    runs, qrels = made(seed=5)
+    pool, measure, n = pool_of(runs_of(runs), qrels), dx.measure("nDCG@5"), 12
+    values = np.full(n, np.nan)
+    for fold in np.array_split(np.random.default_rng(2).permutation(n), 3):
+        others = Weigher(pool.take(np.setdiff1d(np.arange(n), fold)), measure, 0)
+        chosen = others.linear("min-max").combination
+        values[fold] = Weigher(pool.take(fold), measure, 0).value(chosen)
+    rows = {row.method: row for row in dx.fuse(runs, qrels, measure, n_folds=3, seed=2).rows}
+    assert rows["linear, min-max"].tested == pytest.approx(np.nanmean(values), rel=1e-12)
+    assert rows["linear, min-max"].tested < rows["linear, min-max"].value
 
 
 def test_the_best_run_alone_ranks_its_own_documents_in_falling_order():

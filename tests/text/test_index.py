@@ -92,8 +92,10 @@ def test_chosen_features_are_those_of_all_in_the_order_asked_for(index):
 
 
 def test_stop_words_are_those_that_were_given():
-    index = Index.build({"a": "der Flügel", "b": "the wing"}, analyzers=["german+stop"], stop_words=["der"])
+    texts, names = {"a": "der Flügel", "b": "the wing"}, ["german+stop", "english+stop"]
+    index = Index.build(texts, analyzers=names, stop_words=["der", "wing"])
     assert index.query_terms("Der Flügel the", "german+stop") == ["flugel", "the"]
+    assert index.query_terms("wings wing", "english+stop") == ["wing"]  # words are left out, not stems
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,6 @@ OPTIONS = {
 }
 """How a column is named in a shell."""
 
-_SHOWN = 20
 _SEVERAL = ("features", "categorical")
 
 
@@ -193,10 +192,11 @@ def feature_names(names: Iterable[object] | None, n_features: int) -> tuple[str,
     return texts
 
 
-def column_list(names: Sequence[Any]) -> str:
-    """Return names of columns as text, the first twenty of them and the number of the others."""
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(map(str, names[:_SHOWN])) + more
+def column_list(names: Iterable[Any], most: int = 20) -> str:
+    """Return names of columns, or of something else, as text: the first ones and the number of the others."""
+    texts = list(map(str, names))
+    more = f" and {len(texts) - most} more" if len(texts) > most else ""
+    return ", ".join(texts[:most]) + more
 
 
 def _or(names: Sequence[Any]) -> str:

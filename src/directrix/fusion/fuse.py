@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.trec.join import some_of
+from directrix.data.columns import column_list
 from directrix.errors import InputError
 from directrix.experiments.significance import compare
 from directrix.experiments.significance.comparisons import Pair
@@ -130,8 +130,8 @@ def _check_weights_matter(weigher: Weigher, of_query: list[str], classes: Mappin
     query_ids = weigher.pool.query_ids
     if classes and not any(of_query):
         raise InputError(
-            f"no query that has a class ({some_of(tuple(map(str, classes)))}) is judged and in the runs "
-            f"({some_of(query_ids)}); at least one is needed. Give the classes of these queries."
+            f"no query that has a class ({column_list(classes, 3)}) is judged and in the runs "
+            f"({column_list(query_ids, 3)}); at least one is needed. Give the classes of these queries."
         )
     if weigher.is_flat:
         raise InputError(

@@ -385,7 +385,7 @@ def weak_query(n_relevant: int) -> Queries:
     the others: the measure is the lowest possible, but the hinge is small.
 
     So the measure rises by :math:`\Delta` from the second model to the first while the surrogate falls, and
-    by Lemma 3 the coefficient is at least :math:`\Delta`. Of AP,
+    by Lemma 3 the coefficient is at least :math:`\Delta`. For AP,
 
     .. math:: \Delta = \frac1R \Big(R - 1 + \frac Rn\Big) - \frac1R \sum_{i=1}^R \frac{i}{n - R + i},
 

@@ -123,7 +123,7 @@ def _theorems(apart: Mapping[str, Any], sweep: Sweep) -> Iterator[Claim]:
     for family, source in (("SoftRank", "Theorem 2"), (MAP, "Theorem 3"), (NDCG, "Theorem 3")):
         values = [each["coefficient"] for each in apart[family]]
         # a bound above 1, the range of the measure, says nothing
-        bounded = [each for each in apart[family] if (each["bound"] or 2.0) <= 1.0]
+        bounded = [each for each in apart[family] if each["bound"] is not None and each["bound"] <= 1.0]
         best = min(values)
         is_within = all(each["coefficient"] <= each["bound"] + 1e-12 for each in bounded)
         yield WORDS.fact(

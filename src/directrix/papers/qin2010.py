@@ -24,7 +24,6 @@ from directrix.papers.workspace import Collection, Compared, Workspace, read_col
 from directrix.rankers.method import Method
 from directrix.surrogates.approx import ApproxAP, ApproxKendall, ApproxNDCG, ApproxPrecision, ApproxRR
 from directrix.tables import json_value
-from directrix.trainers.regression import regression_start
 from directrix.trainers.stochastic import SGD
 from directrix.types import Float64Array
 
@@ -69,8 +68,6 @@ SHORT = {
 """Measures as tables write them."""
 FIGURES = ("ApproxAP by alpha", "ApproxAP by beta", "ApproxNDCG by alpha")
 """Figures 1, 2 and 3 of the paper."""
-FUTURE_FIGURES = tuple(f"{name} by alpha" for name in list(_SURROGATES)[2:])
-"""The same for the measures that it names as future work."""
 
 
 @dataclass(frozen=True)
@@ -186,8 +183,8 @@ class Qin2010(Experiment):
     def entries(self) -> list[Entry]:
         """Return the rows of the tables: the method, its grid, and the measure that chooses.
 
-        ApproxAP and ApproxNDCG keep the epoch with the best validation score. Of its baselines the paper says
-        only that they were tuned by LETOR's rule, on validation queries; their grids are the library's.
+        ApproxAP and ApproxNDCG keep the epoch with the best validation score. The paper says of its
+        baselines only that LETOR's rule tuned them, on validation queries; their grids are the library's.
         """
         grids, by_map, by_ndcg = self.grids, AP(), ndcg_at(None)
         of_ap = {"alpha": grids.ap_alpha, "beta": grids.ap_beta}
@@ -223,33 +220,32 @@ class Qin2010(Experiment):
 
     def _curves(self, collections: Iterable[Collection], work: Workspace) -> dict[str, Curves]:
         """Train every surrogate of every figure on every collection."""
-        surrogates = {
-            one.name: {
-                figure: self.study.surrogates(figure)
-                for figure in FIGURES + FUTURE_FIGURES * (one.name in self.other_measures)
-            }
+        surrogates = {figure: self.study.surrogates(figure) for figure in FIGURES}
+
+        def key(name: str, surrogate: Any) -> tuple[str, str, str]:
+            return "approximation", name, repr(surrogate)
+
+        cells = {  # by key: Figures 1 and 2 share a training
+            key(one.name, surrogate): Cell(
+                key(one.name, surrogate), _errors, (one.first.train, surrogate, self.study, self.seed)
+            )
             for one in collections
+            for by in surrogates.values()
+            for surrogate in by.values()
         }
-        cells = {}  # by key: Figures 1 and 2 share a training
-        for one in collections:
-            for by in surrogates[one.name].values():
-                for surrogate in by.values():
-                    key = ("approximation", one.name, repr(surrogate))
-                    cells[key] = Cell(key, _errors, (one.first.train, surrogate, self.study, self.seed))
         results = work.cells("error curves", list(cells.values()))
         return {
-            name: {
-                figure: {value: _curve(results["approximation", name, repr(s)]) for value, s in by.items()}
-                for figure, by in figures.items()
+            one.name: {
+                figure: {value: _curve(results[key(one.name, s)]) for value, s in by.items()}
+                for figure, by in surrogates.items()
             }
-            for name, figures in surrogates.items()
+            for one in collections
         }
 
 
 def _errors(q: Queries, surrogate: Any, study: Study, seed: int) -> Any:
     trainer = SGD(learning_rate=study.rate, epochs=study.epochs, random_state=seed)
-    is_cut = getattr(surrogate, "k", None) is not None  # and has no slope at zero
-    errors = approximation(q, surrogate, trainer=trainer, start=regression_start(q) if is_cut else None)
+    errors = approximation(q, surrogate, trainer=trainer)
     bounds = {
         kind: {
             "covered": errors.covered(kind),

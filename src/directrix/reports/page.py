@@ -79,4 +79,5 @@ def _duration(report: Report) -> str:
     if seconds is None:
         return ""
     time = f"{seconds / 60:.0f} minutes" if seconds < 7200 else f"{seconds / 3600:.1f} hours"
+    time = f"{seconds:.0f} seconds" if seconds < 120 else time
     return f"Its parts, one after another, took {time} by the clock."
