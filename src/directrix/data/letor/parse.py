@@ -410,14 +410,16 @@ def assemble(
     parser: BlockParser, blocks: list[Block], dense: Array | None, width: int, *, sparse: bool | None
 ) -> Any:
     """Return the features of all blocks as one array with this width."""
-    from scipy.sparse import csr_array, vstack
-
     sizes = [len(block.labels) for block in blocks]
     starts = np.cumsum([0, *sizes]).tolist()
     is_thin = _is_thin(starts[-1], width, sum(block.n_entries for block in blocks), sparse=sparse)
-    if dense is not None:
-        return csr_array(dense) if is_thin else dense
+    if dense is not None and not is_thin:
+        return dense
     if is_thin:
+        from scipy.sparse import csr_array, vstack  # not at the top: dense features do not wait for it
+
+        if dense is not None:
+            return csr_array(dense)
         parts = [csr_array(block.csr, shape=(n, width)) for block, n in zip(blocks, sizes, strict=True)]
         csr = csr_array(vstack(parts, format="csr"))
         csr.eliminate_zeros()
