@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from directrix.cli.reading import RankedData
+from directrix.cli.reading import RankedData, is_model, load_model
 from directrix.data.columns import OPTIONS, ColumnNames, find, kind_of
 from directrix.data.files import Problem, open_data, raise_problems, readable, short_name, to_number
 from directrix.data.formats import QRELS, content_of, is_documents_table
@@ -101,15 +101,11 @@ def judged_rankings(
     count, as in trec_eval; ``topics`` says what happens to those that a run lacks. ``names`` are what the
     user calls the rankings.
     """
-    columns = given.names()
+    models = {path: load_model(path) for path in rankings if is_model(path)}
+    columns = given.names_for(models.values(), data)
     if (trec := read_trec(data, rankings, columns)) is not None:
         qrels, runs = trec
         return _judged_runs(system_names(rankings, names, [run.tag for run in runs]), runs, qrels, topics)
-    models = {}
-    for path in filter(is_model, rankings):
-        from directrix.rankers.loading import load  # scikit-learn: a second that score files do not need
-
-        models[path] = load(path)
     shards = None
     if is_on_cluster():
         from directrix.data.shards.queries import open_shards
@@ -225,12 +221,6 @@ def _judged_runs(names: list[str], runs: list[Run], qrels: Qrels, topics: Topics
 def _number(line: str) -> float | None:
     value = to_number(line.strip(" \t"))
     return value if math.isfinite(value) else None
-
-
-def is_model(path: Path) -> bool:
-    """Return whether a file begins like JSON; the readers report what cannot be read."""
-    content = content_of(path)
-    return content == "json" or (".json" in path.suffixes and not path.is_file())
 
 
 def tables_of(paths: list[Path], columns: ColumnNames) -> dict[Path, list[str]]:

@@ -14,8 +14,17 @@ import typer
 from typer import Option
 
 from directrix.cli import options
-from directrix.cli.reading import ByPositionOption, ModelData, TrainingData, check_writable, same_features
+from directrix.cli.reading import (
+    RECORDED,
+    ByPositionOption,
+    ModelData,
+    TrainingData,
+    check_writable,
+    load_model,
+    same_features,
+)
 from directrix.cli.show import progress_bar, remark, show, write_text
+from directrix.data.columns import RECOGNIZED, ColumnNames
 from directrix.data.formats import format_of, inputs, read_file
 from directrix.data.shards.context import is_on_cluster, is_sharded
 from directrix.errors import InputError, short_text
@@ -189,7 +198,7 @@ def train_command(
         )
     with progress_bar(f"training {search.method} for {search.measure}") as progress:
         result = ranker.search(queries, validation, progress=progress)
-    _save(result, output, form, start)
+    _save(result, output, form, start, reading.names())
     if report is not None:
         from directrix.reports.training import write_training_report
 
@@ -198,9 +207,14 @@ def train_command(
         remark(f"open: {report}")
 
 
-def _save(result: SearchResult, output: Path, form: options.Format, start: float) -> None:
+def _save(
+    result: SearchResult, output: Path, form: options.Format, start: float, names: ColumnNames = RECOGNIZED
+) -> None:
     from directrix.reports.training import race_table
 
+    if columns := {key: name for key in RECORDED if (name := getattr(names, key)) is not None}:
+        training = result.ranker.training_
+        result.ranker.training_ = {**training, "data": {**training["data"], "columns": columns}}
     result.ranker.save(output)
     show(form, [race_table(result)], _document(result))
     _print_remarks(result)
@@ -342,11 +356,9 @@ def predict_command(
     reading: ModelData,
 ) -> None:
     """Score every row of a file: one score per line in the order of the file, or a TREC run."""
-    from directrix.rankers.loading import load
-
     options.check_tag("--run", run)
     check_writable(output, model, data)
-    ranker = load(model)
+    ranker = load_model(model, data)
     q = reading.read(ranker, data, model, has_labels=False)
     scores = ranker.predict_queries(q)
     text = _score_lines(q.restore(scores)) if run is None else _run_lines(q, scores, run)
@@ -386,10 +398,9 @@ def export_command(
     of the model on drawn rows and on DATA. If they differ by more than rounding, nothing is written.
     """
     from directrix.export.verification import export as write
-    from directrix.rankers.loading import load
 
     check_writable(output, model, check)
-    ranker = load(model)
+    ranker = load_model(model, check)
     q = None if check is None else reading.read(ranker, check, model)
     found = write(ranker, output, to=to.value, check=q)
     remark(f"saved: {output} ({output.stat().st_size:,} bytes)")

@@ -19,7 +19,7 @@ from directrix.data.checks import (
     has_finite_sum,
     unmasked,
 )
-from directrix.data.columns import ColumnNames, column_list, roles_of
+from directrix.data.columns import ColumnNames, column_list, feature_label, roles_of
 from directrix.data.sparse import cell_of, entries
 from directrix.errors import NO_ITEMS, InputError
 from directrix.types import Array, Float64Array, is_sparse
@@ -181,17 +181,21 @@ def matrix(names: Sequence[Any], columns: Sequence[Any], what: str) -> Array:
     kinds = [array.dtype for array in arrays]
     dtype = np.float32 if kinds and all(kind == np.float32 for kind in kinds) else np.float64
     out = np.empty((len(arrays[0]) if arrays else 0, len(arrays)), dtype=dtype)
+    bad = {}
     for i, (name, array) in enumerate(zip(names, arrays, strict=True)):
         try:
             if array.dtype.kind in "mM":
                 raise TypeError(f"it holds {array.dtype}")
             out[:, i] = array if array.dtype.kind in "fiub" else floats_of(array)
         except (TypeError, ValueError, OverflowError) as error:
-            raise InputError(
-                f"{what}: the column {name!r} holds no numbers ({error}); a feature is a number per row.",
-                python=f"Name the columns of features, features=[...], or encode or drop {name!r}.",
-                shell="Name the columns of features: --feature-columns NAME,... .",
-            ) from None
+            bad[name] = error
+    if bad:
+        shown = ", ".join(f"{name!r} ({error})" for name, error in bad.items())
+        raise InputError(
+            f"{what}: features must be numbers, got {shown}.",
+            python=f"Name the columns of features, features=[...], or encode or drop {list(bad)}.",
+            shell=f"Leave them out: --exclude-columns {','.join(map(str, bad))}.",
+        )
     return out
 
 
@@ -299,7 +303,7 @@ def _raise_not_finite(X: Any, features: Any, bad: Array) -> None:
         IF_MISSING if np.isnan(value) else {"python": clip, "shell": "Clip the column, or drop these rows."}
     )
     raise InputError(
-        f"features: {value} at row {row}, column {column}{_name(X, column)}; finite numbers are needed "
+        f"features: {value} at row {row}, {_feature(X, column)}; finite numbers are needed "
         f"(values that are NaN or infinite: {int(bad.sum()):,}).",
         **remedy,
     )
@@ -354,16 +358,15 @@ def _from_objects(X: Any, array: Array) -> Array:
             return np.asarray(X.to_numpy(dtype=np.float64, na_value=np.nan))
     row, column = next((i for i in np.ndindex(array.shape) if not _is_number(array[i])), (0, 0))
     raise InputError(
-        f"features have dtype {array.dtype}; {as_python(array[row, column])!r} at row {row}, column "
-        f"{column}{_name(X, column)} is not a number; real numbers are needed. Drop or encode columns of "
+        f"features have dtype {array.dtype}; {as_python(array[row, column])!r} at row {row}, "
+        f"{_feature(X, column)} is not a number; real numbers are needed. Drop or encode columns of "
         "text, dates or objects; numbers as text: numpy.asarray(X, dtype=float)."
     )
 
 
-def _name(X: Any, column: int) -> str:
-    """Name of a column in brackets, if there are names."""
+def _feature(X: Any, column: int) -> str:
     names = names_of(X)
-    return f" ({names[column]!r})" if names else ""
+    return feature_label(column, names) + ("" if names else f" (X[:, {column}])")
 
 
 def _is_number(cell: object) -> bool:

@@ -12,6 +12,7 @@ from typing import Any, Literal, NoReturn, get_args
 import numpy as np
 
 from directrix.data.checks import check_form
+from directrix.data.columns import feature_label
 from directrix.data.memory import check_room
 from directrix.data.sparse import absent_values, cell_of, side_by_side, with_entries
 from directrix.data.statistics import (
@@ -447,7 +448,7 @@ def _mapped_entries(X: Any, center: Array, width: Array, fill: Array | None, *, 
 
 
 def _column(columns: Array, at: tuple[int, ...]) -> str:
-    return f"column {columns[at[1]]}"
+    return feature_label(int(columns[at[1]]))
 
 
 def _knot_entries(X: Any, knots: Rows, scores: Rows) -> Array:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from directrix.data.checks import has_finite_sum
+from directrix.data.columns import feature_label
 from directrix.data.sparse import absent_values, column_reader
 from directrix.errors import InputError
 from directrix.threads import run_chunks
@@ -170,8 +171,8 @@ def check_width(width: Array, where: str, columns: Array | None = None) -> None:
         column = int(np.argmax(np.isinf(width)))
         column = column if columns is None else int(columns[column])
         raise InputError(
-            f"features: the range or deviation of column {column} in {where} is too large for a float; "
-            f"values below 1e150 can be scaled. Divide the column first, e.g. X[:, {column}] /= 1e200."
+            f"features: the range or deviation of {feature_label(column)} in {where} is too large for a "
+            f"float; values below 1e150 can be scaled. Divide the column first, e.g. X[:, {column}] /= 1e200."
         )
 
 
@@ -199,7 +200,7 @@ def mapped(features: Array, center: Array, width: Array, fill: Array | None, *, 
 
 
 def _cell(first: int, columns: Array | None, at: tuple[int, ...]) -> str:
-    return f"row {first + at[0]}, column {at[1] if columns is None else columns[at[1]]}"
+    return f"row {first + at[0]}, {feature_label(at[1] if columns is None else int(columns[at[1]]))}"
 
 
 def map_rows(
@@ -310,7 +311,7 @@ def knot_scores(
         value = features[row, column]
         row, column = (row, column) if cell is None else cell(row, column)
         raise InputError(
-            f"features: {value:g} at row {row}, column {column}; finite numbers are needed. "
+            f"features: {value:g} at row {row}, {feature_label(column)}; finite numbers are needed. "
             f"Clip the column, e.g. numpy.clip(X[:, {column}], -1e30, 1e30)."
         )
     out = np.empty_like(features, order="C")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from directrix.data.checks import weights_of
+from directrix.data.columns import feature_label
 from directrix.data.frames import Categories, spelled_name
 from directrix.data.memory import check_room
 from directrix.data.queries import Queries, filled
@@ -170,7 +171,7 @@ def check_names(q: Data, names: Iterable[str] | None, which: str = "the data") -
         return
     column = next(i for i, pair in enumerate(zip(q.feature_names, known, strict=True)) if pair[0] != pair[1])
     raise InputError(
-        f"column {column + 1} of {which} is {q.feature_names[column]!r}, of the training data "
+        f"{feature_label(column)} of {which} is {q.feature_names[column]!r}, of the training data "
         f"{known[column]!r}; both must have the same features in the same order.",
         python="Bring them into the same order, frame[names], or take them by position: "
         "dataclasses.replace(q, feature_names=None).",
@@ -186,8 +187,8 @@ def check_finite(q: Data, name: str, *, allow_missing: bool = False) -> None:
             continue
         kind = "missing values (NaN)" if is_gap else "infinite values"
         raise InputError(
-            f"{flaw.where} of {name}: feature {flaw.column + 1} is {flaw.value:g}, and {flaw.n - 1:,} more "
-            f"are; this model takes no {kind}.",
+            f"{flaw.where} of {name}: {feature_label(flaw.column, q.feature_names)} is {flaw.value:g}, and "
+            f"{flaw.n - 1:,} more are; this model takes no {kind}.",
             **(_FILL if is_gap else _CLIP),
         )
 
@@ -282,10 +283,10 @@ def goal_of(given: Any) -> RankingMeasure:
 
 
 _ADVICE = {
-    "python": "Train trees, which split by sets of categories: BoostedRanker() without a scale; or give each "
-    "category a column of 0 and 1, e.g. pandas.get_dummies(frame).",
-    "shell": "Type --method YetiRank, whose trees split by sets of categories, or name the other columns: "
-    "--feature-columns NAME,OTHER.",
+    "python": "Train trees, which take categories and missing values: BoostedRanker() without a scale; or "
+    "give each category a column of 0 and 1, e.g. pandas.get_dummies(frame).",
+    "shell": "Type --method YetiRank, whose trees take categories and missing values, or leave columns out: "
+    "--exclude-columns NAME,OTHER.",
 }
 
 
@@ -306,11 +307,11 @@ def matched(q: Any, categories: Categories | None, which: str = "the data") -> A
     for column, (own, wanted) in enumerate(zip(q.categories or none, categories or none, strict=True)):
         if own == wanted:
             continue
-        name = repr(column if q.feature_names is None else q.feature_names[column])
+        name = feature_label(column, q.feature_names)
         if own is None or wanted is None:
             have, needed = ("numbers", "categories") if own is None else ("categories", "numbers")
             raise InputError(
-                f"the column {name} of {which} holds {have}, the model was trained on {needed} in it; give "
+                f"{name} of {which} holds {have}, the model was trained on {needed} in it; give "
                 "a frame or a table with the columns of the training data."
             )
         exact = {text: float(i) for i, text in enumerate(wanted)}
@@ -329,15 +330,22 @@ def matched(q: Any, categories: Categories | None, which: str = "the data") -> A
     return replace(q, features=features, categories=categories)
 
 
-def refuse_categories(q: Data, what: str) -> None:
-    """Raise `InputError` if a column of the data holds categories, which ``what`` cannot use."""
-    column = next((i for i, names in enumerate(q.categories or ()) if names is not None), None)
-    if column is not None:
-        name = column if q.feature_names is None else q.feature_names[column]
-        raise InputError(
-            f"the column {name!r} holds categories, whose order means nothing; {what} compares numbers.",
-            **_ADVICE,
-        )
+def refuse_categories(q: Data, ranker: Any) -> None:
+    """Raise `InputError` for categories that a ranker cannot use; it names missing values too."""
+    columns = [i for i, names in enumerate(q.categories or ()) if names is not None]
+    if ranker.takes_categories or not columns:
+        return
+    shown = ", ".join(feature_label(i, q.feature_names) for i in columns)
+    gaps = () if ranker.takes_missing else [flaw for flaw in q.flaws if np.isnan(flaw.value)]
+    also = [
+        f", and {gap.n:,} values are missing, first of {feature_label(gap.column, q.feature_names)}"
+        for gap in gaps
+    ]
+    raise InputError(
+        f"{shown} hold{'s' * (len(columns) == 1)} categories, whose order means nothing{''.join(also)}; "
+        f"{type(ranker).__name__} {'takes neither' if also else 'compares numbers'}.",
+        **_ADVICE,
+    )
 
 
 def column_of(name: int | str, known: Sequence[str], n_features: int, parameter: str) -> int:
@@ -432,9 +440,8 @@ def training_for(  # noqa: PLR0913
     """Check what ``fit`` was given; see there."""
     which = "the validation data"
     valid = valid if valid is None or valid is q else read_as(valid, q.missing, which)
+    refuse_categories(q, ranker)
     check_training(q, valid, allow_missing=ranker.takes_missing)
-    if not ranker.takes_categories:
-        refuse_categories(q, type(ranker).__name__)
     if valid is not None and valid is not q:
         valid = matched(valid, q.categories, which)
     # one object for both is a choice: that of a search on few queries
