@@ -23,7 +23,7 @@ from directrix.cli.reading import (
     load_model,
     same_features,
 )
-from directrix.cli.show import progress_bar, remark, show, write_text
+from directrix.cli.show import progress_log, remark, show, write_text
 from directrix.data.columns import RECOGNIZED, ColumnNames
 from directrix.data.formats import format_of, inputs, read_file
 from directrix.data.shards.context import is_on_cluster, is_sharded
@@ -160,7 +160,10 @@ def train_command(
         Path | None,
         options.option(help="Validation data. Default: cross-validation on the training queries."),
     ] = None,
-    output: Annotated[Path, Option("--output", "-o", help="Model file to write.")] = Path("model.json"),
+    output: Annotated[
+        Path | None, options.option("--output", "-o", help="Model file to write. Default: model.json.")
+    ] = None,
+    force: Annotated[bool, Option("--force", help="Replace model.json without -o.")] = False,
     report: _Report = None,
     search: SearchOptions,
     reading: TrainingData,
@@ -178,6 +181,10 @@ def train_command(
     """
     with options.usage():
         ranker = search.ranker()
+    if output is None:
+        output = Path("model.json")
+        if output.exists() and not force:
+            raise InputError(f"{output} exists; type -o {output} or --force to replace it, or -o FILE.")
     check_writable(output, train, valid)
     if report is not None:
         _check_report(report, output, train, valid)
@@ -196,7 +203,7 @@ def train_command(
         validation = same_features(
             validation, queries.n_features, names, valid, str(train), by_position=by_position
         )
-    with progress_bar(f"training {search.method} for {search.measure}") as progress:
+    with progress_log(f"training {search.method} for {search.measure}") as progress:
         result = ranker.search(queries, validation, progress=progress)
     _save(result, output, form, start, reading.names())
     if report is not None:
@@ -244,7 +251,7 @@ def _train_shards(ranker: AutoRanker, train: Path, valid: Any, output: Path, *, 
     answers = output.with_name(f"{output.name}.answers")
     judged = open_shards(valid) if is_sharded(valid) else read_file(valid)
     with (
-        progress_bar(f"training for {ranker.measure}") as progress,
+        progress_log(f"training for {ranker.measure}") as progress,
         keep_answers(answers, resume=resume),
     ):
         return ranker.search(open_shards(train), judged, progress=progress)
@@ -281,6 +288,9 @@ def _document(result: SearchResult) -> dict[str, Any]:
         "members": [{"candidate": places[id(c)], "weight": weight} for c, weight in result.members],
         "gap": result.gap,
         "above_minimum": result.ranker.result_.gap,
+        "single_feature": None
+        if (single := result.baseline) is None
+        else {name: getattr(single, name) for name in ("label", "valid", "error", "train")},
         "candidates": [
             {"method": c.name} | {name: getattr(c, name) for name in fields} for c in result.candidates
         ],

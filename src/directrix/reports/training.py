@@ -122,10 +122,12 @@ def race_table(result: SearchResult) -> Table:
     """Return a row for every candidate: its figures, why training ended, its part in the choice."""
     name = result.ranker.measure_.name
     heads = ("candidate", f"{name} valid", "error", f"{name} train", "steps", "status", "seconds", "")
-    rows = [
+    rows: list[tuple[Value, ...]] = [
         (c.label, c.valid, c.error, c.train, c.steps, c.status, f"{c.seconds:.1f}", result.part_of(c))
         for c in result.candidates
     ]
+    if (single := result.baseline) is not None:
+        rows.append((single.label, single.valid, single.error, single.train, None, "", "", "baseline"))
     return Table("", heads, tuple(rows), digits=4)
 
 

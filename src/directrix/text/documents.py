@@ -37,12 +37,12 @@ class Document(NamedTuple):
 
 
 def markup_of(path: Path) -> str:
-    """Return "trec" or "smart" by the first line of a file that is not blank; "" for any other file."""
+    """Return "trec", "topics" or "smart" by the first line of a file that is not blank, "" for any other."""
     with readable(path), open_data(path) as file:
         while line := file.readline(4096):
             text = line.decode("utf-8", "replace").strip()
-            if _BEGIN.match(text):
-                return "trec"
+            if begin := _BEGIN.match(text):
+                return {"doc": "trec", "top": "topics"}[begin[1].lower()]
             if text:
                 return "smart" if text.startswith(".I ") else ""
     return ""
@@ -270,8 +270,18 @@ def _of_file(
     if ARROW.is_named(path) or content in ARROW.contents or COLUMNS.is_named(path):
         return _of_table(path, id_column, key)
     if kind := markup_of(path):
+        if kind == "topics" and key == "docno":
+            raise _of_queries(str(path), "<top>")
         return read_markup(path, kind)
     return _of_table(path, id_column, key) if content in COLUMNS.contents else other(path)
+
+
+def _of_queries(what: str, sign: str, remedies: Mapping[str, str] | None = None) -> InputError:
+    problem = f"{what}: documents are needed, got queries ({sign}). Give the collection that is searched."
+    return InputError(problem, **(remedies or {}))
+
+
+_NAME_ONE = {"python": "Name one: id_column=NAME.", "shell": "Name one: --id-column NAME."}
 
 
 def _rejected(path: Path) -> Iterator[Document]:
@@ -355,9 +365,10 @@ def _id_name(known: Sequence[Any], asked: str | None, key: str, what: str) -> An
     for name in wanted:
         if name in known:
             return name
+    if key == "docno" and asked is None and (queries := [name for name in known if name in QUERY]):
+        raise _of_queries(what, f"there is {queries[0]} and no identifier of documents", _NAME_ONE)
     raise InputError(
         f"{what}: there is no {' or '.join(wanted)}, which would hold the identifiers; there are "
         f"{column_list(known)}.",
-        python="Name one: id_column=NAME.",
-        shell="Name one: --id-column NAME.",
+        **_NAME_ONE,
     )
