@@ -288,12 +288,12 @@ def _document(result: SearchResult) -> dict[str, Any]:
         "members": [{"candidate": places[id(c)], "weight": weight} for c, weight in result.members],
         "gap": result.gap,
         "above_minimum": result.ranker.result_.gap,
-        "single_feature": None
-        if (single := result.baseline) is None
-        else {name: getattr(single, name) for name in ("label", "valid", "error", "train")},
         "candidates": [
             {"method": c.name} | {name: getattr(c, name) for name in fields} for c in result.candidates
         ],
+        "single_feature": None
+        if (single := result.baseline) is None
+        else {name: getattr(single, name) for name in ("label", "valid", "error", "train")},
     }
 
 

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -73,6 +74,8 @@ class Baseline:
     train: float
     values: Float64Array = field(repr=False)
     """The measure on every validation query."""
+    outcome: ClassVar[str] = "baseline"
+    progress: ClassVar[str] = ""
 
     @property
     def valid(self) -> float:
