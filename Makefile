@@ -68,9 +68,13 @@ removed: $(VENV)/.dev
 docs: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
+# one wheel for any platform, and one with compiled kernels for this platform and this Python
+BASELINE := NUMBA_CPU_NAME=x86-64-v3 NUMBA_CPU_FEATURES= NUMBA_CACHE_DIR=$(abspath build)/kernels
 dist: $(VENV)/.release
 	rm -rf dist
 	$(BIN)/python -m build
+	$(BASELINE) $(BIN)/directrix doctor --compile
+	$(BASELINE) $(BIN)/python -m tools.wheel dist
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/python -m pytest -q tests/project
 
@@ -78,7 +82,7 @@ release:
 	@test -n "$(VERSION)" || { echo 'type: make release VERSION=0.2.0'; exit 2; }
 	grep -q '^## $(VERSION)' CHANGELOG.md || { echo 'write the section $(VERSION) of CHANGELOG.md'; exit 1; }
 	sed -i 's/^__version__ = .*/__version__ = "$(VERSION)"/' src/directrix/__init__.py
-	sed -i 's/^version: .*/version: $(VERSION)/' CITATION.cff
+	sed -i "/^date-released: /d; s/^version: .*/version: $(VERSION)\ndate-released: $$(date +%F)/" CITATION.cff
 	sed -i 's/^directrix [0-9][^ ]* /directrix $(VERSION) /' README.md
 	$(MAKE) dist
 	@echo 'now: git diff, make test, git commit, git tag v$(VERSION), twine upload dist/*'

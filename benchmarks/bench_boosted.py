@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 from letor import Split, absent, add_data, read_folds, versions
+from web import make_web
 
 import directrix as dx
 
@@ -72,7 +73,7 @@ def artificial(name: str, seeds: Iterable[int] = (101, 102, 103)) -> list[Split]
         if name == "cubic":
             q, sizes = dx.data.make_cubic(1200, 50, 20, label_noise=0.1, seed=seed), (600, 200, 400)
         else:
-            q, sizes = dx.data.make_web(1650, seed=seed), (800, 250, 600)
+            q, sizes = make_web(1650, seed=seed), (800, 250, 600)
         ends = np.cumsum([0, *sizes])
         folds.append(Split(*(q.take(np.arange(*pair)) for pair in itertools.pairwise(ends))))
     return folds

@@ -2,6 +2,7 @@
 
 import json
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import pytest
 
 import directrix
 from directrix import kernels
-from directrix.kernels import all_kernels, kernel, remove_stale, survey
+from directrix.kernels import BASELINE, SHIPPED, all_kernels, kernel, remove_stale, survey
 
 SMALL = """
 from directrix.kernels import kernel
@@ -24,7 +25,8 @@ def twice(x):
     return x + x
 """
 USE = """
-import json, sys, time
+import json, logging, sys, time
+logging.disable()  # a busy machine compiles for more than a second
 sys.path.insert(0, {module!r})
 import numpy as np
 from small import twice
@@ -74,6 +76,24 @@ def test_code_for_another_processor_is_not_used(tmp_path, monkeypatch):
     assert use(tmp_path / "cache", "f8") == (1, 0, "")
 
 
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="wheels have kernels for x86-64")
+def test_kernels_of_a_wheel_serve_every_processor_that_has_their_instructions(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CPU_NAME", BASELINE)
+    monkeypatch.setenv("NUMBA_CPU_FEATURES", "")
+    use(tmp_path / "cache", "f8")
+    (tmp_path / SHIPPED).mkdir()
+    for path in (tmp_path / "cache").rglob("*.nbc"):
+        path.rename(tmp_path / SHIPPED / path.name)
+    assert use(tmp_path / "empty", "f8") == (0, 1, "")  # as in an image that names its processor
+    monkeypatch.setenv("NUMBA_CPU_NAME", "nehalem")
+    assert use(tmp_path / "empty", "f8") == (1, 0, "")
+    for name in ("haswell", "znver4"):
+        monkeypatch.setenv("NUMBA_CPU_NAME", name)
+        monkeypatch.setenv("NUMBA_CPU_FEATURES", "+sse4.2,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe")
+        assert use(tmp_path / "empty", "f8") == (0, 1, "")
+        assert use(tmp_path / "empty", "f4") == (1, 0, "")  # the wheel lacks it
+
+
 def test_code_of_other_settings_is_not_used(tmp_path, monkeypatch):
     """Else a check of all bounds would run code that checks none, and every later run code that does."""
     use(tmp_path / "cache", "f8")
@@ -105,6 +125,43 @@ def made(monkeypatch):
         return one
 
     return make
+
+
+def test_who_waits_is_told_once_and_not_if_all_is_kept(made, tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(kernels, "_PATIENCE", 0.0)
+    monkeypatch.setattr(kernels._COMPILATION, "_is_announced", False)
+    numba.njit(twice)(1.0)  # a function of the user
+    assert not caplog.messages
+    one = made(tmp_path)
+    assert [one(1.0), one(1)] == [2.0, 2]
+    assert [message.partition(",")[0] for message in caplog.messages] == ["Compiling kernels"]
+    monkeypatch.setattr(kernels._COMPILATION, "_is_announced", False)
+    made(tmp_path)(1.0)
+    assert len(caplog.messages) == 1
+
+
+COMMAND = """
+import sys
+from directrix import kernels
+from directrix.cli.main import app
+kernels._PATIENCE, sys.stderr.isatty = 0.0, lambda: {is_terminal}
+app(["evaluate", "qrels", "run"])
+"""
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_a_command_says_so_on_a_terminal_alone(is_terminal, tmp_path):
+    (tmp_path / "qrels").write_text("1 0 d1 1\n1 0 d2 0\n")
+    (tmp_path / "run").write_text("1 Q0 d1 1 2 tag\n1 Q0 d2 2 1 tag\n")
+    done = subprocess.run(
+        [sys.executable, "-c", COMMAND.format(is_terminal=is_terminal)],
+        cwd=tmp_path,
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr.startswith("Compiling kernels, once") == is_terminal, done.stderr
 
 
 def counts(one):
@@ -183,9 +240,8 @@ def test_a_user_without_a_home_gets_no_folder_of_that_name(monkeypatch):
 
 
 def test_fields_of_another_order_are_another_signature(made, tmp_path):
-    codegen = kernels.registry.cpu_target.target_context.codegen()
     files = [
-        made(tmp_path)._cache._file((numba.typeof(namedtuple("Spec", names)(1.0, 2.0)),), codegen)
+        made(tmp_path)._cache._file((numba.typeof(namedtuple("Spec", names)(1.0, 2.0)),), "cpu")
         for names in ("a b", "b a", "a b")
     ]
     assert files[0] == files[2] != files[1]
@@ -268,7 +324,10 @@ def test_a_call_that_compiles_is_not_charged_for_it():
 
 
 def test_kernels_of_modules_imported_under_other_folders_are_counted(monkeypatch, tmp_path):
-    stores = [SimpleNamespace(_cache=SimpleNamespace(folders=[tmp_path / "a"][:n], name="f")) for n in (1, 0)]
+    stores = [
+        SimpleNamespace(_cache=SimpleNamespace(folders=[tmp_path / "a"][:n], name="f", shipped=tmp_path))
+        for n in (1, 0)
+    ]
     stores[0]._cache.folders.append(tmp_path / "b")
     monkeypatch.setattr(kernels, "all_kernels", lambda: stores)
     assert [place[0] for place in survey().places] == [

@@ -132,6 +132,15 @@ def test_values_beyond_all_floats_are_refused_as_by_the_kernels():
             dx.torch.loss("RankSVM", backend=backend)(FAR, [1.0, 0.0], qptr=[0, 2])
 
 
+class Numpy:
+    """A surrogate of functions of NumPy."""
+
+    properties = frozenset()
+
+    def value_and_grad(self, scores, labels, qptr):
+        return np.zeros(len(qptr) - 1), np.zeros_like(scores)
+
+
 def test_every_smooth_surrogate_has_a_formula_and_the_others_kernels():
     from directrix.registry import SURROGATES, classes
     from directrix.torch.formulas import has_formula
@@ -139,8 +148,10 @@ def test_every_smooth_surrogate_has_a_formula_and_the_others_kernels():
     smooth = {name for name, kind in classes(SURROGATES).items() if "smooth" in kind().properties}
     known = {"SmoothNDCG", "SmoothAP", "SmoothMeasure", "RankCosine"} | smooth
     assert all(has_formula(dx.surrogate(name)) for name in known)
-    with pytest.raises(dx.InputError, match=r"PLRank.*compiled kernels only"):
+    with pytest.raises(dx.InputError, match=r"PLRank.*has no formula in PyTorch"):
         dx.torch.loss("PLRank", backend="torch")
+    with pytest.raises(dx.InputError, match=r"Numpy.*has no formula in PyTorch"):  # nor compiled kernels
+        dx.torch.loss(Numpy(), backend="torch")
     scores, labels = lists()
     value = dx.torch.loss("PLRank('nDCG@3', draw=1)")(torch.tensor(scores), labels, qptr=QPTR)
     wanted = PLRank("nDCG@3", draw=1).value_and_grad(scores, labels, QPTR)[0]

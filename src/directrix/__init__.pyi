@@ -69,8 +69,8 @@ from directrix.surrogates.structural import SVMNdcg as SVMNdcg
 from directrix.surrogates.structural import SVMRoc as SVMRoc
 from directrix.threads import get_threads as get_threads
 from directrix.threads import set_threads as set_threads
+from directrix.trainers.coordinate_ascent import CoordinateAscent as CoordinateAscent
 from directrix.trainers.cutting_plane import CuttingPlane as CuttingPlane
-from directrix.trainers.direct_search import CoordinateAscent as CoordinateAscent
 from directrix.trainers.full_gradients import CG as CG
 from directrix.trainers.full_gradients import LBFGS as LBFGS
 from directrix.trainers.stochastic import Adam as Adam

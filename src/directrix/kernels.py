@@ -2,13 +2,15 @@
 
 Compiled code goes to the folders that Numba uses: ``NUMBA_CACHE_DIR``, else ``__pycache__``, else the user's
 cache. There is one file for each kernel, signature and processor, in a format of this package;
-docs/decisions/kernels.md says why Numba's files do not suffice.
+docs/decisions/kernels.md says why Numba's files do not suffice. Wheels have such files for `BASELINE`, which
+are read where no folder has one for the very processor.
 """
 
 from __future__ import annotations
 
 import hashlib
 import inspect
+import logging
 import os
 import pickle
 import sys
@@ -18,6 +20,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache, cached_property, partial
 from importlib import import_module
+from multiprocessing import current_process
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -61,6 +64,12 @@ class Compiler(compiler.Compiler):
 KERNELS: list[Any] = []
 """Every kernel of the modules that have been imported."""
 
+BASELINE = "x86-64-v3"
+"""Processor that the kernels of wheels are compiled for, as LLVM calls it."""
+SHIPPED = "compiled"
+"""Folder next to kernels that holds those of a wheel; ``python -m tools.wheel`` fills it."""
+_NEEDS = frozenset(("+avx2", "+bmi", "+bmi2", "+f16c", "+fma", "+lzcnt", "+movbe"))  # of the baseline
+
 _CONFIG: Any = numba.config
 _FROM_PARTS: Any = compiler.CompileResult._rebuild
 _DUMPS: Any = serialize.dumps
@@ -73,7 +82,11 @@ _PACKAGE = Path(__file__).parent
 _SETTINGS = ("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LOOP_VECTORIZE", "OPT", "SLP_VECTORIZE", "USING_SVML")
 """Settings of Numba on which compiled code depends."""
 _PYTHON = f"py{sys.version_info[0]}{sys.version_info[1]}{getattr(sys, 'abiflags', '')}"
+_PATIENCE = 1.0
+"""Seconds of compilation before the user is told."""
+_LOGGER = logging.getLogger("directrix")
 _warnings_given: set[str] = set()
+_ignored: set[str] = set()  # SHIPPED, once `ignore_shipped` was called
 
 
 class _Compilation(event.Listener):
@@ -81,16 +94,30 @@ class _Compilation(event.Listener):
 
     def __init__(self) -> None:
         self._depth, self._begun, self._seconds = 0, 0.0, 0.0
+        self._is_announced = current_process().name != "MainProcess"  # workers compile at the same time
 
     def on_start(self, event: Any) -> None:
         if not self._depth:
             self._begun = time.perf_counter()
         self._depth += 1
+        self._announce(event)
 
     def on_end(self, event: Any) -> None:
+        self._announce(event)
         self._depth -= 1
         if not self._depth:
             self._seconds += time.perf_counter() - self._begun
+
+    def _announce(self, event: Any) -> None:
+        """Log why the process takes so long, once, after a second; functions of the user do not count."""
+        if self._is_announced or not isinstance(event.data["dispatcher"]._cache, _KernelCache):
+            return
+        if self._seconds + time.perf_counter() - self._begun > _PATIENCE:
+            self._is_announced = True
+            _LOGGER.warning(
+                "Compiling kernels, once: for some seconds, in a search for up to a minute. Later processes "
+                "load them from the cache."
+            )
 
     def others(self) -> float:
         """Seconds by the clock without those of compilation."""
@@ -133,6 +160,11 @@ def all_kernels() -> list[Any]:
     return KERNELS
 
 
+def ignore_shipped() -> None:
+    """Compile for the very processor from now on in this process, even what a wheel has for the baseline."""
+    _ignored.add(SHIPPED)
+
+
 def compilations() -> tuple[int, int]:
     """Return the numbers of kernel signatures that this process compiled, and that it read from disk."""
     stats = [compiled.stats for compiled in KERNELS]
@@ -145,6 +177,7 @@ class _KernelCache(caching.NullCache):
     def __init__(self, function: Callable[..., Any]) -> None:
         self._source = inspect.getfile(function)
         self.name = f"{Path(self._source).stem}.{function.__qualname__}.{_PYTHON}"
+        self.read: list[Path] = []  # files that this process uses
 
     @cached_property
     def folders(self) -> list[Path]:
@@ -164,14 +197,18 @@ class _KernelCache(caching.NullCache):
         # enough for code that is ready: `refresh`, which loads all that compiling needs, takes longer than
         # the rest of a short command
         _RUNTIME.initialize(target_context)
-        name = self._file(sig, target_context.codegen())
-        for folder in self.folders:
+        codegen = target_context.codegen()
+        paths = [folder / self._file(sig, _made_for(codegen)) for folder in self.folders]
+        if _serves_baseline(codegen) and SHIPPED not in _ignored:
+            paths.append(self.shipped / self._file(sig, _made_for_baseline(codegen)))
+        for path in paths:
             try:
-                content = (folder / name).read_bytes()
+                content = path.read_bytes()
             except OSError:
                 continue
             code = content[32:]
             if hashlib.sha256(code).digest() == content[:32]:  # a damaged file counts as missing
+                self.read.append(path)
                 return _FROM_PARTS(target_context, *pickle.loads(code))
         return None
 
@@ -179,7 +216,7 @@ class _KernelCache(caching.NullCache):
         if data.library.has_dynamic_globals:  # addresses of this process
             return
         code = _DUMPS(data._reduce())
-        content, name = hashlib.sha256(code).digest() + code, self._file(sig, data.codegen)
+        content, name = hashlib.sha256(code).digest() + code, self._file(sig, _made_for(data.codegen))
         for folder in self.folders:
             try:  # is_dir fails too, in a folder of another user
                 is_new = not folder.is_dir()
@@ -195,15 +232,35 @@ class _KernelCache(caching.NullCache):
             "process compiles again, for seconds. Set NUMBA_CACHE_DIR to a folder that you can write to."
         )
 
-    def _file(self, sig: Any, codegen: Any) -> str:
+    @property
+    def shipped(self) -> Path:
+        """Folder of the files that came with a wheel."""
+        return Path(self._source).parent / SHIPPED
+
+    def _file(self, sig: Any, made_for: str) -> str:
         # the field names of a named tuple count too: compiled code knows fields by position
         signature = _short(repr([(repr(kind), getattr(kind, "fields", ())) for kind in sig]))
-        return f"{self.name}.{_stamp()}.{_made_for(codegen)}.{signature}.nbc"
+        return f"{self.name}.{_stamp()}.{made_for}.{signature}.nbc"
 
 
 def _made_for(codegen: Any) -> str:
     """Changes with the processor, and with settings of Numba that change the code."""
-    return _short(repr([codegen.magic_tuple(), *(str(getattr(_CONFIG, name, None)) for name in _SETTINGS)]))
+    return _made_by_settings(codegen.magic_tuple())
+
+
+def _made_for_baseline(codegen: Any) -> str:
+    """`_made_for` of a process with ``NUMBA_CPU_NAME=x86-64-v3 NUMBA_CPU_FEATURES=``."""
+    return _made_by_settings((codegen.magic_tuple()[0], BASELINE, ""))
+
+
+def _made_by_settings(processor: tuple[str, str, str]) -> str:
+    return _short(repr([processor, *(str(getattr(_CONFIG, name, None)) for name in _SETTINGS)]))
+
+
+def _serves_baseline(codegen: Any) -> bool:
+    """Whether this processor runs code for the baseline."""
+    _, name, features = codegen.magic_tuple()
+    return name == BASELINE or _NEEDS.issubset(features.split(","))
 
 
 def _write(folder: Path, name: str, content: bytes) -> None:
@@ -258,6 +315,8 @@ class Survey(NamedTuple):
     """Number of kernels."""
     compiled: int
     """Number of kernels that are kept for this processor."""
+    shipped: int
+    """Number of other kernels that a wheel has for `BASELINE`, and that this processor runs."""
     places: list[CacheFolder]
     """In the order of reading; code is written to the first that is writable."""
     stale: list[Path]
@@ -283,7 +342,12 @@ def survey() -> Survey:
         starred = _PACKAGE / "*" / "_kernels" / folder.name if is_inside else folder.parent / "_kernels_*"
         places.append(CacheFolder(str(starred), all(map(_can_write, folders)), len(usable), size_of(usable)))
     compiled = sum(store.name in names for store in stores)
-    return Survey(codegen.magic_tuple()[1], len(KERNELS), compiled, places, stale)
+    shipped = 0
+    if _serves_baseline(codegen):
+        version = f"{_stamp()}.{_made_for_baseline(codegen)}"
+        others = [store for store in stores if store.name not in names]
+        shipped = sum(any(store.shipped.glob(f"{store.name}.{version}.*")) for store in others)
+    return Survey(codegen.magic_tuple()[1], len(KERNELS), compiled, shipped, places, stale)
 
 
 def remove_stale() -> int:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import ast
 import difflib
+import re
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import fields, replace
+from importlib import import_module
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from directrix.errors import InputError
@@ -14,6 +18,9 @@ UNREADABLE = (SyntaxError, ValueError, MemoryError, RecursionError, TypeError)
 """Errors of a text that cannot be read; a TypeError: a literal such as {[]: 1}."""
 LONGEST = 2000
 """Characters that are read; Python's own parser needs a stack, and time, for what is nested deeply."""
+
+IN_MODULE = re.compile(r"\s*+([A-Za-z_][\w.]*+)\s*+:(.*)", re.DOTALL)
+"""``module:Name``, by which a user names code to import; texts of files are never imported."""
 
 
 class Call(NamedTuple):
@@ -86,3 +93,25 @@ def build(made: Any, call: Call, text: str) -> Any:
     except TypeError as error:
         wrong = f"cannot be made ({error})"
     raise InputError(f"{text!r}: {kind.__name__} {wrong}; its fields are {', '.join(names)}.")
+
+
+def import_named(module: str, name: str, what: str, example: str) -> Any:
+    """Import an object that the user named, which runs the code of its module.
+
+    Raises `InputError` if there is no such module or name; ``what`` was typed, ``example`` shows the form.
+    """
+    if str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))  # last, and for good: worker processes import from there too
+    try:
+        home = import_module(module)
+    except ImportError as error:
+        raise InputError(
+            f"{what}: the module {module!r} cannot be imported ({error}); a module of the current folder "
+            f"{Path.cwd()} or of sys.path is needed, {example}."
+        ) from error
+    if not hasattr(home, name):
+        raise InputError(
+            f"{what}: the module {module!r} ({getattr(home, '__file__', 'built in')}) has no such name; its "
+            f"own are {', '.join(n for n in vars(home) if not n.startswith('_')) or 'none'}."
+        )
+    return getattr(home, name)

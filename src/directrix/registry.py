@@ -80,17 +80,14 @@ TRAINERS = {
     "BestSoFar": "trainers.wrappers",
     "Boosting": "trainers.boosting",
     "CG": "trainers.full_gradients",
-    "CoordinateAscent": "trainers.direct_search",
+    "CoordinateAscent": "trainers.coordinate_ascent",
     "CuttingPlane": "trainers.cutting_plane",
     "FRank": "trainers.stump_boosting",
-    "IRSVM": "trainers.ir_svm",
     "LBFGS": "trainers.full_gradients",
-    "PRank": "trainers.prank",
     "RankBoost": "trainers.stump_boosting",
     "Restarts": "trainers.wrappers",
     "SGD": "trainers.stochastic",
     "SVMAcc": "trainers.svm_acc",
-    "SimplexSearch": "trainers.direct_search",
 }
 """Trainers and wrappers of trainers."""
 
@@ -121,7 +118,8 @@ TARGETS = {
 
 COMMANDS = {
     **dict.fromkeys(("train", "predict"), "train"),
-    **dict.fromkeys(("evaluate", "compare", "crossval"), "evaluate"),
+    **dict.fromkeys(("evaluate", "compare"), "evaluate"),
+    "crossval": "crossval",
     **dict.fromkeys(("certify", "tendency", "describe", "explain"), "analyze"),
     "export": "train",
     **dict.fromkeys(("convert", "shard", "features"), "data"),
@@ -191,7 +189,6 @@ NAMESPACES = {
         "make_cubic": "data.synthetic",
         "make_linear": "data.synthetic",
         "make_texts": "data.synthetic",
-        "make_web": "data.synthetic",
         "open_parquet": "data.tables.read",
         "open_shards": "data.shards.queries",
         "read_parquet": "data.tables.read",

@@ -69,10 +69,12 @@ def _of_list(values: Any, form: Any, where: str) -> Iterator[str]:
 
 
 def _all_fit(values: list[Any], form: Any) -> bool:
-    """Whether all fit; False where only a look at each can tell. Lists of numbers are long."""
+    """Whether all fit; False where only a look at each can tell. Lists of numbers and of words are long."""
     kinds = set(map(type, values))
     if isinstance(form, range):
         return kinds <= {int} and (not values or (min(values) in form and max(values) in form))
+    if form is str:
+        return kinds <= {str}
     return form is float and kinds <= {int, float} and all(map(_is_finite, values))
 
 

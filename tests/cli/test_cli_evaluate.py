@@ -218,3 +218,99 @@ def test_a_sparse_file_may_leave_out_the_last_features(files, tmp_path):
         "evaluate", tmp_path / "narrow.txt", files.model
     )
     succeed("evaluate", tmp_path / "narrow.txt", files.model, "--by-position")
+
+
+SEGMENTS = {"qid": "query,segment", "lines": "", "many": "topic\tlanguage\tsegment"}
+
+
+@pytest.mark.parametrize("kind", SEGMENTS)
+def test_segments_and_intervals_are_those_of_evaluate(files, tmp_path, kind):
+    q = dx.read_letor(files.test)
+    of_query = {query: "first" if i < 3 else "rest" for i, query in enumerate(q.query_ids)}
+    path = tmp_path / (
+        "segments.csv" if kind == "qid" else "segments.txt" if kind == "lines" else "segments.tsv"
+    )
+    lines = {
+        "qid": [f"{query},{name}" for query, name in of_query.items()],
+        "lines": [f"{query} {name}" for query, name in of_query.items()],
+        "many": [f"{query}\ten\t{name}" for query, name in of_query.items()],
+    }[kind]
+    path.write_text("\n".join([SEGMENTS[kind], *lines, ""]).lstrip())
+    arguments = ("evaluate", files.test, files.scores, "-m", "AP,nDCG@5", "--by", path, "--intervals")
+    scores = np.loadtxt(files.scores)
+    wanted = dx.evaluate(
+        ["AP", "nDCG@5"], scores, q.labels, qptr=q.qptr, by=dict(enumerate(of_query.values())), intervals=True
+    )
+    (row,) = json.loads(succeed(*arguments, "--format", "json").stdout)["rows"]
+    parts = {"first": wanted.segments["first"], "rest": wanted.segments["rest"], "all": wanted}
+    assert [(part["segment"], part["queries"]) for part in row["segments"]] == [
+        ("first", 3),
+        ("rest", 5),
+        ("all", 8),
+    ]
+    for part in row["segments"]:
+        assert part["measures"] == parts[part["segment"]]
+        assert part["intervals"] == {n: list(ends) for n, ends in parts[part["segment"]].intervals.items()}
+    heads, *rows = [line.split("\t") for line in succeed(*arguments, "--format", "tsv").stdout.splitlines()]
+    assert heads == [
+        "name",
+        "segment",
+        "queries",
+        "AP",
+        "AP low",
+        "AP high",
+        "nDCG@5",
+        "nDCG@5 low",
+        "nDCG@5 high",
+    ]
+    assert list(map(float, rows[1][3:6])) == [parts["rest"]["AP"], *parts["rest"].intervals["AP"]]
+    table = succeed(*arguments).stdout
+    low, high = wanted.segments["first"].intervals["nDCG@5"]
+    assert f"{wanted.segments['first']['nDCG@5']:.4f}  [{low:.4f}, {high:.4f}]" in table
+
+
+@pytest.mark.filterwarnings("ignore:5 of 8 queries have no segment")
+def test_what_lacks_a_segment_or_an_interval_is_said(files, tmp_path):
+    ids = dx.read_letor(files.test).query_ids
+    path = tmp_path / "segments.txt"
+    path.write_text(f"{ids[0]} single\n{ids[1]} two\n{ids[2]} two\nother two\n")
+    result = succeed("evaluate", files.test, files.scores, "-m", "AP", "--by", path, "--intervals")
+    assert f"note: 1 of 4 queries of {path} are not in {files.test}" in result.stderr
+    assert (
+        "note: no interval of AP for segment single of scores: fewer than two defined queries"
+        in result.stderr
+    )
+    (line,) = [line for line in result.stdout.splitlines() if " single " in line]
+    assert "[" not in line
+
+
+def test_intervals_stand_beside_the_mean_of_all_queries(files):
+    lines = succeed(
+        "evaluate", files.test, files.scores, "-m", "AP", "--intervals", "--per-query"
+    ).stdout.splitlines()
+    assert [("[" in line) for line in lines] == [False] * 9 + [True]
+
+
+UNUSABLE = {
+    "two columns left": (
+        "query,language,device\n1,en,phone\n",
+        "of each query, got language, device.",
+    ),
+    "no column left": ("query\n1\n", "got none. Name it segment."),
+    "two of a query": ("query,segment\n1,x\n1,y\n", "query 1 has the segments x and y; each query has one."),
+    "other queries": ("q7,x\n", "such as 22; got q7. Write one line for each: QUERY SEGMENT."),
+    "nothing": ("\n", "got no query."),
+}
+
+
+@pytest.mark.parametrize("name", UNUSABLE)
+def test_files_of_segments_that_cannot_be_used(files, tmp_path, name):
+    content, message = UNUSABLE[name]
+    path = tmp_path / "segments.csv"
+    path.write_text(content)
+    assert message in refused("evaluate", files.test, files.scores, "--by", path)
+
+
+def test_segments_and_single_queries_are_not_printed_together(files):
+    message = refused("evaluate", files.test, files.scores, "--by", files.test, "--per-query", status=2)
+    assert "give one of the two" in message

@@ -50,7 +50,7 @@ MODELS = {
     "NaN": (lambda c: c["model"].update(coef=[float("nan")] * 4), "NaN"),
     "too many weights": (lambda c: c["model"]["coef"].append(1.0), "model.coef holds 5 numbers"),
     "wrong scale": (
-        lambda c: c.update(scale={"kind": "minmax", "center": [0], "width": [1]}),
+        lambda c: c.update(scale={"kind": "standard", "center": [0], "width": [1]}),
         "scale is for 1 features",
     ),
 }

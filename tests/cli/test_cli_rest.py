@@ -73,12 +73,13 @@ def test_doctor_shows_the_kernels_that_are_kept(monkeypatch, tmp_path):
         CacheFolder("/a/*", writable=True, files=7, size=2**20),
         CacheFolder("/b/*", writable=False, files=0, size=0),
     ]
-    monkeypatch.setattr(kernels, "survey", lambda: Survey("a-cpu", 9, 7, places, [stale]))
+    monkeypatch.setattr(kernels, "survey", lambda: Survey("a-cpu", 9, 7, 2, places, [stale]))
     shown = [
-        line.split(None, 1) for line in run("doctor").stdout.replace("kept in", "kept").splitlines()[-4:]
+        line.split(None, 1) for line in run("doctor").stdout.replace("kept in", "kept").splitlines()[-5:]
     ]
     assert shown == [
         ["kernels", "9, compiled for a-cpu: 7"],
+        ["from", "the wheel  2 that Python calls, with all that they call, compiled for x86-64-v3"],
         ["kept", "/a/* (writable, 7 files, 1.0 MiB)"],
         ["kept", "/b/* (not writable, 0 files, 0.0 MiB)"],
         ["stale", "1 files, 3.0 MiB; directrix doctor --compile removes them"],
@@ -88,7 +89,7 @@ def test_doctor_shows_the_kernels_that_are_kept(monkeypatch, tmp_path):
 def few_steps(monkeypatch, *, writable=True):
     """Let ``--compile`` take some of its steps, and find folders that can be written or not."""
     places = [CacheFolder("/a/*", writable=writable, files=0, size=0)]
-    monkeypatch.setattr(kernels, "survey", lambda: Survey("a-cpu", 9, 7, places, []))
+    monkeypatch.setattr(kernels, "survey", lambda: Survey("a-cpu", 9, 7, 0, places, []))
     every = compiling.steps()
     names = (
         "measures",
@@ -207,6 +208,9 @@ def modules_after(code):
         ("directrix train --help", OF_TYPER),
         ("directrix evaluate {qrels} {run} -m nDCG@10", OF_TYPER | OF_KERNELS),
         ("directrix evaluate {files.test} {files.scores}", OF_TYPER | OF_KERNELS),
+        ("directrix evaluate {files.test} {files.model}", OF_TYPER | OF_KERNELS),
+        ("directrix predict {files.model} {files.test}", OF_TYPER | OF_KERNELS),
+        ("directrix predict {trees} {files.test}", OF_TYPER | OF_KERNELS),
         ("directrix compare {qrels} {run} {other}", OF_TYPER | OF_KERNELS),
         ("import directrix as dx; dx.read_trec_run('{run}')", {"numpy"}),
         ("import directrix as dx; dx.evaluate('nDCG', [2.0, 1.0], [0, 1], group=[2])", OF_KERNELS),
@@ -222,7 +226,8 @@ def test_each_start_imports_only_what_it_needs(code, modules, files, tmp_path):
     for name in ("run", "other"):
         (tmp_path / name).write_text(f"1 Q0 a 1 2 {name}\n2 Q0 a 1 2 {name}\n")
     (tmp_path / "qrels").write_text("1 0 a 1\n2 0 b 1\n")
-    code = code.format(files=files, **{name: tmp_path / name for name in ("run", "other", "qrels")})
+    dx.BoostedRanker(n_trees=2).fit_queries(dx.read_letor(files.test)).save(tmp_path / "trees")
+    code = code.format(files=files, **{n: tmp_path / n for n in ("run", "other", "qrels", "trees")})
     if code.startswith("directrix "):
         code = f"from directrix.cli.main import app\napp({code.split()[1:]}, standalone_mode=False)"
     assert modules_after(code) <= modules

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from tests.commands import refused, run, succeed
 from tests.experiments.letor_folder import letor_folder, letor_queries
+from tests.latex import read_table
 
 import directrix
 from directrix.data.letor.write import write_letor
@@ -62,7 +63,7 @@ def test_json_has_the_figures_of_a_cross_validation(done, folds):
     )
     assert without_times(document) == without_times(found.to_dict())
     row = document["rows"][2]
-    assert list(row) == ["method", "measure", "mean", "folds", "selected", "seconds"]
+    assert list(row) == ["method", "measure", "mean", "folds", "selected", "seconds", "values"]
     assert (row["method"], row["measure"], len(row["folds"])) == ("RankCosine", "AP", 3)
     assert row["mean"] == pytest.approx(sum(row["folds"]) / 3)
     assert [sorted(settings) for settings in row["selected"]] == [["centered", "l2"]] * 3
@@ -275,3 +276,136 @@ def test_candidates_that_could_not_be_trained_are_named(folds, tmp_path, monkeyp
     monkeypatch.setattr(crossval, "train_candidate", fussy)
     result = run("crossval", folds, *OPTIONS, "-o", tmp_path / "cv")
     assert "note: RankCosine, Fold1: 2 of 4 candidates could not be trained: labels 0 and 1" in result.stderr
+
+
+def test_json_has_the_value_of_every_test_query(done, folds):
+    _, document, _ = done
+    found = cross_validate(letor_splits(folds), ["Regression", "RankCosine"], ["AP"], convention="letor3")
+    assert document["query_ids"] == list(map(str, found.query_ids))
+    assert document["rows"][2]["values"] == found.values("RankCosine", "AP").tolist()
+
+
+def test_shards_at_the_same_time_end_in_the_same_table(done, folds, tmp_path):
+    """Three processes on one folder, as the jobs of an array."""
+    folder = tmp_path / "cv"
+    command = list(map(str, ("crossval", folds, *OPTIONS, "--convention", "letor3", "-o", folder)))
+    code = "from directrix.cli.main import app; app()"
+    environment = {**os.environ, "PYTHONPATH": str(Path(directrix.__file__).parents[1])}
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, *command, "--shard", f"{place}/3"],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for place in (1, 2, 3)
+    ]
+    for process in running:
+        stdout, stderr = process.communicate(timeout=300)
+        assert (process.returncode, stdout) == (0, ""), stderr
+        assert "of 15 trainings are finished; run the command without --shard at the end" in stderr
+    lines = [path.read_bytes().count(b"\n") for path in sorted(folder.glob("cells-*.jsonl"))]
+    assert lines == [5, 5, 5]
+    result = succeed(*command, "--format", "json")
+    assert "trainings:" not in result.stderr.replace("finished trainings:", "")  # nothing was left to do
+    assert without_times(json.loads(result.stdout)) == without_times(done[1])
+
+
+def test_the_table_for_a_paper(done, folds, tmp_path):
+    folder, document, _ = done
+    path = tmp_path / "table.tex"
+    result = succeed("crossval", folds, *OPTIONS, "--convention", "letor3", "-o", folder, "--latex", path)
+    assert f"saved: {path}" in result.stderr
+    caption, heads, rows = read_table(path.read_text())
+    assert heads == ["", "AP", "nDCG@3"]
+    means = [
+        [row["mean"] for row in document["rows"] if row["method"] == m] for m in ("Regression", "RankCosine")
+    ]
+    for row, of_method, others in zip(rows, means, means[::-1], strict=True):
+        for (text, _, is_bold), mean, other in zip(row[1:], of_method, others, strict=True):
+            assert (text, is_bold) == (f"{mean:.4f}", mean > other or text == f"{other:.4f}")
+    assert caption == (
+        "AP and nDCG@3 on test queries, mean over 3 folds. Settings were chosen by AP on validation queries. "
+        "The best values are bold; * p < .05, ** p < .01, *** p < .001 for the difference from Regression: "
+        "two-sided paired t-test, over 15 queries."
+    )
+
+
+OWN = """
+from dataclasses import dataclass
+import numpy as np
+import directrix as dx
+from directrix.experiments import Entry
+
+@dataclass(frozen=True)
+class Pull:
+    strength: float = 1.0
+    properties = frozenset({"smooth", "convex"})
+    measure = dx.NDCG()
+
+    def value_and_grad(self, scores, labels, qptr):
+        gaps = scores - labels
+        return -self.strength * np.add.reduceat(gaps**2, qptr[:-1]), -2.0 * self.strength * gaps
+
+ours = Entry("ours_100%", Pull, {"l2": 0.1}, grid={"strength": [0.5, FACTOR]})
+ranker = dx.LinearRanker(Pull(), l2=0.1, max_iter=5)
+"""
+
+
+def test_methods_of_ones_own_are_compared_with_published_ones(folds, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+
+    def crossval(factor, methods, *options):
+        sys.modules.pop("own_loss", None)
+        Path("own_loss.py").write_text(OWN.replace("FACTOR", factor))
+        return run("crossval", folds, "--method", methods, "-m", "AP", "--jobs", 1, *options)
+
+    methods = "Regression,own_loss:Pull,own_loss:ours,own_loss:ranker"
+    result = crossval("2.0", methods, "--format", "json", "--latex", "table.tex")
+    assert result.exit_code == 0, result.stderr
+    rows = {row["method"]: row for row in json.loads(result.stdout)["rows"]}
+    assert list(rows) == ["Regression", "Pull", "ours_100%", "ranker"]
+    assert [sorted(rows[name]["selected"][0]) for name in rows] == [[], ["l2"], ["l2", "strength"], []]
+    assert [row[0][0] for row in read_table(Path("table.tex").read_text())[2]] == list(rows)
+    own = sys.modules["own_loss"]
+    found = cross_validate(letor_splits(folds), [own.Pull, own.ours, own.ranker], ["AP"])
+    assert [found.mean(name, "AP") for name in ("Pull", "ours_100%")] == [
+        rows[name]["mean"] for name in ("Pull", "ours_100%")
+    ]
+    assert found.mean("LinearRanker", "AP") == rows["ranker"]["mean"]  # an object has the name of its class
+    assert len(Path("crossval/cells.jsonl").read_text().splitlines()) == 3 * (1 + 5 + 2 + 1)
+    assert crossval("  2.0", methods).exit_code == 0
+    changed = crossval("2.0", methods.replace("ranker", "ranker,ListNet"), "--set", "l2=0.2")
+    assert changed.exit_code == 1  # of other settings
+
+
+def test_a_surrogate_whose_module_was_edited_is_refused(folds, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    for factor, status in (("2.0", 0), ("3.0", 1)):
+        sys.modules.pop("own_loss", None)
+        Path("own_loss.py").write_text(
+            OWN.replace("-2.0 * self", f"-{factor} * self").replace("FACTOR", "2.0")
+        )
+        result = run("crossval", folds, "--method", "own_loss:Pull", "-m", "AP", "--jobs", 1)
+        assert result.exit_code == status
+    assert "crossval/cells.jsonl: surrogate Pull changed" in result.stderr
+
+
+def test_wrong_shards_and_tables_are_said_before_anything_is_done(folds, tmp_path):
+    two = ("--method", "Regression,ListNet")
+    cases = [
+        ((*two, "--shard", "4/3"), "--shard must be I/N with 1 <= I <= N, got 4/3."),
+        ((*two, "--shard", "0/3"), "got 0/3."),
+        ((*two, "--shard", "3"), "got 3."),
+        ((*two, "--shard", "1/2", "--latex", "t.tex"), "give --latex to the last command"),
+        (("--method", "Regression", "--latex", "t.tex"), "--latex compares methods, got one"),
+        (("--method", "absent_module:A"), "the module 'absent_module' cannot be imported"),
+        (("--method", "json:JSONDecoder"), "is a type; a surrogate (value_and_grad)"),
+    ]
+    for options, message in cases:
+        found = refused("crossval", folds, *options, "-o", tmp_path / "cv", status=2)
+        assert message in re.sub("[╭╮╰╯─]", "", found), options
+    assert not (tmp_path / "cv").exists()

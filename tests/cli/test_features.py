@@ -186,13 +186,12 @@ def test_mistakes(features, arguments, status, message):
 def test_runs_in_another_order_are_refused(features, tmp_path):
     features("--thresholds", tmp_path / "t")
     for runs, there in [
-        (("b.res", "a.res"), "number 1 of them A; of the 2 given runs it is B"),
-        (("a.res",), "number 2"),
+        (("b.res", "a.res"), "those of the runs A B, and B A were given"),
+        (("a.res",), "A B, and A were given"),
     ]:
         result, _ = features("--thresholds-from", tmp_path / "t", runs=runs)
         assert result.exit_code == 1
         assert there in result.stderr
-        assert "are needed: A B." in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -28,11 +28,30 @@ def fuse(here, *arguments):
     return run("fuse", here / "r0.run", here / "r1.run", "--qrels", here / "qrels", *arguments)
 
 
-def test_the_table_names_every_method_and_the_chosen_one(here):
-    result = fuse(here, "-m", "nDCG@5")
+@pytest.mark.parametrize(
+    ("arguments", "texts"),
+    [
+        (
+            ("-m", "nDCG@5"),
+            ["nDCG@5 of single runs, 15 queries", "RRF, c = 60", "linear, min-max", "chosen: "],
+        ),
+        (("--classes", "CLASSES"), ["linear, by class"]),
+        (
+            ("--config", "opensearch", "--method", "linear, sum"),
+            [
+                "normalization-processor",
+                "note: the engine has no normalizer sum",
+                "note: chosen: linear, sum",
+            ],
+        ),
+    ],
+)
+def test_what_is_printed(here, arguments, texts):
+    result = fuse(here, *[here / "classes" if word == "CLASSES" else word for word in arguments])
     assert result.exit_code == 0, result.stderr
-    for text in ("nDCG@5 of single runs, 15 queries", "RRF, c = 60", "linear, min-max", "chosen: "):
-        assert text in result.stdout
+    for text in texts:
+        assert text in (result.stderr if text.startswith("note: ") else result.stdout)
+    assert ("--config" in arguments) == result.stdout.startswith("{")
 
 
 def test_json_is_what_the_library_says_and_tsv_has_its_rows(here):
@@ -49,16 +68,6 @@ def test_the_combined_run_is_written(here, tmp_path):
     result = fuse(here, "-o", tmp_path / "fused.run", "--method", "CombSUM")
     assert result.exit_code == 0, result.stderr
     assert dx.read_trec_run(tmp_path / "fused.run").tag == "fused"
-
-
-def test_a_configuration_is_printed_instead_of_the_table(here):
-    result = fuse(here, "--config", "opensearch", "--method", "linear, sum")
-    assert "normalization-processor" in json.dumps(json.loads(result.stdout))
-    assert "note: the engine has no normalizer sum" in result.stderr
-
-
-def test_classes_add_a_row(here):
-    assert "linear, by class" in fuse(here, "--classes", here / "classes").stdout
 
 
 @pytest.mark.parametrize(

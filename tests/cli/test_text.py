@@ -10,6 +10,7 @@ import directrix as dx
 from directrix.text import Index
 
 WORDS = [f"w{i}" for i in range(40)]
+GIVEN = ("docs.index", "queries.tsv", "--run")
 
 
 @pytest.fixture(scope="module")
@@ -34,16 +35,15 @@ def here(tmp_path_factory):
     return folder
 
 
-def features(here, output, *arguments):
-    return run(
-        "text-features", here / "docs.index", here / "queries.tsv", "--run", here / "bm25.run", "-o", output,
-        *arguments,
-    )  # fmt: skip
+def features(here, output, *arguments, status=0):
+    given = (here / "docs.index", here / "queries.tsv", "--run", here / "bm25.run", "-o", output)
+    result = run("text-features", *given, *arguments)
+    assert result.exit_code == status, result.stderr
+    return result
 
 
 def test_a_model_on_features_of_text_is_better_than_the_candidates(here, tmp_path):
     result = features(here, tmp_path / "f.parquet", "--qrels", here / "qrels")
-    assert result.exit_code == 0, result.stderr
     assert "note: 1 of 30 queries are not judged and are left out" in result.stderr
     relevant = (here / "qrels").read_text().count("\n")
     retrieved = int((dx.data.read_parquet(tmp_path / "f.parquet").labels > 0).sum())
@@ -51,8 +51,7 @@ def test_a_model_on_features_of_text_is_better_than_the_candidates(here, tmp_pat
     assert f"relevant: {relevant} documents, {retrieved} of them retrieved; measures of this" in result.stderr
     assert f"saved: {tmp_path / 'f.parquet'} (1450 rows, 29 queries, 84 features)" in result.stderr
     model = tmp_path / "m.json"
-    arguments = ("--method", "Regression", "-m", "nDCG@10", "-o", model)
-    succeed("train", tmp_path / "f.parquet", *arguments)
+    succeed("train", tmp_path / "f.parquet", "--method", "Regression", "-m", "nDCG@10", "-o", model)
     succeed(
         *("rerank", model, here / "docs.index", here / "queries.tsv", "--run", here / "bm25.run"),
         *("-o", tmp_path / "new.run"),
@@ -66,7 +65,7 @@ def test_a_model_on_features_of_text_is_better_than_the_candidates(here, tmp_pat
 
 def test_features_written_in_parts_are_those_of_the_library(here, tmp_path, monkeypatch):
     monkeypatch.setattr("directrix.cli.text._AT_ONCE", 7)
-    assert features(here, tmp_path / "f.parquet").exit_code == 0
+    features(here, tmp_path / "f.parquet")
     q = dx.data.read_parquet(tmp_path / "f.parquet")
     wanted = Index.load(here / "docs.index").features(here / "queries.tsv", here / "bm25.run")
     assert q.feature_names == wanted.feature_names
@@ -77,7 +76,7 @@ def test_letor_text_has_the_same_features_without_names(here, tmp_path):
     result = features(here, tmp_path / "f.txt", "--qrels", here / "qrels")
     assert "has no names of features; .parquet has them" in result.stderr
     q = dx.read_letor(tmp_path / "f.txt")
-    assert features(here, tmp_path / "f.parquet", "--qrels", here / "qrels").exit_code == 0
+    features(here, tmp_path / "f.parquet", "--qrels", here / "qrels")
     np.testing.assert_array_equal(q.features, dx.data.read_parquet(tmp_path / "f.parquet").features)
     succeed("train", tmp_path / "f.txt", "--method", "Regression", "-o", tmp_path / "m.json")
     assert "was trained on features without names" in refused(
@@ -90,13 +89,11 @@ def test_columns_of_a_table_are_features(here, tmp_path):
     table = tmp_path / "dense.csv"
     table.write_text("qid,docno,dense,rank,year,name\n0,d1,0.5,1,1958,a\n0,d2,,2,1960,b\n")
     result = features(here, tmp_path / "f.parquet", "--with", table, "--with", here / "bm25.run")
-    assert result.exit_code == 0, result.stderr
     assert "note: 1 of 30 queries of the run 'bm25' are in the run 'dense'" in result.stderr
     names = dx.data.read_parquet(tmp_path / "f.parquet").feature_names
     assert names[-3:] == ("run.dense", "run.year", "run.bm25")
     table.write_text("qid,docno,name\n0,d1,a\n")
-    result = features(here, tmp_path / "g.parquet", "--with", table)
-    assert result.exit_code == 1
+    result = features(here, tmp_path / "g.parquet", "--with", table, status=1)
     assert "has no column of numbers that is not an identifier or a rank" in result.stderr
     assert not (tmp_path / "g.parquet").exists()
 
@@ -109,6 +106,9 @@ def test_candidates_go_to_standard_output_or_json_lines(here, tmp_path):
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     assert [row["rank"] for row in rows[:3]] == [1, 2, 1]
     assert dx.read_trec_run(path).doc_ids[:2].tolist() == [row["docno"] for row in rows[:2]]
+    (tmp_path / "q.tsv").write_text("1\tw1\n2\tunknown\n")
+    result = run("candidates", here / "docs.index", tmp_path / "q.tsv")
+    assert "note: 1 of 2 queries have no document: 2" in result.stderr
 
 
 def test_fields_analyzers_and_stop_words_of_an_index_can_be_chosen(here, tmp_path):
@@ -134,12 +134,6 @@ def test_stop_words_of_another_language_are_asked_for(here, tmp_path, analyzer, 
     assert ("leaves out English stop words" in result.stderr) == is_said
 
 
-def test_queries_without_candidates_are_named(here, tmp_path):
-    (tmp_path / "q.tsv").write_text("1\tw1\n2\tunknown\n")
-    result = run("candidates", here / "docs.index", tmp_path / "q.tsv")
-    assert "note: 1 of 2 queries have no document: 2" in result.stderr
-
-
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
@@ -150,12 +144,8 @@ def test_queries_without_candidates_are_named(here, tmp_path):
         (("candidates", "docs.index", "docs.jsonl", "--id-column", "x"), 1, "--id-column NAME"),
         (("index", "docs.jsonl", "-o", "docs.jsonl"), 1, "is the same file as the input"),
         (("index", "qrels"), 1, "has no form in which documents"),
-        (
-            ("text-features", "docs.index", "queries.tsv", "--run", "bm25.run", "-o", "a.csv"),
-            2,
-            "not written",
-        ),
-        (("text-features", "docs.index", "queries.tsv", "--run", "qrels", "-o", "a.txt"), 1, "columns"),
+        (("text-features", *GIVEN, "bm25.run", "-o", "a.csv"), 2, "not written"),
+        (("text-features", *GIVEN, "qrels", "-o", "a.txt"), 1, "columns"),
     ],
 )
 def test_what_cannot_be_used_is_refused(here, tmp_path, monkeypatch, arguments, status, message):

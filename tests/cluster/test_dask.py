@@ -240,7 +240,7 @@ def test_workers_whose_memory_limit_is_hit(folder, tmp_path, monkeypatch):
         ):
             client.wait_for_workers(1, timeout=60)
             with pytest.raises(InputError, match=r"memory limit was hit.*memory-limit"):
-                shards.ask(Filling(1_600_000_000))
+                shards.features.ask(Filling(1_600_000_000))
             assert shards.scores(fitted(folder)).shape == (600,)  # the nanny started the worker again
     finally:
         cluster.close()

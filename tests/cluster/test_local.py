@@ -51,9 +51,9 @@ class Dying(Question):
 def test_a_process_that_dies_is_asked_again(folder, tmp_path):
     shards = dx.data.open_shards(folder)
     with dx.cluster("local", 2):
-        assert shards.ask(Dying(tmp_path / "died")) == [0, 1, 2, 3, 4]
+        assert shards.features.ask(Dying(tmp_path / "died")) == [0, 1, 2, 3, 4]
         with pytest.raises(InputError, match=r"ended 3 times while it worked on the shards 0, 1"):
-            shards.ask(Dying(None))
+            shards.features.ask(Dying(None))
 
 
 def test_a_process_that_dies_between_two_questions(folder):

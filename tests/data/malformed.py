@@ -22,10 +22,6 @@ def _absent(path: Path) -> None:
     assert not path.exists()
 
 
-def _dangling(path: Path) -> None:
-    path.symlink_to(path.with_name("nowhere"))
-
-
 def _no_permission(path: Path) -> None:
     path.write_bytes(_GOOD)
     path.chmod(0)
@@ -45,7 +41,6 @@ NEEDS_NO_ROOT = {"no-permission"}
 FILES: dict[str, tuple[bytes | Callable[[Path], None], str]] = {
     # nothing there
     "absent": (_absent, r"does not exist"),
-    "dangling-link": (_dangling, r"does not exist"),
     "directory": (_directory, r"is a directory; one file is needed"),
     "no-permission": (_no_permission, r"may not be read by this user; type `chmod u\+r"),
     "empty": (b"", r"has no data; at least one line"),
@@ -53,49 +48,31 @@ FILES: dict[str, tuple[bytes | Callable[[Path], None], str]] = {
     "comments-only": (b"# a\n# b\n", r"has no data"),
     # compressed
     "gz-cut-off": (gzip.compress(_MANY)[:-30], r"compressed data are damaged or cut off"),
-    "gz-cut-to-header": (gzip.compress(_MANY)[:12], r"compressed data are damaged or cut off"),
     "gz-wrong-checksum": (gzip.compress(_GOOD)[:-8] + bytes(8), r"damaged or cut off \(CRC"),
     "gz-corrupt": (gzip.compress(_MANY)[:15] + b"\xff" * 200, r"damaged or cut off"),
     "bz2-cut-off": (bz2.compress(_MANY)[:-20], r"damaged or cut off"),
-    "bz2-corrupt": (b"BZh9" + b"x" * 100, r"damaged or cut off"),
-    "xz-cut-off": (lzma.compress(_MANY)[:-20], r"damaged or cut off"),
     "xz-corrupt": (lzma.compress(_MANY)[:20] + b"x" * 100, r"damaged or cut off"),
     "gz-empty": (gzip.compress(b""), r"has no data"),
     # labels
     "label-text": (b"good qid:1 1:1\n", r"bad:1: the label is 'good', not a number"),
-    "label-null": (b"NULL qid:1 1:1\n", r"bad:1: the label is 'NULL', not a number"),
-    "label-nan": (b"nan qid:1 1:1\n", r"bad:1: the label is 'nan', not a number"),
     "label-infinite": (b"inf qid:1 1:1\n", r"bad:1: the label is 'inf'"),
-    "label-overflow": (b"1e999 qid:1 1:1\n", r"bad:1: the label is '1e999'; labels are finite and >= 0"),
+    "label-overflow": (b"1e999 qid:1 1:1\n", r"bad:1: .*'1e999'; .* Write the highest grade"),
     "label-negative": (
         _GOOD + b"-1 qid:1 1:1\n",
         r"bad:3: the label is '-1'; labels are finite and >= 0.*Shift",
     ),
     "label-missing": (b"qid:1 1:1\n", r"bad:1: the label is 'qid:1', not a number"),
-    "label-two-dots": (b"1.2.3 qid:1 1:1\n", r"bad:1: the label is '1.2.3', not a number"),
-    "label-underscore": (b"1_0 qid:1 1:1\n", r"bad:1: the label is '1_0', not a number"),
-    "label-hexadecimal": (b"0x1 qid:1 1:1\n", r"bad:1: the label is '0x1', not a number"),
     # queries
     "qid-missing": (b"1 1:0.5\n", r"bad:1: no qid: '1:0.5' follows the label, where `qid:ID` is needed"),
-    "qid-missing-at-end": (b"1\n", r"bad:1: no qid: the end of the line"),
     "qid-text": (b"1 qid:one 1:1\n", r"bad:1: the query is 'qid:one'; files need an integer"),
-    "qid-empty": (b"1 qid: 1:1\n", r"bad:1: the query is 'qid:'; files need an integer"),
-    "qid-fraction": (b"1 qid:1.5 1:1\n", r"bad:1: the query is 'qid:1.5'; files need an integer"),
-    "qid-too-long": (b"1 qid:12345678901234567890 1:1\n", r"bad:1: the query is 'qid:1234567890"),
-    "qid-after-features": (b"1 1:1 qid:1\n", r"bad:1: no qid: '1:1'"),
     "qid-twice": (b"1 qid:1 qid:2 1:1\n", r"bad:1: 'qid:2' is no feature"),
     "query-split": (
         b"1 qid:1 1:1\n1 qid:2 1:1\n# note\n0 qid:1 1:2\n",
         r"bad:4: query 1 starts again; its lines began at .*bad:1 and were followed by others.*sort",
     ),
-    "two-queries-split": (
-        b"1 qid:1\n1 qid:2\n1 qid:1\n1 qid:2\n",
-        r"2 lines cannot be used:\n.*bad:3: .*\n.*bad:4: ",
-    ),
     # features
     "feature-no-colon": (b"1 qid:1 1:1 2\n", r"bad:1: '2' is no feature; `index:value` is needed"),
     "feature-text": (b"1 qid:1 bm25:1\n", r"bad:1: 'bm25:1' is no feature"),
-    "feature-comma": (b"1,1,0.5,0.25\n", r"bad:1: the label is '1,1,0.5,0.25', not a number"),
     "index-zero": (
         b"1 qid:1 0:1\n",
         r"bad:1: the feature index of '0:1' is below the first one.*index_base=0",
@@ -109,22 +86,16 @@ FILES: dict[str, tuple[bytes | Callable[[Path], None], str]] = {
     "index-too-large": (b"1 qid:1 99999999999:1\n", r"bad:1: .* is no feature|too large"),
     "index-above-int32": (b"1 qid:1 2147483649:1\n", r"bad:1: the feature index of .* is too large"),
     "value-empty": (b"1 qid:1 1:\n", r"bad:1: the value of '1:' is not a number"),
-    "value-text": (b"1 qid:1 1:high\n", r"bad:1: the value of '1:high' is not a number"),
     "value-space": (b"1 qid:1 1: 0.5\n", r"bad:1: the value of '1:' is not a number"),
     "value-nan": (b"1 qid:1 1:NaN\n", r"bad:1: the value of '1:NaN' is missing.*missing='zero'"),
     "value-null": (b"1 qid:1 1:NULL\n", r"bad:1: the value of '1:NULL' is missing.*missing='nan'"),
     "value-infinite": (b"1 qid:1 1:-inf\n", r"bad:1: the value of '1:-inf' is infinite"),
     "value-overflow": (b"1 qid:1 1:1e400\n", r"bad:1: the value of '1:1e400' is too large"),
     "value-above-float32": (b"1 qid:1 1:1e39\n", r"bad:1: the value of '1:1e39' is too large for float32"),
-    "value-decimal-comma": (b"1 qid:1 1:0,5\n", r"bad:1: the value of '1:0,5' is not a number"),
-    "value-exponent-only": (b"1 qid:1 1:1e\n", r"bad:1: the value of '1:1e' is not a number"),
     # the file as a whole
     "cut-off-in-a-line": (_GOOD + b"1 qid:1 1:0.5", r"bad:3: the file ends within a line, after feature 1"),
-    "cut-off-after-colon": (_GOOD + b"1 qid:1 1:0.5 2:", r"bad:3: the value of '2:' is not a number"),
     "binary": (bytes(range(256)) * 4, r"bad:1: a NUL byte; text in UTF-8 is needed"),
-    "zeros": (bytes(1000), r"bad:1: a NUL byte"),
     "utf-16": ("1 qid:1 1:1\n".encode("utf-16"), r"bad:1: a NUL byte.*iconv -f UTF-16 -t UTF-8"),
-    "utf-16-gz": (gzip.compress("1 qid:1 1:1\n".encode("utf-16")), r"bad:1: a NUL byte.*iconv"),
     "nul-in-a-comment": (_GOOD + b"1 qid:1 1:1 2:1 # doc\0id\n", r"bad:3: a NUL byte"),
     "carriage-returns-alone": (
         b"".join(b"%d qid:1 1:1 # docid = %d\r" % (i % 2, i) for i in range(48)),
@@ -140,10 +111,6 @@ FILES: dict[str, tuple[bytes | Callable[[Path], None], str]] = {
     "value-1e308": (
         b"0 qid:1\t1:0\n" * 3 + b"1e308 qid:1 1:1.000000000000000000000000000000000000001e308\n",
         r"bad:4: the value of '1:1.0*[.]* *.* is too large for float32",
-    ),
-    "value-after-a-form-feed": (
-        b"0 qid:1 1:0\n0 qid:1\f1:1.000000000000000000000000000000000000001e308\n",
-        r"bad:2: the value of '1:1.0",
     ),
     "json": (b'{"format": "directrix/1"}\n', r"bad:1: the label is '{\"format\":', not a number"),
     "many-bad-lines": (
@@ -162,7 +129,6 @@ FILES: dict[str, tuple[bytes | Callable[[Path], None], str]] = {
     "side-file-sum": (_side_file("1\n1\n"), r"2 sizes add up to 2, but .* has 3 lines"),
     "side-file-text": (_side_file("1\ntwo\n"), r"size 2 is 'two'"),
     "side-file-zero": (_side_file("0\n3\n"), r"size 1 is '0'"),
-    "side-file-huge": (_side_file("999999999999999999999\n"), r"size 1 is '9999"),
 }
 
 

@@ -71,24 +71,6 @@ def test_missing_values_hide_no_others():
     assert found.missing_values == 1 + 1 + n
 
 
-class Counted(tuple):
-    """A tuple that counts how often someone goes through it."""
-
-    passes = 0
-
-    def __iter__(self):
-        Counted.passes += 1
-        return super().__iter__()
-
-
-def test_the_time_grows_with_the_queries_not_with_their_square():
-    ids = Counted(range(50))
-    a = dx.Queries(np.zeros((50, 1)), np.zeros(50), np.arange(51), ids, None, None, np.arange(50))
-    pair = dx.data.audit({"a": a, "b": a}).overlaps[0]
-    assert pair.queries == 50
-    assert Counted.passes < 10
-
-
 def test_ohsumed(data_dir):
     fold = dx.data.letor_folds(data_dir / "letor" / "OHSUMED")[0]
     report = dx.data.audit({path.name: dx.read_letor(path) for path in fold})

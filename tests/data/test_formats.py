@@ -95,7 +95,7 @@ def test_frames_of_text_have_the_numbers_of_files(text):
     with rejects(dx.InputError):
         dx.data.Run.from_frame(columns | {"score": [text, "2"]})
     X = np.array([[text], ["2"]], dtype=object)
-    with pytest.raises(dx.InputError, match=f"'{text}' at row 0, column 0 is not a number"):
+    with pytest.raises(dx.InputError, match=f"to float: '{text}'"):
         dx.Queries.from_arrays(X, [0, 1], group=[2])
 
 

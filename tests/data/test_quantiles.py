@@ -12,7 +12,7 @@ from tests.messages import rejects
 
 import directrix as dx
 from directrix.data import statistics
-from directrix.data.scale import FILLING, Scale, fit_scale
+from directrix.data.scale import FILLING, fit_scale
 
 ONE = np.array([0, 1])
 
@@ -144,12 +144,6 @@ def test_what_takes_the_place_of_a_missing_value(kind, dtype):
         assert scale == fit_scale(kind, np.array([[0.0], [1.0], [5.0]]))
     nothing = np.full((3, 1), np.nan, dtype=dtype)
     assert apply(fit_scale(kind, nothing), [np.nan, 1.0, -7.0]).tolist() == [0.0, 0.0, 0.0]
-
-
-def test_a_scale_of_an_earlier_version_keeps_missing_values():
-    scale = Scale("minmax", (0.0,), (2.0,))
-    assert not scale.fills
-    assert np.array_equal(apply(scale, [np.nan, 1.0]), [np.nan, 0.5], equal_nan=True)
 
 
 @pytest.mark.parametrize("kind", ["log", "quantile"])

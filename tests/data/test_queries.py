@@ -150,11 +150,6 @@ def test_take_in_any_order():
     assert repr(q.take([])) == "Queries(empty, 2 features float64)"
 
 
-def test_repr_is_one_line_of_facts():
-    q = dx.Queries.from_arrays(X, Y, group=[2, 3])
-    assert repr(q) == "Queries(2 queries, 5 documents (2 to 3 per query), 2 features float64, labels 0 to 2)"
-
-
 @pytest.mark.parametrize("again", [copy.deepcopy, copy.copy, lambda q: pickle.loads(pickle.dumps(q))])
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_copies_are_read_only_too(again, form):
@@ -179,22 +174,6 @@ def test_a_column_that_is_not_there_never_reaches_a_kernel(column):
         dx.Queries.from_arrays(damaged, np.zeros(3), group=[3])
 
 
-@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int16, np.int64, np.uint64])
-@pytest.mark.parametrize("step", [1, 2**16, 2**32])
-def test_scattered_integers_of_any_range_are_grouped_as_text_is(kind, step):
-    """Integers are counted 16 bits at a time, text is compared."""
-    info = np.iinfo(kind)
-    few = [info.min + i * step % (int(info.max) - info.min) for i in range(40)]  # some alike in 16 or 32 bits
-    few = np.array(few, dtype=kind)
-    rng = np.random.default_rng(1)
-    for ids in (few[rng.integers(0, 40, 300)], np.array([info.max, info.min, info.max], dtype=kind)):
-        rows, qptr, names = group_by_query(ids)
-        text_rows, text_qptr, text_names = group_by_query(ids.astype(str))
-        np.testing.assert_array_equal(rows, text_rows)
-        np.testing.assert_array_equal(qptr, text_qptr)
-        assert tuple(map(str, names)) == text_names
-
-
 GOOD = {
     "features": np.ones((3, 2)),
     "labels": np.zeros(3),
@@ -206,11 +185,8 @@ GOOD = {
 }
 WRONG = [
     ({"qptr": np.array([0, 3 * 2**61, -(2**62), 3])}, "qptr decreases"),
-    ({"qptr": np.array([0, 1, 2**62])}, "qptr ends at 4611686018427387904, but there are 3 rows"),
     ({"labels": np.zeros(2)}, r"labels has shape \(2,\), where \(3,\)"),
-    ({"labels": np.zeros((3, 1))}, r"labels has shape \(3, 1\)"),
     ({"labels": np.float64(1.0)}, r"labels has shape \(\)"),
-    ({"rows": np.arange(4)}, "rows has shape"),
     ({"query_ids": (1,)}, "query_ids has shape"),
     ({"doc_ids": np.array(["a"], dtype=object)}, "doc_ids has shape"),
     ({"feature_names": ("a", "b", "c")}, "feature_names has shape"),

@@ -85,7 +85,7 @@ def test_sparse_features_stay_sparse():
     ids=lambda ranker: type(ranker).__name__,
 )
 def test_every_ranker_takes_a_union_and_keeps_it_in_its_file(ranker, tmp_path):
-    q = dx.data.make_web(20, seed=3)
+    q, _ = dx.data.make_linear(20, seed=3)
     ranker.fit_queries(q)
     scores = ranker.predict_queries(q)
     ranker.save(tmp_path / "m.json")
@@ -117,7 +117,7 @@ def test_a_level_of_the_query_costs_trees_with_percentiles_nothing():
 
 
 def test_trees_take_missing_values_with_a_union_too():
-    q = dx.data.make_web(20, seed=3)
+    q, _ = dx.data.make_linear(20, seed=3)
     features = q.features.copy()
     features[::7, 3] = np.nan
     holes = replace(q, features=features)
@@ -128,7 +128,7 @@ def test_trees_take_missing_values_with_a_union_too():
 
 
 def test_features_in_a_file_have_the_columns_of_a_union_too(tmp_path):
-    q = dx.data.make_web(30, seed=4)
+    q, _ = dx.data.make_linear(30, seed=4)
     dx.data.write_parquet(q, tmp_path / "q.parquet")
     stored = dx.data.open_parquet(tmp_path / "q.parquet")
     union = fit_scale("log+query-percentile", stored.features)

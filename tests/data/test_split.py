@@ -79,10 +79,3 @@ def test_letor_folder(tmp_path):
         dx.data.letor_folds(tmp_path)
     with rejects(dx.InputError):
         dx.data.letor_folds(tmp_path / "Fold1")
-
-
-@pytest.mark.parametrize(("n_queries", "remedy"), [(6, "e.g. k=5"), (2, "e.g. k=2"), (1, "more queries")])
-def test_the_number_of_folds_that_is_advised_is_possible(n_queries, remedy):
-    q, _ = dx.data.make_linear(n_queries=n_queries, docs_per_query=2, n_features=1, seed=0)
-    with pytest.raises(dx.InputError, match=remedy):
-        dx.data.k_folds(q, 7)

@@ -14,6 +14,7 @@ import pytest
 
 import directrix
 from directrix import InputError
+from directrix.data.files import lock
 from directrix.experiments.cells import Cell, run_cells, total_seconds
 from directrix.threads import run_chunks
 from tests.messages import rejects
@@ -206,3 +207,48 @@ def test_cells_took_the_sum_of_their_seconds(tmp_path):
         '{"key": ["a"], "seconds": 1.5, "result": 1}\n{"key": ["b"], "seconds": 2, "result": 2}\n'
     )
     assert total_seconds(path) == 3.5
+
+
+def test_shards_share_the_cells_and_a_run_without_takes_them_over(tmp_path):
+    path, marks = tmp_path / "cells.jsonl", tmp_path / "marks"
+    run_cells(cells_of(marks, 1), path)
+    found = [run_cells(cells_of(marks, 8), path, shard=(place, 3)) for place in (1, 2, 3)]
+    assert [sorted(key[1] for key in one) for one in found] == [
+        [0, 3, 6],  # the first was finished
+        [0, 1, 3, 4, 6, 7],
+        [*range(8)],
+    ]
+    assert marks.read_text().split() == ["0", "3", "6", "1", "4", "7", "2", "5"]
+    parts = [tmp_path / f"cells-{place}-of-3.jsonl" for place in (1, 2, 3)]
+    assert [part.read_bytes().count(b"\n") for part in parts] == [2, 3, 2]
+    whole = run_cells(cells_of(marks, 9), path)
+    assert list(whole) == [("square", x) for x in range(9)]
+    assert marks.read_text().split()[8:] == ["8"]
+    assert path.read_bytes().splitlines()[1:8] == [
+        line for part in parts for line in part.read_bytes().splitlines()
+    ]
+    run_cells(cells_of(marks, 9), path)
+    assert path.read_bytes().count(b"\n") == 9  # taken over once
+
+
+def test_a_shard_that_is_still_at_work_is_waited_for(tmp_path):
+    path, marks = tmp_path / "cells.jsonl", tmp_path / "marks"
+    run_cells(cells_of(marks), path, shard=(1, 2))
+    part = tmp_path / "cells-1-of-2.jsonl"
+    with part.open("ab") as file:
+        lock(file, "x")
+        file.write(b'{"key": ["square", 9')  # it is writing
+        file.flush()
+        run_cells(cells_of(marks), path, shard=(2, 2))  # the other one may work
+        for other in ({}, {"shard": (1, 2)}):
+            with rejects(InputError):
+                run_cells(cells_of(marks), path, **other)
+    assert len(run_cells(cells_of(marks), path)) == 5
+    assert sorted(marks.read_text().split()) == ["0", "1", "2", "3", "4"]
+
+
+def test_files_of_shards_are_checked(tmp_path):
+    (tmp_path / "cells-1-of-2.jsonl").write_text("not ours\n")
+    for shard in (None, (2, 2)):
+        with rejects(InputError):
+            run_cells(cells_of(tmp_path / "marks"), tmp_path / "cells.jsonl", shard=shard)

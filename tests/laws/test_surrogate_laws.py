@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import re
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -368,3 +369,31 @@ def test_every_surrogate_has_defaults():
     """`surrogate("Name")` needs no arguments; messages name the surrogate of a measure that way."""
     for name, kind in classes(SURROGATES).items():
         assert dx.surrogate(name) == kind()
+
+
+@dataclass(frozen=True)
+class Bare:
+    """A surrogate with nothing but what every one has."""
+
+    properties: frozenset = frozenset()
+
+    def value_and_grad(self, scores, labels, qptr):
+        """Return the value of every query and the gradient."""
+        return np.zeros(len(qptr) - 1), np.zeros_like(scores)
+
+
+def test_a_property_whose_members_are_missing_is_broken():
+    assert check_surrogate(Bare())
+    cases = {
+        "tends_to_measure": ["at(smoothing)", "measure"],
+        "bound": ["measure"],
+        "value_free": ["measure"],
+        "convexifiable": ["prepare(labels, qptr)", "fill", "convexify(scores, prepared, qptr)"],
+        "random": ["redraw(*numbers)"],
+        "estimated": ["redraw(*numbers)"],
+    }
+    for claimed, members in cases.items():
+        with pytest.raises(LawBroken) as caught:
+            check_surrogate(Bare(frozenset({claimed, "smooth"})))
+        wanted = [f"- {claimed}: it needs {one}, which the surrogate does not have" for one in members]
+        assert str(caught.value).splitlines()[1:] == wanted

@@ -236,7 +236,7 @@ def test_a_measure_of_a_module_is_imported(folder):
         ("no_such_module:M", "the module 'no_such_module' cannot be imported .*current folder"),
         (
             "own_measures:Quarter",
-            r"own_measures.py\) has no such name; directrix.define_measure makes measures",
+            r"own_measures.py\) has no such name; its own are .*Half, at_two",
         ),
         ("own_measures:number", "has a int of that name, not a measure"),
         ("os:system", "not a measure"),

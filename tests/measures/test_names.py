@@ -12,7 +12,7 @@ import directrix as dx
 from directrix.measures.cascade import Success
 from directrix.measures.diversity import ERRIA, AlphaNDCG
 from directrix.measures.judged import Bpref, InfAP, JudgedRate
-from directrix.measures.names import measures, texts_of_a_file
+from directrix.measures.names import ALIASES, measures, texts_of_a_file
 from directrix.measures.precision import IPrec, RPrecision
 from directrix.measures.sets import GMAP, NumRet, SetF
 from directrix.registry import MEASURES, classes
@@ -45,6 +45,21 @@ EXAMPLES = [
     AlphaNDCG(k=20, alpha=0.9),
     ERRIA(k=20),
 ]
+
+
+@pytest.mark.parametrize("alias", [*ALIASES, "HitRate", "Hit_Rate", "HITS"])
+def test_an_alias_is_the_measure_in_any_case_with_its_fields(alias):
+    kind = classes(MEASURES)[ALIASES[alias.lower()]]
+    for name in (alias, alias.upper()):
+        assert dx.measure(name) == kind()
+        if hasattr(kind(), kind.at):
+            assert dx.measure(f"{name}(rel=2)@10") == kind(rel=2, **{kind.at: 10})
+
+
+@pytest.mark.parametrize("text", ["HitRate@10", "Hit@10", "hit_rate@10", "Hits@10"])
+def test_the_hit_rate_is_success(text):
+    assert dx.measure(text) == Success(k=10)
+    assert dx.measure(text).name == "Success@10"
 
 
 @pytest.mark.parametrize("m", EXAMPLES, ids=lambda m: m.name)

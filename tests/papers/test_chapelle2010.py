@@ -42,7 +42,7 @@ def request_(data, tmp_path_factory, told):
     def progress(what):
         yield lambda *of: told.append((what, *of))
 
-    request = quick_workspace("chapelle2010", data, tmp_path_factory.mktemp("run"))
+    request = quick_workspace("chapelle2010", data, tmp_path_factory.mktemp("run"), quick=False)
     return dataclasses.replace(request, progress=progress)
 
 
@@ -88,7 +88,7 @@ def test_figures_of_the_table_are_those_of_the_queries(report):
     values = report.per_query[0].values
     assert len(values["RankSVM"]) == len(report.per_query[0].query_ids) == 10  # two folds of three
     np.testing.assert_allclose(by_name["RankSVM"][4], values["RankSVM"].mean(), rtol=1e-12, atol=0)
-    assert by_name["RankSVM"][7:] == (), "two folds are other queries than LETOR's five"
+    assert by_name["RankSVM"][7:] == (None,) * 3, "two folds are other queries than LETOR's five"
     assert by_name["SmoothNDCG"][6] is None
     p = [paired_t(values[name], values["SmoothNDCG"]).p for name in TINY.baselines]
     assert [by_name[name][6] for name in TINY.baselines] == adjust(p, "holm").tolist()
@@ -114,7 +114,8 @@ def test_statements_of_theory_hold(report):
         "Sect. 5.3",
         "Sect. 5.4",
     ]
-    assert {claim.verdict for claim in theory} == {"holds"}, theory
+    verdicts = [claim.verdict for claim in theory]
+    assert verdicts == ["holds", "holds", "not tested", "holds", "holds"], "a bound above 1 says nothing"
 
 
 def test_every_kind_of_claim_is_checked(report):
@@ -125,9 +126,8 @@ def test_every_kind_of_claim_is_checked(report):
         "better local optimum",
         "kinks",
         "best of all methods on OHSUMED by the mean of nDCG@1 to nDCG@10",
-        "above RankSVM on OHSUMED by the mean of nDCG@1 to nDCG@10",
         "than SoftRank on OHSUMED",
-        "listwise SVMMap",
+        "above the listwise methods on OHSUMED",
         "train with k = 50 and not with k = 1",
         "overfits more than k = 50",
     ):
@@ -149,7 +149,7 @@ def test_the_best_of_all_is_clear_of_every_one():
     values["RankSVM"] = values["SmoothNDCG"] - 0.2
     found = claim()
     assert found.verdict == "holds"
-    assert "place 1 of 3" in found.evidence
+    assert "place 1 of the 3 that the paper compares" in found.evidence
     values["RankSVM"] = values["SmoothNDCG"] + 0.2
     assert claim().verdict == "does not hold"
 

@@ -5,7 +5,8 @@ import pytest
 
 from directrix.experiments.crossval_result import CrossValidation, FoldResult
 from directrix.experiments.significance import Significance, paired_t
-from directrix.papers.claims import Scored, ahead, scored, verdict
+from directrix.papers.claims import OrderClaim, Scored, ahead, corrected, scored, verdict
+from directrix.reports.report import Claim
 
 
 @pytest.mark.parametrize(
@@ -46,3 +47,16 @@ def test_the_mean_of_a_claim_is_over_queries_as_its_test_is():
     compared = CrossValidation(("AP",), ("Fold1", "Fold2"), tuple(range(4)), "default", {"A": folds})
     np.testing.assert_allclose(compared.mean("A", "AP"), (0.8 + 0.3) / 2, rtol=1e-12)
     np.testing.assert_allclose(scored(compared, "A", "AP").mean, (0.8 + 0.2 + 0.3 + 0.4) / 4, rtol=1e-12)
+
+
+def test_verdicts_of_a_page_have_holms_correction():
+    """Of p = .02 and .03 none is below .05 / 2; facts keep their verdicts."""
+    claims = [
+        OrderClaim(name, "Table 1", "holds", "p", tests=(Significance(p, 0.1, 50, 0, 0, 0),))
+        for name, p in (("A", 0.02), ("B", 0.001), ("C", 0.03), ("D", np.nan))
+    ]
+    fact = Claim("E", "Table 2", "holds", "")
+    found = [claim.verdict for claim in corrected([*claims, fact])]
+    assert found == ["not significant", "holds", "not significant", "not significant", "holds"]
+    assert [claim.verdict for claim in corrected([claims[0], claims[1]])] == ["holds", "holds"]
+    assert corrected([fact]) == (fact,)

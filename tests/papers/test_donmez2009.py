@@ -148,3 +148,14 @@ def test_rates_that_were_chosen_are_counted(report):
     assert table.columns[-1] == "0.1"
     assert [row[-1] for row in table.rows] == [1] * 8  # one fold, one rate, which is both ends of the grid
     assert table.notes[0].startswith("8 of 8 trainings have a rate at an end")
+
+
+def test_steps_from_short_weights_are_relative_to_their_norm(request_, report):
+    """Steps of .1 and more would leave nothing of them."""
+    cells = [
+        json.loads(line)["result"] for line in (request_.folder / "cells.jsonl").read_text().splitlines()
+    ]
+    tested = [one for one in cells if isinstance(one, dict) and "norm" in one]
+    assert min(one["norm"] for one in tested) < 0.1 < max(one["norm"] for one in tested)
+    for one in tested:
+        assert one["unit"] == pytest.approx(one["norm"] if one["norm"] < 0.1 else 1.0, rel=1e-6)

@@ -171,7 +171,7 @@ def test_error_curves_are_those_of_the_first_fold(report, data):
 def test_what_validation_chose_names_settings_that_were_chosen_among(report):
     rows = {row[0]: row[1:-1] for row in table(report, "What validation chose, OHSUMED").rows}
     assert len(rows["ApproxAP"]) == 2  # folds
-    assert all(re.fullmatch(r"alpha 10+, beta 10+ \(\d+\)", cell) for cell in rows["ApproxAP"])
+    assert all(re.fullmatch(r"alpha=10+ beta=10+ \(\d+\)", cell) for cell in rows["ApproxAP"])
     assert all(re.fullmatch(r"- \(\d+\)", cell) for cell in rows["AdaRank.MAP"])  # one candidate
 
 
@@ -184,17 +184,14 @@ def test_what_is_absent_is_named_and_what_is_there_is_claimed(report):
     assert len(set(texts)) == len(texts)
     assert "TD2004: AdaRank.MAP has higher MAP than SVMmap" in texts
     assert not any(text.startswith(("TD2003", "MQ2008")) for text in texts)
-    assert report.claims[0].verdict == "holds"
-    assert len(report.tables) == 1 + 2 * 2 + 5 + 1 + 2 + 1 + 3
+    assert {claim.verdict for claim in report.claims} == {"not tested"}  # a quick run
+    assert len(report.tables) == 1 + 2 * 2 + 5 + 2 + 1 + 3
     where = {claim.text: claim.source for claim in report.claims}
     assert where["TD2004: ApproxAP has higher MAP than SVMmap"] == "Sect. 6.3, Table 2"
     assert where["OHSUMED: ApproxAP has higher MAP than SVMmap"] == "Sect. 6.3, Table 2, of TD2003 and TD2004"
     assert where["OHSUMED: the error of ApproxNDCG falls as alpha grows"] == "Fig. 3"
     assert where["TD2004: the error of ApproxNDCG falls as alpha grows"] == "Fig. 3, of OHSUMED"
     assert "quick run" in report.summary[0]
-    assert any(
-        "no error is above the bound" in claim.text and claim.verdict == "holds" for claim in report.claims
-    )
 
 
 def test_a_run_is_taken_up_again(report, data, folder):
@@ -209,9 +206,13 @@ def test_a_run_is_taken_up_again(report, data, folder):
 
 def test_every_form_of_it_can_be_written(report, whole):
     page_of_it = page(whole)
-    assert "minutes of wall time" in page_of_it
     assert "| SVMmap | 0.198 | 0.304 |" in page_of_it
-    assert "0.304" not in page(report), "a quick run compares nothing with published values"
+    assert whole.claims[0].verdict == "holds"
+    assert any(
+        "no error is above the bound" in claim.text and claim.verdict == "holds" for claim in whole.claims
+    )
+    for published in ("0.304", "minus the published value", "LETOR's site"):
+        assert published not in page(report), "a quick run compares nothing with published values"
     assert document(report)["name"] == "qin2010"
     json.dumps(document(report), allow_nan=False)
 

@@ -1,6 +1,8 @@
 """Wheel and sdist contain what they must, and nothing else."""
 
 import email
+import os
+import platform
 import re
 import subprocess
 import sys
@@ -71,3 +73,42 @@ def test_the_sdist_has_what_builds_and_tests_the_project(dist):
     folders = {name.split("/")[0] for name in names if "/" in name}
     assert folders == {"src", "tests", "tools", "docs"}
     assert [name for name in names if "__pycache__" in name or name.endswith((".nbi", ".nbc"))] == []
+
+
+BASELINE = {"NUMBA_CPU_NAME": "x86-64-v3", "NUMBA_CPU_FEATURES": ""}
+FIRST = """
+import hashlib, sys
+sys.path.insert(0, sys.argv[1])
+import directrix as dx
+from directrix.kernels import compilations
+q = dx.data.make_cubic(60, 10, 6, seed=0)
+found = hashlib.sha256()
+linear, trees = dx.LinearRanker("Lambda", trainer="sgd"), dx.BoostedRanker(n_trees=5)
+for ranker in (dx.LinearRanker(), linear, dx.MLPRanker(max_iter=3), trees):
+    scores = ranker.fit_queries(q).predict_queries(q)
+    found.update(scores.tobytes())
+for name in ("nDCG@10", "AP", "ERR"):
+    found.update(dx.measure(name)(scores, q.labels, q.qptr).tobytes())
+print(dx.__file__.startswith(sys.argv[1]), compilations()[0], found.hexdigest())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="wheels have kernels for x86-64")
+def test_who_installs_the_wheel_of_this_platform_compiles_nothing(dist, tmp_path):
+    pytest.importorskip("wheel", reason="it comes with the extra 'release'")
+    built = {**os.environ, **BASELINE, "NUMBA_CACHE_DIR": str(ROOT / ".venv" / "x86-64-v3")}
+    for command in (["directrix", "doctor", "--compile"], ["tools.wheel", str(dist)]):
+        subprocess.run([sys.executable, "-m", *command], cwd=ROOT, env=built, check=True, capture_output=True)
+    (path,) = dist.glob("*-manylinux*.whl")
+    assert path.stat().st_size < 15e6
+    with zipfile.ZipFile(path) as archive:
+        archive.extractall(tmp_path / "site")
+    shown = set()
+    for name in ("haswell", "znver4"):
+        used = {**os.environ, "NUMBA_CPU_NAME": name, "NUMBA_CACHE_DIR": str(tmp_path / "empty")}
+        command = [sys.executable, "-c", FIRST, str(tmp_path / "site")]
+        done = subprocess.run(command, env=used, check=True, capture_output=True, text=True)
+        shown.add(done.stdout)
+    assert len(shown) == 1, shown  # the same bits on every processor
+    assert next(iter(shown)).startswith("True 0 ")

@@ -2,7 +2,10 @@
 
 import re
 import shlex
+import shutil
+import subprocess
 import tomllib
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -21,6 +24,42 @@ def load(path: str):
 
 def test_the_citation_states_the_version():
     assert load("CITATION.cff")["version"] == directrix.__version__
+
+
+# The keys and types of the schema of the Citation File Format 1.2.0 that are used here.
+CITED = {
+    "cff-version": str,
+    "message": str,
+    "title": str,
+    "abstract": str,
+    "type": str,
+    "authors": list,
+    "version": str,
+    "date-released": date,
+    "license": str,
+    "keywords": list,
+}
+
+
+def test_the_citation_keeps_to_its_schema(tmp_path):
+    """Before and after `make release`, which sets version and date."""
+    commands = subprocess.run(
+        ["make", "-n", "release", "VERSION=9.8.7"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    shutil.copy(ROOT / "CITATION.cff", tmp_path)
+    (command,) = (line for line in commands.splitlines() if line.endswith("CITATION.cff"))
+    for _ in range(3):
+        cited = yaml.safe_load((tmp_path / "CITATION.cff").read_text("utf-8"))
+        assert {"cff-version", "message", "title", "authors"} <= cited.keys() <= CITED.keys()
+        assert all(type(value) is CITED[key] for key, value in cited.items())
+        assert (cited["cff-version"], cited["type"], cited["license"]) == (
+            "1.2.0",
+            "software",
+            PROJECT["license"],
+        )
+        assert all(author["name"] for author in cited["authors"])
+        subprocess.run(command, shell=True, cwd=tmp_path, check=True)
+    assert (cited["version"], cited["date-released"].year > 2025) == ("9.8.7", True)
 
 
 def test_the_classifiers_name_python_versions_that_the_workflow_runs():

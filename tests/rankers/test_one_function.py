@@ -19,15 +19,12 @@ OF_LINEAR = (
     "adam",
     "adarank",
     "coordinate-ascent",
-    "ir-svm",
     "lbfgs",
     "sgd",
-    "simplex-search",
     "svm-acc",
 )
 MODELS = {
     **{f"linear-{name}": (dx.LinearRanker, {"trainer": name, "max_iter": 3}) for name in OF_LINEAR},
-    "linear-prank": (dx.LinearRanker, {"surrogate": "Regression", "trainer": "prank", "max_iter": 3}),
     "network": (dx.MLPRanker, {"hidden": (5, 4), "max_iter": 2}),
     "network-lbfgs": (dx.MLPRanker, {"hidden": (4,), "trainer": "lbfgs", "max_iter": 3}),
     "network-sgd": (dx.MLPRanker, {"surrogate": "Lambda", "hidden": (4,), "trainer": "sgd", "max_iter": 2}),

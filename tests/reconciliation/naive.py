@@ -1,7 +1,9 @@
 """nDCG and AP under every setting, by loops over documents and over all orders of tied ones."""
 
 from itertools import groupby, permutations, product
-from math import log2, nan
+from math import nan
+
+from tests.reference.measures import ap, dcg, n_rel
 
 
 def naive_value(symbol, setting, queries):
@@ -9,19 +11,16 @@ def naive_value(symbol, setting, queries):
 
     A score of None: not retrieved. A label of None: not judged.
     """
-    which = setting.get("queries", "both")
-    chosen = [docs for docs in queries if counts(docs, which)]
+    which, chosen = setting.get("queries", "both"), []
+    for docs in queries:
+        is_ranked, is_judged = (any(doc[part] is not None for doc in docs) for part in (0, 1))
+        if {"judged": is_judged, "run": is_ranked}.get(which, is_ranked and is_judged):
+            chosen.append(docs)
     if which == "one list":
         chosen = [[doc for docs in chosen for doc in docs]]
     values = [of_query(symbol, setting, docs) for docs in chosen]
     values = [value for value in values if value == value]  # without NaN: queries that are left out
     return sum(values) / len(values) if values else nan
-
-
-def counts(docs, which):
-    is_ranked = any(score is not None for score, _, _ in docs)
-    is_judged = any(label is not None for _, label, _ in docs)
-    return {"judged": is_judged, "run": is_ranked}.get(which, is_ranked and is_judged)
 
 
 def of_query(symbol, setting, docs):
@@ -64,44 +63,26 @@ def all_orders(retrieved, ties):
 
 def precision_of_thresholds(docs, labels, setting):
     """AP in which a relevant document has the precision at the end of its group of equal scores."""
-    is_relevant = [(score, (label or 0) >= setting["rel"]) for score, label, _ in docs]
-    n_relevant = sum(label >= setting["rel"] for label in labels)
+    rel, n_relevant = setting["rel"], n_rel(labels, setting["rel"])
     if not n_relevant:
         return None
-    hits = sum(relevant for _, relevant in is_relevant)
-    total = 0.0
-    for score, relevant in is_relevant:
-        above = [r for s, r in is_relevant if s >= score]
-        total += relevant * sum(above) / len(above)
-    of = hits if setting["denominator"] == "retrieved" else n_relevant
+    hits = [score for score, label, _ in docs if (label or 0) >= rel]
+    total = sum(sum(h >= score for h in hits) / sum(s >= score for s, _, _ in docs) for score in hits)
+    of = len(hits) if setting["denominator"] == "retrieved" else n_relevant
     return total / of if of else 0.0
 
 
 def ndcg(ranked, labels, setting):
-    k = setting["k"] or 10**6
-
-    def gain(label):
-        return 2**label - 1 if setting["gain"] == "exp" else label
-
-    def discount(rank):
-        return 1 / log2(1 + rank) if setting["discount"] == "log2" or rank == 1 else 1 / log2(rank)
-
-    def dcg(of, depth):
-        return sum(gain(label) * discount(rank) for rank, label in enumerate(of[:depth], start=1))
-
-    ideal = dcg(sorted(labels, reverse=True), 10**6 if setting.get("ideal") == "whole list" else k)
-    return dcg(ranked, k) / ideal if ideal else None
+    k, forms = setting["k"], (setting["gain"], setting["discount"])
+    depth = None if setting.get("ideal") == "whole list" else k
+    ideal = dcg(sorted(labels, reverse=True), depth, *forms)
+    return dcg(ranked, k, *forms) / ideal if ideal else None
 
 
 def average_precision(ranked, labels, setting):
-    k, level = setting["k"] or 10**6, setting["rel"]
-    n_relevant = sum(label >= level for label in labels)
-    if not n_relevant:
+    k, rel, denominator = setting["k"], setting["rel"], setting["denominator"]
+    if not n_rel(labels, rel):
         return None
-    hits, total = 0, 0.0
-    for rank, label in enumerate(ranked[:k], start=1):
-        if label >= level:
-            hits += 1
-            total += hits / rank
-    of = {"relevant": n_relevant, "capped": min(n_relevant, k), "retrieved": hits}[setting["denominator"]]
-    return total / of if of else 0.0
+    value = ap(ranked, labels, k, rel, capped=denominator == "capped")
+    hits = n_rel(ranked[:k], rel)
+    return value * n_rel(labels, rel) / hits if denominator == "retrieved" and hits else value

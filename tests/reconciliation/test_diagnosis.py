@@ -14,8 +14,8 @@ def test_counts_of_documents_and_queries():
     run = {"1": {"a": 2.0, "b": 2.0, "c": 1.0}, "2": {"a": 1.0}, "3": {"x": 1.0, "y": 0.5}}
     qrels = {"1": {"a": 1, "b": 0, "z": 2}, "3": {"x": 0, "y": 0}, "4": {"a": 1}}
     found = diagnose(dx.measure("nDCG@2"), material_of_run(run, qrels))
-    assert found.n_unjudged == 1  # c of query 1; query 2 has no judgments at all
-    assert found.n_missing == 2  # z, and a of query 4
+    assert found.unjudged_documents == 1  # c of query 1; query 2 has no judgments at all
+    assert found.missing_documents == 2  # z, and a of query 4
     assert (found.queries_without_judgments, found.queries_not_ranked) == (1, 1)
     assert found.queries_without_relevant == 1
     assert found.tied_share == 2 / 6
@@ -25,7 +25,7 @@ def test_counts_of_documents_and_queries():
 def test_the_same_document_twice_is_found():
     material = material_of_arrays([3, 2, 1, 1], [1, 0, 1, 0], qid=[7, 7, 7, 8], doc_ids=["a", "b", "a", "a"])
     found = diagnose(dx.measure("nDCG"), material)
-    assert (found.n_duplicates, found.duplicates) == (1, ((7, "a"),))
+    assert (found.duplicates, found.duplicate_examples) == (1, ((7, "a"),))
     assert "a in query 7" in found.remarks[0]
 
 
@@ -43,18 +43,18 @@ def test_the_order_of_tied_documents_equals_a_count_of_pairs():
 
 
 def test_files_sorted_by_label_are_called_out():
-    labels = np.tile(np.repeat([2, 1, 0], 4), 5)
-    qid = np.repeat(np.arange(5), 12)
-    found = diagnose(dx.measure("nDCG@5"), material_of_arrays(np.zeros(60), labels, qid=qid))
+    labels, qid, measure = (
+        np.tile(np.repeat([2, 1, 0], 4), 5),
+        np.repeat(np.arange(5), 12),
+        dx.measure("nDCG@5"),
+    )
+    found = diagnose(measure, material_of_arrays(np.zeros(60), labels, qid=qid))
     assert found.file_order == 1.0
     assert any("the higher label comes first in the file in 100 %" in text for text in found.remarks)
     assert found.ties_to == 1.0
     assert found.ties_from == dx.NDCG(k=5, ties="worst")(np.zeros(12), labels[:12], [0, 12])[0]
-    mixed = diagnose(
-        dx.measure("nDCG@5"),
-        material_of_arrays(np.zeros(60), labels[np.random.default_rng(0).permutation(60)], qid=qid),
-    )
-    assert mixed.remarks == ()
+    mixed = labels[np.random.default_rng(0).permutation(60)]
+    assert diagnose(measure, material_of_arrays(np.zeros(60), mixed, qid=qid)).remarks == ()
 
 
 def test_a_share_of_few_pairs_among_many_ties_is_no_remark():
@@ -93,11 +93,10 @@ def test_the_range_of_unjudged_documents_equals_all_labelings(name):
 
 
 def test_judged_at_the_cut_off():
-    found = unjudged_range(dx.measure("nDCG@2"), material_of_arrays([3, 2, 1], [1, np.nan, 0], group=[3]))
+    material = material_of_arrays([3, 2, 1], [1, np.nan, 0], group=[3])
+    found = unjudged_range(dx.measure("nDCG@2"), material)
     assert (found.k, found.judged_rate) == (2, 0.5)
-    assert (
-        unjudged_range(dx.measure("Bpref"), material_of_arrays([3, 2, 1], [1, np.nan, 0], group=[3])) is None
-    )
+    assert unjudged_range(dx.measure("Bpref"), material) is None
 
 
 def test_an_unjudged_document_below_the_cut_off_can_only_lower_the_value():

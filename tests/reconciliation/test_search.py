@@ -10,7 +10,8 @@ from sklearn.metrics import average_precision_score, dcg_score, ndcg_score
 import directrix as dx
 from directrix.reconciliation.material import material_of_arrays
 from directrix.reconciliation.search import reconcile
-from directrix.reconciliation.settings import compute, space_of
+from directrix.reconciliation.settings import space_of
+from directrix.reconciliation.values import compute
 from directrix.registry import MEASURES, classes
 from tests.messages import rejects
 
@@ -21,7 +22,12 @@ def ranking(n_queries=12, n_docs=9, seed=0):
     labels = rng.integers(0, 4, (n_queries, n_docs)) * (rng.random((n_queries, n_docs)) < 0.5)
     labels[0] = 0
     scores = (rng.standard_normal((n_queries, n_docs)) + 0.5 * labels).round(1)
-    return scores, labels.astype(float), np.repeat(np.arange(n_queries), n_docs)
+    qid = np.repeat(np.arange(n_queries), n_docs)
+    return {"scores": scores.ravel(), "labels": labels.ravel().astype(float), "qid": qid}
+
+
+def ids(data, name="D{:03}"):
+    return np.array([name.format(i) for i in np.random.default_rng(1).permutation(len(data["scores"]))])
 
 
 def printed_to(value, decimals):
@@ -34,9 +40,8 @@ OF_TOOLS = [(n, t) for t in dx.measures.conventions() for n in NAMES if dx.conve
 
 @pytest.mark.parametrize(("name", "tool"), OF_TOOLS)
 def test_a_number_of_every_convention_is_found(name, tool):
-    scores, labels, qid = ranking()
-    ids = np.array([f"D{i:03}" for i in np.random.default_rng(1).permutation(scores.size)])
-    data = {"scores": scores.ravel(), "labels": labels.ravel(), "qid": qid, "doc_ids": ids}
+    data = ranking()
+    data["doc_ids"] = ids(data)
     value = dx.evaluate(name, **data, convention=tool)[name]
     found = reconcile(printed_to(value, 6), name, **data)
     assert any(tool in match.tools for match in found.matches)
@@ -44,19 +49,18 @@ def test_a_number_of_every_convention_is_found(name, tool):
 
 
 def test_numbers_of_scikit_learn():
-    scores, labels, qid = ranking()
-    flat = {"scores": scores.ravel(), "labels": labels.ravel(), "qid": qid}
+    data = ranking()
+    scores, labels = (data[name].reshape(12, 9) for name in ("scores", "labels"))
     for k in (3, 5, None):
         name = "nDCG" if k is None else f"nDCG@{k}"
         for score, measure in ((ndcg_score, name), (dcg_score, name.removeprefix("n"))):
-            found = reconcile(printed_to(score(labels, scores, k=k), 5), measure, **flat)
+            found = reconcile(printed_to(score(labels, scores, k=k), 5), measure, **data)
             assert "sklearn" in found.matches[0].tools
 
 
 def test_the_switches_of_a_number_are_the_fewest():
     """A number made with two known switches is found with at most two, and with the two among the matches."""
-    scores, labels, qid = ranking(n_queries=40)
-    data = {"scores": scores.ravel(), "labels": labels.ravel(), "qid": qid}
+    data = ranking(n_queries=40)
     value = dx.evaluate(dx.NDCG(k=6, gain="linear"), **data)
     (number,) = value.values()
     found = reconcile(printed_to(number, 7), "nDCG@5", **data)
@@ -70,10 +74,8 @@ def test_the_switches_of_a_number_are_the_fewest():
 
 
 def test_the_way_between_two_numbers_is_the_shortest_of_all_pairs():
-    scores, labels, qid = ranking()
-    data = {"scores": scores.ravel(), "labels": labels.ravel(), "qid": qid}
-    measure = dx.measure("nDCG@5")
-    material = material_of_arrays(data["scores"], data["labels"], qid=qid)
+    data, measure = ranking(), dx.measure("nDCG@5")
+    material = material_of_arrays(**data)
     space = space_of(measure, material)
     means = compute(measure, space, material).means
     rng = np.random.default_rng(0)
@@ -84,14 +86,12 @@ def test_the_way_between_two_numbers_is_the_shortest_of_all_pairs():
         between = reconcile(numbers[1], measure, **data, start=numbers[0]).between
         assert between.is_exact
         assert len(between.switches) == expected
-        assert {s.name for s in between.switches} == {
-            name for name, value in between.before if dict(between.after)[name] != value
-        }
+        changed = {name for name, value in between.before.items() if between.after[name] != value}
+        assert {s.name for s in between.switches} == changed
 
 
 def test_without_a_match_the_nearest_setting_is_named():
-    scores, labels, qid = ranking()
-    found = reconcile("0.0123", "nDCG@5", scores.ravel(), labels.ravel(), qid=qid, start="0.0100")
+    found = reconcile("0.0123", "nDCG@5", **ranking(), start="0.0100")
     assert found.matches == ()
     assert found.n_matches == 0
     assert found.distance == pytest.approx(found.nearest.value - 0.01235)
@@ -102,15 +102,11 @@ def test_without_a_match_the_nearest_setting_is_named():
 
 
 def test_decimals_that_are_cut_off_are_a_last_resort():
-    scores, labels = [3.0, 2.0, 1.0], [0, 1, 1]  # P@3 = 2/3
-    found = reconcile("0.6666", "P@3", scores, labels, group=[len(labels)])
+    data = {"scores": [3.0, 2.0, 1.0], "labels": [0, 1, 1], "group": [3]}  # P@3 = 2/3
+    found = reconcile("0.6666", "P@3", **data)
     assert found.is_cut
     assert found.matches[0].switches == ()
-    assert not reconcile("0.6667", "P@3", scores, labels, group=[len(labels)]).is_cut
-
-
-def test_a_number_in_percent():
-    assert reconcile("66.67", "P@3", [3.0, 2.0, 1.0], [0, 1, 1], group=[3]).matches[0].switches == ()
+    assert not reconcile("0.6667", "P@3", **data).is_cut
 
 
 def test_data_that_cannot_tell_settings_apart_are_called_so():
@@ -125,86 +121,61 @@ def test_data_that_cannot_tell_settings_apart_are_called_so():
 def test_frames_and_files_and_arrays_give_the_same(tmp_path):
     run = {"1": {"a": 3.0, "b": 2.0}, "2": {"a": 1.0, "c": 0.5}}
     qrels = {"1": {"a": 0, "b": 1}, "2": {"c": 2, "d": 1}}
-    (tmp_path / "run").write_text(
-        "".join(f"{q} Q0 {d} 0 {s} x\n" for q, docs in run.items() for d, s in docs.items())
-    )
-    (tmp_path / "qrels").write_text(
-        "".join(f"{q} 0 {d} {s}\n" for q, docs in qrels.items() for d, s in docs.items())
-    )
+    for name, given, tail in (("run", run, " x"), ("qrels", qrels, "")):
+        lines = [
+            f"{q} Q0 {d} {'0 ' * bool(tail)}{v}{tail}\n" for q, of in given.items() for d, v in of.items()
+        ]
+        (tmp_path / name).write_text("".join(lines))
     by_dict = reconcile("0.5000", "RR", run=run, qrels=qrels).to_dict()
     assert by_dict == reconcile("0.5000", "RR", run=tmp_path / "run", qrels=tmp_path / "qrels").to_dict()
-    arrays = reconcile(
-        "0.5000",
-        "RR",
-        [3.0, 2.0, 1.0, 0.5, -np.inf],
-        [0, 1, np.nan, 2, 1],
-        qid=[1, 1, 2, 2, 2],
-        doc_ids=list("abacd"),
-    )
-    assert arrays.value == by_dict["value"]
-    assert arrays.n_matches == by_dict["matching"]
+    scores, labels = [3.0, 2.0, 1.0, 0.5, -np.inf], [0, 1, np.nan, 2, 1]
+    arrays = reconcile("0.5000", "RR", scores, labels, qid=[1, 1, 2, 2, 2], doc_ids=list("abacd"))
+    assert (arrays.value, arrays.n_matches) == (by_dict["value"], by_dict["matching"])
 
 
-def test_the_result_is_json_and_text():
-    found = reconcile("1.0", dx.NDCG(k=2), [2.0, 1.0], [1, 0], start="1.0", group=[2])
+def test_the_result_is_json_and_text_and_progress_is_reported():
+    calls, data = [], {"scores": [2.0, 1.0], "labels": [1, 0], "group": [2]}
+    found = reconcile("1.0", dx.NDCG(k=2), **data, start="1.0", progress=lambda *call: calls.append(call))
+    assert calls
+    assert all(done < total for done, total, _ in calls)
     assert json.loads(json.dumps(found.to_dict()))["matches"][0]["switches"] == []
     assert "nDCG@2 by default" in str(found)
     assert found.between.switches == ()
 
 
 def test_the_convention_is_where_switches_are_counted_from():
-    scores, labels, qid = ranking()
-    data = {"scores": scores.ravel(), "labels": labels.ravel(), "qid": qid}
+    data = ranking()
     value = dx.evaluate("nDCG@5", **data, convention="lightgbm")["nDCG@5"]
     assert reconcile(printed_to(value, 6), "nDCG@5", **data, convention="lightgbm").matches[0].switches == ()
 
 
-def test_progress_is_reported():
-    calls = []
-    reconcile("1.0", "nDCG", [2.0, 1.0], [1, 0], progress=lambda *call: calls.append(call), group=[2])
-    assert calls
-    assert all(done < total for done, total, _ in calls)
-
-
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    "arguments",
     [
-        ({"scores": [1.0], "labels": None}, "labels are missing"),
-        ({"scores": [1.0], "labels": [1, 0]}, "labels has 2 values for 1 scores"),
-        ({"scores": [1.0, 0.0], "labels": [1, 0]}, "qid is missing"),
-        ({"scores": [1.0, np.inf], "labels": [1, 0], "group": [2]}, "finite scores are needed"),
-        ({"scores": [1.0, np.nan], "labels": [1, 0], "group": [2]}, "scores"),
-        ({"scores": [], "labels": [], "group": []}, "there are no documents"),
-        ({"scores": [1.0], "labels": [1], "qid": [1], "group": [1]}, "qid and group were given"),
-        (
-            {"scores": [1.0], "labels": [1], "run": {}, "qrels": {}},
-            "run and qrels were given, and arrays too",
-        ),
-        ({"run": {"1": {"a": 1.0}}}, "qrels is missing"),
-        (
-            {"scores": [-np.inf], "labels": [1], "group": [1]},
-            "no query has both retrieved and judged documents",
-        ),
-        (
-            {"scores": [1.0], "labels": [np.nan], "group": [1]},
-            "no query has both retrieved and judged documents",
-        ),
+        {"scores": [1.0], "labels": None},
+        {"scores": [1.0], "labels": [1, 0]},
+        {"scores": [1.0, 0.0], "labels": [1, 0]},
+        {"scores": [1.0, np.inf], "labels": [1, 0], "group": [2]},
+        {"scores": [1.0, np.nan], "labels": [1, 0], "group": [2]},
+        {"scores": [], "labels": [], "group": []},
+        {"scores": [1.0], "labels": [1], "qid": [1], "group": [1]},
+        {"scores": [1.0], "labels": [1], "run": {}, "qrels": {}},
+        {"run": {"1": {"a": 1.0}}},
+        {"scores": [-np.inf], "labels": [1], "group": [1]},
+        {"scores": [1.0], "labels": [np.nan], "group": [1]},
+        # ROC area needs documents of different labels, and ties by ids need ids
+        {"measure": "ROCArea", "scores": [1.0, 2.0], "labels": [1, 1], "group": [2]},
+        {"measure": dx.NDCG(ties="trec"), "scores": [1.0, 1.0], "labels": [1, 0], "group": [2]},
     ],
 )
-def test_data_that_cannot_be_used_are_rejected(arguments, message):
-    with pytest.raises(dx.InputError, match=message):
-        reconcile("0.5", "nDCG@5", **arguments)
-
-
-def test_a_measure_that_is_undefined_everywhere_is_rejected():
+def test_data_that_cannot_be_used_are_rejected(arguments):
     with rejects(dx.InputError):
-        reconcile("0.5", "ROCArea", [1.0, 2.0], [1, 1], group=[2])
+        reconcile("0.5", **{"measure": "nDCG@5"} | arguments)
 
 
 def test_rows_of_queries_may_be_in_any_order():
-    scores, labels, qid = ranking()
-    data = {"scores": scores.ravel(), "labels": labels.ravel(), "qid": qid}
-    data["doc_ids"] = np.array([f"D{i}" for i in np.random.default_rng(1).permutation(scores.size)])
+    data = ranking()
+    data["doc_ids"] = ids(data, "D{}")
     # another order of the queries' rows, with the rows of each query in their order
     mixed = np.argsort(np.tile(np.arange(9), 12), kind="stable")
     expected = reconcile("0.6", "nDCG@5", **data)
@@ -223,11 +194,6 @@ def test_xgboost_cuts_off_at_32_where_no_cut_off_is_given():
     assert {"xgboost", "lightgbm"} <= set(short.matches[0].tools)
 
 
-def test_the_first_rank_has_no_cut_off_below_it():
-    found = reconcile("1.0", "nDCG@1", [2.0, 1.0], [1, 0], group=[2])
-    assert found.matches[0].switches == ()
-
-
 def test_no_setting_is_tried_twice_under_two_names():
     """The ideal DCG of a whole list is that of the whole list."""
     space = space_of(dx.measure("nDCG@3"), material_of_arrays([3.0, 2.0, 1.0, 0.0], [0, 1, 2, 0], group=[4]))
@@ -237,16 +203,20 @@ def test_no_setting_is_tried_twice_under_two_names():
     assert all(space.row_with(s) == row for row, s in enumerate(settings))
 
 
-def test_a_number_that_is_no_mean():
-    """GMAP is the exponential of a mean of logarithms, which are at most 0."""
-    assert reconcile("0.5000", "GMAP", [2.0, 1.0], [0, 1], group=[2]).matches[0].switches == ()
-    assert reconcile("2", "NumRel", [2.0, 1.0], [1, 1], group=[2]).matches[0].switches == ()
-
-
-def test_ties_by_ids_need_ids():
-    with rejects(dx.InputError):
-        reconcile("0.5", dx.NDCG(ties="trec"), [1.0, 1.0], [1, 0], group=[2])
-    assert reconcile("1.0", dx.NDCG(ties="trec"), [2.0, 1.0], [1, 0], group=[2]).matches[0].switches == ()
+@pytest.mark.parametrize(
+    ("number", "measure", "labels"),
+    [
+        ("66.67", "P@3", [0, 1, 1]),
+        ("1.0", "nDCG@1", [1, 0]),  # the first rank has no cut-off below it
+        ("0.5000", "GMAP", [0, 1]),  # the exponential of a mean of logarithms, which are at most 0
+        ("2", "NumRel", [1, 1]),
+        ("1.0", dx.NDCG(ties="trec"), [1, 0]),  # no documents tie, so no ids are needed
+    ],
+)
+def test_the_measure_as_it_was_given_needs_no_switch(number, measure, labels):
+    scores = -np.arange(len(labels), dtype=float)
+    found = reconcile(number, measure, scores, labels, group=[len(labels)])
+    assert found.matches[0].switches == ()
 
 
 @pytest.mark.parametrize("name", sorted(MEASURES))
@@ -260,26 +230,23 @@ def test_every_measure_has_settings(name):
         labels = np.stack([labels, np.where(labels > 1, 1.0, 0.0)], axis=1)
     scores = rng.standard_normal(30).round(1)
     scores[:3] = -np.inf
-    ids = [f"D{i}" for i in range(30)]
-    found = reconcile("0.5", measure, scores, labels, qid=np.repeat([0, 1, 2], 10), doc_ids=ids)
+    data = {"scores": scores, "labels": labels, "qid": np.repeat([0, 1, 2], 10), "doc_ids": np.arange(30)}
+    found = reconcile("0.5", measure, **data)
     assert json.dumps(found.to_dict())
     assert found.diagnosis.ties_from <= found.diagnosis.ties_to + 1e-12
-    again = reconcile(repr(found.value), measure, scores, labels, qid=np.repeat([0, 1, 2], 10), doc_ids=ids)
-    assert again.matches[0].switches == ()
+    assert reconcile(repr(found.value), measure, **data).matches[0].switches == ()
 
 
 def test_average_precision_of_scikit_learn():
-    scores, labels, _ = ranking(n_queries=60)
+    data = ranking(n_queries=60)
+    scores, labels = (data[name].reshape(60, 9) for name in ("scores", "labels"))
     kept = (labels > 0).any(axis=1)
     scores, relevant = scores[kept].round(), (labels[kept] > 0).astype(float)  # ties of several relevant ones
-    flat = scores.ravel()
-    qid = np.repeat(np.arange(len(relevant)), relevant.shape[1])
+    data = {"scores": scores.ravel(), "labels": relevant.ravel(), "group": np.full(len(scores), 9)}
     value = np.mean([average_precision_score(y, s) for y, s in zip(relevant, scores, strict=True)])
-    found = reconcile(printed_to(value, 6), "AP", flat, relevant.ravel(), qid=qid)
+    found = reconcile(printed_to(value, 6), "AP", **data)
     assert found.matches[0].tools == ("sklearn average_precision_score",)
-    assert "sklearn average_precision_score" not in dict(
-        (name, v) for name, v, _ in reconcile("0.5", "AP@5", flat, relevant.ravel(), qid=qid).tools
-    )
+    assert found.matches[0].tools[0] not in [name for name, _, _ in reconcile("0.5", "AP@5", **data).tools]
 
 
 def test_a_tool_is_named_before_the_measure_as_it_was_given():

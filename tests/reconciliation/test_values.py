@@ -8,7 +8,8 @@ from sklearn.metrics import average_precision_score
 
 import directrix as dx
 from directrix.reconciliation.material import material_of_run
-from directrix.reconciliation.settings import compute, precision_of_thresholds, space_of
+from directrix.reconciliation.settings import space_of
+from directrix.reconciliation.values import compute, precision_of_thresholds
 
 from .naive import naive_value
 from .naive import precision_of_thresholds as by_loop
@@ -39,14 +40,18 @@ def as_lists(run, qrels):
     return queries
 
 
+def settings_of(name, run, qrels):
+    """The measure of a name, its settings, and their values."""
+    measure, material = dx.measure(name), material_of_run(run, qrels)
+    space = space_of(measure, material)
+    return measure, space, compute(measure, space, material)
+
+
 @pytest.mark.parametrize("name", ["nDCG@3", "nDCG", "AP@4", "AP"])
 def test_every_setting_equals_the_loops(name):
     run, qrels = drawn_queries(seed=3)
-    measure = dx.measure(name)
-    material = material_of_run(run, qrels)
-    space = space_of(measure, material)
-    means = compute(measure, space, material).means
-    queries = as_lists(run, qrels)
+    measure, space, found = settings_of(name, run, qrels)
+    means, queries = found.means, as_lists(run, qrels)
     rng = np.random.default_rng(0)
     rows = [0, *rng.choice(len(means), 400, replace=False)]
     settings = [{"k": None, **space.setting(row)} for row in rows]
@@ -61,28 +66,24 @@ def test_every_setting_equals_the_loops(name):
     assert checked > 250
 
 
-def test_each_axis_changes_some_value():
-    run, qrels = drawn_queries(seed=3)
-    for name in ("nDCG@3", "AP@4"):
-        measure = dx.measure(name)
-        material = material_of_run(run, qrels)
-        space = space_of(measure, material)
-        means = compute(measure, space, material).means
-        grid = means[space.row]
-        for column, axis in enumerate(space.axes):
-            first, *others = np.moveaxis(np.where(space.row < 0, np.nan, grid), column, 0)
-            for value, other in zip(axis.values[1:], others, strict=True):
-                assert (np.abs(first - other) > 1e-6).any(), (name, axis.name, value)
+@pytest.mark.parametrize("name", ["nDCG@3", "AP@4"])
+def test_each_axis_changes_some_value(name):
+    _, space, found = settings_of(name, *drawn_queries(seed=3))
+    grid = np.full([len(values) for values in space.axes.values()], np.nan)
+    grid[tuple(space.codes.T)] = found.means
+    for column, (axis, values) in enumerate(space.axes.items()):
+        first, *others = np.moveaxis(grid, column, 0)
+        for value, other in zip(values[1:], others, strict=True):
+            assert (np.abs(first - other) > 1e-6).any(), (axis, value)
 
 
 def test_settings_share_a_signature_only_if_all_queries_have_the_same_value():
-    scores, labels = [3.0, 2.0, 1.0] * 2, [1, 0, 1, 0, 1, 0]
-    material = material_of_run(
-        {"a": dict(zip("xyz", scores[:3], strict=True)), "b": dict(zip("xyz", scores[3:], strict=True))},
-        {"a": dict(zip("xyz", labels[:3], strict=True)), "b": dict(zip("xyz", labels[3:], strict=True))},
+    run, qrels = (
+        {"x": 3.0, "y": 2.0, "z": 1.0},
+        {"a": {"x": 1, "y": 0, "z": 1}, "b": {"x": 0, "y": 1, "z": 0}},
     )
-    space = space_of(dx.measure("nDCG@2"), material)
-    signatures = compute(dx.measure("nDCG@2"), space, material).signatures
+    _, space, found = settings_of("nDCG@2", {"a": run, "b": run}, qrels)
+    signatures = found.signatures
     assert signatures[space.row_with({"gain": "linear"})] == signatures[0]  # labels are 0 and 1
     assert signatures[space.row_with({"ties": "worst"})] == signatures[0]  # no scores tie
     assert signatures[space.row_with({"discount": "letor3"})] != signatures[0]
@@ -90,13 +91,9 @@ def test_settings_share_a_signature_only_if_all_queries_have_the_same_value():
 
 def test_the_data_decide_which_switches_there_are():
     plain = material_of_run({"a": {"x": 1.0, "y": 1.0}}, {"a": {"x": 1, "y": 0}})
-    assert not {axis.name for axis in space_of(dx.measure("nDCG@2"), plain).axes} & {
-        "queries",
-        "missing",
-        "unjudged",
-    }
+    assert not space_of(dx.measure("nDCG@2"), plain).axes.keys() & {"queries", "missing", "unjudged"}
     run, qrels = drawn_queries(seed=3)
-    axes = {axis.name: axis.values for axis in space_of(dx.measure("AP"), material_of_run(run, qrels)).axes}
+    axes = space_of(dx.measure("AP"), material_of_run(run, qrels)).axes
     assert axes["queries"] == ("both", "judged", "run", "one list")
     assert axes["rel"] == (1, 2)
     assert axes["denominator"] == ("relevant", "capped", "retrieved")
@@ -105,11 +102,8 @@ def test_the_data_decide_which_switches_there_are():
 
 def test_values_of_queries_that_differ_a_little_differ():
     """(3 + 1/log2(3) + 1/log2(5)) / (3 + 1/log2(3) + 1/2), and the same with 2 for 3: .983 and .978."""
-    material = material_of_run(
-        {"a": {"w": 4.0, "x": 3.0, "y": 2.0, "z": 1.0}}, {"a": {"w": 2, "x": 1, "y": 0, "z": 1}}
-    )
-    space = space_of(dx.measure("nDCG"), material)
-    found = compute(dx.measure("nDCG"), space, material)
+    run, qrels = {"a": {"w": 4.0, "x": 3.0, "y": 2.0, "z": 1.0}}, {"a": {"w": 2, "x": 1, "y": 0, "z": 1}}
+    _, space, found = settings_of("nDCG", run, qrels)
     linear = space.row_with({"gain": "linear"})
     assert abs(found.means[0] - found.means[linear]) < 0.006
     assert found.signatures[0] != found.signatures[linear]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from directrix.errors import InputError
-from directrix.reports.figures import GRID, INK, across, draw
+from directrix.reports.figures import GRID, INK, across, data_of, draw
 from directrix.reports.report import Curve, Figure, Panel
 from tests.messages import rejects
 
@@ -27,7 +27,7 @@ def texts(svg):
     return re.findall(r"<text[^>]*>([^<]+)</text>", svg)
 
 
-@pytest.mark.parametrize("form", ["png", "svg"])
+@pytest.mark.parametrize("form", ["png", "svg", "pdf"])
 def test_a_figure_has_the_same_bytes_every_time(form):
     lines, bars = (replace(ACCURACY, panels=(panel,)) for panel in ACCURACY.panels)
     first = draw(lines, form)
@@ -35,6 +35,27 @@ def test_a_figure_has_the_same_bytes_every_time(form):
     assert first != draw(bars, form)
     assert b"matplotlib v" not in first.lower()
     assert b"<dc:date>" not in first
+    assert b"CreationDate" not in first
+
+
+def test_the_fonts_are_in_the_pdf_as_truetype():
+    pdf = draw(ACCURACY, "pdf")
+    assert pdf.startswith(b"%PDF-")
+    assert b"/FontFile2" in pdf
+    assert b"/Type3" not in pdf
+
+
+def test_the_points_of_a_figure_are_a_table():
+    curves = Curve("a", np.array([1.0, 2.0]), np.array([0.5, np.nan])), Curve("b", [0], [3], "bars")
+    panels = Panel("left", curves, "x", "y"), Panel("", curves[1:], "x", "height", x_names=("one",))
+    table = data_of(Figure("f", "t", panels, "a"))
+    assert table.columns == ("panel", "curve", "x", "y")
+    assert list(map(str, table.rows)) == [
+        "('left', 'a', 1.0, 0.5)",
+        "('left', 'a', 2.0, nan)",
+        "('left', 'b', 0.0, 3.0)",
+        "('height', 'b', 'one', 3.0)",
+    ]
 
 
 def test_png_is_an_image_with_a_white_ground():

@@ -9,6 +9,7 @@ import pytest
 
 from directrix import MissingExtra
 from directrix.reports import write
+from directrix.reports.figures import data_of
 from directrix.reports.report import Section
 from directrix.reports.write import publish, text_of, write_report
 from directrix.tables import Table
@@ -30,8 +31,9 @@ def test_every_form_is_there(folder):
     assert sorted(str(path.relative_to(folder)) for path in folder.rglob("*.*")) == sorted(
         ["page.md", "report.html", "settings.json", "tables.json", "tables.tex", "tables.txt"]
         + [f"tables/{name}" for name in NAMES]
-        + ["figures/accuracy.png", "figures/accuracy.svg"]
+        + [f"figures/accuracy.{form}" for form in ("csv", "pdf", "png", "svg")]
     )
+    assert (folder / "figures/accuracy.csv").read_text() == data_of(report().figures[0]).csv()
     assert (folder / "tables.txt").read_text() == text_of(report()) + "\n"
     assert (folder / "tables.tex").read_text().startswith("% needs \\usepackage{booktabs}\n\n\\begin{table}")
     assert json.loads((folder / "settings.json").read_text())["fixed"] == {"seed": 0}

@@ -91,41 +91,27 @@ def naive(formula, query, doc, docs):
     }[formula]()
 
 
-@pytest.fixture(scope="module")
-def features():
-    """Features of all pairs of queries and documents, with and without stop words."""
-    index = Index.build(DOCUMENTS, analyzers=["none", "none+stop"])
-    run = {query: dict.fromkeys(DOCUMENTS, 1.0) for query in QUERIES}
-    return index, index.features(QUERIES, run)
+def collection(name):
+    """Documents and queries."""
+    if name == "by hand":
+        return DOCUMENTS, QUERIES
+    rng, vocabulary = np.random.default_rng(0), [f"w{i}" for i in range(12)]
+    texts = [" ".join(rng.choice(vocabulary, size=rng.integers(0, 30))) for _ in range(20)]
+    queries = {f"q{i}": " ".join(rng.choice(vocabulary, size=rng.integers(1, 6))) for i in range(5)}
+    return {f"d{d}": text for d, text in enumerate(texts)}, queries
 
 
 @pytest.mark.parametrize("analyzer", ["none", "none+stop"])
-@pytest.mark.parametrize("formula", FORMULAS)
-def test_every_formula_equals_the_naive_one(features, formula, analyzer):
-    index, q = features
-    docs = {name: index.query_terms(text, analyzer) for name, text in DOCUMENTS.items()}
-    wanted = [
-        naive(formula, index.query_terms(text, analyzer), docs[doc], list(docs.values()))
-        for text in QUERIES.values()
-        for doc in DOCUMENTS
-    ]
-    column = q.features[:, q.feature_names.index(f"{formula}.text.{analyzer}")]
-    assert column == pytest.approx(wanted, rel=1e-6, abs=1e-6)
-
-
-def test_a_collection_of_random_words_gives_what_the_naive_formulas_give():
-    rng = np.random.default_rng(0)
-    vocabulary = [f"w{i}" for i in range(12)]
-    documents = {f"d{d}": " ".join(rng.choice(vocabulary, size=rng.integers(0, 30))) for d in range(20)}
-    queries = {f"q{i}": " ".join(rng.choice(vocabulary, size=rng.integers(1, 6))) for i in range(5)}
-    index = Index.build(documents, analyzers=["none"])
+@pytest.mark.parametrize("name", ["by hand", "random"])
+def test_every_formula_equals_the_naive_one(name, analyzer):
+    """For all pairs of queries and documents; all values are finite."""
+    documents, queries = collection(name)
+    index = Index.build(documents, analyzers=[analyzer])
     q = index.features(queries, {query: dict.fromkeys(documents, 1.0) for query in queries})
-    docs = [documents[name].split() for name in documents]
-    for column, name in enumerate(q.feature_names):
-        formula = name.removesuffix(".text.none")
-        wanted = [naive(formula, text.split(), doc, docs) for text in queries.values() for doc in docs]
-        assert q.features[:, column] == pytest.approx(wanted, rel=1e-5, abs=1e-6), name
-
-
-def test_features_of_extreme_documents_are_finite(features):
-    assert np.isfinite(features[1].features).all()
+    docs = [index.query_terms(text, analyzer) for text in documents.values()]
+    asked = [index.query_terms(text, analyzer) for text in queries.values()]
+    assert q.feature_names == tuple(f"{formula}.text.{analyzer}" for formula in FORMULAS)
+    for formula, column in zip(FORMULAS, q.features.T, strict=True):
+        wanted = [naive(formula, query, doc, docs) for query in asked for doc in docs]
+        assert np.isfinite(column).all()
+        assert column == pytest.approx(wanted, rel=1e-6, abs=1e-6), formula

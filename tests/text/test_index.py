@@ -17,6 +17,7 @@ DOCUMENTS = [
     {"docno": "d3", "title": "Heated wings"},
 ]
 QUERIES = {"q1": "heated wing", "q2": "slabs in composite"}
+DENSE = Run.from_frame({"q1": {"d1": 0.25, "d3": 0.75}}, tag="dense")
 
 
 @pytest.fixture
@@ -24,20 +25,20 @@ def index():
     return Index.build(DOCUMENTS)
 
 
-def test_candidates_have_the_scores_of_the_feature_bm25_in_falling_order(index):
-    run = index.candidates(QUERIES)
-    q = index.features(QUERIES, run)
-    bm25 = q.features[:, q.feature_names.index("bm25.all.english+stop")]
-    assert bm25 == pytest.approx(run.scores, rel=1e-6)
+@pytest.mark.parametrize(
+    ("options", "feature"),
+    [
+        ({}, "bm25.all.english+stop"),
+        ({"field": "text", "analyzer": "none", "k1": 0.9, "b": 0.4}, "bm25-0.9-0.4.text.none"),
+    ],
+)
+def test_candidates_have_the_scores_of_the_feature_bm25_in_falling_order(index, options, feature):
+    run = index.candidates(QUERIES, **options)
+    q = index.features(QUERIES, run, names=[feature])
+    assert q.features[:, 0] == pytest.approx(run.scores, rel=1e-6)
     for first, last in zip(run.qptr[:-1], run.qptr[1:], strict=True):
         assert (np.diff(run.scores[first:last]) <= 0).all()
-    assert run.doc_ids.tolist() == ["d3", "d1", "d2", "d2"]
-
-
-def test_other_parameters_of_candidates_are_those_of_the_feature(index):
-    run = index.candidates(QUERIES, field="text", analyzer="none", k1=0.9, b=0.4)
-    q = index.features(QUERIES, run)
-    assert q.features[:, q.feature_names.index("bm25-0.9-0.4.text.none")] == pytest.approx(run.scores)
+    assert options or run.doc_ids.tolist() == ["d3", "d1", "d2", "d2"]
 
 
 def test_k_limits_candidates_and_equal_scores_keep_the_order_of_documents():
@@ -53,10 +54,11 @@ def test_the_field_all_joins_the_fields_in_their_order(index):
     np.testing.assert_array_equal(a.features[:, columns], b.features)
 
 
-def test_a_saved_index_gives_the_same_bits(index, tmp_path):
-    index.save(tmp_path / "i.index")
-    loaded = Index.load(tmp_path / "i.index")
-    run = index.candidates(QUERIES)
+def test_a_saved_index_gives_the_same_bits_and_bytes(index, tmp_path):
+    index.save(tmp_path / "a")
+    Index.build(DOCUMENTS).save(tmp_path / "b")
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    loaded, run = Index.load(tmp_path / "a"), index.candidates(QUERIES)
     assert repr(loaded) == repr(index)
     np.testing.assert_array_equal(loaded.candidates(QUERIES).scores, run.scores)
     np.testing.assert_array_equal(
@@ -79,12 +81,9 @@ def test_labels_are_the_judgments_and_queries_without_any_are_left_out(index):
 
 def test_scores_of_other_runs_are_features_and_what_they_lack_has_their_lowest(index):
     run = index.candidates(QUERIES)
-    dense = Run.from_frame({"q1": {"d1": 0.25, "d3": 0.75}}, tag="dense")
-    q = index.features(QUERIES, run, runs=[dense], names=["run.dense"])
+    q = index.features(QUERIES, run, runs=[DENSE], names=["run.dense"])
     assert dict(zip(q.doc_ids[:3], q.features[:3, 0], strict=True)) == {"d1": 0.25, "d2": 0.25, "d3": 0.75}
     assert q.features[3, 0] == 0.0
-    with rejects(dx.InputError):
-        index.features(QUERIES, run, runs=[dense, dense])
 
 
 def test_chosen_features_are_those_of_all_in_the_order_asked_for(index):
@@ -96,8 +95,6 @@ def test_chosen_features_are_those_of_all_in_the_order_asked_for(index):
     np.testing.assert_array_equal(
         some.features, every.features[:, [every.feature_names.index(name) for name in names]]
     )
-    with rejects(dx.InputError):
-        index.features(QUERIES, run, names=["bm25.body.none"])
 
 
 def test_a_field_may_have_dots_in_its_name():
@@ -112,141 +109,113 @@ def test_stop_words_are_those_that_were_given():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    "arguments",
     [
-        ({"documents": [{"title": "x"}]}, "entry 0: there is no docno or"),
-        ({"documents": [{"id": "", "t": "x"}]}, "a document has no identifier"),
-        ({"documents": [{"id": 1, "t": "x"}, {"id": "1", "t": "y"}]}, "entry 1: the identifier '1' is that"),
-        ({"documents": [{"id": 1, "t": "x"}], "fields": ["u"]}, "no document has a field 'u'; they have t"),
-        ({"documents": [{"id": 1, "t": "..."}]}, "1 documents were read, and none has a word"),
-        ({"documents": []}, "0 documents were read"),
-        ({"documents": 7}, "7 holds no documents"),
-        ({"documents": [7]}, "entry 0 is 7"),
-        ({"documents": {"a": "x"}, "analyzers": ["klingon"]}, "there is no stemmer 'klingon'"),
-        ({"documents": {"a": "x"}, "analyzers": ["english+stops"]}, r"after \+ only stop is known"),
-        ({"documents": {"a": "x"}, "analyzers": ["none", "none"]}, "one or more different ones"),
+        {"documents": [{"title": "x"}]},
+        {"documents": [{"id": "", "t": "x"}]},
+        {"documents": [{"id": 1, "t": "x"}, {"id": "1", "t": "y"}]},
+        {"documents": [{"id": 1, "t": "x"}], "fields": ["u"]},
+        {"documents": [{"id": 1, "t": "..."}]},
+        {"documents": []},
+        {"documents": 7},
+        {"documents": [7]},
+        {"documents": {"a": "x"}, "analyzers": ["klingon"]},
+        {"documents": {"a": "x"}, "analyzers": ["english+stops"]},
+        {"documents": {"a": "x"}, "analyzers": ["none", "none"]},
     ],
 )
-def test_what_cannot_be_indexed_is_rejected(arguments, message):
-    with pytest.raises(dx.InputError, match=message):
+def test_what_cannot_be_indexed_is_rejected(arguments):
+    with rejects(dx.InputError):
         Index.build(**arguments)
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    "call",
     [
-        (lambda i: i.candidates({"q": "zzz"}), "no document has a word of any of the 1 queries"),
-        (lambda i: i.candidates({}), "there is no query"),
-        (lambda i: i.candidates(QUERIES, 0), "k"),
-        (lambda i: i.candidates(QUERIES, b=2.0), "b=2.0"),
-        (lambda i: i.candidates(QUERIES, k1=float("nan")), "k1=nan"),
-        (
-            lambda i: i.candidates(QUERIES, field="body"),
-            "there is no field 'body'; choose one of title, text, all",
-        ),
-        (lambda i: i.candidates(QUERIES, analyzer="porter"), "the index has no analyzer 'porter'"),
-        (lambda i: i.features(QUERIES, {"q9": {"d1": 1.0}}), "the candidates have query q9"),
-        (lambda i: i.features(QUERIES, {"q1": {"x": 1.0}}), r"document 'x' \(1 of 1\) is not in the index"),
-        (
-            lambda i: i.features(QUERIES, {"q1": {"d1": 1.0}}, {"q7": {"d1": 1}}),
-            r"0 of 1 .* \(q1 against q7\)",
-        ),
+        lambda i: i.candidates({"q": "zzz"}),
+        lambda i: i.candidates({}),
+        lambda i: i.candidates(QUERIES, 0),
+        lambda i: i.candidates(QUERIES, b=2.0),
+        lambda i: i.candidates(QUERIES, k1=float("nan")),
+        lambda i: i.candidates(QUERIES, field="body"),
+        lambda i: i.candidates(QUERIES, analyzer="porter"),
+        lambda _: Index.build([{"id": "a", "title": "", "text": "x"}]).candidates({"q": "x"}, field="title"),
+        lambda i: i.features(QUERIES, {"q9": {"d1": 1.0}}),
+        lambda i: i.features(QUERIES, {"q1": {"x": 1.0}}),
+        lambda i: i.features(QUERIES, {"q1": {"d1": 1.0}}, {"q7": {"d1": 1}}),
+        lambda i: i.features(QUERIES, i.candidates(QUERIES), runs=[DENSE, DENSE]),
+        lambda i: i.features(QUERIES, i.candidates(QUERIES), names=["bm25.body.none"]),
     ],
 )
-def test_wrong_arguments_are_rejected(index, call, message):
-    with pytest.raises(dx.InputError, match=message):
+def test_wrong_arguments_are_rejected(index, call):
+    with rejects(dx.InputError):
         call(index)
 
 
-def test_files_that_are_no_index_are_rejected(index, tmp_path):
-    path = tmp_path / "i.index"
-    index.save(path)
-    good = path.read_bytes()
-    for bad in (b"", b"text", b"PK", good[: len(good) // 2], good[:-1], good.replace(b"index/1", b"index/9")):
-        path.write_bytes(bad)
-        with rejects(dx.InputError):
-            Index.load(path)
-
-
-def rewrite(path, change):
-    """Give parts of an index another content, with checksums that are right again."""
-    with zipfile.ZipFile(path) as archive:
-        parts = {name: archive.read(name) for name in archive.namelist()}
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in (parts | change(parts)).items():
-            archive.writestr(name, content)
-
-
-def test_text_is_told_what_an_index_is(tmp_path):
-    (tmp_path / "docs.jsonl").write_text('{"id": "a"}')
-    with rejects(dx.InputError):
-        Index.load(tmp_path / "docs.jsonl")
-
-
-def test_a_field_without_terms_has_no_candidates():
-    index = Index.build([{"id": "a", "title": "", "text": "word"}])
-    with rejects(dx.InputError):
-        index.candidates({"q": "word"}, field="title")
-
-
 @pytest.mark.parametrize(
-    ("name", "old", "new", "said"),
+    "damage",
     [
-        ("header.json", b"index/1", b"index/2", "its format is not"),
-        ("doc_ids.json", b'["a", "b"]', b'["a", "a"]', "identifiers are repeated"),
-        ("header.json", b'["title", "text"]', b"[]", "fields or identifiers are repeated or missing"),
-        ("header.json", b'["title", "text"]', b'["text", "text"]', "fields or identifiers are repeated"),
+        lambda good: b"",
+        lambda good: b"text",
+        lambda good: b'{"id": "a"}',
+        lambda good: b"PK",
+        lambda good: good[: len(good) // 2],
+        lambda good: good[:-1],
+        lambda good: good.replace(b"index/1", b"index/9"),
     ],
 )
-def test_parts_that_cannot_be(tmp_path, name, old, new, said):
+def test_files_that_are_no_index_are_rejected(index, tmp_path, damage):
     path = tmp_path / "i.index"
-    Index.build([{"id": "a", "title": "x", "text": "y"}, {"id": "b", "title": "x", "text": "z"}]).save(path)
-
-    def change(parts):
-        assert old in parts[name]
-        return {name: parts[name].replace(old, new)}
-
-    rewrite(path, change)
-    with pytest.raises(dx.InputError, match=said):
+    index.save(path)
+    path.write_bytes(damage(path.read_bytes()))
+    with rejects(dx.InputError):
         Index.load(path)
+
+
+def numbers(*values, dtype=np.int64):
+    return np.array(values, dtype=dtype).tobytes()
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        {"ids_0": np.array([99], dtype=np.int32).tobytes()},
-        {"ids_0": np.array([-1], dtype=np.int32).tobytes()},
+        {"ids_0": numbers(99, dtype=np.int32)},
+        {"ids_0": numbers(-1, dtype=np.int32)},
         {"ids_0": b"odd"},
-        {"offsets_0": np.array([0, 2], dtype=np.int64).tobytes()},
-        {"offsets_0": np.array([0, -1], dtype=np.int64).tobytes()},
-        {"offsets_0": np.array([1, 1], dtype=np.int64).tobytes()},
-        {"offsets_0": np.array([0], dtype=np.int64).tobytes()},
+        {"offsets_0": numbers(0, 2)},
+        {"offsets_0": numbers(0, -1)},
+        {"offsets_0": numbers(1, 1)},
+        {"offsets_0": numbers(0)},
         {"offsets_0": b""},
         # their differences do not fit into 64 bits
-        {
-            "offsets_0": np.array([0, 2**62, -(2**63) + 5, 1], dtype=np.int64).tobytes(),
-            "doc_ids.json": b'["a", "b", "c"]',
-        },
+        {"offsets_0": numbers(0, 2**62, -(2**63) + 5, 1), "doc_ids.json": b'["a", "b", "c"]'},
         {"doc_ids.json": b"[1]"},
+        {"doc_ids.json": b'["a", "a"]', "offsets_0": numbers(0, 1, 1)},
         {"doc_ids.json": b"{"},
         {"doc_ids.json": b"[" * 100_000},
         {"words.json": b'"ab"'},
         {"header.json": b"[]"},
         {"header.json": b"\xff"},
+        {"header.json": (b"index/1", b"index/2")},
+        {"header.json": (b'["text"]', b"[]")},
+        {"header.json": (b'["text"]', b'["text", "text"]'), "ids_1": b"", "offsets_1": numbers(0, 0)},
+        {"header.json": (b'["none"]', b'["nine"]')},  # an unknown analyzer
     ],
 )
 def test_parts_that_do_not_fit_are_rejected(tmp_path, change):
+    """With checksums that are right again."""
     path = tmp_path / "i.index"
     Index.build({"a": "word"}, analyzers=["none"]).save(path)
-    rewrite(path, lambda _: change)
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in (parts | change).items():
+            if isinstance(content, tuple):
+                assert content[0] in parts[name]
+                content = parts[name].replace(*content)
+            archive.writestr(name, content)
     with rejects(dx.InputError):
         Index.load(path)
-
-
-def test_the_same_documents_give_the_same_bytes(tmp_path):
-    for name in ("a", "b"):
-        Index.build(DOCUMENTS).save(tmp_path / name)
-    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
 def test_a_compressed_archive_is_rejected_before_it_is_unpacked(tmp_path):
@@ -265,14 +234,6 @@ def test_parts_that_are_larger_than_the_file_are_rejected(tmp_path):
     at = content.rindex(b"PK\x01\x02", 0, content.rindex(b"ids_0"))
     content[at + 20 : at + 28] = (10**6).to_bytes(4, "little") * 2  # compressed and other size
     path.write_bytes(content)
-    with rejects(dx.InputError):
-        Index.load(path)
-
-
-def test_an_unknown_analyzer_in_a_file_is_rejected(tmp_path):
-    path = tmp_path / "i.index"
-    Index.build({"a": "word"}, analyzers=["none"]).save(path)
-    rewrite(path, lambda parts: {"header.json": parts["header.json"].replace(b'["none"]', b'["nine"]')})
     with rejects(dx.InputError):
         Index.load(path)
 

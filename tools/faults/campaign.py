@@ -23,7 +23,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
 OLD = b"what was there before\n"
 _LINEAR = ("--method", "ApproxNDCG", "--set", "l2=1e-3", "--set", "alpha=3.0")
 _TEXTS = ("../documents.index", "../queries.jsonl")
-_CELLS = ("crossval", "../train.txt", "--method", "Regression,PRank", "--folds", "3", "-o", "run")
+_CELLS = ("crossval", "../train.txt", "--method", "Regression,ListNet", "--folds", "3", "-o", "run")
 
 COMMANDS = {
     "train": (("train", "../train.txt", *_LINEAR, "--folds", "2", "-o", "m.json"), ["m.json"]),

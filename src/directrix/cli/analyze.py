@@ -120,7 +120,7 @@ def certify_command(
 
         queries: Any = open_shards(data)
     else:
-        queries = reading.read(ranker, data, model)
+        queries = reading.read(ranker.saved_model(), data, model)
     rows: list[dict[str, Any]] = []
     for goal in goals or [ranker.measure_]:
         rows.append(
@@ -338,7 +338,7 @@ def explain_command(
     ranker = load_model(model, data)
 
     def read(path: Path) -> Queries:
-        return reading.read(ranker, path, model)
+        return reading.read(ranker.saved_model(), path, model)
 
     q = read(data)
     if query is not None:
@@ -428,7 +428,7 @@ def describe_command(
     check_writable(report, model, data)
     ranker, q = load_model(model, data), None
     if data is not None:
-        q = reading.read(ranker, data, model)
+        q = reading.read(ranker.saved_model(), data, model)
     found = card_of(ranker, model, q, names, seed=seed)
     page = card_report(found, model=str(model), data=None if data is None else str(data), command=context.obj)
     if form is options.Format.markdown:

@@ -23,6 +23,7 @@ _EXTRAS = {
     "onnxruntime": "export",
 }
 """Optional packages, and the extras that install them."""
+_DESCRIBE = ("--always", "--dirty", "--abbrev=40", "--exclude=*")
 
 
 def doctor_command(
@@ -77,7 +78,7 @@ def _facts(file: FileAudit) -> dict[str, str]:
 
 
 def environment() -> dict[str, Any]:
-    """Return versions, the machine, and the number of threads; nothing that depends on paths."""
+    """Return versions, the commit, the machine, and the number of threads; nothing that depends on paths."""
     import os
     import platform
 
@@ -87,12 +88,29 @@ def environment() -> dict[str, Any]:
     packages = ("numpy", "scipy", "numba", "scikit-learn", "lightgbm", "piqp", "typer", "rich")
     return {
         "directrix": __version__,
+        **_commit(),
         "python": platform.python_version(),
         **{name: _version(name, name) for name in packages},
         **{name: _version(name, f'"directrix[{extra}]"') for name, extra in _EXTRAS.items()},
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         "threads": get_threads(),
     }
+
+
+def _commit() -> dict[str, str]:
+    """Return the commit of an editable installation, "-dirty" if its files were changed; else nothing."""
+    import subprocess
+
+    import directrix
+
+    folder, git = Path(directrix.__file__).parent, ["git", "--no-optional-locks"]
+    commands = ["ls-files", "--error-unmatch", "__init__.py"], ["describe", *_DESCRIBE]
+    try:
+        for command in commands:  # the first fails where another repository contains an installed package
+            done = subprocess.run([*git, *command], cwd=folder, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):  # no git, no repository, or one of another user
+        return {}
+    return {"commit": done.stdout.strip()}
 
 
 def _version(name: str, target: str) -> str:
@@ -114,6 +132,7 @@ def _kernels() -> dict[str, Any]:
         "processor": cache.processor,
         "kernels": cache.kernels,
         "compiled": cache.compiled,
+        "shipped": cache.shipped,
         "places": [place._asdict() for place in cache.places],
         "stale_files": len(cache.stale),
         "stale_size": size_of(cache.stale),
@@ -122,7 +141,16 @@ def _kernels() -> dict[str, Any]:
 
 def _kernel_rows(cache: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the same as rows of a table."""
+    from directrix.kernels import BASELINE
+
     rows = [("kernels", f"{cache['kernels']}, compiled for {cache['processor']}: {cache['compiled']}")]
+    if cache["shipped"]:
+        rows.append(
+            (
+                "from the wheel",
+                f"{cache['shipped']} that Python calls, with all that they call, compiled for {BASELINE}",
+            )
+        )
     for place in cache["places"]:
         writable = "writable" if place["writable"] else "not writable"
         contents = f"{writable}, {place['files']} files, {_megabytes(place['size'])}"

@@ -1,10 +1,7 @@
-"""``directrix evaluate``, ``compare`` and ``crossval``: measures of rankings, and whether they differ."""
+"""``directrix evaluate`` and ``compare``: measures of rankings, and whether they differ."""
 
 from __future__ import annotations
 
-import hashlib
-import itertools
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from enum import StrEnum
@@ -16,17 +13,13 @@ import typer
 from typer import Option
 
 from directrix.cli import options
-from directrix.cli.reading import RankedData, TrainingData, check_writable
-from directrix.cli.show import progress_lines, remark, save_report, show
-from directrix.data.formats import LETOR
+from directrix.cli.reading import RankedData, check_writable, query_classes
+from directrix.cli.show import remark, save_report, show
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
     from directrix.cli.rankings import JudgedRanking
-    from directrix.experiments.crossval import Entry
-    from directrix.experiments.crossval_result import CrossValidation
     from directrix.experiments.significance.comparisons import Comparisons
-    from directrix.experiments.splits import Split
     from directrix.measures.convention import Convention
     from directrix.measures.evaluation import ConventionEvaluations, Evaluation
     from directrix.tables import Table
@@ -69,6 +62,17 @@ def evaluate_command(
             help="Compute measures as another tool does: letor3, trec_eval, sklearn, ..., or as all do."
         ),
     ] = None,
+    by: Annotated[
+        Path | None,
+        options.option(
+            "--by",
+            help="File with a segment of each query, e.g. its language: lines `query segment`, or a table. "
+            "Prints each segment too.",
+        ),
+    ] = None,
+    intervals: Annotated[
+        bool, Option("--intervals", help="Print 95 % intervals of the means, by the bootstrap over queries.")
+    ] = False,
     system_names: options.NamesOption = None,
     reading: RankedData,
     cluster: options.ClusterOption = None,
@@ -83,14 +87,18 @@ def evaluate_command(
         check_system_names(system_names, rankings)
         names = options.measure_names(measures)
         tool = None if all_tools else options.convention_named(convention)
+        if per_query and by is not None:
+            raise InputError("--per-query prints queries, --by segments of them; give one of the two.")
     judged = judged_rankings(data, rankings, reading, system_names)
+    segments = None if by is None else _segments(by, data, judged)
     if len({ranking.ranked for ranking in judged}) > 1:
         counts = ", ".join(f"{ranking.name} {len(ranking.ranked)}" for ranking in judged)
         remark(
             f"note: these are means over different queries ({counts}); `directrix compare` takes those that "
             "a run lacks as empty rankings"
         )
-    evaluations = [_evaluated(names, ranking, tool, all_tools=all_tools) for ranking in judged]
+    how: dict[str, Any] = {"all_tools": all_tools, "segments": segments, "intervals": intervals}
+    evaluations = [_evaluated(names, ranking, tool, **how) for ranking in judged]
     for text in dict.fromkeys(text for values in evaluations for text in _left_out(values)):
         remark(f"note: {text}")
     queries = [ranking.query_ids if per_query else None for ranking in judged]
@@ -102,23 +110,54 @@ def evaluate_command(
         }
         for name in evaluations[0]
     ]
-    heads = (["convention"] if all_tools else []) + ["name"] + (["query"] if per_query else []) + names
-    rows = [line for result in results for line in _lines(result, all_tools)]
-    table = Table("", tuple(heads), tuple(rows), digits=4)
-    show(form, [table], results if all_tools else results[0])
+    heads = (["convention"] if all_tools else []) + ["name"] + (["query"] if per_query else [])
+    heads += [] if by is None else ["segment", "queries"]
+
+    def table(is_exact: bool) -> Table:
+        ends = () if not intervals else ("{} low", "{} high") if is_exact else ("95 % interval",)
+        columns = [head.format(name) for name in names for head in ("{}", *ends)]
+        rows = tuple(line for result in results for line in _lines(result, all_tools, is_exact))
+        return Table("", (*heads, *columns), rows, digits=4)
+
+    show(form, [table(False)], results if all_tools else results[0], table(True))
     if convention is None and form is not options.Format.json:
         remark("convention: default (--convention all shows the values of other tools)")
 
 
+def _segments(path: Path, data: Path, judged: list[JudgedRanking]) -> dict[str, str]:
+    """Read the segment of each query, with a note of queries that the data do not have."""
+    of_query = query_classes(path)
+    known = {query for ranking in judged for query in ranking.query_ids}
+    unknown = [query for query in of_query if query not in known]
+    if len(unknown) == len(of_query):
+        raise InputError(
+            f"{path} must have the segments of queries of {data}, such as {judged[0].query_ids[0]}; got "
+            f"{unknown[0] if unknown else 'no query'}. Write one line for each: QUERY SEGMENT."
+        )
+    if unknown:
+        remark(f"note: {len(unknown)} of {len(of_query)} queries of {path} are not in {data}")
+    return of_query
+
+
 def _evaluated(
-    names: list[str], ranking: JudgedRanking, tool: Convention | None, *, all_tools: bool
+    names: list[str],
+    ranking: JudgedRanking,
+    tool: Convention | None,
+    *,
+    all_tools: bool,
+    segments: dict[str, str] | None,
+    intervals: bool,
 ) -> ConventionEvaluations:
     """Return the values under one convention, or under all, by the name of the convention."""
     from directrix.measures import evaluation
 
+    how: dict[str, Any] = {**ranking.arrays, "per_query": True, "intervals": intervals}
+    if segments is not None:
+        keys = ranking.query_ids if "run" in how else range(len(ranking.query_ids))
+        how["by"] = {key: segments.get(query) for key, query in zip(keys, ranking.query_ids, strict=True)}
     if all_tools:
-        return evaluation.evaluate_conventions(names, **ranking.arrays, per_query=True)
-    values = evaluation.evaluate(names, **ranking.arrays, convention=tool, per_query=True)
+        return evaluation.evaluate_conventions(names, **how)
+    values = evaluation.evaluate(names, **how, convention=tool)
     result = evaluation.ConventionEvaluations({"default" if tool is None else tool.name: values})
     result.left_out = {}
     return result
@@ -136,7 +175,7 @@ def _row(
     system: str, values: Evaluation, names: list[str], queries: tuple[str, ...] | None
 ) -> dict[str, Any]:
     """Return one ranking as the JSON shows it; measures that the tool does not define are null."""
-    row: dict[str, Any] = {"name": system, "measures": {name: values.mean.get(name) for name in names}}
+    row: dict[str, Any] = {"name": system, **_figures(values, names)}
     if queries is not None:
         row["queries"] = [
             {
@@ -145,21 +184,52 @@ def _row(
             }
             for i, query in enumerate(queries)
         ]
+    if values.segments:
+        row["segments"] = [
+            {"segment": segment, "queries": len(part.query_ids), **_figures(part, names)}
+            for segment, part in [*values.segments.items(), ("all", values)]
+        ]
+    for part in row.get("segments", [row]):
+        if lacking := [name for name, ends in part.get("intervals", {}).items() if ends is None]:
+            where = f"segment {part['segment']} of {system}" if "segment" in part else system
+            remark(f"note: no interval of {', '.join(lacking)} for {where}: fewer than two defined queries")
     for name, count in values.skipped.items():
         if count:
             remark(f"note: {name} is undefined for {count} queries of {system}")
     return row
 
 
-def _lines(result: dict[str, Any], all_tools: bool) -> list[tuple[Any, ...]]:
+def _figures(values: Evaluation, names: list[str]) -> dict[str, Any]:
+    figures: dict[str, Any] = {"measures": {name: values.mean.get(name) for name in names}}
+    if values.intervals:
+        figures["intervals"] = {name: values.intervals.get(name) for name in names}
+    return figures
+
+
+def _lines(result: dict[str, Any], all_tools: bool, is_exact: bool) -> Iterator[tuple[Any, ...]]:
+    """Return the lines of a table; with intervals as text, or ``is_exact`` with both ends."""
     prefix = [result["convention"]] if all_tools else []
-    lines: list[tuple[Any, ...]] = []
     for row in result["rows"]:
-        queries = row.get("queries")
         head = [*prefix, row["name"]]
-        lines += [(*head, entry["query"], *entry["measures"].values()) for entry in queries or []]
-        lines.append((*head, *(["all"] if queries else []), *row["measures"].values()))
-    return lines
+        if "segments" in row:
+            for part in row["segments"]:
+                yield (*head, part["segment"], part["queries"], *_cells(part, is_exact))
+            continue
+        none = {"intervals": dict.fromkeys(row["measures"])} if "intervals" in row else {}
+        for entry in row.get("queries", ()):
+            yield (*head, entry["query"], *_cells(entry | none, is_exact))
+        yield (*head, *(["all"] if "queries" in row else []), *_cells(row, is_exact))
+
+
+def _cells(figures: dict[str, Any], is_exact: bool) -> Iterator[Any]:
+    for name, value in figures["measures"].items():
+        yield value
+        if "intervals" in figures:
+            ends = figures["intervals"][name]
+            if is_exact:
+                yield from ends or (None, None)
+            else:
+                yield ends and "[{:.4f}, {:.4f}]".format(*ends)
 
 
 _Measures = Annotated[
@@ -375,160 +445,3 @@ def _pair_rows(results: dict[str, Comparisons]) -> Table:
             low, high = row.pop("interval")
             rows.append({**row, "low": low, "high": high})
     return Table("", tuple(rows[0]), tuple(tuple(row.values()) for row in rows))
-
-
-_Methods = Annotated[
-    list[str],
-    options.option("--method", help="Methods listed by `directrix methods`, e.g. A,B; repeatable."),
-]
-
-
-_Data = Annotated[
-    Path, options.argument(metavar="FOLDS", help="Folder with Fold1, Fold2, ... of LETOR, or one data file.")
-]
-
-
-def crossval_command(
-    *,
-    context: typer.Context,
-    data: _Data,
-    methods: _Methods,
-    measures: options.MeasuresOption = None,
-    select: Annotated[
-        str | None,
-        options.option(help="Measure to train for and to select by. Default: the first measure."),
-    ] = None,
-    convention: options.ConventionOption = None,
-    settings: options.SettingsOption = None,
-    folds: Annotated[
-        int | None, options.option(min=3, help="Number of folds of a single file; default 5.")
-    ] = None,
-    seed: options.SeedOption = 0,
-    jobs: options.JobsOption = -1,
-    output: Annotated[
-        Path, Option("--output", "-o", help="Folder of the finished trainings, to resume from.")
-    ] = Path("crossval"),
-    report: options.ReportOption = None,
-    reading: TrainingData,
-    cluster: options.ClusterOption = None,
-    form: options.FormatOption = options.Format.table,
-) -> None:
-    """Compare methods on folds: select settings on validation queries, report results on test queries.
-
-    Every finished training is kept in the folder: the same command resumes an interrupted run, and a command
-    with other methods adds them.
-    """
-    from directrix.experiments.crossval import cross_validate, plan_entry
-    from directrix.reports.compare import crossval_report
-    from directrix.reports.folder import check_folder
-
-    with options.usage():
-        options.check_jobs(jobs)
-        _check_folds(folds, data)
-        names = options.measure_names(measures)
-        select = select or names[0]
-        tool = options.convention_named(convention)
-        entries, fixed = _entries(methods, settings)
-        for entry in entries:
-            plan_entry(entry, select, tool)  # wrong settings are errors before any data are read
-    check_folder(output)
-    check_writable(report, data)
-    splits = _splits(data, reading, folds or 5, seed)
-    plan = {
-        "select": select,
-        "convention": "default" if tool is None else tool.name,
-        "seed": seed,
-        "measures": names,
-        "set": json.loads(json.dumps(fixed, default=repr)),
-    }
-    path = _open_folder(output, splits, entries, plan)
-    with progress_lines("trainings") as progress:
-        result = cross_validate(
-            splits,
-            entries,
-            names,
-            select=select,
-            convention=tool,
-            path=path,
-            seed=seed,
-            n_jobs=jobs,
-            progress=progress,
-        )
-    show(form, result.tables(), result.to_dict(), _rows(result))
-    _note_failures(result)
-    remark(f"finished trainings: {path}")
-    save_report(
-        report,
-        lambda: crossval_report(result, data=str(data), command=context.obj, settings=plan),
-    )
-
-
-def _check_folds(folds: int | None, data: Path) -> None:
-    if folds is not None and data.is_dir():
-        raise InputError(f"--folds {folds}: the folder {data} has folds; leave out --folds, or give a file.")
-
-
-def _entries(methods: list[str], settings: list[str] | None) -> tuple[list[Entry], dict[str, Any]]:
-    """Return the methods, each with those of the fixed settings that it has, and all fixed settings."""
-    from directrix.experiments.crossval import Entry
-    from directrix.rankers.methods import method
-
-    fixed = options.parse_settings(settings, {"random_state": "--seed"})
-    chosen = list({found.name: found for found in map(method, options.comma_separated(methods))}.values())
-    for name in fixed:
-        if not any(name in one.settings for one in chosen):
-            chosen[0].check_settings({name: None})
-    return [
-        Entry(one.name, one, {name: value for name, value in fixed.items() if name in one.settings})
-        for one in chosen
-    ], fixed
-
-
-def _splits(data: Path, reading: TrainingData, folds: int, seed: int) -> tuple[Split, ...]:
-    from directrix.experiments.splits import k_fold_splits, letor_splits
-
-    if data.is_dir():
-        LETOR.check_names(data, reading.names())
-        return letor_splits(data, missing=reading.missing.value)
-    return k_fold_splits(reading.read(data), folds, seed=seed)
-
-
-def _open_folder(output: Path, splits: tuple[Split, ...], entries: list[Entry], plan: dict[str, Any]) -> Path:
-    """Open the folder of the run; a folder of a run with other data or settings is an error."""
-    from directrix.cli.doctor import environment
-    from directrix.reports.folder import open_folder
-
-    installation = environment()
-    digest = hashlib.sha256("".join(split.name + split.digest for split in splits).encode())
-    fixed = {
-        "data": f"sha256:{digest.hexdigest()}",
-        "folds": [split.name for split in splits],
-        **plan,
-        "directrix": installation["directrix"],
-    }
-    methods = [entry.name for entry in entries]
-    return open_folder(
-        output, {"name": "crossval", "fixed": fixed, "methods": methods, "installation": installation}
-    )
-
-
-def _rows(result: CrossValidation) -> Table:
-    from directrix.tables import Table
-
-    rows = []
-    for row in result.to_dict()["rows"]:
-        selected = json.dumps(row["selected"], default=repr)
-        rows.append((row["method"], row["measure"], row["mean"], *row["folds"], selected, row["seconds"]))
-    return Table("", ("method", "measure", "mean", *result.folds, "selected", "seconds"), tuple(rows))
-
-
-def _note_failures(result: CrossValidation) -> None:
-    """Print a note for every method and fold in which candidates failed."""
-    for entry, fold in itertools.product(result.entries, result.folds):
-        candidates = result.candidates(entry, fold)
-        failed = [candidate for candidate in candidates if candidate.status == "failed"]
-        if failed:
-            remark(
-                f"note: {entry}, {fold}: {len(failed)} of {len(candidates)} candidates could not be trained: "
-                f"{failed[0].message}"
-            )

@@ -11,6 +11,7 @@ import errno
 import functools
 import gc
 import inspect
+import logging
 import os
 import re
 import shlex
@@ -169,8 +170,13 @@ def _prepared(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def run(*, threads: int | None, **given: Any) -> None:
-        if command.__name__ not in _WITHOUT_NUMBERS:
+        computes = command.__name__ not in _WITHOUT_NUMBERS
+        if computes:
             check_address_space()
+        if not (computes and sys.stderr.isatty()):
+            logging.getLogger("directrix").setLevel(
+                logging.ERROR
+            )  # that kernels are compiled, as progress bars
         _use_threads(threads)
         for name, group in groups.items():
             given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from directrix.cli.reading import RankedData, is_model, load_model
+from directrix.cli.reading import RankedData, is_model
 from directrix.cli.show import remark
 from directrix.data.checks import check_unrepeated
 from directrix.data.columns import OPTIONS, ColumnNames, find, kind_of
@@ -23,6 +23,7 @@ from directrix.data.shards.context import is_on_cluster
 from directrix.data.trec.join import join_trec
 from directrix.data.trec.runs import Qrels, Run, document_names, read_trec_qrels, read_trec_run
 from directrix.errors import InputError
+from directrix.rankers.saved import SavedModel
 from directrix.types import Float64Array
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def judged_rankings(
     count, as in trec_eval; ``topics`` says what happens to those that a run lacks. ``names`` are what the
     user calls the rankings.
     """
-    models = {path: load_model(path) for path in rankings if is_model(path)}
+    models = {path: SavedModel.read(path) for path in rankings if is_model(path)}
     columns = given.names_for(models.values(), data)
     if (trec := read_trec(data, rankings, columns)) is not None:
         qrels, runs = trec
@@ -129,13 +130,12 @@ def judged_rankings(
 
 
 def _scores(
-    ranker: Any, q: Queries, shards: ShardedQueries | None, data: Path, path: Path, given: RankedData
+    saved: SavedModel, q: Queries, shards: ShardedQueries | None, data: Path, path: Path, given: RankedData
 ) -> Float64Array:
     """Scores of a model, on the cluster if there is one."""
     if shards is not None:
-        return shards.scores(ranker)
-    scores: Float64Array = ranker.predict_queries(given.matched(q, ranker, data, path))
-    return scores
+        return shards.scores(saved)
+    return saved.predict_queries(given.matched(q, saved, data, path))
 
 
 def read_trec(data: Path, rankings: list[Path], columns: ColumnNames) -> tuple[Qrels, list[Run]] | None:

@@ -12,13 +12,21 @@ from typer import Option
 
 from directrix.cli.options import Missing, option
 from directrix.cli.show import remark
-from directrix.data.columns import DOC, LABELS, QUERY, ColumnNames
+from directrix.data.columns import DOC, LABELS, QUERY, ColumnNames, column_list
 from directrix.data.files import check_replaceable
-from directrix.data.formats import content_of, format_of, named, open_file, read_file
+from directrix.data.formats import (
+    content_of,
+    format_of,
+    is_documents_table,
+    named,
+    read_file,
+    text_table,
+)
 from directrix.errors import InputError, short_text
 
 if TYPE_CHECKING:
     from directrix.data.queries import Queries
+    from directrix.rankers.saved import SavedModel
 
 RECORDED = ("qid", "label", "doc_id")
 """Columns whose names, where they are given, a model file keeps."""
@@ -144,7 +152,7 @@ class TrainingData(Columns):
         # the size in the header: a file that will be read may have its rows in any order
         if stream is None and TableFiles(path, self.names()).n_bytes <= _SHARE * available:
             return self.read(path)
-        q = open_file(path, columns=self.names())
+        q = format_of(path).open(path, self.names())
         n_bytes = q.n_docs * q.n_features * q.features.itemsize
         if self.missing is Missing.zero:
             raise InputError(
@@ -165,13 +173,13 @@ class ModelData(Columns):
     missing: _ModelMissing = None
     by_position: ByPositionOption = False
 
-    def names_for(self, rankers: Iterable[Any], path: Path) -> ColumnNames:
+    def names_for(self, models: Iterable[SavedModel], path: Path) -> ColumnNames:
         """Return the names of columns: of a table, those of the training data where none is given."""
         names = self.names()
         trained = {
             key: name
-            for ranker in rankers
-            for key, name in ranker.training_["data"].get("columns", {}).items()
+            for saved in models
+            for key, name in saved.training["data"].get("columns", {}).items()
             if key in RECORDED and getattr(names, key) is None
         }
         if not trained or not format_of(path).has_names:
@@ -179,16 +187,18 @@ class ModelData(Columns):
         known = _columns_of(path)
         return replace(names, **{key: name for key, name in trained.items() if name in known})
 
-    def _with_features(self, names: ColumnNames, rankers: Collection[Any], path: Path) -> ColumnNames:
+    def _with_features(self, names: ColumnNames, models: Collection[SavedModel], path: Path) -> ColumnNames:
         """Add the features of models, by name, that a table has; a note names its other columns."""
-        named: list[Any] = [getattr(ranker, "feature_names_in_", None) for ranker in rankers]
         is_open = names.features is None and not self.by_position and format_of(path).has_names
-        if not is_open or any(of is None for of in named):
+        if not is_open or any(saved.names is None for saved in models):
             return names
-        categories: dict[str, bool] = {}
-        for ranker, of in zip(rankers, named, strict=True):
-            kinds = ranker.categories_ or (None,) * len(of)
-            categories |= {str(name): kind is not None for name, kind in zip(of, kinds, strict=True)}
+        categories = {
+            name: kind is not None
+            for saved in models
+            for name, kind in zip(
+                saved.names or (), saved.categories or (None,) * saved.n_features, strict=True
+            )
+        }
         known = _columns_of(path)
         features = tuple(name for name in categories if name in known)
         if not features or "features" in set(known) - set(categories):  # a list, or columns of other names
@@ -201,12 +211,12 @@ class ModelData(Columns):
         chosen = tuple(name for name in features if categories[name] or name in (names.categorical or ()))
         return replace(names, features=features, categorical=chosen or None, excluded=None)
 
-    def read_for(self, rankers: Collection[Any], path: Path, *, has_labels: bool = True) -> Queries:
-        """Read data for fitted rankers, with missing values as in their training.
+    def read_for(self, models: Collection[SavedModel], path: Path, *, has_labels: bool = True) -> Queries:
+        """Read data for models, with missing values as in their training.
 
-        ``--missing`` decides only for rankers whose training data had to be complete; a remark says so.
+        ``--missing`` decides only for models whose training data had to be complete; a remark says so.
         """
-        rules = {Missing(ranker.missing_) for ranker in rankers}
+        rules = {Missing(saved.missing) for saved in models}
         if self.missing is None:
             how = min(rules, default=Missing.error)  # "error" before "nan" before "zero"
         elif self.missing is Missing.error:
@@ -220,18 +230,17 @@ class ModelData(Columns):
                     f"note: the model was trained with --missing {trained}; this is --missing "
                     f"{how.value}{rest}"
                 )
-        names = self._with_features(self.names_for(rankers, path), rankers, path)
+        names = self._with_features(self.names_for(models, path), models, path)
         return read_file(path, missing=how.value, columns=replace(names, has_labels=has_labels))
 
-    def matched(self, q: Queries, ranker: Any, path: Path, model: Path) -> Queries:
-        """Return the data of ``path`` with the features of a fitted ranker; see `same_features`."""
-        names = getattr(ranker, "feature_names_in_", None)
+    def matched(self, q: Queries, saved: SavedModel, path: Path, model: Path) -> Queries:
+        """Return the data of ``path`` with the features of the ``model``; see `same_features`."""
         other = f"the model {model}"
-        return same_features(q, ranker.n_features_in_, names, path, other, by_position=self.by_position)
+        return same_features(q, saved.n_features, saved.names, path, other, by_position=self.by_position)
 
-    def read(self, ranker: Any, path: Path, model: Path, *, has_labels: bool = True) -> Queries:
-        """Read data for one fitted ranker, with its features."""
-        return self.matched(self.read_for([ranker], path, has_labels=has_labels), ranker, path, model)
+    def read(self, saved: SavedModel, path: Path, model: Path, *, has_labels: bool = True) -> Queries:
+        """Read data for one model, with its features."""
+        return self.matched(self.read_for([saved], path, has_labels=has_labels), saved, path, model)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,14 +248,19 @@ class RankedData(ModelData, RunColumns):
     """How data are read that rankings of any kind are evaluated on."""
 
 
-def load_model(path: Path, data: Path | None = None) -> Any:
-    """Load a model; `InputError` says so if it and the data are in each other's place."""
-    from directrix.rankers.loading import load  # scikit-learn: a second that score files do not need
-
+def check_model(path: Path, data: Path | None) -> None:
+    """Raise `InputError` for data in the place of a model."""
     if (content := content_of(path)) not in ("json", "jsonl", ""):
         is_swapped = data is not None and is_model(data)
         remedy = f"Swap them: {data} {path}" if is_swapped else "Give a file that `directrix train` wrote"
         raise InputError(f"the model must be a model file, got {path}, which holds {content}. {remedy}.")
+
+
+def load_model(path: Path, data: Path | None) -> Any:
+    """Load the model that a command applies to data."""
+    from directrix.rankers.loading import load
+
+    check_model(path, data)
     return load(path)
 
 
@@ -355,9 +369,16 @@ def _taken(q: Queries, columns: Sequence[int], names: tuple[str, ...] | None) ->
 
 
 def query_classes(path: Path) -> dict[str, str]:
-    """Read the class of every query: one pair per line, separated by a tab, a comma or blanks."""
+    """Read the class of every query: a table with a column of queries, or lines of a query and its class.
+
+    The class of a table is in the column "segment" or "class", or in the only one besides that of queries.
+    The two parts of a line are separated by a tab, a comma or blanks.
+    """
     from directrix.data.files import Problem, open_data, raise_problems, readable
 
+    known = _columns_of_table(path)
+    if (query := next((name for name in QUERY if name in known), None)) is not None:
+        return _classes_of_table(path, known, query)
     of_query: dict[str, str] = {}
     problems = []
     with readable(path), open_data(path) as file:
@@ -374,6 +395,35 @@ def query_classes(path: Path) -> dict[str, str]:
                 problem = f"query {query} has the class {of_query[query]} above"
                 problems.append(Problem(number, problem, "Each query has one class."))
     raise_problems(path, problems)
+    return of_query
+
+
+def _columns_of_table(path: Path) -> list[str]:
+    from directrix.data.tables.files import column_names
+    from directrix.data.tables.text import header_of
+
+    if text_table(path):  # which lines without names may be called, and which need no pyarrow
+        return header_of(path)
+    return column_names(path) if is_documents_table(path) else []
+
+
+def _classes_of_table(path: Path, known: list[str], query: str) -> dict[str, str]:
+    from directrix.data.tables.files import table_of
+
+    others = [name for name in known if name != query]
+    named = [name for name in ("segment", "class") if name in others] or others
+    if len(named) != 1:
+        raise InputError(
+            f"{path}: one column besides {query!r} must hold the segment of each query, got "
+            f"{column_list(others) or 'none'}. Name it segment."
+        )
+    table = table_of(path, ColumnNames(categorical=tuple(named)))
+    of_query: dict[str, str] = {}
+    for key, value in zip(*(table.column(name).to_pylist() for name in (query, *named)), strict=True):
+        if value is not None and of_query.setdefault(str(key), str(value)) != str(value):
+            raise InputError(
+                f"{path}: query {key} has the segments {of_query[str(key)]} and {value}; each query has one."
+            )
     return of_query
 
 

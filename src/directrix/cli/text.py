@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -137,7 +138,8 @@ def index_command(
             progress=report,
         )
     built.save(output)
-    foreign = [name for name in built.analyzers if _needs_other_stop_words(name)]
+    english = ("none", "english", "porter", "lovins")
+    foreign = [name for name in built.analyzers if "+" in name and name.partition("+")[0] not in english]
     if foreign and stop_words is None:
         remark(f"note: {foreign[0]} leaves out English stop words; --stop-words FILE names others")
     for field, tokens in built.fields.items():
@@ -148,12 +150,6 @@ def index_command(
         f"saved: {output} ({built.n_docs} documents, {n_words} words, {len(built.words)} different, fields "
         f"{', '.join(built.fields)}, analyzers {', '.join(built.analyzers)})"
     )
-
-
-def _needs_other_stop_words(analyzer: str) -> bool:
-    """Return whether an analyzer leaves out stop words and stems another language than English."""
-    stemmer, plus, _ = analyzer.partition("+")
-    return bool(plus) and stemmer not in ("none", "english", "porter", "lovins")
 
 
 def candidates_command(
@@ -211,8 +207,6 @@ def text_features_command(
     They are called FORMULA.FIELD.ANALYZER, such as bm25.title.english+stop; other runs are run.TAG. Without
     --qrels all labels are 0.
     """
-    import numpy as np
-
     from directrix.data.trec.features import integer_topics
     from directrix.text.documents import query_texts
     from directrix.text.features import TextFeatures
@@ -225,11 +219,12 @@ def text_features_command(
     check_writable(output, *inputs)
     of = query_texts(queries, query_field, id_column)
     computed = TextFeatures.of(Index.load(index), of, run, qrels, _other_runs(others), None)
-    n_queries, retrieved = len(computed.chosen), 0
+    used = [computed.run.query_ids[q] for q in computed.chosen]
+    n_queries, n_rows, retrieved = len(used), 0, 0
     with progress_bar("queries") as report, form.writing(output) as add:
         for first in range(0, n_queries, _AT_ONCE):
             part = computed.queries(report, slice(first, first + _AT_ONCE))
-            retrieved += int((part.labels > 0.0).sum())
+            n_rows, retrieved = n_rows + part.n_docs, retrieved + int((part.labels > 0.0).sum())
             if form is LETOR:
                 part = replace(part, query_ids=tuple(integer_topics(part.query_ids)))
             add(part)
@@ -237,12 +232,9 @@ def text_features_command(
         remark(f"note: {unjudged} of {n_queries + unjudged} queries are not judged and are left out")
     if form is LETOR:
         remark(f"note: {output} has no names of features; .parquet has them")
-    n_rows = sum(int(computed.run.qptr[q + 1] - computed.run.qptr[q]) for q in computed.chosen)
-    remark(f"saved: {output} ({n_rows} rows, {n_queries} queries, {len(computed.names)} features)")
-    if computed.qrels is not None:
-        used = {computed.run.query_ids[q] for q in computed.chosen}
-        of_used = np.repeat([name in used for name in computed.qrels.query_ids], np.diff(computed.qrels.qptr))
-        relevant = int((of_used & (computed.qrels.labels > 0.0)).sum())
+    remark(f"saved: {output} ({n_rows} rows, {n_queries} queries, {len(computed.sources)} features)")
+    if (judged := computed.judged) is not None:
+        relevant = sum(label > 0.0 for name in used for label in judged[name].values())
         remark(relevant_text(relevant, retrieved))
 
 
@@ -264,15 +256,14 @@ def rerank_command(
     evaluate QRELS RUN` and `directrix compare QRELS RUN RUN` say what was gained, and whether it is chance.
     """
     from directrix.data.trec.runs import Run
-    from directrix.rankers.loading import load
+    from directrix.rankers.saved import SavedModel
     from directrix.text.documents import query_texts
     from directrix.text.index import Index
 
     options.check_tag("--tag", tag)
     check_writable(output, model, index, queries, run, *(others or ()))
-    ranker = load(model)
-    names = getattr(ranker, "feature_names_in_", None)
-    if names is None:
+    saved = SavedModel.read(model)
+    if saved.names is None:
         raise InputError(
             f"the model {model} was trained on features without names, so what they are is not known; train "
             "on a file of `directrix text-features` that ends in .parquet."
@@ -280,9 +271,9 @@ def rerank_command(
     of = query_texts(queries, query_field, id_column)
     with progress_bar("queries") as report:
         features = Index.load(index).features(
-            of, run, runs=_other_runs(others), names=list(map(str, names)), progress=report
+            of, run, runs=_other_runs(others), names=list(saved.names), progress=report
         )
-    _write_run(replace(Run.from_scores(features, ranker.predict_queries(features)), tag=tag), output)
+    _write_run(replace(Run.from_scores(features, saved.predict_queries(features)), tag=tag), output)
 
 
 def fuse_command(
@@ -377,7 +368,7 @@ def reconcile_command(
     Exit status 3 means that no setting gives the number.
     """
     from directrix.measures.names import measure as parse_measure
-    from directrix.reconciliation.printed import highest_value, printed
+    from directrix.reconciliation.printed import printed
     from directrix.reconciliation.search import reconcile as reconcile_number
 
     with options.usage():
@@ -385,7 +376,7 @@ def reconcile_command(
         tool = options.convention_named(convention)
         for name, number in (("--value", value), ("--from", start)):
             if number is not None:
-                printed(number, highest_value(asked), name)
+                printed(number, asked, name)
     ranking = _ranking(data, scores, reading)
     with progress_bar("trying settings") as progress:
         found = reconcile_number(value, asked, **ranking, convention=tool, start=start, progress=progress)
@@ -456,14 +447,9 @@ def _json_lines(run: Run) -> str:
     import numpy as np
 
     lines = []
-    for q, query in enumerate(run.query_ids):
-        scores, names = (part[run.qptr[q] : run.qptr[q + 1]] for part in (run.scores, run.doc_ids))
-        for rank, i in enumerate(np.argsort(-scores, kind="stable"), start=1):
-            row: dict[str, Any] = {
-                "qid": query,
-                "docno": str(names[i]),
-                "rank": rank,
-                "score": float(scores[i]),
-            }
+    for query, (first, last) in zip(run.query_ids, pairwise(run.qptr.tolist()), strict=True):
+        for rank, i in enumerate(np.argsort(-run.scores[first:last], kind="stable"), start=1):
+            doc, score = str(run.doc_ids[first + i]), float(run.scores[first + i])
+            row = {"qid": query, "docno": doc, "rank": rank, "score": score}
             lines.append(json.dumps(row, ensure_ascii=False) + "\n")
     return "".join(lines)

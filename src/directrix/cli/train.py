@@ -19,6 +19,7 @@ from directrix.cli.reading import (
     ByPositionOption,
     ModelData,
     TrainingData,
+    check_model,
     check_writable,
     load_model,
     same_features,
@@ -366,11 +367,14 @@ def predict_command(
     reading: ModelData,
 ) -> None:
     """Score every row of a file: one score per line in the order of the file, or a TREC run."""
+    from directrix.rankers.saved import SavedModel  # `load` imports scikit-learn, for a second
+
     options.check_tag("--run", run)
     check_writable(output, model, data)
-    ranker = load_model(model, data)
-    q = reading.read(ranker, data, model, has_labels=False)
-    scores = ranker.predict_queries(q)
+    check_model(model, data)
+    saved = SavedModel.read(model)
+    q = reading.read(saved, data, model, has_labels=False)
+    scores = saved.predict_queries(q)
     text = _score_lines(q.restore(scores)) if run is None else _run_lines(q, scores, run)
     write_text(text, output, f"{q.n_docs} scores of {q.n_queries} queries")
 
@@ -411,7 +415,7 @@ def export_command(
 
     check_writable(output, model, check)
     ranker = load_model(model, check)
-    q = None if check is None else reading.read(ranker, check, model)
+    q = None if check is None else reading.read(ranker.saved_model(), check, model)
     found = write(ranker, output, to=to.value, check=q)
     remark(f"saved: {output} ({output.stat().st_size:,} bytes)")
     remark(str(found))

@@ -10,7 +10,6 @@ from directrix.data.split import split_queries as split_queries
 from directrix.data.synthetic import make_cubic as make_cubic
 from directrix.data.synthetic import make_linear as make_linear
 from directrix.data.synthetic import make_texts as make_texts
-from directrix.data.synthetic import make_web as make_web
 from directrix.data.tables.read import open_parquet as open_parquet
 from directrix.data.tables.read import read_parquet as read_parquet
 from directrix.data.tables.write import write_parquet as write_parquet

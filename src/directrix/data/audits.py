@@ -146,13 +146,9 @@ def _look(name: str, q: Queries) -> tuple[FileAudit, Array]:
     # where some values are missing and the others are equal, absence may still distinguish documents
     is_constant = np.where(missing > 0, missing == q.n_docs, low == high)
     first_with: dict[int, int] = {}
-    duplicates = []
-    for column, key in enumerate(columns.tolist()):
-        if is_constant[column]:
-            continue
-        if key in first_with:
-            duplicates.append((column + 1, first_with[key] + 1))
-        first_with.setdefault(key, column)
+    varying = [column for column in range(q.n_features) if not is_constant[column]]
+    firsts = [first_with.setdefault(int(columns[column]), column) for column in varying]
+    duplicates = [(a + 1, b + 1) for a, b in zip(varying, firsts, strict=True) if a != b]
     in_query = _mix(rows, np.repeat(np.arange(q.n_queries), sizes))
     fact = FileAudit(
         name=name,

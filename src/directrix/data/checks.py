@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -78,9 +79,9 @@ def check_form(features: Any) -> tuple[int, int]:
             f"features have shape {shape} and dtype {dtype}; two dimensions and float32 or float64 are "
             "needed. Build data with Queries.from_arrays(X, y, qid=qid)."
         )
-    if is_sparse(features):
-        if features.format != "csr":
-            raise InputError(f"features are a {features.format} matrix; CSR is needed. Type X.tocsr().")
+    if (form := getattr(features, "format", None)) is not None:
+        if form != "csr":
+            raise InputError(f"features are a {form} matrix; CSR is needed. Type X.tocsr().")
         check_indices(features)
     return int(shape[0]), int(shape[1])
 
@@ -153,7 +154,7 @@ def as_floats(values: Any, what: str, needed: str = "one number per row") -> Flo
 
 def reject_masked(values: Any, what: str) -> None:
     """Raise `InputError` if entries of a NumPy masked array are masked."""
-    if is_masked(values):
+    if _is_masked(values):
         raise InputError(
             f"{what}: {np.count_nonzero(values.mask):,} entries are masked; every row needs one. Leave "
             "the masked rows out, or type numpy.ma.filled(...) with a value of your choice."
@@ -162,16 +163,15 @@ def reject_masked(values: Any, what: str) -> None:
 
 def unmasked(given: Any) -> Any:
     """Return a masked array with NaN, which means missing, where it is masked."""
-    if not is_masked(given):
+    if not _is_masked(given):
         return given
     return given.astype(np.float64 if given.dtype.kind in "fiub" else object).filled(np.nan)
 
 
-def is_masked(values: Any) -> bool:
-    """Whether entries of a NumPy masked array are masked; arrays of pandas have masks of another kind."""
-    if not isinstance(values, np.ma.MaskedArray):
-        return False
-    return values.dtype.names is not None or bool(np.ma.is_masked(values))  # of records each field has a mask
+def _is_masked(values: Any) -> bool:
+    """Arrays of pandas have masks of another kind, and of records each field has one."""
+    is_array = isinstance(values, np.ma.MaskedArray)
+    return is_array and (values.dtype.names is not None or bool(np.ma.is_masked(values)))
 
 
 def frozen(array: Any, name: str) -> Any:
@@ -218,9 +218,8 @@ def check_qptr(qptr: Any, n_docs: int, of: str = "rows") -> Int64Array:
     falls = pointers[1:] < pointers[:-1]  # a difference could wrap around
     if not np.array_equal(pointers, given):
         problem = f"has dtype {given.dtype} and values that are no integers;"
-    elif len(pointers) == 0 or pointers[0] != 0:
-        first = "is empty" if len(pointers) == 0 else f"starts at {pointers[0]}"
-        problem = f"{first}; query boundaries start at 0."
+    elif not len(pointers) or pointers[0]:
+        problem = f"{f'starts at {pointers[0]}' if len(pointers) else 'is empty'}; boundaries start at 0."
     elif falls.any():
         q = int(np.argmax(falls))
         problem = (
@@ -233,8 +232,13 @@ def check_qptr(qptr: Any, n_docs: int, of: str = "rows") -> Int64Array:
     raise InputError(f"qptr {problem} {remedy}")
 
 
-def check_labels(labels: Any, *, qptr: Int64Array | None = None) -> Float64Array:
-    """Return labels as contiguous float64 (n_docs,); they must be finite and >= 0."""
+def check_labels(
+    labels: Any, *, qptr: Int64Array | None = None, place: Callable[[int], str] = "row {}".format
+) -> Float64Array:
+    """Return labels as contiguous float64 (n_docs,); they must be finite and >= 0.
+
+    The message names a row by its ``place``, and the query that the boundaries say.
+    """
     out = np.ascontiguousarray(_numbers(labels, "labels"), dtype=np.float64)
     bad = ~((out >= 0.0) & (out < np.inf))
     if bad.any():
@@ -244,9 +248,10 @@ def check_labels(labels: Any, *, qptr: Int64Array | None = None) -> Float64Array
             remedy = "Drop unlabeled rows or give them 0: keep = ~numpy.isnan(y)."
         elif out[row] > 0:
             remedy = "Give the highest grade of the scale instead, e.g. numpy.minimum(y, 4)."
+        where = place(row) if qptr is None else _place(row, qptr)
         raise InputError(
             f"labels: {int(bad.sum()):,} of {len(out):,} cannot be used; the first is {out[row].item()!r} at "
-            f"{_place(row, qptr)}; labels are finite and >= 0. {remedy}"
+            f"{where}; labels are finite and >= 0. {remedy}"
         )
     return out
 
@@ -268,18 +273,14 @@ def check_group(group: Any, n_docs: int) -> Int64Array:
     remedy = (
         "Give the number of rows of each query in order, e.g. group=[3, 5], or the qid of each row: qid=."
     )
-    bad = (sizes < 1) | (sizes != given)
-    if bad.any():
-        q = int(np.argmax(bad))
-        raise InputError(
-            f"group: the size of query {q} is {given[q].item()!r}; sizes are integers >= 1. {remedy}"
-        )
+    bad = np.flatnonzero((sizes < 1) | (sizes != given))
+    if len(bad):
+        what = f"the size of query {bad[0]} is {given[bad[0]].item()!r}; sizes are integers >= 1."
+        raise InputError(f"group: {what} {remedy}")
     if (total := sum_of(sizes)) != n_docs:
-        raise InputError(
-            f"group: the {len(sizes):,} sizes add up to {total:,}, but X has {n_docs:,} rows; "
-            f"both must agree. {remedy}"
-        )
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        what = f"the {len(sizes):,} sizes add up to {total:,}, but X has {n_docs:,} rows; both must agree."
+        raise InputError(f"group: {what} {remedy}")
+    return np.append(0, np.cumsum(sizes)).astype(np.int64)
 
 
 def _whole_numbers(given: Any) -> Int64Array:
@@ -310,26 +311,21 @@ def as_python(value: Any) -> Any:
 def _numbers(values: Any, what: str) -> Array:
     """Return an array of real numbers with one dimension."""
     array = as_array(values, what)
-    if array.dtype.kind == "O":
+    if array.dtype.kind == "O" or array.size == 0:
         array = as_floats(array, what)
     if array.ndim != 1:
         raise InputError(
-            f"{what} has shape {array.shape}; one dimension is needed. Type numpy.ravel({what.split()[0]})."
+            f"{what} has shape {array.shape}; one dimension is needed. Type numpy.ravel({what})."
         )
-    if array.size == 0 and array.dtype.names is None:
-        return array.astype(np.float64)
     if array.dtype.kind not in "fiub":
-        first = f" (first value {as_python(array[0])!r})" if array.size else ""
         raise InputError(
-            f"{what} has dtype {array.dtype}{first}; numbers are needed. "
-            f"Type {what.split()[0]}.astype(float) if it holds numbers as text."
+            f"{what} has dtype {array.dtype} (first value {as_python(array[0])!r}); numbers are needed. "
+            f"Type {what}.astype(float) if it holds numbers as text."
         )
     return array
 
 
-def _place(row: int, qptr: Int64Array | None) -> str:
-    if qptr is None:
-        return f"row {row}"
+def _place(row: int, qptr: Int64Array) -> str:
     return f"row {row} (query {int(np.searchsorted(qptr, row, side='right')) - 1})"
 
 
@@ -339,10 +335,8 @@ def weights_of(weights: Any, n: int, name: str, what: str, advice: str = "") -> 
         return np.ones(n)
     array = as_floats(weights, name, f"one number >= 0 per {what}")
     if array.shape != (n,):
-        raise InputError(
-            f"{name} has shape {array.shape}; the data need one number per {what}, shape ({n},).",
-            python=advice,
-        )
+        needed = f"one number per {what}, shape ({n},)"
+        raise InputError(f"{name} has shape {array.shape}; the data need {needed}.", python=advice)
     bad = np.flatnonzero(~((array >= 0.0) & (array < np.inf)))
     if len(bad):
         raise InputError(

@@ -189,10 +189,10 @@ def feature_names(names: Iterable[object] | None, n_features: int) -> tuple[str,
         )
     if len(set(texts)) < len(texts):
         twice = next(name for name in texts if texts.count(name) > 1)
-        places = [column for column, name in enumerate(texts) if name == twice]
+        first = texts.index(twice)
         raise InputError(
-            f"feature_names: {twice!r} names columns {places[0]} and {places[1]}; each name may occur "
-            "once. Rename one, or leave out feature_names to number them (of a frame: X.to_numpy())."
+            f"feature_names: {twice!r} names columns {first} and {texts.index(twice, first + 1)}; each name "
+            "may occur once. Rename one, or leave out feature_names to number them."
         )
     return texts
 

@@ -73,30 +73,37 @@ class Format:
 
     def read(self, path: Path, missing: str = "error", columns: ColumnNames = RECOGNIZED) -> Queries:
         """Read all of a file."""
-        return self._call(self.reader, path, columns, missing=missing)  # type: ignore[no-any-return]
+        q: Queries = _load(self.reader)(path, missing=missing, **self.check_names(path, columns))
+        return q
 
     def open(self, path: Path, columns: ColumnNames = RECOGNIZED) -> Queries:
-        """Open a table whose features stay in its file."""
-        return self._call(self.opener, path, columns)  # type: ignore[no-any-return]
+        """Open a table whose features stay in its file.
+
+        Raises `InputError` for text, whose rows have no fixed places in the file.
+        """
+        if not self.opener:
+            raise InputError(
+                f"{path} is text, which must be read into memory; to leave features in a file rewrite it "
+                f"first: `directrix convert {path} {path.with_suffix('.arrow')}`, and give the new file."
+            )
+        q: Queries = _load(self.opener)(path, **self.check_names(path, columns))
+        return q
 
     def read_parts(self, path: Path, missing: str, columns: ColumnNames = RECOGNIZED) -> Iterable[Queries]:
         """Read a file from front to back, without holding all of it where the format allows that."""
         if not self.parts:
             return [self.read(path, missing, columns)]
-        return self._call(self.parts, path, columns, missing=missing)  # type: ignore[no-any-return]
+        parts: Iterable[Queries] = _load(self.parts)(path, missing=missing, **self.check_names(path, columns))
+        return parts
 
-    def check_names(self, path: Path, columns: ColumnNames) -> None:
-        """Raise `InputError` if columns are named, and those of this format have no names."""
+    def check_names(self, path: Path, columns: ColumnNames) -> dict[str, ColumnNames]:
+        """Return the argument that names columns; raise `InputError` where they have no names."""
         if columns and not self.has_names:
             raise InputError(
                 f"{path} is {self.name} text, whose columns have no names; leave out {columns.given()}, or "
                 "give CSV, TSV, JSON lines or Parquet."
             )
-
-    def _call(self, function: str, path: Path, columns: ColumnNames, **options: str) -> Any:
-        self.check_names(path, columns)
-        names = {"columns": columns} if self.has_names else {}
-        return _load(function)(path, **options, **names)
+        return {"columns": columns} if self.has_names else {}
 
     @contextlib.contextmanager
     def writing(self, path: Path) -> Iterator[Callable[[Queries], None]]:
@@ -236,20 +243,6 @@ def named(path: Path) -> Format | None:
 def read_file(path: Path, *, missing: str = "error", columns: ColumnNames = RECOGNIZED) -> Queries:
     """Read a data file of any format, or a folder of tables; see `read_letor` and `read_parquet`."""
     return format_of(path).read(path, missing, columns)
-
-
-def open_file(path: Path, *, columns: ColumnNames = RECOGNIZED) -> Queries:
-    """Open a table whose features stay in its file; see `open_parquet`.
-
-    Raises `InputError` for text, whose rows have no fixed places in the file.
-    """
-    form = format_of(path)
-    if not form.is_table:
-        raise InputError(
-            f"{path} is text, which must be read into memory; to leave features in a file rewrite it first: "
-            f"`directrix convert {path} {path.with_suffix('.arrow')}`, and give the new file."
-        )
-    return form.open(path, columns)
 
 
 def inputs() -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from numbers import Number
 from typing import Any
@@ -12,7 +12,6 @@ import numpy as np
 from directrix.data.checks import (
     IF_MISSING,
     as_array,
-    as_python,
     check_indices,
     check_missing,
     floats_of,
@@ -88,7 +87,7 @@ def is_missing(value: Any) -> bool:
 
 def is_dict(values: Any) -> bool:
     """Return whether something is a dict; sparse matrices of one kind (DOK) are dicts by inheritance."""
-    return isinstance(values, Mapping) and not is_sparse(values)
+    return isinstance(values, Mapping) and not hasattr(values, "tocsr")
 
 
 def is_frame(values: Any) -> bool:
@@ -102,16 +101,11 @@ def encoded(frame: Any, also: Collection[Any] = ()) -> tuple[Any, dict[Any, tupl
     Categories are in columns of a categorical type, and in those named in ``also``. Without any, and if it is
     no frame, it comes back as it is.
     """
-    if not is_frame(frame):
-        return frame, {}
-    known, columns = columns_of(frame, "features", "a frame or dict of columns is needed")
-    chosen = [name for name, column in zip(known, columns, strict=True) if name in also or _has_type(column)]
-    if not chosen:
-        return frame, {}
-    of, names = dict(zip(known, columns, strict=True)), {}
-    for name in chosen:
-        of[name], names[name] = places(cells_of(of[name]))
-    return of, names
+    columns, names = columns_of(frame) if is_frame(frame) else {}, {}
+    for name, column in columns.items():
+        if name in also or _has_type(column):
+            columns[name], names[name] = places(cells_of(column))
+    return (columns, names) if names else (frame, names)
 
 
 def _has_type(column: Any) -> bool:
@@ -119,17 +113,19 @@ def _has_type(column: Any) -> bool:
     return str(getattr(column, "dtype", "")).lower().startswith(("categor", "enum"))
 
 
-def columns_of(frame: Any, what: str, needed: str) -> tuple[list[Any], list[Any]]:
-    """Return names and columns of a frame, or of a dict of columns; a lazy frame is collected.
+def columns_of(
+    frame: Any, what: str = "features", needed: str = "a frame or dict of columns is needed"
+) -> dict[Any, Any]:
+    """Return the columns of a frame, or of a dict, by their names; a lazy frame is collected.
 
     Raises `InputError` if it is neither, with what is ``needed``.
     """
     if is_dict(frame):
-        return list(frame), list(frame.values())
+        return dict(frame)
     table = _narwhals(collected(frame), what)
     if table is None:
         raise InputError(f"{what} has the type {type(frame).__name__}; {needed}.")
-    return list(table.columns), list(table.iter_columns())
+    return dict(zip(table.columns, table.iter_columns(), strict=True))
 
 
 def collected(values: Any) -> Any:
@@ -160,29 +156,23 @@ def array_of(column: Any) -> Array:
     return as_array(column.to_numpy() if hasattr(column, "to_numpy") else column, "a column")
 
 
-def matrix_of(frame: Any) -> Any:
-    """Return all columns of a frame or dict as features, for `check_features`."""
-    names, columns = columns_of(frame, "features", "a frame or dict of columns is needed")
-    return matrix(names, columns, "features")
-
-
-def matrix(names: Sequence[Any], columns: Sequence[Any], what: str) -> Array:
-    """Return columns of numbers side by side (n_docs, n_features).
+def matrix_of(frame: Any, what: str = "features") -> Array:
+    """Return all columns of a frame or dict side by side (n_docs, n_features).
 
     Raises `InputError` if a column holds no numbers, or another number of rows than the first.
     """
-    arrays = [array_of(column) for column in columns]
-    for name, array in zip(names, arrays, strict=True):
-        if array.ndim != 1 or array.shape != arrays[0].shape:
+    arrays = {name: array_of(column) for name, column in columns_of(frame).items()}
+    first = next(iter(arrays), None)
+    for name, array in arrays.items():
+        if array.ndim != 1 or array.shape != arrays[first].shape:
             raise InputError(
-                f"{what}: the column {name!r} has shape {array.shape}, {names[0]!r} has {arrays[0].size} "
+                f"{what}: the column {name!r} has shape {array.shape}, {first!r} has {arrays[first].size} "
                 "rows; one number per row is needed."
             )
-    kinds = [array.dtype for array in arrays]
-    dtype = np.float32 if kinds and all(kind == np.float32 for kind in kinds) else np.float64
-    out = np.empty((len(arrays[0]) if arrays else 0, len(arrays)), dtype=dtype)
+    dtype = np.float32 if {array.dtype for array in arrays.values()} == {np.dtype(np.float32)} else np.float64
+    out = np.empty((len(arrays[first]) if arrays else 0, len(arrays)), dtype=dtype)
     bad = {}
-    for i, (name, array) in enumerate(zip(names, arrays, strict=True)):
+    for i, (name, array) in enumerate(arrays.items()):
         try:
             if array.dtype.kind in "mM":
                 raise TypeError(f"it holds {array.dtype}")
@@ -190,9 +180,8 @@ def matrix(names: Sequence[Any], columns: Sequence[Any], what: str) -> Array:
         except (TypeError, ValueError, OverflowError) as error:
             bad[name] = error
     if bad:
-        shown = ", ".join(f"{name!r} ({error})" for name, error in bad.items())
         raise InputError(
-            f"{what}: features must be numbers, got {shown}.",
+            f"{what}: features must be numbers, got {', '.join(f'{k!r} ({e})' for k, e in bad.items())}.",
             python=f"Name the columns of features, features=[...], or encode or drop {list(bad)}.",
             shell=f"Leave them out: --exclude-columns {','.join(map(str, bad))}.",
         )
@@ -202,29 +191,25 @@ def matrix(names: Sequence[Any], columns: Sequence[Any], what: str) -> Array:
 def arrays_of_queries(frame: Any, names: ColumnNames) -> dict[str, Any]:
     """Return the arguments of `Queries.from_arrays`, and categories, for a frame with a row per document."""
     needed = "a frame, or a dict of columns, with columns of queries, labels and features is needed"
-    known, columns = columns_of(frame, "the frame", needed)
-    roles = roles_of(known, names, "the frame", "directrix.Queries.from_frame(frame")
-    of = dict(zip(known, columns, strict=True))
+    of = columns_of(frame, "the frame", needed)
+    roles = roles_of([*of], names, "the frame", "directrix.Queries.from_frame(frame")
     coded, names_of_categories = encoded({name: of[name] for name in roles.features}, names.categorical or ())
-    of |= coded
     if not roles.features:
         raise InputError(
             "the frame: no column holds features; one or more are needed. The columns are "
-            f"{column_list(known)}.",
+            f"{column_list([*of])}.",
             python="Type features=[NAME, ...].",
         )
     given = names.features or ("features",) * ("features" in roles.features)
-    X = _as_lists(of[given[0]]) if len(given) == 1 else None
-    features = roles.features if X is None else None
-    if X is None:
-        X = matrix(roles.features, [of[name] for name in roles.features], "the frame")
+    lists = _as_lists(coded[given[0]]) if len(given) == 1 else None
+    X = matrix_of(coded, "the frame") if lists is None else lists
     qid = of[roles.qid]
     return {
         "X": X,
         "y": np.zeros(len(X)) if roles.label is None else array_of(of[roles.label]),
         "qid": qid.to_list() if hasattr(qid, "to_list") else qid,
         "doc_ids": None if roles.doc_id is None else cells_of(of[roles.doc_id]),
-        "feature_names": features,
+        "feature_names": roles.features if lists is None else None,
         "categories": by_column(names_of_categories, roles.features),
     }
 
@@ -273,12 +258,29 @@ def check_features(X: Any, missing: str = "error") -> Any:
     """
     check_missing(missing)
     features: Any = _csr(X) if is_sparse(X) else _dense(X)
-    values: Any = entries(features)
-    if not has_finite_sum(values):
-        bad = ~np.isfinite(values) if missing == "error" else np.isinf(values)
-        if bad.any():
-            _raise_not_finite(X, features, bad)
+    check_finite(features, missing, names_of(X), "row {}".format)
     return features
+
+
+def check_finite(features: Any, missing: str, names: Sequence[Any], place: Callable[[int], str]) -> None:
+    """Raise `InputError` at the first feature that is infinite, or missing where that is an error."""
+    values = entries(features)
+    if has_finite_sum(values):
+        return
+    bad = ~np.isfinite(values) if missing == "error" else np.isinf(values)
+    if not bad.any():
+        return
+    entry = int(np.argmax(bad))
+    (row, column), value = cell_of(features, entry), values.ravel()[entry].item()
+    clip = f"Clip the column, e.g. numpy.clip(X[:, {column}], -1e30, 1e30), or drop these rows."
+    remedy = (
+        IF_MISSING if np.isnan(value) else {"python": clip, "shell": "Clip the column, or drop these rows."}
+    )
+    raise InputError(
+        f"features: {value} at {place(row)}, {feature_label(column, names)}; finite numbers are needed "
+        f"(values that are NaN or infinite: {int(bad.sum()):,}).",
+        **remedy,
+    )
 
 
 def zeros_for_missing(features: Any, categories: Categories | None) -> Any:
@@ -290,23 +292,9 @@ def zeros_for_missing(features: Any, categories: Categories | None) -> Any:
     if categories is not None:
         gaps[:, [names is not None for names in categories]] = False
     values = np.where(gaps, values.dtype.type(0.0), values)
-    if not is_sparse(features):
+    if values.ndim == 2:
         return values
     return type(features)((values, features.indices, features.indptr), shape=features.shape)
-
-
-def _raise_not_finite(X: Any, features: Any, bad: Array) -> None:
-    entry = int(np.argmax(bad))
-    (row, column), value = cell_of(features, entry), entries(features).ravel()[entry].item()
-    clip = f"Clip the column, e.g. numpy.clip(X[:, {column}], -1e30, 1e30), or drop these rows."
-    remedy = (
-        IF_MISSING if np.isnan(value) else {"python": clip, "shell": "Clip the column, or drop these rows."}
-    )
-    raise InputError(
-        f"features: {value} at row {row}, {_feature(X, column)}; finite numbers are needed "
-        f"(values that are NaN or infinite: {int(bad.sum()):,}).",
-        **remedy,
-    )
 
 
 def _csr(X: Any) -> Any:
@@ -330,7 +318,7 @@ def _dense(X: Any) -> Array:
     shape = "X needs two dimensions, (n_docs, n_features)"
     given = X
     if is_frame(X):
-        given = X.to_numpy() if hasattr(X, "to_numpy") else matrix_of(X)
+        given = matrix_of(X)
     try:
         array = np.asarray(unmasked(given))
     except ValueError as error:
@@ -341,38 +329,16 @@ def _dense(X: Any) -> Array:
         one = "X.reshape(-1, 1) for one feature, X.reshape(1, -1) for one document"
         remedy = one if array.ndim == 1 else "X.reshape(...)"
         raise InputError(f"features have shape {array.shape}; {shape}. Type {remedy}.")
-    if array.dtype == object or array.dtype.kind not in "fiub":
-        array = _from_objects(X, array)
+    if array.dtype.kind not in "fiub":
+        try:
+            if array.dtype.kind != "O":
+                raise TypeError(f"dtype {array.dtype}")
+            array = floats_of(array.ravel()).reshape(array.shape)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InputError(
+                f"features hold more than real numbers ({error}). Drop or encode columns of text, dates or "
+                "objects; numbers as text: numpy.asarray(X, dtype=float)."
+            ) from None
     if array.dtype not in (np.float32, np.float64):
         array = array.astype(np.float64)
     return np.ascontiguousarray(array)
-
-
-def _from_objects(X: Any, array: Array) -> Array:
-    if not array.size:
-        return np.empty(array.shape)
-    if array.dtype.kind == "O":
-        with suppress(TypeError, ValueError, OverflowError):
-            return floats_of(array.ravel()).reshape(array.shape)
-        with suppress(TypeError, ValueError, AttributeError):  # pandas has a missing value of its own
-            return np.asarray(X.to_numpy(dtype=np.float64, na_value=np.nan))
-    row, column = next((i for i in np.ndindex(array.shape) if not _is_number(array[i])), (0, 0))
-    raise InputError(
-        f"features have dtype {array.dtype}; {as_python(array[row, column])!r} at row {row}, "
-        f"{_feature(X, column)} is not a number; real numbers are needed. Drop or encode columns of "
-        "text, dates or objects; numbers as text: numpy.asarray(X, dtype=float)."
-    )
-
-
-def _feature(X: Any, column: int) -> str:
-    names = names_of(X)
-    return feature_label(column, names) + ("" if names else f" (X[:, {column}])")
-
-
-def _is_number(cell: object) -> bool:
-    """Whether a cell is a real number, also as text: NumPy turns mixed lists into text."""
-    if isinstance(cell, str | bytes):
-        with suppress(ValueError):
-            return bool(floats_of([cell]).size)
-        return False
-    return isinstance(cell, int | float | np.integer | np.floating | np.bool_)

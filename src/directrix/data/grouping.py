@@ -24,8 +24,7 @@ def group_by_query(qid: Any) -> tuple[Int64Array, Int64Array, tuple[Hashable, ..
     in the grouped order (n_queries + 1,); and the identifier of each query. Raises `InputError` if an
     identifier is missing (None, NaN, NaT), not hashable, or ``qid`` is not one-dimensional.
 
-    NumPy handles arrays of numbers, dates or text, O(n) if grouped, O(n log n) if not; a dictionary handles
-    lists and object arrays.
+    NumPy handles arrays of numbers, dates or text, a dictionary handles lists and object arrays.
     """
     reject_masked(qid, "qid")
     values = qid if isinstance(qid, list | tuple | np.ndarray) else _as_sequence(qid)
@@ -140,28 +139,13 @@ def _group_array(values: Array) -> tuple[Int64Array, Int64Array, tuple[Hashable,
             _raise_missing(int(np.argmax(missing)), int(missing.sum()))
     starts = run_starts(values)
     lengths = np.diff(starts, append=n)
-    ids = values[starts]
-    order = _stable_order(ids)  # puts the runs of a query next to each other, in input order
-    sorted_ids = ids[order]
-    bounds = np.append(run_starts(sorted_ids), len(ids))
-    if len(bounds) - 1 == len(ids):
-        return np.arange(n), np.append(starts, n).astype(np.int64), _items(ids)
-    first = order[bounds[:-1]]
-    appearance = np.argsort(first)
-    order = order[rows_of(bounds[:-1][appearance], np.diff(bounds)[appearance])]
-    ends = np.cumsum(lengths[order])[np.cumsum(np.diff(bounds)[appearance]) - 1]
-    qptr = np.concatenate([[0], ends]).astype(np.int64)
-    return rows_of(starts[order], lengths[order]), qptr, _items(ids[first[appearance]])
-
-
-def _stable_order(ids: Array) -> Int64Array:
-    """Return a stable argsort; NumPy counts instead of comparing where integers have 16 bits."""
-    if ids.dtype.kind in "iu" and int(ids.max()) - int(ids.min()) < 2**32:
-        above = ids.astype(np.uint64) - ids.min().astype(np.uint64)  # modulo 2**64, also for negative ids
-        order = np.argsort(above.astype(np.uint16), kind="stable")
-        upper = (above >> np.uint64(16)).astype(np.uint16)
-        return order[np.argsort(upper[order], kind="stable")] if upper.any() else order
-    return np.argsort(ids, kind="stable")
+    _, first, place = np.unique(values[starts], return_index=True, return_inverse=True)
+    queries = np.empty(len(first), dtype=np.int64)  # in order of appearance
+    queries[np.argsort(first)] = np.arange(len(first))
+    order = np.argsort(queries[place], kind="stable")  # puts the runs of a query next to each other
+    sizes = np.bincount(queries[place], weights=lengths)
+    qptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return rows_of(starts[order], lengths[order]), qptr, _items(values[starts[np.sort(first)]])
 
 
 def _items(ids: Array) -> tuple[Hashable, ...]:

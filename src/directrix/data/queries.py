@@ -31,8 +31,8 @@ from directrix.data.frames import (
     zeros_for_missing,
 )
 from directrix.data.grouping import copied_rows, document_ids, rows_by_query, rows_of, run_starts
-from directrix.data.sparse import ScaledCsr
-from directrix.data.stored import Flaw, StoredFeatures, blocks, flaws_of
+from directrix.data.sparse import arrays_of
+from directrix.data.stored import Flaw, blocks, flaws_of
 from directrix.errors import InputError, short_text
 from directrix.parameters import whole
 from directrix.types import Array, Float64Array, Int64Array, is_sparse
@@ -100,8 +100,8 @@ class Queries:
         self.__post_init__()
 
     def __repr__(self) -> str:
-        is_stored = self.held == "file"
-        form = f"{self.features.dtype}{' CSR' * is_sparse(self.features)}{' in a file' * is_stored}"
+        form = f"{self.features.dtype} {getattr(self.features, 'format', '').upper()}".strip()
+        form += " in a file" * (self.held == "file")
         if self.n_docs == 0:
             return f"Queries(empty, {self.n_features} features {form})"
         sizes = np.diff(self.qptr)
@@ -127,7 +127,7 @@ class Queries:
     @property
     def held(self) -> Literal["memory", "file"]:
         """The place of the features, see `directrix.types.Data`."""
-        return "file" if isinstance(self.features, StoredFeatures) else "memory"
+        return getattr(self.features, "held", "memory")
 
     @cached_property
     def label_counts(self) -> dict[float, int]:
@@ -145,9 +145,8 @@ class Queries:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of features, labels and boundaries: the same data give the same text."""
-        X, state = self.features, hashlib.sha256()
-        parts = (X.data, X.indices, X.indptr) if is_sparse(X) else (X,)
-        for part in (*parts, self.labels, self.qptr):
+        state = hashlib.sha256()
+        for part in (*arrays_of(self.features), self.labels, self.qptr):
             state.update(str((part.dtype.str, part.shape)).encode())
             for _, rows in blocks(part, self.qptr):
                 state.update(np.ascontiguousarray(rows).data)
@@ -350,8 +349,7 @@ class Queries:
                 shell="Type --no-stream.",
             )
         if is_sparse(self.features):
-            parts = self.features.data, self.features.indices, self.features.indptr
-            features = type(self.features)(parts, shape=(self.n_docs, n_features))
+            features = type(self.features)(arrays_of(self.features), shape=(self.n_docs, n_features))
         else:
             features = np.pad(self.features, ((0, 0), (0, more)))
         return replace(self, features=features)
@@ -388,14 +386,13 @@ def need_data(given: Any, where: str) -> None:
 
 def frozen_features(features: Any) -> Any:
     """Return features that cannot be changed: an array, CSR, or those of a file, as they are."""
-    if isinstance(features, StoredFeatures | ScaledCsr):
+    if hasattr(features, "held") or hasattr(features, "absent"):
         return features
-    if not is_sparse(features):
-        return frozen(features, "features")
+    parts = [frozen(part, "features") for part in arrays_of(features)]
+    if len(parts) == 1:
+        return parts[0]
     out = type(features)(features.shape, dtype=features.dtype)
-    out.data, out.indices, out.indptr = (
-        frozen(part, "features") for part in (features.data, features.indices, features.indptr)
-    )
+    out.data, out.indices, out.indptr = parts
     return out
 
 

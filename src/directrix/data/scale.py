@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal, NoReturn, get_args
 
 import numpy as np
 
 from directrix.data.checks import check_form
-from directrix.data.columns import feature_label
 from directrix.data.memory import check_room
-from directrix.data.sparse import absent_values, cell_of, side_by_side, with_entries
+from directrix.data.sparse import absent_values, side_by_side, with_entries
 from directrix.data.statistics import (
     MAX_KNOTS,
     Rows,
@@ -22,18 +21,21 @@ from directrix.data.statistics import (
     fit_knots,
     knot_scores,
     map_query,
-    map_rows,
     mapped,
     mapped_by_query,
     statistics,
 )
-from directrix.errors import InputError, short_text
+from directrix.errors import NO_ITEMS, InputError, short_text
+from directrix.schema import check
 from directrix.types import Array, Float64Array, Int64Array, is_sparse
 
 Kind = Literal["query-minmax", "query-standard", "query-percentile", "minmax", "standard", "log", "quantile"]
 SCALES: tuple[Kind, ...] = get_args(Kind)
 _NUMBERS = ("center", "width", "fill")
 _FIELDS = {"minmax": _NUMBERS, "standard": _NUMBERS[:2], "log": _NUMBERS[:2], "quantile": ("knots", "scores")}
+_FORMS = {
+    name: [[float]] if name in _FIELDS["quantile"] else [float] for of in _FIELDS.values() for name in of
+}
 FILLING = tuple(_FIELDS)
 """The kinds that replace a missing value by a number."""
 
@@ -75,7 +77,7 @@ class Scale:
     center, width : tuple of float (n_features,), or None
         c and d of the training data; ``None`` for the other kinds. A width of 0 marks a constant feature.
     fill : tuple of float (n_features,), or None
-        "minmax": mean of the training data. ``None`` keeps missing values.
+        "minmax": mean of the training data.
     knots, scores : tuple of tuples of float, or None
         "quantile": ascending values of each feature, and what they become.
 
@@ -123,25 +125,32 @@ class Scale:
     def __post_init__(self) -> None:
         if not isinstance(self.kind, str) or self.kind not in SCALES:
             raise unknown_kind(self.kind)
-        names, is_quantile = _FIELDS.get(self.kind, ()), self.kind == "quantile"
-        for name in (*_NUMBERS, "knots", "scores"):
+        names, lengths = _FIELDS.get(self.kind, ()), []
+        for name in _FORMS:
             values = getattr(self, name)
-            if values is None and (name not in names or name == "fill"):
-                continue
-            rows = values if is_quantile else [values]
-            lowest = 0.0 if name == "width" else -np.inf
-            is_good = name in names and isinstance(rows, tuple | list | np.ndarray) and len(rows) > 0
-            if not is_good or not all(_is_row(row, lowest) for row in rows):
+            if (values is not None) != (name in names):
                 self._refuse(f"{name}={short_text(values)}")
-            exact = tuple(tuple(float(v) for v in row) for row in rows)
-            object.__setattr__(self, name, exact if is_quantile else exact[0])
-        given = [getattr(self, name) for name in names if getattr(self, name) is not None]
-        if len({len(values) for values in given}) > 1:
-            self._refuse(" and ".join(f"{len(v)} {name}s" for v, name in zip(given, names, strict=False)))
+            if values is not None:
+                object.__setattr__(self, name, self._exact(name, values))
+                lengths.append(f"{len(values)} {name}s")
+        if len({text.split()[0] for text in lengths}) > 1:
+            self._refuse(" and ".join(lengths))
         for feature, (x, z) in enumerate(zip(self.knots or (), self.scores or (), strict=True), start=1):
             ascends = all((np.diff(row) > 0).all() and 1 <= len(row) <= MAX_KNOTS for row in (x, z))
             if len(x) != len(z) or not ascends:
                 self._refuse(f"knots {short_text(x)} and scores {short_text(z)} of feature {feature}")
+
+    def _exact(self, name: str, values: Any) -> tuple[Any, ...]:
+        """Return statistics as Python's floats."""
+        rows = values if self.kind == "quantile" else [values]
+        try:
+            exact = tuple(tuple(np.asarray(row, dtype=np.float64).tolist()) for row in rows)
+            is_good = exact and all(map(math.isfinite, itertools.chain.from_iterable(exact)))
+        except (*NO_ITEMS, ValueError):
+            is_good = False
+        if not is_good or (name == "width" and min(exact[0], default=0.0) < 0):
+            self._refuse(f"{name}={short_text(values)}")
+        return exact if self.kind == "quantile" else exact[0]
 
     def _refuse(self, what: str) -> NoReturn:
         needed = {
@@ -172,7 +181,7 @@ class Scale:
     @property
     def fills(self) -> bool:
         """Whether it replaces a missing value by a number."""
-        return self.kind in FILLING and (self.kind != "minmax" or self.fill is not None)
+        return self.kind in FILLING
 
     def apply(self, features: Any, qptr: Int64Array) -> Any:
         """Scale features.
@@ -233,10 +242,10 @@ class Scale:
 
     def to_json(self) -> dict[str, Any]:
         """Return the value as a dict of JSON types; `from_json` reads it back exactly."""
-        given = {name: getattr(self, name) for name in _FIELDS.get(self.kind, ())}
+        given = {name: list(getattr(self, name)) for name in _FIELDS.get(self.kind, ())}
         if self.kind == "quantile":
-            given = {name: [list(row) for row in rows] for name, rows in given.items()}
-        return {"kind": self.kind, **{name: list(v) for name, v in given.items() if v is not None}}
+            given = {name: list(map(list, rows)) for name, rows in given.items()}
+        return {"kind": self.kind, **given}
 
     @classmethod
     def from_json(cls, data: Any) -> Scale:
@@ -249,7 +258,8 @@ class Scale:
         """
         with _in_model_file():
             fields = data if isinstance(data, dict) else {"kind": data}
-            return cls(*(fields.get(name) for name in ("kind", *_NUMBERS, "knots", "scores")))  # type: ignore[arg-type]
+            check(fields, {f"{name}?": form for name, form in _FORMS.items()})
+            return cls(fields.get("kind"), **{name: fields.get(name) for name in _FORMS})  # type: ignore[arg-type]
 
 
 @contextlib.contextmanager
@@ -266,20 +276,6 @@ def unknown_kind(kind: object) -> InputError:
         f"scale={short_text(kind)}; choose one of {', '.join(map(repr, SCALES))}, or None, or several side "
         "by side: 'raw+query-percentile'."
     )
-
-
-def _is_row(values: Any, lowest: float = -np.inf) -> bool:
-    is_row = isinstance(values, tuple | list | np.ndarray)
-    return is_row and all(_is_finite(v) and v >= lowest for v in values)
-
-
-def _is_finite(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.floating | np.integer):
-        return False
-    try:
-        return math.isfinite(float(value))
-    except OverflowError:
-        return False
 
 
 RAW = "raw"
@@ -344,7 +340,7 @@ class ScaleUnion:
     def apply(self, features: Any, qptr: Int64Array) -> Any:
         """Return (n_docs, n_columns * n_features): the features by every part; see `Scale.apply`."""
         columns = [features if part is None else part.apply(features, qptr) for part in self.parts]
-        return side_by_side(columns) if is_sparse(features) else np.hstack(columns)
+        return side_by_side(columns)
 
     def to_json(self) -> dict[str, Any]:
         """Return the value as a dict of JSON types; `scale_from_json` reads it back exactly."""
@@ -431,24 +427,17 @@ def scale_from_json(data: Any) -> Scale | ScaleUnion:
         return ScaleUnion(scales)
 
 
-_ENTRIES = 1 << 18
-"""Entries that are scaled at a time, so that their float64 copies stay small."""
-
-
-def _mapped_entries(X: Any, center: Array, width: Array, fill: Array | None, *, log: bool) -> Array:
+def _mapped_entries(
+    X: Any, center: Float64Array, width: Float64Array, fill: Float64Array | None, *, log: bool
+) -> Array:
     """Return what `mapped` makes of the stored entries of sparse features: each is one column."""
     out: Array = np.empty_like(X.data)
-    for first in range(0, len(out), _ENTRIES):
-        some = slice(first, first + _ENTRIES)
+    for first in range(0, len(out), 1 << 18):  # blocks, so that the float64 copy stays small
+        some = slice(first, first + (1 << 18))
         f = X.indices[some]
-        filled = None if fill is None else fill[f]
-        place = partial(_column, f)
-        map_rows(X.data[None, some], out[None, some], center[f], width[f], place, log=log, fill=filled)
+        statistics_of = center[f], width[f], None if fill is None else fill[f]
+        out[some] = mapped(X.data[None, some], *statistics_of, log=log, columns=f)[0]
     return out
-
-
-def _column(columns: Array, at: tuple[int, ...]) -> str:
-    return feature_label(int(columns[at[1]]))
 
 
 def _knot_entries(X: Any, knots: Rows, scores: Rows) -> Array:
@@ -458,13 +447,8 @@ def _knot_entries(X: Any, knots: Rows, scores: Rows) -> Array:
     starts = np.searchsorted(X.indices[order], np.arange(X.shape[1] + 1))
     for f in np.flatnonzero(np.diff(starts)).tolist():
         own = order[starts[f] : starts[f + 1]]
-        cell = partial(_cell_of_entry, X, own)
-        out[own] = knot_scores(X.data[own, None], knots[f : f + 1], scores[f : f + 1], cell)[:, 0]
+        out[own] = knot_scores(X.data[own, None], knots[f : f + 1], scores[f : f + 1], [f])[:, 0]
     return out
-
-
-def _cell_of_entry(X: Any, entries: Array, place: int, _: int) -> tuple[int, int]:
-    return cell_of(X, entries[place])
 
 
 def _mapped_queries(kind: str, X: Any, qptr: Int64Array) -> Any:
@@ -481,9 +465,7 @@ def _mapped_queries(kind: str, X: Any, qptr: Int64Array) -> Any:
         columns, place = np.unique(X.indices[stored], return_inverse=True)
         rows = np.tile(absent[columns], (last - first, 1))
         rows[np.repeat(np.arange(last - first), np.diff(indptr[first : last + 1])), place] = X.data[stored]
-        scaled = np.empty_like(rows)
-        if rows.size:
-            map_query(kind, rows, scaled, query, first, columns)
+        scaled = map_query(kind, rows, query, columns) if rows.size else rows
         row, column = np.nonzero(scaled)
         data.append(scaled[row, column])
         indices.append(columns[column])

@@ -65,15 +65,19 @@ class ScaledCsr:
         return self.__array__()
 
 
+def arrays_of(X: Any) -> tuple[Array, ...]:
+    """Return the arrays that hold features: of sparse ones the entries, columns and pointers."""
+    return (X.data, X.indices, X.indptr) if is_sparse(X) else (X,)
+
+
 def entries(X: Any) -> Array:
-    """Return the values of features: of sparse ones those that are stored."""
-    values: Array = X.data if is_sparse(X) else X
-    return values
+    """Return the values of features: of sparse ones those that are stored, in one dimension."""
+    return arrays_of(X)[0]
 
 
 def cell_of(X: Any, entry: int) -> tuple[int, int]:
     """Return row and column of one of the `entries`."""
-    if is_sparse(X):
+    if entries(X).ndim == 1:
         return int(np.searchsorted(X.indptr, entry, side="right")) - 1, int(X.indices[entry])
     row, column = divmod(int(entry), X.shape[1])
     return row, column
@@ -93,7 +97,13 @@ def dense(X: Any) -> Array:
 
 def absent_values(X: Any) -> Float64Array:
     """Return the value of absent entries of sparse features by column, (n_features,)."""
-    return X.absent if isinstance(X, ScaledCsr) else np.zeros(X.shape[1])
+    absent = getattr(X, "absent", None)
+    return np.zeros(X.shape[1]) if absent is None else absent
+
+
+def csr_of(X: Any) -> Any:
+    """Return the stored entries of sparse features as CSR."""
+    return getattr(X, "csr", X)
 
 
 def deviations(X: Any) -> Any:
@@ -109,7 +119,7 @@ def column_reader(X: Any) -> Callable[[int], Float64Array]:
     if not is_sparse(X):
         return lambda f: np.asarray(X[:, f], dtype=np.float64)
     absent = absent_values(X)
-    columns = (X.csr if isinstance(X, ScaledCsr) else X).tocsc()
+    columns = csr_of(X).tocsc()
 
     def column(f: int) -> Float64Array:
         stored = slice(columns.indptr[f], columns.indptr[f + 1])
@@ -129,10 +139,10 @@ def with_entries(X: Any, data: Array, absent: Float64Array) -> Any:
 
 
 def side_by_side(parts: Sequence[Any]) -> Any:
-    """Return sparse features whose columns are those of the first, then those of the second, and so on."""
+    """Return features whose columns are those of the first, then those of the second, and so on."""
+    if not any(map(is_sparse, parts)):
+        return np.hstack(parts)
     from scipy.sparse import csr_array, hstack
 
-    csr = csr_array(
-        hstack([part.csr if isinstance(part, ScaledCsr) else part for part in parts], format="csr")
-    )
+    csr = csr_array(hstack([csr_of(part) for part in parts], format="csr"))
     return with_entries(csr, csr.data, np.concatenate([absent_values(part) for part in parts]))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -165,79 +164,68 @@ def _divided(values: Array, width: Array) -> Array:
     return out
 
 
-def check_width(width: Array, where: str, columns: Array | None = None) -> None:
+def check_width(width: Array, where: str, columns: Any = None) -> None:
     """Raise `InputError` at an infinite width; ``columns`` are their numbers for messages."""
     if np.isinf(width).any():
-        column = int(np.argmax(np.isinf(width)))
-        column = column if columns is None else int(columns[column])
+        column = _number_of(np.argmax(np.isinf(width)), columns)
         raise InputError(
             f"features: the range or deviation of {feature_label(column)} in {where} is too large for a "
             f"float; values below 1e150 can be scaled. Divide the column first, e.g. X[:, {column}] /= 1e200."
         )
 
 
-def check_scaled(out: Array, given: Array, place: Callable[[tuple[int, ...]], str]) -> None:
-    """Raise `InputError` at a finite value that became infinite."""
-    if has_finite_sum(out):
-        return
-    bad = ~np.isfinite(out) & np.isfinite(given)
-    if bad.any():
-        at = tuple(int(i) for i in np.unravel_index(np.argmax(bad), bad.shape))
-        raise InputError(
-            f"features: {given[at].item():g} at {place(at)} is too large for {out.dtype} once it is scaled; "
-            "values near those of the training data are needed. Clip the column, or use features in float64."
-        )
+def _number_of(column: Any, columns: Any) -> int:
+    return int(column if columns is None else columns[column])
 
 
-def mapped(features: Array, center: Array, width: Array, fill: Array | None, *, log: bool) -> Array:
-    """``(x - center) / width``, or of logarithms; ``fill`` (n_features,) replaces missing values."""
+def mapped(
+    features: Array,
+    center: Array,
+    width: Array,
+    fill: Array | None = None,
+    *,
+    log: bool = False,
+    columns: Any = None,
+) -> Array:
+    """``(x - center) / width``, or of logarithms; ``fill`` (n_features,) replaces missing values.
+
+    Raises `InputError` at a finite value that becomes infinite; ``columns`` are the numbers of columns for
+    messages.
+    """
     out = np.empty_like(features, order="C")
     for first in range(0, len(features), 8192):  # blocks, so that the float64 copy stays small
         rows = slice(first, first + 8192)
-        place = partial(_cell, first, None)
-        map_rows(features[rows], out[rows], center, width, place, log=log, fill=fill)
+        given = features[rows]
+        with np.errstate(over="ignore", invalid="ignore"):
+            out[rows] = _divided((signed_log(given) if log else given) - center, width)
+        if has_finite_sum(out[rows]):
+            continue
+        if fill is not None:
+            out[rows] = np.where(np.isnan(given), _divided(np.array([fill]) - center, width), out[rows])
+        bad = ~np.isfinite(out[rows]) & np.isfinite(given)
+        if bad.any():
+            row, column = np.unravel_index(np.argmax(bad), bad.shape)
+            name = feature_label(_number_of(column, columns))
+            raise InputError(
+                f"features: {given[row, column].item():g} in {name} is too large for {out.dtype} once it is "
+                "scaled; values near those of training are needed. Clip the column, or use features in float64."
+            )
     return out
-
-
-def _cell(first: int, columns: Array | None, at: tuple[int, ...]) -> str:
-    return f"row {first + at[0]}, {feature_label(at[1] if columns is None else int(columns[at[1]]))}"
-
-
-def map_rows(
-    features: Array,
-    out: Array,
-    center: Array,
-    width: Array,
-    place: Callable[[tuple[int, ...]], str],
-    *,
-    log: bool = False,
-    fill: Any = None,
-) -> None:
-    """Fill ``out``, as `mapped` returns it; ``place`` names a cell in messages."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        out[:] = _divided((signed_log(features) if log else features) - center, width)
-    if fill is not None and not has_finite_sum(out):
-        filled = _divided(np.array([fill]) - center, width)
-        out[:] = np.where(np.isnan(features), filled, out)
-    check_scaled(out, features, place)
 
 
 def mapped_by_query(kind: str, features: Array, qptr: Int64Array) -> Array:
     """Scale the rows of every query by their own statistics."""
     out = np.empty_like(features, order="C")
-    for query, (first, last) in enumerate(zip(qptr[:-1].tolist(), qptr[1:].tolist(), strict=True)):
+    for query, (first, last) in enumerate(itertools.pairwise(qptr.tolist())):
         if first < last:
-            map_query(kind, features[first:last], out[first:last], query, first)
+            out[first:last] = map_query(kind, features[first:last], query)
     return out
 
 
-def map_query(
-    kind: str, features: Array, out: Array, query: int, first: int, columns: Array | None = None
-) -> None:
-    """Fill ``out`` with the rows of one query, scaled; the last three number them in messages."""
+def map_query(kind: str, features: Array, query: int, columns: Any = None) -> Array:
+    """Return the rows of one query, scaled; ``query`` and ``columns`` are their numbers for messages."""
     if kind == "query-percentile":
-        out[:] = percentiles(features)
-        return
+        return percentiles(features).astype(features.dtype)
     part = features.astype(np.float64)
     low, high = part.min(axis=0), part.max(axis=0)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -250,7 +238,7 @@ def map_query(
             ascending = np.sort(np.ascontiguousarray(part.T), axis=1)
             center, width = ascending.mean(axis=1), np.where(low < high, ascending.std(axis=1), 0.0)
     check_width(width, f"query {query}", columns)
-    map_rows(features, out, center, width, partial(_cell, first, columns))
+    return mapped(features, center, width, columns=columns)
 
 
 MAX_KNOTS = 256
@@ -298,21 +286,17 @@ def _knots(values: Array) -> tuple[Float64Array, Float64Array]:
     return values.astype(np.float64), scores
 
 
-def knot_scores(
-    features: Array, knots: Rows, scores: Rows, cell: Callable[[int, int], tuple[int, int]] | None = None
-) -> Array:
+def knot_scores(features: Array, knots: Rows, scores: Rows, columns: Any = None) -> Array:
     """Normal scores of features, in their dtype: interpolated, clipped to the ends, 0 for a missing value.
 
-    ``cell`` turns row and column into those of a message.
+    ``columns`` are the numbers of columns for messages.
     """
-    infinite = np.zeros(0) if has_finite_sum(features) else np.argwhere(np.isinf(features))
-    if infinite.size:
-        row, column = infinite[0].tolist()
-        value = features[row, column]
-        row, column = (row, column) if cell is None else cell(row, column)
+    if not has_finite_sum(features) and np.isinf(features).any():
+        row, column = np.argwhere(np.isinf(features))[0]
+        number = _number_of(column, columns)
         raise InputError(
-            f"features: {value:g} at row {row}, {feature_label(column)}; finite numbers are needed. "
-            f"Clip the column, e.g. numpy.clip(X[:, {column}], -1e30, 1e30)."
+            f"features: {features[row, column]:g} in {feature_label(number)}; finite numbers are needed. "
+            f"Clip the column, e.g. numpy.clip(X[:, {number}], -1e30, 1e30)."
         )
     out = np.empty_like(features, order="C")
     pairs = [(np.array(x), np.array(z)) for x, z in zip(knots, scores, strict=True)]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, Protocol
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -34,7 +34,7 @@ def block_bounds(qptr: Int64Array, bytes_per_row: int) -> Int64Array:
 
 def blocks(X: Any, qptr: Int64Array) -> Iterator[tuple[int, Any]]:
     """Features in memory, as (first row, block of whole queries); what is in memory is one block."""
-    return X.blocks(qptr) if isinstance(X, StoredFeatures) else iter([(0, X)])
+    return X.blocks(qptr) if hasattr(X, "blocks") else iter([(0, X)])
 
 
 class Flaw(NamedTuple):
@@ -64,25 +64,6 @@ def flaws_of(features: Any, qptr: Int64Array, rows: Int64Array) -> tuple[Flaw, .
                 value = float(values.ravel()[bad[0]])
                 found[is_bad] = Flaw(value, len(bad), f"row {rows[first + row]}", column)
     return tuple(found.values())
-
-
-class Rows(Protocol):
-    """The source of stored rows."""
-
-    @property
-    def name(self) -> str:
-        """The file, for messages."""
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Numbers of rows and of columns."""
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """float32 or float64."""
-
-    def read(self, first: int, last: int, out: Array) -> None:
-        """Fill ``out`` (last - first, n_features) with the rows first <= i < last."""
 
 
 class Extent(NamedTuple):
@@ -143,8 +124,8 @@ class StoredFeatures:
     It rejects to become a matrix: code that can work block by block uses `blocks`.
     """
 
-    source: Rows
-    """The file."""
+    source: Any
+    """The file: ``name``, ``shape``, ``dtype``, and ``read(first, last, out)``, which fills an array."""
     runs: Int64Array | None = None
     """Rows of the file that belong to these features, (n_runs, 2), as runs first <= i < last; None = all."""
     scale: Callable[[Array, Int64Array], Array] | None = None
@@ -154,7 +135,7 @@ class StoredFeatures:
     n_columns: int = 1
     """Columns for each feature of the file after a scale."""
 
-    ndim = 2
+    ndim, held = 2, "file"
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -166,7 +147,8 @@ class StoredFeatures:
     @property
     def dtype(self) -> np.dtype[Any]:
         """float32 or float64."""
-        return self.source.dtype
+        dtype: np.dtype[Any] = self.source.dtype
+        return dtype
 
     @property
     def itemsize(self) -> int:

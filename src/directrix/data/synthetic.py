@@ -1,4 +1,4 @@
-"""Artificial data: a random cubic polynomial (Burges et al. 2005), web-like, of known optimum, texts."""
+"""Artificial data: a random cubic polynomial (Burges et al. 2005), of known optimum, texts."""
 
 from __future__ import annotations
 
@@ -80,9 +80,12 @@ def make_cubic(  # noqa: PLR0913 - each one is a property of the data
     >>> q.n_docs, q.n_features, int(q.labels.max())
     (200, 4, 4)
     """
-    _check_sizes(n_queries, docs_per_query, n_features)
+    _check_sizes(n_queries=n_queries, docs_per_query=docs_per_query, n_features=n_features)
+    _check_sizes(n_monomials=n_monomials)
     chances = as_shares("shares", shares, 2)
-    _check_options(n_features, n_hidden, n_monomials, label_noise)
+    number(label_noise, "label_noise", least=0.0, most=1.0, example=0.1)
+    if whole(n_hidden, "n_hidden", least=0) >= n_features:
+        raise InputError(f"n_hidden={n_hidden}; 0 to n_features - 1 = {n_features - 1} can be hidden.")
     rng = generator(seed)
     n_docs = n_queries * docs_per_query
     features = rng.random((n_docs, n_features), dtype=np.float32)
@@ -96,74 +99,6 @@ def make_cubic(  # noqa: PLR0913 - each one is a property of the data
     labels[is_noisy] = rng.choice(len(chances), size=int(is_noisy.sum()), p=chances)
     visible = np.ascontiguousarray(features[:, : n_features - n_hidden])
     return Queries.from_arrays(visible, labels, group=np.full(n_queries, docs_per_query))
-
-
-def make_web(n_queries: int = 1000, n_features: int = 60, *, noise: float = 0.6, seed: int = 0) -> Queries:
-    r"""Make data as web search has them: heavy-tailed features, levels by query, interacting thresholds.
-
-    Documents have hidden values :math:`z_j \sim N(0, 1)` and a score
-
-    .. math:: s = \sum_{25} a\,[z_i > t] + 0.6 \sum_{40} a \tanh z_i \tanh z_j
-              + \sum_{20} a\,[z_i > t][z_j > t'] \qquad (a, t, t' \sim N(0, 1))
-
-    over features i, j drawn uniformly. It is standardized; noise of deviation ``noise`` for every document
-    and 0.5 for every query is added, and labels 0 to 4 are cut at the quantiles .55, .78, .92 and .98 of
-    all documents, so that queries differ in how many relevant documents they have. A feature is
-    :math:`\exp(c_j (z_j + 0.8\, l_{qj}) + d_j)` with a level :math:`l_{qj} \sim N(0, 1)` of its query for
-    about half of the features, :math:`c_j \sim U(0.5, 2.5)` and :math:`d_j \sim U(-1, 5)`.
-
-    Parameters
-    ----------
-    n_queries, n_features : int >= 1
-        Size. Queries have 3 to 250 documents, log-normally distributed, about 35 in the mean.
-    noise : float >= 0
-        Deviation of what no feature tells, in deviations of the score.
-    seed : int
-        To get parts of one data set use `split_queries`.
-
-    Returns
-    -------
-    Queries
-        float32 features, up to about 1e8.
-
-    Raises
-    ------
-    InputError
-        If a parameter is out of range.
-
-    Notes
-    -----
-    The law is the project's own.
-
-    Examples
-    --------
-    >>> import directrix as dx
-    >>> q = dx.data.make_web(n_queries=20, n_features=15)
-    >>> q.n_queries, q.features.shape[1]
-    (20, 15)
-    """
-    whole(n_queries, "n_queries")
-    whole(n_features, "n_features")
-    number(noise, "noise", least=0.0, example=0.6)
-    rng = generator(seed)
-    sizes = np.clip(rng.lognormal(3.4, 0.6, n_queries).astype(np.int64), 3, 250)
-    query = np.repeat(np.arange(n_queries), sizes)
-    z = rng.standard_normal((len(query), n_features))
-    levels = rng.standard_normal((n_queries, n_features)) * (rng.random(n_features) < 0.5)
-    spread, offset = rng.uniform(0.5, 2.5, n_features), rng.uniform(-1.0, 5.0, n_features)
-    scores = np.zeros(len(query))
-    for kind, count in (("step", 25), ("product", 40), ("steps", 20)):
-        for i, j in rng.integers(n_features, size=(count, 2)):
-            a, t, u = rng.standard_normal(3)
-            if kind == "product":
-                scores += 0.6 * a * np.tanh(z[:, i]) * np.tanh(z[:, j])
-            else:
-                scores += a * ((z[:, i] > t) & ((kind == "step") | (z[:, j] > u)))
-    scores = (scores - scores.mean()) / (scores.std() or 1.0) + noise * rng.standard_normal(len(query))
-    scores += 0.5 * rng.standard_normal(n_queries)[query]
-    labels = np.searchsorted(np.quantile(scores, (0.55, 0.78, 0.92, 0.98)), scores, side="right")
-    features = np.exp(spread * (z + 0.8 * levels[query]) + offset).astype(np.float32)
-    return Queries.from_arrays(features, labels.astype(np.float64), group=sizes)
 
 
 def make_linear(
@@ -200,7 +135,7 @@ def make_linear(
     >>> dx.evaluate("nDCG@10", q.features @ weights, q.labels, qptr=q.qptr)
     {'nDCG@10': 1.0}
     """
-    _check_sizes(n_queries, docs_per_query, n_features)
+    _check_sizes(n_queries=n_queries, docs_per_query=docs_per_query, n_features=n_features)
     whole(n_labels, "n_labels", least=2)
     rng = generator(seed)
     weights = rng.standard_normal(n_features)
@@ -213,22 +148,9 @@ def make_linear(
     return queries, weights
 
 
-def _check_sizes(n_queries: int, docs_per_query: int, n_features: int) -> None:
-    whole(n_queries, "n_queries")
-    whole(docs_per_query, "docs_per_query")
-    whole(n_features, "n_features")
-
-
-def _check_options(n_features: int, n_hidden: int, n_monomials: int, label_noise: float) -> None:
-    if whole(n_hidden, "n_hidden", least=0) >= n_features:
-        raise InputError(
-            f"n_hidden={n_hidden}; 0 to n_features - 1 = {n_features - 1} features can be hidden."
-        )
-    whole(n_monomials, "n_monomials")
-    if not isinstance(label_noise, int | float) or not 0.0 <= label_noise <= 1.0:
-        raise InputError(
-            f"label_noise={label_noise!r}; a share in [0, 1] is needed. Type e.g. label_noise=0.1."
-        )
+def _check_sizes(**sizes: int) -> None:
+    for name, size in sizes.items():
+        whole(size, name)
 
 
 def _monomials(d: int, wanted: int, rng: np.random.Generator) -> Int64Array:
@@ -325,11 +247,8 @@ def make_texts(
     >>> len(texts.documents), sorted(texts.queries), sorted(texts.documents["d1"])
     (100, ['q1', 'q2', 'q3', 'q4', 'q5'], ['text', 'title'])
     """
-    n_docs, n_queries, words_per_doc = (
-        whole(value, name, "make_texts")
-        for value, name in ((n_docs, "n_docs"), (n_queries, "n_queries"), (words_per_doc, "words_per_doc"))
-    )
-    rng = np.random.default_rng(whole(seed, "seed", "make_texts", least=0))
+    _check_sizes(n_docs=n_docs, n_queries=n_queries, words_per_doc=words_per_doc)
+    rng = generator(seed)
     vocabulary = _made_up(rng, _WORDS)
     topics = [rng.choice(_WORDS, _OF_TOPIC, replace=False) for _ in range(max(2, n_docs // _DOCS_PER_TOPIC))]
     rare = 1.0 / np.arange(10.0, _WORDS + 10.0)

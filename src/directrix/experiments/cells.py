@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import math
 import os
@@ -17,6 +18,7 @@ from directrix.threads import one_blas_thread, serially
 from directrix.types import Progress
 
 _START = b'{"key": '  # of every line
+_ADVICE = "give another folder"
 
 
 class _Finished(NamedTuple):
@@ -46,6 +48,7 @@ def run_cells(
     *,
     n_jobs: int | None = None,
     progress: Progress | None = None,
+    shard: tuple[int, int] | None = None,
 ) -> dict[tuple[str | int, ...], Any]:
     """Run the cells whose results are not in a file yet, add them, and return results by key in their order.
 
@@ -58,11 +61,29 @@ def run_cells(
     ``joblib.parallel_config`` says, with the backend that it names, else 1. Each cell uses one thread, and
     results do not depend on ``n_jobs``. ``progress`` gets the time left after every cell.
 
+    ``shard`` is the place of a job and their number, such as (3, 10): run only the cells 3, 13, 23, ..., and
+    keep them in a file of their own next to ``path``, so that jobs of several machines work at a time; what
+    is finished is returned. A run without it takes over the cells of these files and runs the rest.
+
     Raises `InputError` if the file holds something else, or a cell whose names have other meanings now, or
     another process is writing to it.
     """
-    with open_locked(Path(path), "give another folder") as file:
+    path, wanted = Path(path), cells
+    others = sorted(path.parent.glob(f"{glob.escape(path.stem)}-*-of-*{path.suffix}"))
+    if shard is not None:
+        others, path = [path, *others], path.with_stem(f"{path.stem}-{shard[0]}-of-{shard[1]}")
+        cells = [cell for i, cell in enumerate(cells, 1) if (i - shard[0]) % shard[1] == 0]
+    with open_locked(path, _ADVICE) as file:
         done = _read(file)
+        for other in others:
+            if other == path or not other.exists():
+                continue
+            with open_locked(other, _ADVICE) if shard is None else other.open("rb") as part:
+                found = _finished(str(other), part.read())
+            more = {key: cell for key, cell in found.items() if key not in done}
+            if shard is None:
+                file.writelines(_line(cell).encode() + b"\n" for cell in more.values())
+            done |= more
         left = [cell for cell in cells if cell.key not in done]
         for cell in cells:
             if cell.key in done:
@@ -77,7 +98,7 @@ def run_cells(
             if progress is not None:
                 seconds = (time.monotonic() - begun) / count * (len(left) - count)
                 progress(before + count, len(cells), _left(seconds))
-    return {cell.key: done[cell.key].result for cell in cells}
+    return {cell.key: done[cell.key].result for cell in wanted if cell.key in done}
 
 
 def total_seconds(path: str | os.PathLike[str]) -> float:
@@ -85,8 +106,7 @@ def total_seconds(path: str | os.PathLike[str]) -> float:
 
     Raises `InputError` if the file holds something else.
     """
-    lines = Path(path).read_bytes().split(b"\n")[:-1]
-    return float(sum(cell.seconds for cell in _finished(str(path), lines)))
+    return float(sum(cell.seconds for cell in _finished(str(path), Path(path).read_bytes()).values()))
 
 
 def _ended(cells: Sequence[Cell], n_jobs: int | None) -> Iterator[str]:
@@ -110,9 +130,12 @@ def _run(cell: Cell) -> str:
     begun = time.perf_counter()
     with serially(), one_blas_thread():
         result = cell.work(*cell.arguments)
-    seconds = time.perf_counter() - begun
-    line = {"key": cell.key, "seconds": round(seconds, 3), "result": result, "meanings": {**cell.meanings}}
-    return json.dumps(line, allow_nan=False)
+    seconds = round(time.perf_counter() - begun, 3)
+    return _line(_Finished(cell.key, seconds, result, {**cell.meanings}))
+
+
+def _line(cell: _Finished) -> str:
+    return json.dumps(cell._asdict(), allow_nan=False)
 
 
 def _parsed(line: str | bytes) -> _Finished:
@@ -125,24 +148,25 @@ def _parsed(line: str | bytes) -> _Finished:
     return _Finished(key, float(seconds), entry["result"], dict(entry.get("meanings", {})))
 
 
-def _finished(name: str, lines: Sequence[bytes]) -> list[_Finished]:
-    cells = []
-    for number, line in enumerate(lines, start=1):
+def _finished(name: str, content: bytes) -> dict[tuple[str | int, ...], _Finished]:
+    """Return the cells of complete lines by their keys."""
+    cells = {}
+    for number, line in enumerate(content.split(b"\n")[:-1], start=1):
         try:
-            cells.append(_parsed(line))
+            cell = _parsed(line)
         except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
             raise _not_ours(name, number, line) from None
+        cells[cell.key] = cell
     return cells
 
 
 def _read(file: IO[bytes]) -> dict[tuple[str | int, ...], _Finished]:
     """Cells of an earlier run; an incomplete last line is removed from the file."""
     file.seek(0)
-    lines = file.read().split(b"\n")
-    cut = lines.pop()  # empty, if the file is whole
-    cells = {cell.key: cell for cell in _finished(file.name, lines)}
+    content = file.read()
+    cells, cut = _finished(file.name, content), content[content.rfind(b"\n") + 1 :]
     if not cut.startswith(_START[: len(cut)]):
-        raise _not_ours(file.name, len(lines) + 1, cut)
+        raise _not_ours(file.name, content.count(b"\n") + 1, cut)
     file.truncate(file.seek(-len(cut), os.SEEK_CUR))
     return cells
 

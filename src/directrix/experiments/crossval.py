@@ -29,10 +29,12 @@ from directrix.measures.names import listed
 from directrix.measures.names import measure as parse_measure
 from directrix.measures.prepared import Prepared
 from directrix.parameters import seed_number, whole
-from directrix.rankers.inputs import check_finite, check_measurable, check_training, goal_of
+from directrix.rankers.inputs import check_measurable, check_training, goal_of
 from directrix.rankers.means import mean_over_queries
 from directrix.rankers.method import Method
 from directrix.rankers.methods import method as find_method
+from directrix.rankers.scoring import check_finite
+from directrix.rankers.user_methods import imported, user_method
 from directrix.search.candidates import Candidate, candidates_of
 from directrix.search.choice import preferred
 from directrix.search.clock import Clock
@@ -52,8 +54,8 @@ class Entry:
     ----------
     name : str
         Row of the tables, different for every entry.
-    method : Method or str
-        See `directrix.methods`; "auto" tries several.
+    method : str, or surrogate, trainer, ranker, or the class of one
+        What `directrix.method` takes: a published method, "auto", ``"my_loss:MyLoss"``, or ``MyLoss``.
     settings : mapping, optional
         Fixed settings; they replace values of the grid.
     grid : mapping of setting to values, optional
@@ -70,7 +72,7 @@ class Entry:
     """
 
     name: str
-    method: Method | str
+    method: Any
     settings: Mapping[str, Any] = field(default_factory=dict)
     grid: Mapping[str, Any] | None = None
     measure: RankingMeasure | str | None = None
@@ -78,12 +80,24 @@ class Entry:
     @property
     def resolved(self) -> Method:
         """The method itself, where ``method`` may be its name."""
-        return find_method(self.method) if isinstance(self.method, str) else self.method
+        return find_method(self.method)
+
+
+def entry_of(given: Any) -> Entry:
+    """Return the entry of a method's name or object, or the `Entry` that ``module:Name`` names."""
+    named = imported(given) if isinstance(given, str) else ("", given)
+    if named is None:
+        return Entry(given, given)
+    name, value = named
+    if isinstance(value, Entry):
+        return value
+    method = user_method(value, name)
+    return Entry(method.name, method)
 
 
 def cross_validate(  # noqa: PLR0913 - all but the first three are optional and by name
     splits: Sequence[Split],
-    entries: Sequence[Entry | str] | Entry | str,
+    entries: Any,
     measures: Sequence[RankingMeasure | str] | RankingMeasure | str = ("nDCG@10", "AP"),
     *,
     select: RankingMeasure | str | None = None,
@@ -102,8 +116,8 @@ def cross_validate(  # noqa: PLR0913 - all but the first three are optional and 
     ----------
     splits : sequence of Split
         Folds, from `letor_splits`, `k_fold_splits`, or of your own.
-    entries : Entry or str, or a sequence of them
-        Compared systems; a name is the method of this name with its own grid.
+    entries : Entry, or what `directrix.method` takes, or a sequence of them
+        Compared systems; a method has its own grid. ``"my_module:Name"`` may also be an `Entry`.
     measures : measure or str, or a sequence of them
         Reported.
     select : measure or str, optional
@@ -135,32 +149,89 @@ def cross_validate(  # noqa: PLR0913 - all but the first three are optional and 
     >>> result.mean("Regression", "AP") > 0.8, len(result.values("RankCosine", "nDCG@5"))
     (True, 12)
     """
-    tool = None if convention is None else find_convention(convention)
-    given = [entries] if isinstance(entries, Entry | str) else entries
-    compared = [Entry(each, each) if isinstance(each, str) else each for each in given]
-    wanted, names = listed(measures)
-    reported = tuple(reported_measure(each, tool, always=True) for each in wanted)
-    _check_names(splits, compared, names)
-    if tool is not None:
-        warn_lacking(tool, list(names), list(reported), "Leave out those, or the convention.")
-    seed_number(seed)
-    whole(keep_top, "keep_top", least=0)
-    plans = [plan_entry(entry, select or wanted[0], tool, seed) for entry in compared]
-    for split in splits:
-        _check_data(split, plans)
-    tasks = [_Task(plan, split, reported, keep_top) for split in splits for plan in plans]
-    cells = [cell for task in tasks for cell in task.cells()]
+    run = _Run.of(splits, entries, measures, select, convention, seed, keep_top)
     with tempfile.TemporaryDirectory() as folder:
         kept = Path(folder, "cells.jsonl") if path is None else path
-        finished = run_cells(cells, kept, n_jobs=n_jobs, progress=progress)
-    return CrossValidation(
-        measures=tuple(names),
-        folds=tuple(split.name for split in splits),
-        query_ids=tuple(query for split in splits for query in split.test.query_ids),
-        convention="default" if tool is None else tool.name,
-        results={p.name: [task.result(finished, names) for task in tasks if task.plan is p] for p in plans},
-        select=names[0] if select is None else select if isinstance(select, str) else select.name,
-    )
+        finished = run_cells(run.cells(), kept, n_jobs=n_jobs, progress=progress)
+    return run.result(finished)
+
+
+def train_shard(
+    shard: tuple[int, int],
+    splits: Sequence[Split],
+    entries: Any,
+    measures: Any,
+    *,
+    path: str | os.PathLike[str],
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    **rest: Any,
+) -> tuple[int, int]:
+    """Train the share of one of several jobs, which write to one folder at a time; see `run_cells`.
+
+    ``shard`` is the place of the job, from 1, and their number; the other arguments are those of
+    `cross_validate`, which takes over what is finished. Returns the numbers of finished trainings and of all.
+    """
+    cells = _Run.of(splits, entries, measures, **rest).cells()
+    return len(run_cells(cells, path, n_jobs=n_jobs, progress=progress, shard=shard)), len(cells)
+
+
+class _Run(NamedTuple):
+    """The checked plan of a cross-validation."""
+
+    splits: Sequence[Split]
+    plans: list[Plan]
+    tasks: list[_Task]
+    measures: list[str]
+    convention: str
+    select: str
+
+    @classmethod
+    def of(
+        cls,
+        splits: Sequence[Split],
+        entries: Any,
+        measures: Any,
+        select: RankingMeasure | str | None = None,
+        convention: Convention | str | None = None,
+        seed: int = 0,
+        keep_top: int = 0,
+    ) -> _Run:
+        """Check the arguments of `cross_validate`."""
+        tool = None if convention is None else find_convention(convention)
+        is_one = isinstance(entries, str) or not isinstance(entries, Sequence)
+        compared = list(map(entry_of, [entries] if is_one else entries))
+        wanted, names = listed(measures)
+        reported = tuple(reported_measure(each, tool, always=True) for each in wanted)
+        _check_names(splits, compared, names)
+        if tool is not None:
+            warn_lacking(tool, list(names), list(reported), "Leave out those, or the convention.")
+        seed_number(seed)
+        whole(keep_top, "keep_top", least=0)
+        plans = [plan_entry(entry, select or wanted[0], tool, seed) for entry in compared]
+        for split in splits:
+            _check_data(split, plans)
+        tasks = [_Task(plan, split, reported, keep_top) for split in splits for plan in plans]
+        chosen_by = names[0] if select is None else select if isinstance(select, str) else select.name
+        return cls(splits, plans, tasks, names, "default" if tool is None else tool.name, chosen_by)
+
+    def cells(self) -> list[Cell]:
+        """Return all trainings."""
+        return [cell for task in self.tasks for cell in task.cells()]
+
+    def result(self, finished: Mapping[tuple[str | int, ...], Any]) -> CrossValidation:
+        """Return the choices between the finished trainings."""
+        return CrossValidation(
+            measures=tuple(self.measures),
+            folds=tuple(split.name for split in self.splits),
+            query_ids=tuple(query for split in self.splits for query in split.test.query_ids),
+            convention=self.convention,
+            results={
+                p.name: [task.result(finished, self.measures) for task in self.tasks if task.plan is p]
+                for p in self.plans
+            },
+            select=self.select,
+        )
 
 
 class Plan(NamedTuple):

@@ -6,13 +6,14 @@ import itertools
 import json
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.experiments.significance import Significance, paired_t
+from directrix.experiments.significance.comparisons import Comparisons, compare, paper_table
+from directrix.experiments.significance.pairs import Significance, paired_t
 from directrix.rankers.means import mean_over_queries
 from directrix.tables import PValue, Table, Value, json_value
 from directrix.types import Float64Array
@@ -176,6 +177,43 @@ class CrossValidation:
                 tests[entry, measure] = None
         return tests
 
+    def compare(
+        self, *, test: str = "paired-t", correction: str | None = "auto", all_pairs: bool = False
+    ) -> dict[str, Comparisons]:
+        """Compare the entries over all test queries by each measure, with a correction for their number.
+
+        Parameters
+        ----------
+        test, correction : str
+            See `directrix.compare`.
+        all_pairs : bool
+            Compare all pairs, or each entry with the first one only.
+
+        Raises
+        ------
+        InputError
+            If there is one entry only, or the test or the correction is not known.
+        """
+        against = None if all_pairs else self.entries[0]
+        results = {}
+        for measure in self.measures:
+            values = {entry: self.values(entry, measure) for entry in self.entries}
+            result = compare(values, test=test, correction=correction, against=against)
+            results[measure] = replace(result, means={e: self.mean(e, measure) for e in self.entries})
+        return results
+
+    def latex(self, **how: Any) -> str:
+        r"""Return a table for a paper: entries by measures, the best bold, and the test in the caption.
+
+        It needs ``\usepackage{booktabs}``. ``how`` are the options of `compare`: by default a paired t-test
+        against the first entry with Holm's correction for the number of entries.
+        """
+        what = (
+            f"{' and '.join(self.measures)} on test queries, mean over {len(self.folds)} folds. Settings "
+            f"were chosen by {self.select} on validation queries."
+        )
+        return paper_table(self.compare(**how), what).latex()
+
     def tables(self) -> tuple[Table, Table]:
         """Return the values with a test against the first entry, and the settings that validation chose."""
         tests, several = self.against_first(), len(self.entries) > 1
@@ -210,7 +248,10 @@ class CrossValidation:
         return figures, chosen
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result in JSON types: a row for each entry and measure, and the tests; NaN as None."""
+        """Return the result in JSON types: a row for each entry and measure, and the tests; NaN as None.
+
+        ``values`` of a row are those of the test queries, in the order of ``query_ids``.
+        """
         tests = [
             {
                 "method": entry,
@@ -225,6 +266,7 @@ class CrossValidation:
             "select": self.select,
             "folds": list(self.folds),
             "queries": len(self.query_ids),
+            "query_ids": list(map(str, self.query_ids)),
             "significance": {"test": "paired-t", "against": self.entries[0], "rows": tests},
             "rows": [
                 {
@@ -234,6 +276,7 @@ class CrossValidation:
                     "folds": json_value(self.folds_of(entry, measure)),
                     "selected": [json.loads(canonical(each)) for each in self.selected(entry)],
                     "seconds": round(self.seconds(entry), 3),
+                    "values": json_value(self.values(entry, measure)),
                 }
                 for entry in self.entries
                 for measure in self.measures

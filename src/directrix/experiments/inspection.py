@@ -11,9 +11,9 @@ from directrix.errors import InputError
 from directrix.experiments.importance import Importance, permutation_importance
 from directrix.experiments.significance import Comparisons, compare
 from directrix.measures.base import RankingMeasure
-from directrix.rankers.inputs import missing_values
 from directrix.rankers.means import values_of
 from directrix.rankers.methods import method
+from directrix.rankers.scoring import missing_values
 from directrix.search.folds import UNWEIGHTED, Fold, search_folds, validation_queries
 from directrix.search.search import SearchResult
 from directrix.types import Float64Array

@@ -18,7 +18,7 @@ from directrix.export.formula import Formula, Linear, formula_of
 from directrix.export.target import ANY_MODEL, ExportTarget, target
 from directrix.export.trees import float32_below
 from directrix.models.trees import Trees
-from directrix.rankers.inputs import matched
+from directrix.rankers.scoring import matched
 from directrix.types import Array, Float64Array
 
 _ROWS, _PER_QUERY = 2000, 50

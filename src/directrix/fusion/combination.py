@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -58,11 +58,10 @@ def runs_of(runs: Mapping[str, Any] | Sequence[Any]) -> dict[str, Run]:
     Raises `InputError` unless there are 2 to 10 of different names.
     """
     if isinstance(runs, Mapping):
-        by_name = {str(name): replace(run_of(run), tag=str(name)) for name, run in runs.items()}
-        n = len(runs)
+        read = [replace(run_of(run), tag=str(name)) for name, run in runs.items()]
     else:
         read = [run_of(run) for run in runs]
-        by_name, n = {run.tag: run for run in read}, len(read)
+    by_name, n = {run.tag: run for run in read}, len(read)
     if len(by_name) < n:
         raise InputError(
             f"of {n} runs some have the same tag ({', '.join(by_name)}); each needs another name.",
@@ -81,21 +80,19 @@ def pool_of(runs: Mapping[str, Run], qrels: Any = None) -> Pool:
     all of the runs, in the order of their first appearance. Raises `InputError` where a run has no query or
     document of the judgments, or a score that float32 does not hold.
     """
-    judged = None if qrels is None else qrels_of(qrels)
     for run in runs.values():
         check_magnitude(run)
-        if judged is not None:
-            check_overlap(run, judged)
-    places = [{query: q for q, query in enumerate(run.query_ids)} for run in runs.values()]
-    queries = tuple(dict.fromkeys(query for place in places for query in place))
+    queries = tuple(dict.fromkeys(query for run in runs.values() for query in run.query_ids))
+    judged, known = None if qrels is None else qrels_of(qrels), set(queries)
     if judged is not None:
-        known = set(queries)
+        for run in runs.values():
+            check_overlap(run, judged)
         queries = tuple(query for query in judged.query_ids if query in known)
+    places = [{query: q for q, query in enumerate(run.query_ids)} for run in runs.values()]
     in_qrels = {} if judged is None else {query: q for q, query in enumerate(judged.query_ids)}
     docs: list[str] = []
     labels: list[float] = []
-    rows: list[list[Float64Array]] = []
-    sizes = []
+    scores, sizes = [], []
     for query in queries:
         of_runs = [_of_query(run, place.get(query)) for run, place in zip(runs.values(), places, strict=True)]
         of_judged = {} if judged is None else judged.of_query(in_qrels[query])
@@ -103,18 +100,18 @@ def pool_of(runs: Mapping[str, Run], qrels: Any = None) -> Pool:
         names = sorted({doc for of in (*of_runs, of_judged) for doc in of}, reverse=True)
         docs += names
         labels += [max(of_judged.get(doc, 0.0), 0.0) for doc in names]
-        rows.append([np.array([of.get(doc, np.nan) for doc in names]) for of in of_runs])
+        scores.append([np.array([of.get(doc, np.nan) for doc in names]) for of in of_runs])
         sizes.append(len(names))
-    qptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    scores = np.stack([np.concatenate(column) for column in zip(*rows, strict=True)], axis=1)
-    return Pool(tuple(runs), queries, qptr, object_array(docs), np.array(labels), scores)
+    qptr = np.append(0, np.cumsum(sizes)).astype(np.int64)
+    columns = [np.concatenate(column) for column in zip(*scores, strict=True)]
+    return Pool(tuple(runs), queries, qptr, object_array(docs), np.array(labels), np.stack(columns, axis=1))
 
 
 def _of_query(run: Run, q: int | None) -> dict[str, float]:
     if q is None:
         return {}
-    first, last = run.qptr[q], run.qptr[q + 1]
-    return dict(zip(run.doc_ids[first:last], run.scores[first:last].tolist(), strict=True))
+    part = slice(run.qptr[q], run.qptr[q + 1])
+    return dict(zip(run.doc_ids[part], run.scores[part].tolist(), strict=True))
 
 
 Normalizer = Literal["min-max", "z-score", "sum", "rank", "none"]
@@ -158,15 +155,35 @@ class Combination:
     def parts(self, pool: Pool) -> Float64Array:
         """Return what is weighed, (n_docs, n_runs)."""
         if self.kind == "rrf":
-            return inverse_ranks(pool, self.constant)
+            return _by_run(pool, lambda s: 1.0 / (self.constant + _ranks(s)), lacks_lowest=False)
         return normalized(pool, self.normalizer)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it in JSON types."""
-        shown: dict[str, Any] = {"kind": self.kind, "weights": list(self.weights)}
-        return shown | (
-            {"constant": self.constant} if self.kind == "rrf" else {"normalizer": self.normalizer}
-        )
+        by = "constant" if self.kind == "rrf" else "normalizer"
+        return {"kind": self.kind, "weights": list(self.weights), by: getattr(self, by)}
+
+
+class Chosen(NamedTuple):
+    """The choice of a method on some queries."""
+
+    of_class: dict[str, Combination]
+    """By the class of a query; "" for all others."""
+    interval: tuple[float, float] | None = None
+    """Of two runs: weights of the second that are equally good, and better than all others."""
+
+    @property
+    def combination(self) -> Combination:
+        """The combination for queries of no class."""
+        return self.of_class[""]
+
+    def scores(self, pool: Pool, classes: Sequence[str]) -> Float64Array:
+        """Return the score of every document."""
+        scores = self.combination.scores(pool)
+        for name in self.of_class.keys() - {""}:
+            rows = np.repeat(np.array([one == name for one in classes]), np.diff(pool.qptr))
+            scores = np.where(rows, self.of_class[name].scores(pool), scores)
+        return scores
 
 
 def normalized(pool: Pool, normalizer: Normalizer) -> Float64Array:
@@ -184,15 +201,10 @@ def normalized(pool: Pool, normalizer: Normalizer) -> Float64Array:
     none      s                                               the lowest
     ========= =============================================== =======================
     """
-    return _by_query(pool, _OF[normalizer], lacks_lowest=normalizer in ("z-score", "none"))
+    return _by_run(pool, _OF[normalizer], lacks_lowest=normalizer in ("z-score", "none"))
 
 
-def inverse_ranks(pool: Pool, constant: float) -> Float64Array:
-    """Return 1 / (constant + rank) of every run, 0 where it lacks the document; ranks begin at 1."""
-    return _by_query(pool, lambda s: 1.0 / (constant + _ranks(s)), lacks_lowest=False)
-
-
-def _by_query(
+def _by_run(
     pool: Pool, values_of: Callable[[Float64Array], Float64Array], *, lacks_lowest: bool
 ) -> Float64Array:
     """Replace the scores of each run for each query; a document that it lacks gets the lowest value, or 0."""
@@ -234,24 +246,16 @@ def _min_max(s: Float64Array) -> Float64Array:
     return (s - low) / (high - low) if high > low else np.ones(len(s))
 
 
-def _z_score(s: Float64Array) -> Float64Array:
-    return (s - float(s.mean())) / (float(s.std()) or 1.0)
-
-
 def _share(s: Float64Array) -> Float64Array:
     above = s - float(s.min())
     total = float(above.sum())
     return above / total if total > 0.0 else np.full(len(s), 1.0 / len(s))
 
 
-def _rank(s: Float64Array) -> Float64Array:
-    return 1.0 - (_ranks(s) - 1.0) / len(s)
-
-
 _OF: dict[str, Callable[[Float64Array], Float64Array]] = {
     "min-max": _min_max,
-    "z-score": _z_score,
+    "z-score": lambda s: (s - float(s.mean())) / (float(s.std()) or 1.0),
     "sum": _share,
-    "rank": _rank,
+    "rank": lambda s: 1.0 - (_ranks(s) - 1.0) / len(s),
     "none": lambda s: s,
 }

@@ -1,4 +1,4 @@
-"""Configurations of search engines for a combination of runs."""
+"""Configurations of search engines for a combination of runs; users replace each REPLACE in them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from directrix.errors import InputError
 from directrix.fusion.combination import Combination
 
 _DEPTH = 1000  # documents of each run that an engine combines
+_QUERIES = 5  # of a hybrid query of OpenSearch
 _LACKS = "a document that one of the queries does not find gets 0 there, not the lowest score"
 
 
@@ -47,6 +48,11 @@ def check_one_set_of_weights(of_class: Mapping[str, Combination]) -> None:
 
 
 def _open_search(names: tuple[str, ...], c: Combination) -> tuple[str, list[str]]:
+    if len(names) > _QUERIES:
+        raise InputError(
+            f"OpenSearch's hybrid query has at most {_QUERIES} queries, and there are {len(names)} runs. "
+            f"Give {_QUERIES} or fewer."
+        )
     weights = {"weights": [round(weight, 6) for weight in c.weights]}
     if c.kind == "rrf":
         combine = {"technique": "rrf", "rank_constant": max(1, round(c.constant))}
@@ -66,6 +72,7 @@ def _open_search(names: tuple[str, ...], c: Combination) -> tuple[str, list[str]
                 "combination": {"technique": "arithmetic_mean", "parameters": weights},
             }
         }
+    notes.append("the text is the body of PUT _search/pipeline/NAME, for hybrid queries")
     order = f"queries of the hybrid query in this order: {', '.join(names)}"
     notes.append(
         "OpenSearch combines as many documents of each query as pagination_depth in the search request says; "
@@ -76,21 +83,25 @@ def _open_search(names: tuple[str, ...], c: Combination) -> tuple[str, list[str]
 
 def _elasticsearch(names: tuple[str, ...], c: Combination) -> tuple[str, list[str]]:
     window = {"rank_window_size": _DEPTH}  # the default is 10 documents of each retriever
+    query = {"match": {"REPLACE": "REPLACE"}}
+    plain: list[Any] = [{"standard": {"_name": name, "query": query}} for name in names]
     weighted: list[dict[str, Any]] = [
-        {"retriever": {name: "REPLACE"}, "weight": round(weight, 6)}
-        for name, weight in zip(names, c.weights, strict=True)
+        {"retriever": one, "weight": round(weight, 6)} for one, weight in zip(plain, c.weights, strict=True)
     ]
+    to_replace = (
+        "replace the query of each retriever, whose _name is that of the run; for vectors write knn and its "
+        "settings in place of standard"
+    )
     if c.kind == "rrf":
         is_weighted = _is_weighted(c)
-        retrievers = weighted if is_weighted else [{name: "REPLACE"} for name in names]
-        rrf = {"retrievers": retrievers, "rank_constant": max(1, round(c.constant))}
+        rrf = {"retrievers": weighted if is_weighted else plain, "rank_constant": max(1, round(c.constant))}
         notes = ["weights of RRF need Elasticsearch 9.2 or later"] * is_weighted
-        return _json({"retriever": {"rrf": rrf | window}}), notes
+        return _json({"retriever": {"rrf": rrf | window}}), [*notes, to_replace]
     normalizer, notes = _nearest(c, {"min-max": "minmax", "none": "none"})
     if normalizer == "none":
         notes.append(_LACKS)
     retrievers = [one | {"normalizer": normalizer} for one in weighted]
-    return _json({"retriever": {"linear": {"retrievers": retrievers} | window}}), notes
+    return _json({"retriever": {"linear": {"retrievers": retrievers} | window}}), [*notes, to_replace]
 
 
 def _vespa(names: tuple[str, ...], c: Combination) -> tuple[str, list[str]]:
@@ -108,17 +119,20 @@ def _vespa(names: tuple[str, ...], c: Combination) -> tuple[str, list[str]]:
     )
     return text, [
         *notes,
+        "replace each REPLACE by the rank feature of the run, e.g. bm25(text) or closeness(field, vector), "
+        "and put the profile into the schema",
         f"Vespa ranks and normalizes the {_DEPTH} documents that its first phase ranks highest, "
         "not those of each run",
     ]
 
 
 def _qdrant(names: tuple[str, ...], c: Combination) -> tuple[str, list[str]]:
-    prefetch = [{"query": f"REPLACE: {name}", "using": name, "limit": _DEPTH} for name in names]
+    prefetch = [{"query": f"REPLACE: {name}", "using": f"REPLACE: {name}", "limit": _DEPTH} for name in names]
+    to_replace = "replace query by the query's vector, and using by the name of the vectors of that run"
     if c.kind == "rrf":
         # Qdrant counts ranks from 0
         rrf: dict[str, Any] = {"k": max(1, round(c.constant) + 1)}
-        notes = []
+        notes = [f"k needs Qdrant 1.16 or later{', weights 1.17' * _is_weighted(c)}"]
         if _is_weighted(c):
             mean = sum(c.weights) / len(c.weights)
             rrf["weights"] = [round(weight / mean, 6) for weight in c.weights]
@@ -126,7 +140,7 @@ def _qdrant(names: tuple[str, ...], c: Combination) -> tuple[str, list[str]]:
                 "Qdrant divides ranks by the weights, 1 / (rank / weight + k - 1), and does not multiply; "
                 "choose --method 'RRF, best c'"
             )
-        return _json({"prefetch": prefetch, "query": {"rrf": rrf}, "limit": 10}), notes
+        return _json({"prefetch": prefetch, "query": {"rrf": rrf}, "limit": 10}), [*notes, to_replace]
     terms = [{"mult": [round(weight, 6), f"$score[{i}]"]} for i, weight in enumerate(c.weights)]
     notes = [_LACKS]
     if c.normalizer != "none":
@@ -134,7 +148,10 @@ def _qdrant(names: tuple[str, ...], c: Combination) -> tuple[str, list[str]]:
             f"a formula of Qdrant weighs the scores themselves, not {c.normalizer}; "
             "choose --method 'linear, none'"
         ]
-    return _json({"prefetch": prefetch, "query": {"formula": {"sum": terms}}, "limit": 10}), notes
+    return _json({"prefetch": prefetch, "query": {"formula": {"sum": terms}}, "limit": 10}), [
+        *notes,
+        to_replace,
+    ]
 
 
 def _weaviate(names: tuple[str, ...], c: Combination) -> tuple[str, list[str]]:
@@ -147,8 +164,12 @@ def _weaviate(names: tuple[str, ...], c: Combination) -> tuple[str, list[str]]:
         fusion, notes = "rankedFusion", [f"Weaviate's constant is 59, not {c.constant:g}"]
     else:
         fusion, notes = _nearest(c, {"min-max": "relativeScoreFusion"})
-    text = _json({"alpha": round(c.weights[1], 6), "fusionType": fusion})
-    return text, [*notes, f"alpha is the weight of the vectors, here of {names[1]}"]
+    text = f'hybrid: {{\n  query: "REPLACE"\n  alpha: {c.weights[1]:.6g}\n  fusionType: {fusion}\n}}'
+    return text, [
+        *notes,
+        f"alpha is the weight of the vectors, here of {names[1]}",
+        "replace REPLACE by the query; the text is an argument of a class in GraphQL's Get",
+    ]
 
 
 def _is_weighted(c: Combination) -> bool:
@@ -167,11 +188,10 @@ def _nearest(c: Combination, known: dict[str, str]) -> tuple[str, list[str]]:
 
 
 def _words(names: tuple[str, ...]) -> list[str]:
-    """Return names of functions: letters, digits and _, different, and not beginning with a digit."""
+    """Return names of functions: letters, digits and _, different, and not those of rank features."""
     words: list[str] = []
     for name in names:
-        word = "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in name)
-        word = f"run_{word}" if word[:1].isdigit() else word
+        word = "run_" + "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in name)
         words.append(word if word not in words else f"{word}_{len(words) + 1}")
     return words
 

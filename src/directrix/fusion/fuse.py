@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import count
 from typing import Any
@@ -13,9 +13,9 @@ from directrix.data.trec.join import some_of
 from directrix.errors import InputError
 from directrix.experiments.significance import compare
 from directrix.experiments.significance.comparisons import Pair
-from directrix.fusion.combination import Pool, pool_of, runs_of
-from directrix.fusion.methods import Choose, Weigher, fusion_methods
-from directrix.fusion.result import BEST_RUN, RRF_60, Chosen, Fusion, Row, classes_of
+from directrix.fusion.combination import Chosen, pool_of, runs_of
+from directrix.fusion.methods import BEST_RUN, RRF_60, Weigher, fusion_methods
+from directrix.fusion.result import Fusion, Row, classes_of
 from directrix.measures.names import measure as parse_measure
 from directrix.parameters import whole
 from directrix.types import Float64Array, Progress
@@ -90,86 +90,73 @@ def fuse(  # noqa: PLR0913 - all but the first three are optional and by name
     n = len(pool.query_ids)
     if n < n_folds:
         raise InputError(f"{n} queries are judged; n_folds={n_folds} need as many or more. Give fewer folds.")
-    known = fusion_methods(has_classes=classes is not None)
-    if method not in ("auto", *known):
-        raise InputError(f"method={method!r}; choose auto or one of {', '.join(known)}.")
-    of_query, weigher = _classes(pool, classes), _weigher(pool, measure, seed)
-    report = _reporter(progress, (n_folds + 1) * len(known))
-    tested = _cross_validate(weigher, known, of_query, n_folds, report)
-    chosen = {}
-    for name, choose in known.items():
-        report(name)
-        chosen[name] = choose(weigher, of_query)
+    methods = fusion_methods(has_classes=classes is not None)
+    if method not in ("auto", *methods):
+        raise InputError(f"method={method!r}; choose auto or one of {', '.join(methods)}.")
+    of_query, weigher = classes_of(pool, classes), Weigher(pool, parse_measure(measure), seed)
+    _check_weights_matter(weigher, of_query, classes)
+    steps = count()
+
+    def choose(name: str, weigher: Weigher, queries: Any) -> Chosen:
+        if progress is not None:
+            progress(next(steps), (n_folds + 1) * len(methods), name)
+        return methods[name](weigher, [of_query[q] for q in queries])
+
+    tested = {name: np.full(n, np.nan) for name in methods}
+    for fold in np.array_split(np.random.default_rng(seed).permutation(n), n_folds):
+        rest = np.setdiff1d(np.arange(n), fold)
+        others, held_out = weigher.of(rest), weigher.of(fold)
+        for name in methods:
+            scores = choose(name, others, rest).scores(held_out.pool, [of_query[q] for q in fold])
+            tested[name][fold] = held_out.value(scores)
+    chosen = {name: choose(name, weigher, range(n)) for name in methods}
     return _fusion(weigher, chosen, tested, of_query, method, n_folds)
 
 
-def _reporter(progress: Progress | None, n_steps: int) -> Callable[[str], None]:
-    """Return a function that reports the next step of a long search, by name."""
-    steps = count()
-
-    def report(name: str) -> None:
-        if progress is not None:
-            progress(next(steps), n_steps, name)
-
-    return report
-
-
-def _classes(pool: Pool, classes: Mapping[Any, Any] | None) -> list[str]:
-    """Return the class of every query; raise `InputError` if there are classes and no query has one."""
-    of_query = classes_of(pool, classes)
+def _check_weights_matter(weigher: Weigher, of_query: list[str], classes: Mapping[Any, Any] | None) -> None:
+    """Raise `InputError` if there are classes and no query has one, or all weights are equally good."""
+    query_ids = weigher.pool.query_ids
     if classes and not any(of_query):
         raise InputError(
             f"no query that has a class ({some_of(tuple(map(str, classes)))}) is judged and in the runs "
-            f"({some_of(pool.query_ids)}); at least one is needed. Give the classes of these queries."
+            f"({some_of(query_ids)}); at least one is needed. Give the classes of these queries."
         )
-    return of_query
-
-
-def _weigher(pool: Pool, measure: Any, seed: int) -> Weigher:
-    """Return the search; raise `InputError` if no weights matter."""
-    weigher = Weigher(pool, parse_measure(measure), seed)
     if weigher.is_flat:
         raise InputError(
-            f"no weights bring a relevant document of the {len(pool.query_ids)} judged queries among those "
+            f"no weights bring a relevant document of the {len(query_ids)} judged queries among those "
             f"that {weigher.measure.name} counts, so all combinations have the same value; one such document "
             "is needed. Check that runs and judgments belong together, or choose a measure without a "
             "cut-off, such as AP."
         )
-    return weigher
-
-
-def _cross_validate(
-    weigher: Weigher,
-    known: dict[str, Choose],
-    classes: list[str],
-    n_folds: int,
-    report: Callable[[str], None],
-) -> dict[str, Float64Array]:
-    """Return for each method the value of every query under the choice of the other folds."""
-    n = len(classes)
-    tested = {name: np.full(n, np.nan) for name in known}
-    for fold in np.array_split(np.random.default_rng(weigher.seed).permutation(n), n_folds):
-        rest = np.setdiff1d(np.arange(n), fold)
-        others, held_out = weigher.of(rest), weigher.of(fold)
-        for name, choose in known.items():
-            report(name)
-            chosen = choose(others, [classes[q] for q in rest])
-            scores = chosen.scores(held_out.pool, [classes[q] for q in fold])
-            tested[name][fold] = held_out.value_of(scores)
-    return tested
 
 
 def _fusion(
     weigher: Weigher,
     chosen: dict[str, Chosen],
     tested: dict[str, Float64Array],
-    classes: list[str],
+    of_query: list[str],
     method: str,
     n_folds: int,
 ) -> Fusion:
-    rows = tuple(_row(name, chosen[name], weigher, classes, tested) for name in chosen)
-    winner = max(rows, key=lambda row: row.tested).method if method == "auto" else method
+    """Return the result: the value of every method, in sample and cross-validated."""
     names, summary = weigher.pool.names, weigher.measure.summary
+
+    def over(name: str, other: str) -> Pair:
+        pair = compare({"first": tested[name], "second": tested[other]}).pairs[0]
+        return replace(pair, first=name, second=other)
+
+    rows = tuple(
+        Row(
+            method=name,
+            value=summary(weigher.value(choice.scores(weigher.pool, of_query))),
+            tested=summary(tested[name]),
+            over_best_run=over(name, BEST_RUN),
+            over_rrf=over(name, RRF_60),
+            combination=choice.combination if len(choice.of_class) == 1 else None,
+        )
+        for name, choice in chosen.items()
+    )
+    winner = max(rows, key=lambda row: row.tested).method if method == "auto" else method
     single = (summary(weigher.value(run)) for run in weigher.single_runs)
     return Fusion(
         measure=weigher.measure.name,
@@ -179,28 +166,7 @@ def _fusion(
         interval=chosen[winner].interval,
         rows=rows,
         runs=dict(zip(names, single, strict=True)),
-        n_queries=len(classes),
+        n_queries=len(of_query),
         n_folds=n_folds,
         seed=weigher.seed,
     )
-
-
-def _row(
-    name: str, chosen: Chosen, weigher: Weigher, classes: list[str], tested: dict[str, Float64Array]
-) -> Row:
-    """Return the value of a method, in sample and cross-validated."""
-    summary = weigher.measure.summary
-    return Row(
-        name,
-        summary(weigher.value_of(chosen.scores(weigher.pool, classes))),
-        summary(tested[name]),
-        _pair(tested, name, BEST_RUN),
-        _pair(tested, name, RRF_60),
-        chosen.combination if len(chosen.of_class) == 1 else None,
-    )
-
-
-def _pair(tested: dict[str, Float64Array], name: str, other: str) -> Pair:
-    """Compare two methods, or one with itself, by the values of the tested queries."""
-    pair = compare({"first": tested[name], "second": tested[other]}).pairs[0]
-    return replace(pair, first=name, second=other)

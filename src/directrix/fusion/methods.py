@@ -9,14 +9,16 @@ from itertools import cycle, islice
 
 import numpy as np
 
-from directrix.fusion.combination import NORMALIZERS, Combination, Normalizer, Pool, normalized
-from directrix.fusion.result import BEST_RUN, RRF_60, Chosen
+from directrix.fusion.combination import NORMALIZERS, Chosen, Combination, Normalizer, Pool, normalized
 from directrix.measures.base import RankingMeasure
 from directrix.measures.line_search import LineSearch
 from directrix.types import Array, Float64Array, Int64Array
 
 CONSTANTS = (1.0, 2.0, 5.0, 10.0, 20.0, 40.0, 60.0, 100.0, 200.0, 500.0)
 """Constants of RRF that are tried."""
+
+BEST_RUN, RRF_60 = "best run", "RRF, c = 60"
+"""The methods that all others are compared with."""
 
 _SAMPLED = 50  # random weights, with equal ones and each run alone
 _CLIMBED = 2  # the best of these, from which single weights are moved
@@ -69,13 +71,10 @@ class Weigher:
         is_some = np.isfinite(of_part) & np.isfinite(whole) & (of_part > 0.0)
         return np.divide(whole, of_part, out=np.zeros(len(whole)), where=is_some)
 
-    def value(self, combination: Combination) -> Float64Array:
-        """Return the measure of every query; NaN where it is undefined."""
-        return self.value_of(combination.scores(self.pool))
-
-    def value_of(self, scores: Float64Array) -> Float64Array:
-        """Return the measure of every query for scores of all documents, -inf = not retrieved."""
-        return np.asarray(self._exact(scores)[0])
+    def value(self, scores: Combination | Float64Array) -> Float64Array:
+        """Return the measure of every query for a score of each document, -inf = not retrieved."""
+        given = scores.scores(self.pool) if isinstance(scores, Combination) else scores
+        return np.asarray(self._exact(given)[0])
 
     @property
     def is_flat(self) -> bool:
@@ -87,37 +86,32 @@ class Weigher:
         """Each run alone."""
         return [Combination("run", tuple(row)) for row in np.eye(len(self.pool.names)).tolist()]
 
-    def best_run(self) -> Combination:
-        """Return the best run; the first of equals."""
-        return max(self.single_runs, key=lambda run: float(np.nanmean(self.value(run))))
-
-    def linear(self, normalizer: Normalizer) -> Chosen:
-        """Return the best weights of scores."""
-        return self._best(Combination("linear", self.equal, normalizer))
-
-    def best_linear(self) -> Chosen:
-        """Return the best weights of scores with the best normalizer."""
-        every = [self.linear(name) for name in NORMALIZERS]
-        return max(every, key=lambda one: round(float(np.nanmean(self.value(one.combination))), 12))
-
-    def rrf(self, constant: float) -> Chosen:
-        """Return the best weights of reciprocal ranks."""
-        return self._best(Combination("rrf", self.equal, constant=constant))
-
-    def rrf_constant(self) -> Combination:
-        """Return RRF of equal weights with the best constant; the nearest to 60 of equals."""
-        tried = [Combination("rrf", self.equal, constant=c) for c in CONSTANTS]
-        return max(
-            tried, key=lambda one: (round(float(np.nanmean(self.value(one))), 12), -abs(one.constant - 60.0))
-        )
-
     @property
     def equal(self) -> tuple[float, ...]:
         """Equal weights of sum 1."""
         n = len(self.pool.names)
         return (1.0 / n,) * n
 
-    def _best(self, shape: Combination) -> Chosen:
+    def mean(self, combination: Combination) -> float:
+        """Return the mean of the measure over the queries where it is defined."""
+        return float(np.nanmean(self.value(combination)))
+
+    def rrf_constant(self) -> float:
+        """Return the best constant of RRF with equal weights; the nearest to 60 of equals."""
+        values = {c: round(self.mean(Combination("rrf", self.equal, constant=c)), 12) for c in CONSTANTS}
+        return max(CONSTANTS, key=lambda c: (values[c], -abs(c - 60.0)))
+
+    def best_linear(self) -> Chosen:
+        """Return the best weights of scores with the best normalizer."""
+        every = [self.linear(name) for name in NORMALIZERS]
+        return max(every, key=lambda one: round(self.mean(one.combination), 12))
+
+    def linear(self, normalizer: Normalizer) -> Chosen:
+        """Return the best weights of scores."""
+        return self.best(Combination("linear", self.equal, normalizer))
+
+    def best(self, shape: Combination) -> Chosen:
+        """Return a combination with the best weights."""
         if shape not in self._optima:
             self._optima[shape] = self._search(shape)
         return self._optima[shape]
@@ -133,9 +127,7 @@ class Weigher:
             low, high = (min(max(end, 0.0), 1.0) for end in point.interval)
             return Chosen({"": replace(shape, weights=(1.0 - point.t, point.t))}, (low, high))
         rng = np.random.default_rng(self.seed)
-        starts = np.concatenate(
-            [np.full((1, n), 1.0 / n), np.eye(n), rng.dirichlet(np.ones(n), size=_SAMPLED)]
-        )
+        starts = np.concatenate([[shape.weights], np.eye(n), rng.dirichlet(np.ones(n), size=_SAMPLED)])
         values = [self._line.value(parts @ start) for start in starts]
         best_value, best = -np.inf, starts[0]
         for start in starts[np.argsort(-np.array(values), kind="stable")[:_CLIMBED]]:
@@ -187,13 +179,20 @@ _LEAST_OF_CLASS = 5  # queries of a class with weights of its own
 
 def fusion_methods(*, has_classes: bool) -> dict[str, Choose]:
     """Return the methods by name, simple ones first; the one by class only if there are classes."""
+
+    def fixed(shape: Callable[[Weigher], Combination]) -> Choose:
+        return lambda weigher, _: Chosen({"": shape(weigher)})
+
+    def rrf(weigher: Weigher) -> Combination:
+        return Combination("rrf", weigher.equal, constant=weigher.rrf_constant())
+
     methods: dict[str, Choose] = {
-        BEST_RUN: lambda weigher, _: Chosen({"": weigher.best_run()}),
-        RRF_60: lambda weigher, _: Chosen({"": Combination("rrf", weigher.equal)}),
-        "RRF, best c": lambda weigher, _: Chosen({"": weigher.rrf_constant()}),
-        "CombSUM": lambda weigher, _: Chosen({"": Combination("linear", weigher.equal)}),
-        "CombMNZ": lambda weigher, _: Chosen({"": Combination("combmnz", weigher.equal)}),
-        "RRF, weights": lambda weigher, _: weigher.rrf(weigher.rrf_constant().constant),
+        BEST_RUN: fixed(lambda weigher: max(weigher.single_runs, key=weigher.mean)),
+        RRF_60: fixed(lambda weigher: Combination("rrf", weigher.equal)),
+        "RRF, best c": fixed(rrf),
+        "CombSUM": fixed(lambda weigher: Combination("linear", weigher.equal)),
+        "CombMNZ": fixed(lambda weigher: Combination("combmnz", weigher.equal)),
+        "RRF, weights": lambda weigher, _: weigher.best(rrf(weigher)),
         **{f"linear, {name}": partial(_linear, name) for name in NORMALIZERS},
         "linear, best normalizer": lambda weigher, _: weigher.best_linear(),
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,12 +12,9 @@ from directrix.data.grouping import object_array
 from directrix.data.trec.runs import Run
 from directrix.errors import InputError
 from directrix.experiments.significance.comparisons import Pair
-from directrix.fusion.combination import Combination, Pool, pool_of, runs_of
-from directrix.tables import PValue, Table, Value, json_value
-from directrix.types import Float64Array
-
-BEST_RUN, RRF_60 = "best run", "RRF, c = 60"
-"""The methods that all others are compared with."""
+from directrix.fusion.combination import Chosen, Combination, Pool, pool_of, runs_of
+from directrix.fusion.methods import BEST_RUN, RRF_60
+from directrix.tables import PValue, Table, json_value
 
 
 class Row(NamedTuple):
@@ -33,28 +30,6 @@ class Row(NamedTuple):
     over_rrf: Pair
     combination: Combination | None
     """What all queries chose; None if that depends on the class of a query."""
-
-
-class Chosen(NamedTuple):
-    """The choice of a method on some queries."""
-
-    of_class: dict[str, Combination]
-    """By the class of a query; "" for all others."""
-    interval: tuple[float, float] | None = None
-    """Of two runs: weights of the second that are equally good, and better than all others."""
-
-    @property
-    def combination(self) -> Combination:
-        """The combination for queries of no class."""
-        return self.of_class[""]
-
-    def scores(self, pool: Pool, classes: Sequence[str]) -> Float64Array:
-        """Return the score of every document."""
-        scores = self.combination.scores(pool)
-        for name in self.of_class.keys() - {""}:
-            rows = np.repeat(np.array([one == name for one in classes]), np.diff(pool.qptr))
-            scores = np.where(rows, self.of_class[name].scores(pool), scores)
-        return scores
 
 
 @dataclass(frozen=True)
@@ -150,8 +125,8 @@ class Fusion:
             notes=("Queries of a class have its weights, all others those of the first column.",)
             * bool(classes),
         )
-        rows = [
-            (row.method, row.value, row.tested, *_gain(row.over_best_run), *_gain(row.over_rrf))
+        gains = [
+            [(pair.difference, *pair.interval, PValue(pair.p)) for pair in (row.over_best_run, row.over_rrf)]
             for row in self.rows
         ]
         heads = ("gain", "low", "high", "p")
@@ -171,7 +146,10 @@ class Fusion:
         methods = Table(
             f"{self.measure} of combinations",
             ("method", "in sample", "tested", *heads, *heads),
-            tuple(rows),
+            tuple(
+                (row.method, row.value, row.tested, *over_best, *over_rrf)
+                for row, (over_best, over_rrf) in zip(self.rows, gains, strict=True)
+            ),
             groups=(("", 3), ("over the best run", 4), (f"over {RRF_60}", 4)),
             notes=tuple(notes),
             digits=4,
@@ -203,7 +181,3 @@ def classes_of(pool: Pool, classes: Mapping[Any, Any] | None) -> list[str]:
     """Return the class of every query; "" for one that has none."""
     known = {} if classes is None else {str(query): str(name) for query, name in classes.items()}
     return [known.get(query, "") for query in pool.query_ids]
-
-
-def _gain(pair: Pair) -> tuple[Value, ...]:
-    return pair.difference, *pair.interval, PValue(pair.p)

@@ -51,7 +51,7 @@ class RR(BinaryMeasure):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Success(RR):
-    """Whether a relevant document is among the first k (under ties: the chance of it).
+    """Whether a relevant document is among the first k (under ties: the chance of it); the hit rate.
 
     Parameters
     ----------

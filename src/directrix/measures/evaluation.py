@@ -1,8 +1,8 @@
-"""Evaluate many measures in one call, under one convention or under all."""
+"""Evaluate many measures in one call, under one convention or under all, also by segments of queries."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,11 +13,13 @@ from directrix.data.frames import names_of
 from directrix.data.grouping import rows_by_query
 from directrix.data.trec.join import Judged, join_trec
 from directrix.errors import InputError, warn
+from directrix.measures.bootstrap import mean_interval
 from directrix.measures.convention import convention as find_convention
 from directrix.measures.convention import conventions
 from directrix.measures.names import listed, measure
 from directrix.measures.precision import unreached
 from directrix.measures.prepared import IdsNeeded, Prepared
+from directrix.measures.segments import segments_of
 from directrix.types import Array, Float64Array, Int64Array
 
 if TYPE_CHECKING:
@@ -33,7 +35,18 @@ _NO_IDS = "ties are broken by document id, some documents tie, and they have no 
 
 
 class Evaluation(dict[str, Any]):
-    """Result of `evaluate`: a dict from the names of the measures to their values."""
+    """Result of `evaluate`: a dict from the names of the measures to their values.
+
+    Examples
+    --------
+    >>> of_query = {"a": "short", "b": "long", "c": "long"}
+    >>> qid, scores, labels = list("aabbcc"), [2, 1, 2, 1, 2, 1], [1, 0, 0, 1, 0, 1]
+    >>> result = evaluate("AP", scores, labels, qid=qid, by=of_query, intervals=True)
+    >>> dict(result.segments)
+    {'long': {'AP': 0.5}, 'short': {'AP': 1.0}}
+    >>> result.segments["long"].intervals, result.segments["short"].intervals
+    ({'AP': (0.5, 0.5)}, {'AP': None})
+    """
 
     mean: dict[str, float]
     """Mean over the queries that the measure did not skip, NaN if it skipped all; or its `summary`."""
@@ -41,6 +54,12 @@ class Evaluation(dict[str, Any]):
     """Number of queries that the measure skipped."""
     query_ids: tuple[Hashable, ...]
     """The queries, in the order of the arrays that ``per_query=True`` gives."""
+    intervals: dict[str, tuple[float, float] | None]
+    """With ``intervals=True``, the 95 % interval of ``mean`` by the BCa bootstrap over the queries that the
+    measure did not skip (10,000 samples, seed 0), as in `compare`; both ends are the mean if all values are
+    equal, and there is none for fewer than two queries."""
+    segments: dict[Hashable, Evaluation]
+    """With ``by=``, the same for the queries of each segment, in the order of the names of segments."""
 
 
 class ConventionEvaluations(dict[str, Evaluation]):
@@ -63,6 +82,8 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     doc_ids: Any = None,
     convention: str | Convention | None = None,
     per_query: bool = False,
+    by: Any = None,
+    intervals: bool = False,
 ) -> Evaluation:
     """Evaluate a ranking with one or more measures.
 
@@ -79,12 +100,9 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
         the shape is (n_docs, n_subtopics), of which any other measure takes the highest.
     run, qrels : frame (pandas, polars, pyarrow), dict, path, or `Run` and `Qrels`, optional
         Instead of scores and labels; see `directrix.data.join_trec`, whose result can be ``run`` alone.
-    qid : hashables (n_docs,), optional
-        Query of every document, in any order.
-    qptr : int (n_queries + 1,), optional
-        Query boundaries, instead of ``qid``.
-    group : int (n_queries,), optional
-        Sizes of the queries, instead of ``qid``. One of the three is needed, or ``run``; [n] is one query.
+    qid, qptr, group : sequence, optional
+        Query of every document, in any order; or boundaries (n_queries + 1,), or sizes of consecutive
+        queries. One of the three is needed, or ``run``; group=[n] is one query.
     doc_ids : sequence of str (n_docs,), optional
         For ``ties="trec"`` (convention trec_eval, gdeval); needed where documents of a query tie.
     convention : str or Convention, optional
@@ -92,6 +110,12 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
         tool lacks is evaluated with its fields all the same, and a warning says so.
     per_query : bool
         False: the mean of each measure. True: its value for every query.
+    by : mapping of query to segment, or sequence (n_docs,), optional
+        Evaluate segments of queries too. A sequence, such as a column of a frame, has the segment of each
+        document's query; ``run=`` needs a mapping. Queries without one (absent, None, NaN) count only in the
+        total, with a warning; other queries of the mapping are ignored.
+    intervals : bool
+        Add 95 % intervals; see `Evaluation`.
 
     Returns
     -------
@@ -105,31 +129,43 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
         If a measure is not known, no queries are given, the arrays do not fit together, or documents tie
         under ties="trec" and there are no ``doc_ids``: the error names the query and the rows.
 
-    Notes
-    -----
-    All measures share one sort, O(n log n) per query; ties="trec" has its own. Queries share the threads.
-
     Examples
     --------
     >>> evaluate(["nDCG@10", "AP"], [0.2, 0.7, 0.1], [1, 0, 1], qid=["a", "a", "a"])
     {'nDCG@10': 0.6934264036172708, 'AP': 0.5833333333333333}
     """
+    given = (scores, labels, qid, qptr, group, doc_ids)
+    names, chosen, data, values = _values(measures, run, qrels, given, convention)
+    by_name = dict(zip(names, zip(chosen, values, strict=True), strict=True))
+    form = {"per_query": per_query, "intervals": intervals}
+    result = _summary(by_name, data.query_ids, **form)
+    if by is not None:
+        for segment, queries in segments_of(by, data.query_ids, data.qptr, data.rows).items():
+            part = {name: (m, value[queries]) for name, (m, value) in by_name.items()}
+            result.segments[segment] = _summary(part, tuple(data.query_ids[q] for q in queries), **form)
+    return result
+
+
+def _values(
+    measures: Any, run: Any, qrels: Any, given: tuple[Any, ...], convention: str | Convention | None
+) -> tuple[list[str], list[RankingMeasure], _Data, list[Float64Array]]:
+    """Return names, measures, the data and the value of each measure for every query.
+
+    All measures share one sort, O(n log n) per query; ties="trec" has its own. Queries share the threads.
+    """
     wanted, names = listed(measures)
     chosen = [measure(m) if convention is None else measure(m).under(convention) for m in wanted]
-    if run is None and qrels is None:
-        data = _of_arrays(scores, labels, doc_ids, qid, qptr, group)
-    else:
-        data = _of_run(run, qrels, (scores, labels, qid, qptr, group, doc_ids), chosen)
+    data = _of_arrays(*given) if run is None and qrels is None else _of_run(run, qrels, given, chosen)
     if convention is not None:
-        warn_lacking(find_convention(convention), names, chosen, _REMEDY)
+        warn_lacking(find_convention(convention), names, chosen, _REMEDY, stacklevel=4)
     try:
         values = (ready := Prepared(chosen, data.labels, data.qptr, data.doc_ids))(data.scores)
     except IdsNeeded as error:
         given_rows = error.rows if data.rows is None else data.rows[error.rows]
         raise IdsNeeded.of_query(error.query, given_rows, data.query_ids[error.query]) from None
     if text := unreached(chosen, ready.labels):
-        warn(text)
-    return _summary(names, chosen, values, data.query_ids, per_query=per_query)
+        warn(text, stacklevel=3)
+    return names, chosen, data, list(values)
 
 
 class _Data(NamedTuple):
@@ -143,7 +179,7 @@ class _Data(NamedTuple):
     rows: Int64Array | None = None
 
 
-def _of_arrays(scores: Any, labels: Any, doc_ids: Any, qid: Any, qptr: Any, group: Any) -> _Data:
+def _of_arrays(scores: Any, labels: Any, qid: Any, qptr: Any, group: Any, doc_ids: Any) -> _Data:
     """Bring the arrays that `evaluate` got into the order of their queries."""
     if scores is None or labels is None:
         raise InputError(
@@ -178,20 +214,28 @@ def _of_run(run: Any, qrels: Any, arrays: tuple[Any, ...], measures: list[Rankin
 
 
 def _summary(
-    names: list[str],
-    measures: list[RankingMeasure],
-    values: list[Float64Array],
-    query_ids: Any,
+    by_name: Mapping[str, tuple[RankingMeasure, Float64Array]],
+    query_ids: tuple[Hashable, ...],
     *,
     per_query: bool,
+    intervals: bool,
 ) -> Evaluation:
     """Return one number per measure, or the values themselves."""
-    by_name = dict(zip(names, values, strict=True))
-    mean = {name: m.summary(value) for name, m, value in zip(names, measures, values, strict=True)}
-    result = Evaluation(by_name if per_query else mean)
-    result.mean, result.query_ids = mean, query_ids
-    result.skipped = {name: int(np.isnan(value).sum()) for name, value in by_name.items()}
+    mean = {name: m.summary(value) for name, (m, value) in by_name.items()}
+    result = Evaluation({name: value for name, (_, value) in by_name.items()} if per_query else mean)
+    result.mean, result.query_ids, result.segments = mean, query_ids, {}
+    result.skipped = {name: int(np.isnan(value).sum()) for name, (_, value) in by_name.items()}
+    result.intervals = {n: _interval(*known) for n, known in by_name.items()} if intervals else {}
     return result
+
+
+def _interval(measure: RankingMeasure, values: Float64Array) -> tuple[float, float] | None:
+    """Return the interval of the summary of a measure, which grows with the mean."""
+    defined = values[~np.isnan(values)]
+    if len(defined) < 2:
+        return None
+    low, high = (measure.summary(np.full(len(defined), end)) for end in mean_interval(defined))
+    return low, high
 
 
 def evaluate_conventions(
@@ -207,7 +251,8 @@ def evaluate_conventions(
     measures, scores, labels
         As for `evaluate`.
     **data
-        ``run``, ``qrels``, ``qid``, ``qptr``, ``group``, ``doc_ids``, ``per_query``, as for `evaluate`.
+        ``run``, ``qrels``, ``qid``, ``qptr``, ``group``, ``doc_ids``, ``per_query``, ``by``, ``intervals``,
+        as for `evaluate`.
 
     Returns
     -------
@@ -243,15 +288,17 @@ def evaluate_conventions(
     return result
 
 
-def warn_lacking(tool: Convention, names: list[str], chosen: list[RankingMeasure], remedy: str) -> None:
-    """Warn the caller's caller of measures that a tool does not have, and say what to do."""
+def warn_lacking(
+    tool: Convention, names: list[str], chosen: list[RankingMeasure], remedy: str, *, stacklevel: int = 3
+) -> None:
+    """Warn of measures that a tool does not have, and say what to do; by default at the caller's caller."""
     lacking = [name for name, m in zip(names, chosen, strict=True) if not tool.has(m)]
     if lacking:
         note = f" ({tool.note})" if tool.note else ""
         warn(
             f"{tool.name} has no {', '.join(lacking)}{note}; the values are directrix's own, with the tool's "
             f"ties, gain and empty queries where the measure has them. {remedy}",
-            stacklevel=3,
+            stacklevel=stacklevel,
         )
 
 

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import ast
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields
 from functools import cache, lru_cache
-from importlib import import_module
 from numbers import Number
-from pathlib import Path
 from typing import Any
 
 from directrix.errors import NO_ITEMS, InputError, short_text
 from directrix.measures.base import RankingMeasure
-from directrix.parsing import LONGEST, UNREADABLE, Call, build, call_of, parse_tree, unknown_name
+from directrix.parsing import (
+    IN_MODULE,
+    LONGEST,
+    UNREADABLE,
+    Call,
+    build,
+    call_of,
+    import_named,
+    parse_tree,
+    unknown_name,
+)
 from directrix.registry import MEASURES, classes
 
 _NAMES = {
@@ -55,7 +62,7 @@ def from_trec_eval(text: str) -> str:
     return text
 
 
-_ALIASES = {
+ALIASES = {
     "recip_rank": "RR",
     "map": "AP",
     "mrr": "RR",
@@ -64,13 +71,14 @@ _ALIASES = {
     "tau": "KendallTau",
     "setp": "Precision",
     "setr": "Recall",
+    **dict.fromkeys(("hit", "hits", "hitrate", "hit_rate"), "Success"),
 }
+"""Other names of measures, in small letters."""
 _DEFINED: dict[str, type[RankingMeasure]] = {}
 """Measures of the user, by name in small letters."""
 _FROM_FILE = ContextVar("from_file", default=False)
 # how ir_measures spells the gain of nDCG
 _FOREIGN_FIELDS = {("dcg", "log2"): ("gain", "linear"), ("dcg", "exp-log2"): ("gain", "exp")}
-_MODULE = re.compile(r"\s*+([A-Za-z_][\w.]*+)\s*+:(.*)", re.DOTALL)
 _CUT_OFF = re.compile(r"\s*+[0-9.]++\s*+")
 
 
@@ -117,9 +125,10 @@ def measure(text: Any) -> RankingMeasure:
     text : str or measure
         ``NAME(field=value, ...)@cut-off`` in the grammar of ir-measures, any case; the
         parentheses and the cut-off may be missing. Also every ``repr`` of a measure, and the
-        aliases MAP, MRR, Prec, AUC, tau. Also trec_eval's names: map, recip_rank, P_5, recall_100, success_1,
-        map_cut_100, iprec_at_recall_0.10, set_F, num_rel_ret, and ndcg_cut_10, with its linear gains (ndcg
-        alone is nDCG).
+        aliases MAP, MRR, Prec, AUC, tau, and for Success HitRate, hit_rate, Hit and Hits: ``"HitRate@10"``.
+        Also trec_eval's names: map, recip_rank, P_5, recall_100, success_1, map_cut_100,
+        iprec_at_recall_0.10, set_F, num_rel_ret, and ndcg_cut_10, with its linear gains (ndcg alone is
+        nDCG).
 
         ``"my_module:MyMeasure@10"`` imports a measure of your own from a Python module of the current
         folder or of ``sys.path``, which runs the code of that module. Names in model files are
@@ -216,7 +225,7 @@ def _built_in() -> dict[str, type[RankingMeasure]]:
     kinds = classes(MEASURES)
     by_name = {name.lower(): kind for name, kind in kinds.items()}
     by_symbol = {kind.symbol.lower(): kind for kind in kinds.values()}
-    return by_name | by_symbol | {alias: kinds[name] for alias, name in _ALIASES.items()}
+    return by_name | by_symbol | {alias: kinds[name] for alias, name in ALIASES.items()}
 
 
 def _known() -> dict[str, type[RankingMeasure]]:
@@ -234,7 +243,7 @@ def _read_in_file(text: str) -> RankingMeasure:
 
 def _parsed(text: str, value: Callable[[ast.expr], Any]) -> tuple[str, Call, int | float | None]:
     """Return the module ("" if none is named), the name with its fields, and the number after @, or None."""
-    named = _MODULE.fullmatch(text)
+    named = IN_MODULE.fullmatch(text)
     module, rest = named.groups() if named else ("", from_trec_eval(text))
     before, _, after = rest.rpartition("@")
     is_cut = _CUT_OFF.fullmatch(after) is not None
@@ -278,21 +287,11 @@ def _read(text: str) -> RankingMeasure:
 def _imported(module: str, name: str, text: str) -> Any:
     """Import a measure, or a class of measures, that the user named."""
     example = "e.g. directrix.measure('my_module:MyMeasure@10')"
-    if str(Path.cwd()) not in sys.path:
-        sys.path.append(str(Path.cwd()))  # last, and for good: worker processes import from there too
-    try:
-        home = import_module(module)
-    except ImportError as error:
-        raise InputError(
-            f"measure {text!r}: the module {module!r} cannot be imported ({error}); a module of the current "
-            f"folder {Path.cwd()} or of sys.path is needed, {example}."
-        ) from error
-    value: Any = getattr(home, name, None)
+    value = import_named(module, name, f"measure {text!r}", example)
     kind = value if isinstance(value, type) else type(value)
     if not issubclass(kind, RankingMeasure):
-        what = "has no such name" if value is None else f"has a {kind.__name__} of that name, not a measure"
         raise InputError(
-            f"measure {text!r}: the module {module!r} ({getattr(home, '__file__', 'built in')}) {what}; "
+            f"measure {text!r}: the module {module!r} has a {kind.__name__} of that name, not a measure; "
             f"directrix.define_measure makes measures, {example}."
         )
     return value

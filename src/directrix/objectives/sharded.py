@@ -56,7 +56,9 @@ class Sharded(Source):
         """Return the sums over all queries, or over those at some positions: one question to every shard."""
         some = None if queries is None else self.checked(queries)
         surrogate: Any = kernel.surrogate
-        sums = self.queries.ask(SumsOfGradients(self.preparation, surrogate, params, some, self.starts))
+        sums = self.queries.features.ask(
+            SumsOfGradients(self.preparation, surrogate, params, some, self.starts)
+        )
         return float(sums[0]), sums[1:]
 
     def epoch(self, order: Int64Array, steps: Callable[[Any, Int64Array], float]) -> float:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from directrix.experiments.crossval_result import CrossValidation
-from directrix.experiments.significance import Significance, paired_t, signed_rank, t_interval
+from directrix.experiments.significance import Significance, adjust, paired_t, t_interval
 from directrix.reports.report import Claim, Verdict
 from directrix.types import Float64Array
 
@@ -59,6 +60,13 @@ class Ordering(NamedTuple):
     part: Literal["test", "training"] = "test"
 
 
+@dataclass(frozen=True)
+class OrderClaim(Claim):
+    """A claim that one system is ahead of others, with the tests of its differences from each of them."""
+
+    tests: tuple[Significance, ...] = ()
+
+
 def verdict(*tests: Significance) -> Verdict:
     """Judge whether one system is ahead of all others, by the tests of its differences from each of them.
 
@@ -77,12 +85,28 @@ def verdict(*tests: Significance) -> Verdict:
     return "holds" if is_ahead else "not significant"
 
 
+def corrected(claims: Iterable[Claim]) -> tuple[Claim, ...]:
+    """Judge all claims of a page by p-values with Holm's correction for the number of all their tests.
+
+    Their evidence keeps the p-value of each comparison by itself.
+    """
+    given = tuple(claims)
+    tests = [test for claim in given if isinstance(claim, OrderClaim) for test in claim.tests]
+    adjusted = iter(adjust(np.nan_to_num([test.p for test in tests], nan=1.0)).tolist())
+    return tuple(
+        replace(claim, verdict=verdict(*(test._replace(p=next(adjusted)) for test in claim.tests)))
+        if isinstance(claim, OrderClaim)
+        else claim
+        for claim in given
+    )
+
+
 def scored(compared: CrossValidation, entry: str, measure: str) -> Scored:
     """Return an entry of a cross-validation with its values on all test queries."""
     return Scored(entry, compared.values(entry, measure))
 
 
-def ahead(text: str, source: str, first: Scored, *others: Scored, unit: str = "queries") -> Claim:
+def ahead(text: str, source: str, first: Scored, *others: Scored, unit: str = "queries") -> OrderClaim:
     """Check that one system has a higher mean than each of the others, by paired t-tests.
 
     All values are in the same order of queries, or of another ``unit``: folds. See `verdict`.
@@ -106,7 +130,7 @@ def ahead(text: str, source: str, first: Scored, *others: Scored, unit: str = "q
         pairs = zip(others, differences, strict=True)
         evidence = f"{first.name} {first.mean:.4f}; paired t-tests over {n} {unit} against "
         evidence += "; ".join(f"{other.name} {other.mean:.4f} ({shown})" for other, shown in pairs)
-    return Claim(text, source, verdict(*tests), evidence, f"{n} {unit}")
+    return OrderClaim(text, source, verdict(*tests), evidence, f"{n} {unit}", tuple(tests))
 
 
 def comparable(text: str, source: str, first: Scored, second: Scored) -> Claim:
@@ -154,11 +178,3 @@ def training_by_fold(compared: CrossValidation, entry: str, measure: str) -> Flo
 def p_value(p: float) -> str:
     """Write a p-value with three significant digits."""
     return f"p = {p:.3g}"
-
-
-def wins(first: Sequence[float] | Float64Array, second: Sequence[float] | Float64Array) -> str:
-    """Say on how many queries the first is higher, lower and level, and test it by signed ranks."""
-    pair = signed_rank(first, second)
-    return (
-        f"signed ranks {p_value(pair.p)}, higher on {pair.wins}, lower on {pair.losses}, level on {pair.ties}"
-    )

@@ -25,6 +25,7 @@ from directrix.papers.donmez2009_training import (
     CONSTRUCTIONS,
     EVERY_CHANGE,
     NETS,
+    TRAINED,
     USUAL,
     Artificial,
     Large,
@@ -60,7 +61,9 @@ _LEARNERS = {  # methods with linear models whose weights are tested, by the mea
     "nDCG": ("RankNet", "RankSVM", "ListNet", "ApproxNDCG", "SmoothNDCG", "CoordinateAscent"),
     "AP": ("ApproxAP", "SmoothAP", "SVMMap", "CoordinateAscent"),
 }
-_EXAMINED = ("OHSUMED", ARTIFICIAL)  # collections whose weights are tested
+EXAMINED = ("OHSUMED", ARTIFICIAL)
+"""Collections whose weights are tested."""
+_SHORTEST = 0.1  # step of the tests; of shorter weights it would leave nothing
 _SHOWN = 4  # directions whose curves are kept, as many as the paper draws
 _SMALL = tuple(round(0.001 * i, 3) for i in range(1, 11))  # steps of the paper's footnote
 _TESTS: dict[str, dict[str, Any]] = {  # of the weights that are named first
@@ -79,7 +82,7 @@ class Donmez2009(TrainingSettings):
     """Trainings of both nets, tests of their weights, and trainings on growing numbers of queries."""
 
     def entries(self, collection: Collection) -> list[Entry]:
-        """Return both nets with the usual lambdas for every measure, and the two-layer net with others."""
+        """Return both nets for all of `TRAINED`, and the two-layer net with other constructions."""
         fixed: dict[str, Any] = {"epochs": self.epochs, "patience": self.patience}
         methods = {
             "linear": ("LambdaRank", fixed),
@@ -87,10 +90,9 @@ class Donmez2009(TrainingSettings):
         }
         measures = measures_of(collection)
         rows: list[tuple[str, str, str]] = [
-            (model, measure, USUAL) for model in NETS for measure in measures.values()
+            (model, measures[measure], name) for model in NETS for measure, name in TRAINED.values()
         ]
         rows += [("mlp", measures[measure], name) for measure in COMPARED for name in CONSTRUCTIONS[1:]]
-        rows += [("mlp", measures["RR"], EVERY_CHANGE)]
         return [
             Entry(
                 entry_name(model, measure, construction),
@@ -169,15 +171,17 @@ class Trained(Compared):
         return self.compared.valid(entry_name("mlp", name, construction), name)
 
     def matching(self, model: str) -> Matching:
-        """Return the trainings of a net for every measure, tested on all of them."""
+        """Return the trainings of a net, `TRAINED`, tested on every measure."""
         names = measures_of(self.collection)
-        values = {
-            trained: {
-                target: self.compared.values(entry_name(model, full), names[target]) for target in names
-            }
-            for trained, full in names.items()
+        entries = {
+            trained: entry_name(model, names[measure], how) for trained, (measure, how) in TRAINED.items()
         }
-        return Matching(values)
+        return Matching(
+            {
+                trained: {target: self.compared.values(entry, full) for target, full in names.items()}
+                for trained, entry in entries.items()
+            }
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +219,7 @@ def _certificate_cells(
     from epoch 7", "gain from RR weights" and so on are the values of the measure on the training queries
     after every epoch.
     """
-    examined = [collections[name] for name in _EXAMINED if name in collections]
+    examined = [collections[name] for name in EXAMINED if name in collections]
     cells = [cell for one in examined for cell in _tests_on(one, trainings, settings)]
     cells.sort(key=lambda cell: (cell.key[0] == "polished", cell.key[2] == "mlp"))  # the slowest cells last
     return cells
@@ -253,7 +257,13 @@ def _certificate(
 ) -> dict[str, Any]:
     """Return a certificate as JSON, with the ``norm`` of the weights, and ``shown``, the first directions."""
     limits: dict[str, Any] = {"eps": settings.eps, "delta": settings.delta, "seed": settings.seed}
-    return _as_json(certify(weights, data, measure, **limits, **options), params)
+    limits["relative"] = _is_short(params)
+    return _as_json(certify(weights, data, measure, **{**limits, **options}), params)
+
+
+def _is_short(params: Any) -> bool:
+    """Say whether steps must be relative to the norm of the weights, because they are longer than these."""
+    return bool(0.0 < np.linalg.norm(params) < _SHORTEST)
 
 
 def _as_json(certificate: Any, params: Any) -> dict[str, Any]:
@@ -284,6 +294,7 @@ def _polished(
         eps=settings.eps,
         delta=settings.delta,
         seed=settings.seed,
+        relative=_is_short(weights),
         max_moves=settings.polish_moves,
     )
     return _as_json(polished.certificate, polished.params)
@@ -312,7 +323,7 @@ def _other_cells(collections: Mapping[str, Collection], settings: TrainingSettin
     certificates at the epoch that is best on the training queries at any rate, with ``relative``: the same
     with steps relative to the norm of the weights.
     """
-    examined = [collections[name] for name in _EXAMINED if name in collections]
+    examined = [collections[name] for name in EXAMINED if name in collections]
     of_measure = {measure: (*CONSTRUCTIONS, *[EVERY_CHANGE] * (measure == "RR")) for measure in COMPARED}
     kinds = {"construction": (_construction, of_measure), "learner": (_learner, _LEARNERS)}
     return [
@@ -346,11 +357,8 @@ def _learner(split: Split, learner: str, measure: str, settings: TrainingSetting
 
 
 def _both(weights: Any, data: Any, measure: str, params: Any, settings: TrainingSettings) -> dict[str, Any]:
-    absolute, relative = (
-        _certificate(weights, data, measure, params, settings, relative=relative)
-        for relative in (False, True)
-    )
-    return {**absolute, "relative": relative}
+    relative = _certificate(weights, data, measure, params, settings, relative=True)
+    return {**_certificate(weights, data, measure, params, settings), "relative": relative}
 
 
 def _large_cells(large: Large, settings: TrainingSettings) -> list[Cell]:
@@ -370,7 +378,8 @@ def _large_tests(trained: Mapping[Any, Any], settings: TrainingSettings) -> list
     """Test the weights of `_large_cells`.
 
     The result of the kind "large, tested" is ``rate``, ``epoch`` and ``test`` of what validation chose, the
-    last with its standard ``error``, and ``restarts`` by rate. Those of "large, chosen" and "large,
+    last with its standard ``error``; ``chance``, the value of equal scores on the training queries; and
+    ``restarts`` by rate. Those of "large, chosen" and "large,
     converged" are certificates of these weights, the latter of the best epoch at any rate.
     """
     grouped: dict[tuple[str, str], dict[str, Any]] = {}
@@ -416,11 +425,13 @@ def _large_training(model: str, measure: str, rate: float, settings: TrainingSet
 def _large_tested(
     model: str, measure: str, weights: Sequence[float], settings: TrainingSettings, where: Mapping[str, Any]
 ) -> dict[str, Any]:
-    test = _large_data(settings).test
+    data, value = _large_data(settings), parse_measure(measure)
+    train, test = data.train, data.test
     objective = make_objective(test, lambda_for(measure), model_of(model, settings))
     scores = objective.scores(np.array(weights)).astype(np.float64)
-    mean, error = mean_and_error(parse_measure(measure)(scores, test.labels, test.qptr))
-    return {**where, "test": mean, "error": error}
+    mean, error = mean_and_error(value(scores, test.labels, test.qptr))
+    chance = value(np.zeros(train.n_docs), train.labels, train.qptr)
+    return {**where, "test": mean, "error": error, "chance": float(np.nanmean(chance))}
 
 
 def _large_certified(

@@ -4,21 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
 
 from directrix.experiments.significance import paired_t
-from directrix.papers.claims import LEVEL, Scored, ahead, p_value, verdict
-from directrix.papers.donmez2009 import GAIN_EPOCHS, QUICK, Donmez2009, Key, Optimality, Trained, entry_name
+from directrix.papers.claims import LEVEL, Scored, ahead, p_value
+from directrix.papers.donmez2009 import (
+    EXAMINED,
+    GAIN_EPOCHS,
+    QUICK,
+    Donmez2009,
+    Key,
+    Optimality,
+    Trained,
+    entry_name,
+)
 from directrix.papers.donmez2009_training import (
     ARTIFICIAL,
     COMPARED,
     CONSTRUCTIONS,
+    EVERY_RR,
     MATCHED,
     MEASURES,
     NETS,
+    TRAINED,
     USUAL,
     Sized,
     equal_pairs,
@@ -33,11 +44,12 @@ WORDS = Words.of("donmez2009")
 _Certificates = Mapping[Key, Any]
 _SOURCES = {"nDCG": "Sect. 7", "AP": "Table 1", "RR": "Table 2"}  # of constructions
 _FROM, _TO = 10.0**-2.5, 10.0**-0.5  # one or two orders of magnitude below, rounded
-_BEST = (  # measure that is tested, what is trained for, and what it is ahead of
+_BEST = (  # measure that is tested, what is trained for, and the trainings that it is ahead of
     ("nDCG", "nDCG", ("nDCG@10", "AP", "RR")),
     ("AP", "AP", ("nDCG", "nDCG@10", "RR")),
     ("nDCG@10", "nDCG", ("nDCG@10",)),
     ("RR", "nDCG", ("RR",)),
+    ("RR", "nDCG", (EVERY_RR,)),
 )
 _NET, _MEASURE, _KIND = "{collection}, {net}", "{collection}, {net}, {measure}", "{collection}, {kind}, {net}"
 _LEARNED = {"chosen": "chosen by validation", "converged": "best on training", "polished": "polished"}
@@ -56,16 +68,20 @@ _STEP = "step size η"
 def _claims(results: Optimality) -> Iterator[Claim]:
     collections = results.collections.items()
     for name, one in collections:
-        for measure in COMPARED:
-            stated = WORDS.statement("constructions", name=name, measure=measure, source=_SOURCES[measure])
-            yield ahead(*stated, *one.constructions(measure))
+        for measure in (*COMPARED, EVERY_RR):
+            first, *others = one.constructions(TRAINED[measure][0])
+            first = one.every_change() if measure == EVERY_RR else first
+            source = _SOURCES[TRAINED[measure][0]]
+            yield ahead(
+                *WORDS.statement("constructions", name=name, measure=measure, source=source), first, *others
+            )
     yield from _on_optima(results)
     yield from _on_pairs(results)
     for name, one in collections:
         yield from _matched(name, one)
-    measures = [name for name in dict.fromkeys(run.trained for run in results.sized) if name in MATCHED]
-    yield from (_equal(results.sized, measure) for measure in measures)
-    yield from (_shrinks(results.sized, measure) for measure in measures)
+    matched = [name for name in dict.fromkeys(run.trained for run in results.sized) if name in MATCHED]
+    yield from (_equal(results.sized, name) for name in matched)
+    yield from (_shrinks(results.sized, name) for name in matched)
 
 
 def _on_optima(results: Optimality) -> Iterator[Claim]:
@@ -76,14 +92,15 @@ def _on_optima(results: Optimality) -> Iterator[Claim]:
         values = {"measure": measure, "number": number, "confidence": confidence}
         yield from _checked("local-optimum", learned, _is_optimum, _counts, **values)
     for key, one in results.of_kind("large, converged").items():
-        values = {"measure": key[-1], "confidence": confidence}
-        yield from _checked("large", {key: one}, _is_optimum, _counts, **values)
+        values = {"measure": key[-1], "confidence": confidence, "value": one["value"]}
+        chance = results.certificates["large, tested", *key[1:]]["chance"]
+        yield from _checked("large", {key: one}, _is_optimum, _counts, chance=chance, **values)
     yield from _checked("polished", results.of_kind("polished"), _is_optimum, _polished)
     yield from _checked("falls", converged, _falls, _which_rise)
     yield from _small_steps(results)
     one_weight = results.of_kind("converged, one weight")
     yield from _checked("gradient", one_weight, lambda one: not one["n_rising"], _by_measure)
-    yield from _higher(converged)
+    yield from _higher(results)
     yield from _checked("random", results.of_kind("random"), lambda one: one["n_rising"] > 0, _counts)
     yield from _checked("early", results.of_kind("epoch 7", "epoch 12"), _is_optimum, _by_kind)
     yield from _checked("mrr-weights", results.of_kind("RR weights"), _is_optimum, _by_kind)
@@ -156,14 +173,19 @@ def _small_steps(results: Optimality) -> Iterator[Claim]:
         yield WORDS.fact("small-steps", holds=all(same), evidence=_by_measure(small))
 
 
-def _higher(converged: _Certificates) -> Iterator[Claim]:
-    """Compare OHSUMED with the artificial data."""
+def _higher(results: Optimality) -> Iterator[Claim]:
+    """Compare OHSUMED with the artificial data, of both sizes."""
+    converged, large = results.of_kind("converged"), results.of_kind("large, converged")
     values = {
         f"{NETS[model]}, {measure}": (converged[kind, ARTIFICIAL, model, measure]["value"], one["value"])
         for (kind, collection, model, measure), one in converged.items()
         if collection == "OHSUMED"
     }
     if values:
+        for (_, _, model, measure), one in large.items():
+            chance = results.certificates["large, tested", ARTIFICIAL, model, measure]["chance"]
+            name = f"{NETS[model]}, {measure}, data of the paper's size (random order {chance:.3f})"
+            values[name] = one["value"], converged["converged", "OHSUMED", model, measure]["value"]
         shown = "; ".join(f"{name}: {a:.3f}, OHSUMED {b:.3f}" for name, (a, b) in values.items())
         yield WORDS.fact("higher", holds=all(a > b for a, b in values.values()), evidence=shown)
 
@@ -208,30 +230,32 @@ def _matched(name: str, results: Trained) -> Iterator[Claim]:
     for target, trained, others in _BEST:
         key = "matched" if trained == target else "not-matched"
         yield ahead(
-            *WORDS.statement(key, name=name, target=target, trained=trained),
+            *WORDS.statement(key, name=name, target=target, trained=trained, other=others[0]),
             *(Scored(f"training for {m}", values[m][target]) for m in (trained, *others)),
         )
-    tests = [
-        paired_t(values[trained][target], values["RR"][target])
-        for target in MEASURES
-        for trained in MEASURES
-        if trained != "RR"
-    ]
-    behind = [test for test in tests if test.difference > 0.0]
-    yield WORDS.claim(
-        "mrr-lowest",
-        verdict(*tests),
-        name=name,
-        n_queries=tests[0].n,
-        n_behind=len(behind),
-        n=len(tests),
-        n_clear=sum(test.p < LEVEL for test in behind),
-        n_ahead=sum(test.difference < 0.0 and test.p < LEVEL for test in tests),
-    )
+    for lowest in ("RR", EVERY_RR):
+        tests = [
+            paired_t(values[trained][target], values[lowest][target])
+            for target in MEASURES
+            for trained in MEASURES
+            if trained != "RR"
+        ]
+        behind = [test for test in tests if test.difference > 0.0]
+        yield WORDS.claim(
+            "mrr-lowest",
+            *tests,
+            tested=f"{tests[0].n} queries",
+            name=name,
+            lowest=lowest,
+            n_behind=len(behind),
+            n=len(tests),
+            n_clear=sum(test.p < LEVEL for test in behind),
+            n_ahead=sum(test.difference < 0.0 and test.p < LEVEL for test in tests),
+        )
 
 
-def _equal(runs: Sequence[Sized], target: str) -> Claim:
-    rows = equal_pairs(runs, target)
+def _equal(runs: Sequence[Sized], trained: str) -> Claim:
+    rows, target = equal_pairs(runs, trained), TRAINED[trained][0]
     tests, leads = [], []
     for other in dict.fromkeys(row.other.trained for row in rows):
         pairs = [row for row in rows if row.other.trained == other]
@@ -241,21 +265,23 @@ def _equal(runs: Sequence[Sized], target: str) -> Claim:
         leads.append(f"than for {other} {test.difference:+.4f}, {p_value(test.p)}, {n} size{'s' * (n != 1)}")
     return WORDS.claim(
         "equal-pairs",
-        verdict(*tests),
+        *tests,
+        tested=f"{len(runs[0].test[target])} queries",
+        trained=trained,
         target=target,
-        source=MATCHED[target],
+        source=MATCHED[trained],
         leads="; ".join(leads) or "no sizes with about as many pairs",
-        n_queries=len(runs[0].test[target]),
     )
 
 
-def _shrinks(runs: Sequence[Sized], target: str) -> Claim:
+def _shrinks(runs: Sequence[Sized], trained: str) -> Claim:
     """Compare the lead of nDCG over the matched training on the fewest and the most queries."""
+    target = TRAINED[trained][0]
     tests = {(run.trained, run.size): np.asarray(run.test[target], dtype=np.float64) for run in runs}
     sizes = sorted({run.size for run in runs})
-    leads = {n: tests["nDCG", n] - tests[target, n] for n in (sizes[0], sizes[-1])}
+    leads = {n: tests["nDCG", n] - tests[trained, n] for n in (sizes[0], sizes[-1])}
     return ahead(
-        *WORDS.statement("lead-shrinks", target=target),
+        *WORDS.statement("lead-shrinks", trained=trained, target=target),
         *(Scored(f"lead with {n} queries", lead) for n, lead in leads.items()),
     )
 
@@ -312,6 +338,7 @@ def _trainings(results: Optimality) -> Table:
             ", ".join(f"{rate}: {n}" for rate, n in one["restarts"].items()),
         )
         for (_, collection, model, measure), one in results.trainings.items()
+        if collection in EXAMINED
     ]
     return WORDS.table("trainings", rows, settings=results.settings)
 
@@ -378,14 +405,15 @@ def _matching(results: Optimality, model: str) -> Table:
     webs = WORDS.published["trained"] if model == "mlp" else {}
     rows = []
     for target in MEASURES:
-        for i, trained in enumerate(MEASURES):
+        for i, trained in enumerate(TRAINED):
             cells: list[Value] = [target, trained]
             for match in (matching.match(target, trained) for matching in matchings.values()):
                 sign = "–" if match.p is None else "Y" if match.is_significant else "N"
                 cells += [match.mean, match.error, sign]
-            rows.append((*cells, *(cell for web in webs.values() for cell in web[target][i])))
+            theirs = [web[target][i] if trained in MEASURES else (None, None) for web in webs.values()]
+            rows.append((*cells, *chain.from_iterable(theirs)))
     heads = [("", ["test", "train"]), *((name, ["score", "SE", "sig."]) for name in matchings)]
-    heads += [(web, ["score", "sig."]) for web in webs]
+    heads += [(f"{web}, published", ["score", "sig."]) for web in webs]
     tables, notes = ("Tables", ["web"]) if webs else ("As Tables", [])
     return WORDS.table("matching", rows, heads=heads, notes=notes, tables=tables, net=NETS[model])
 
@@ -406,12 +434,12 @@ def _pairs(results: Optimality) -> Table:
 def _equal_table(results: Optimality) -> Table:
     rows = [
         (
-            *(target, other.trained, matched.size, other.size, round(matched.pairs), round(other.pairs)),
-            *(matched.mean(target), other.mean(target), test.difference, PValue(test.p)),
+            *(trained, other.trained, matched.size, other.size, round(matched.pairs), round(other.pairs)),
+            *(of.mean(TRAINED[trained][0]) for of in (matched, other)),
+            *(test.difference, PValue(test.p)),
         )
-        for measure in MEASURES
-        if measure in MATCHED
-        for target, matched, other, test in equal_pairs(results.sized, measure)
+        for trained in MATCHED
+        for matched, other, test in equal_pairs(results.sized, trained)
     ]
     return WORDS.table("equal", rows)
 
@@ -466,7 +494,7 @@ def _figures(results: Optimality) -> Iterator[Figure]:
         for number, measure in enumerate(MEASURES, start=1)
     ]
     panels = {
-        "fig5-effective-pairs": [_sizes(results.sized, target) for target in MATCHED if results.sized],
+        "fig5-effective-pairs": [_sizes(results.sized, name) for name in ("RR", "nDCG@10") if results.sized],
         "fig6-random-weights": _directions(results.of_kind("random"), "nDCG"),
         "one-weight": _one_weight(results),
         "pairs-by-epoch": _epochs(results),
@@ -491,7 +519,7 @@ def _directions(certificates: _Certificates, measure: str) -> list[Panel]:
 
 
 def _sizes(runs: Sequence[Sized], target: str) -> Panel:
-    of = {trained: [run for run in runs if run.trained == trained] for trained in MEASURES}
+    of = {trained: [run for run in runs if run.trained == trained] for trained in TRAINED}
     curves = tuple(
         line(f"trained for {trained}", [run.pairs for run in some], [run.mean(target) for run in some])
         for trained, some in of.items()
@@ -535,7 +563,7 @@ def _per_query(results: Optimality) -> Iterator[PerQuery]:
     for name, one in results.collections.items():
         values, query_ids = one.matching("mlp").values, tuple(map(str, one.compared.query_ids))
         for measure in MEASURES:
-            by_training = {f"trained for {trained}": values[trained][measure] for trained in MEASURES}
+            by_training = {f"trained for {trained}": values[trained][measure] for trained in TRAINED}
             yield PerQuery(name, measure, query_ids, by_training)
 
 
@@ -544,7 +572,9 @@ def _per_query(results: Optimality) -> Iterator[PerQuery]:
 
 def _summary(results: Optimality, claims: Sequence[Claim]) -> Iterator[str]:
     for name, one in results.collections.items():
-        best = {measure: max(one.constructions(measure), key=lambda row: row.mean) for measure in COMPARED}
+        rows = {measure: one.constructions(measure) for measure in COMPARED}
+        rows["RR"] += [one.every_change()]
+        best = {measure: max(of, key=lambda row: row.mean) for measure, of in rows.items()}
         first = ", ".join(f"{measure}: `{row.name}` {row.mean:.3f}" for measure, row in best.items())
         yield from WORDS.section("summary of constructions", name=name, best=first)
     for name, one in results.collections.items():
@@ -594,4 +624,3 @@ PAPER = Paper(
     per_query=_per_query,
     details=_details,
 )
-"""OHSUMED, MQ2008 and artificial data; the folder of the data may lack the first two."""

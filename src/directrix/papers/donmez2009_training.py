@@ -39,10 +39,14 @@ USUAL = CONSTRUCTIONS[0]
 """The construction of LambdaRank, which the paper recommends."""
 EVERY_CHANGE = "ranknet-weight-pairs, every change"
 """The usual construction with every change of RR, where Eq. (11) has those of misranked pairs alone."""
+EVERY_RR = "RR, every change"
+"""Name of the training for RR with this construction."""
+TRAINED = {**{name: (name, USUAL) for name in MEASURES}, EVERY_RR: ("RR", EVERY_CHANGE)}
+"""Trainings that are tested on every measure: each with its own measure and construction."""
 ARTIFICIAL = "artificial"
 """Name of the artificial data."""
-MATCHED = {"RR": "Fig. 5", "nDCG@10": "Sect. 7.2"}
-"""Measures whose trainings are compared with others on about as many pairs, and where the paper does so."""
+MATCHED = {"RR": "Fig. 5", EVERY_RR: "Fig. 5", "nDCG@10": "Sect. 7.2"}
+"""Trainings that are compared with others on about as many pairs, and where the paper does so."""
 _EARLY = (7, 12)  # epochs whose weights Section 8 tests
 _ALIKE = 2.0  # numbers of pairs are about equal if their ratio is below this
 
@@ -385,7 +389,7 @@ class Sized(NamedTuple):
     """A training of the two-layer net on some of the artificial queries."""
 
     size: int  # number of training queries
-    trained: str  # measure
+    trained: str  # one of `TRAINED`
     pairs: float  # number of effective pairs, mean over epochs
     test: Mapping[str, Any]  # str to float (n_queries,): values of every measure on the test queries
 
@@ -395,9 +399,9 @@ class Sized(NamedTuple):
 
 
 def size_cells(collections: Mapping[str, Collection], settings: TrainingSettings) -> list[Cell]:
-    """Train the two-layer net for every measure on more and more artificial queries (Fig. 5).
+    """Train the two-layer net in all ways of `TRAINED` on more and more artificial queries (Fig. 5).
 
-    Keys are ("size", number of queries, measure). Results are ``pairs``, the mean over epochs at the rate
+    Keys are ("size", number of queries, training). Results are ``pairs``, the mean over epochs at the rate
     that validation chose, and ``test``: the values of every measure on the test queries.
     """
     measures = measures_of(collections[ARTIFICIAL])
@@ -406,16 +410,16 @@ def size_cells(collections: Mapping[str, Collection], settings: TrainingSettings
     for size in settings.artificial.sizes:
         few = Split(split.name, split.train.take(np.arange(size)), split.valid, split.test)
         cells += [
-            Cell(("size", size, measure), _size, (few, full, measures, settings))
-            for measure, full in measures.items()
+            Cell(("size", size, name), _size, (few, lambda_for(measures[measure], how), measures, settings))
+            for name, (measure, how) in TRAINED.items()
         ]
     return cells
 
 
 def _size(
-    split: Split, measure: str, measures: Mapping[str, str], settings: TrainingSettings
+    split: Split, surrogate: Lambda, measures: Mapping[str, str], settings: TrainingSettings
 ) -> dict[str, Any]:
-    surrogate, test = lambda_for(measure), split.test
+    test = split.test
     _, chosen = at_every_rate(split, "mlp", surrogate, settings, stops_early=True)
     objective = make_objective(test, surrogate, model_of("mlp", settings))
     scores = objective.scores(chosen.best["valid"][1]).astype(np.float64)
@@ -426,36 +430,36 @@ def _size(
 
 
 def sized(cells: Mapping[Any, Any]) -> tuple[Sized, ...]:
-    """Return the results of `size_cells`, by measure and size."""
-    runs = [Sized(size, measure, one["pairs"], one["test"]) for (_, size, measure), one in cells.items()]
-    return tuple(sorted(runs, key=lambda run: (MEASURES.index(run.trained), run.size)))
+    """Return the results of `size_cells`, by training and size."""
+    runs = [Sized(size, trained, one["pairs"], one["test"]) for (_, size, trained), one in cells.items()]
+    return tuple(sorted(runs, key=lambda run: (list(TRAINED).index(run.trained), run.size)))
 
 
 class EqualPairs(NamedTuple):
     """Two trainings on about as many effective pairs."""
 
-    target: str  # measure that is tested
-    matched: Sized  # trained for `target`
+    matched: Sized  # trained for the measure that is tested
     other: Sized  # trained for another measure
-    test: Significance  # of `target`, `matched` minus `other`
+    test: Significance  # of the tested measure, `matched` minus `other`
 
 
-def equal_pairs(runs: Sequence[Sized], target: str) -> tuple[EqualPairs, ...]:
+def equal_pairs(runs: Sequence[Sized], trained_for: str) -> tuple[EqualPairs, ...]:
     """Compare trainings for a measure with trainings for others on about as many effective pairs.
 
-    Returned is for every training for ``target``, the measure that is tested, and every other measure the
-    training whose number of pairs is nearest by ratio, if the ratio is below 2.
+    Returned is for every run of ``trained_for``, one of `TRAINED` whose measure is tested, and every training
+    for another measure the run whose number of pairs is nearest by ratio, if the ratio is below 2.
     """
-    rows = []
-    for matched in (run for run in runs if run.trained == target):
-        for trained in dict.fromkeys(run.trained for run in runs if run.trained != target):
+    rows, target = [], TRAINED[trained_for][0]
+    others = dict.fromkeys(run.trained for run in runs if TRAINED[run.trained][0] != target)
+    for matched in (run for run in runs if run.trained == trained_for):
+        for trained in others:
             other = min(
                 (run for run in runs if run.trained == trained),
                 key=lambda run: _ratio(run.pairs, matched.pairs),
             )
             if _ratio(other.pairs, matched.pairs) < _ALIKE:
                 test = paired_t(matched.test[target], other.test[target])
-                rows.append(EqualPairs(target, matched, other, test))
+                rows.append(EqualPairs(matched, other, test))
     return tuple(rows)
 
 

@@ -464,7 +464,6 @@ class Agreement(NamedTuple):
     # p-value; NaN with fewer than three points, or if one side is constant. The p-values take surrogates as
     # independent, which one surrogate at several parameters is not: they are too small.
     kendall: dict[str, tuple[float, float]]
-    spearman: dict[str, tuple[float, float]]
     # dict of str to float64 (n_folds,): Kendall's tau for "train" and "test" in every fold, with eps* of its
     # training queries
     by_fold: dict[str, Float64Array]
@@ -476,33 +475,29 @@ def agreement(coefficients: Coefficients, compared: CrossValidation, measure: st
     Smooth surrogates are there with each parameter that was trained; structural ones with the C that
     validation chose.
     """
-    from scipy.stats import kendalltau, spearmanr
+    from scipy.stats import kendalltau
 
     names = (MAP, *OF_AP) if measure == "AP" else (NDCG, "SoftRank", "SVMndcg", "DORM")
     folds = [row for name in names for row in _by_fold(coefficients, compared, name, measure)]
     points = tuple(SurrogatePoint(name, *(float(values.mean()) for values in of)) for name, *of in folds)
 
-    def correlated(test: Any, strength: Any, values: Any) -> tuple[float, float]:
+    def correlated(strength: Any, values: Any) -> tuple[float, float]:
         usable = len(points) > 2 and len(set(strength)) > 1 and len(set(values)) > 1
-        tau, p = test(strength, values) if usable else (np.nan, np.nan)
+        tau, p = kendalltau(strength, values) if usable else (np.nan, np.nan)
         return float(tau), float(p)
 
     strength = [-point.coefficient for point in points]
-    sides = {"train": [p.train for p in points], "test": [p.test for p in points]}
-    kendall, spearman = (
-        {side: correlated(test, strength, values) for side, values in sides.items()}
-        for test in (kendalltau, spearmanr)
-    )
+    kendall = {side: correlated(strength, [getattr(p, side) for p in points]) for side in ("train", "test")}
     by_fold = {
         side: np.array(
             [
-                correlated(kendalltau, [-row[1][i] for row in folds], [row[at][i] for row in folds])[0]
+                correlated([-row[1][i] for row in folds], [row[at][i] for row in folds])[0]
                 for i in range(len(compared.folds))
             ]
         )
         for at, side in ((2, "train"), (3, "test"))
     }
-    return Agreement(measure, points, kendall, spearman, by_fold)
+    return Agreement(measure, points, kendall, by_fold)
 
 
 def _by_fold(

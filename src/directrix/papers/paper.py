@@ -16,13 +16,15 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.experiments.cells import total_seconds
 from directrix.experiments.crossval_result import CrossValidation, settings_text
+from directrix.experiments.significance import Significance
+from directrix.papers.claims import OrderClaim, corrected, verdict
 from directrix.papers.workspace import Workspace, absent
 from directrix.reports.report import Claim, Curve, Figure, Panel, PerQuery, Report, Section, Verdict
 from directrix.tables import Table, Value
 
 _QUICK_RUN = (
     "**This is a quick run**: few settings and folds, and short trainings. It shows that everything works; "
-    "its numbers are not results, and published values are left out."
+    "its numbers are not results. So tables leave out published values, and no claim gets a verdict."
 )
 _COMPARED = ("published", "ours", "difference")
 _NOTHING = "\0"
@@ -157,14 +159,16 @@ class Words:
         text, source = _filled((caption["text"], caption["source"]), values)
         return text, source
 
-    def claim(self, key: str, verdict: Verdict, *, tested: Any = "", **values: Any) -> Claim:
-        """Make a claim with its text, source and evidence; ``tested`` says what a test was over."""
+    def claim(self, key: str, *tests: Significance, tested: str, **values: Any) -> OrderClaim:
+        """Make a claim that tests decide; ``tested`` says what they are over."""
         (evidence,) = _filled([self.captions["claims"][key]["evidence"]], values)
-        return Claim(*self.statement(key, **values), verdict, evidence, tested)
+        return OrderClaim(*self.statement(key, **values), verdict(*tests), evidence, tested, tests)
 
-    def fact(self, key: str, *, holds: bool, **values: Any) -> Claim:
-        """Make a claim that needs no test of significance."""
-        return self.claim(key, "holds" if holds else "does not hold", **values)
+    def fact(self, key: str, *, holds: bool | None, **values: Any) -> Claim:
+        """Make a claim that needs no test of significance; None = the numbers do not decide it."""
+        (evidence,) = _filled([self.captions["claims"][key]["evidence"]], values)
+        judged: Verdict = "not tested" if holds is None else "holds" if holds else "does not hold"
+        return Claim(*self.statement(key, **values), judged, evidence)
 
 
 class _Filler(Formatter):
@@ -194,9 +198,7 @@ class Paper(Generic[E, R]):
         claims.
     details : callable
         Values for the placeholders in the sections "how", "differs" and "missing" of the page, in addition to
-        the settings, the minutes of all parts, and the collections that are absent.
-    more : callable
-        Further keys of ``tables.json``.
+        the settings and the collections that are absent.
     """
 
     words: Words
@@ -208,7 +210,6 @@ class Paper(Generic[E, R]):
     summary: Callable[[R, Sequence[Claim]], Iterable[str]]
     per_query: Callable[[R], Iterable[PerQuery]]
     details: Callable[[R], Mapping[str, Any]] = lambda _: {}
-    more: Callable[[R], Mapping[str, Any]] = lambda _: {}
 
     def experiment(self, work: Workspace) -> E:
         """Return the experiment that is asked for.
@@ -252,18 +253,15 @@ class Paper(Generic[E, R]):
 
     def report(self, results: R, work: Workspace, record: Mapping[str, Any]) -> Report:
         """Return the report of finished results; ``record`` is the content of ``settings.json``."""
-        claims = tuple(self.claims(results))
-        summary = tuple(self.summary(results, claims))
-        seconds = record.get("seconds", {}).get("all parts")
+        claims = corrected(self.claims(results))
         details = {
             "settings": results.settings,
-            "minutes": None if seconds is None else seconds / 60.0,
             "absent": absent(self.full.letor, results.collections),
             **self.details(results),
         }
         sections = tuple(section for section in self.tables(results) if section.tables or section.text)
         if work.quick:
-            summary = (_QUICK_RUN, *summary)
+            claims = tuple(replace(claim, verdict="not tested", tested="") for claim in claims)
             sections = tuple(
                 replace(section, tables=tuple(map(without_published, section.tables))) for section in sections
             )
@@ -271,7 +269,7 @@ class Paper(Generic[E, R]):
             name=work.name,
             title=self.words.title,
             paper=self.words.citation,
-            summary=summary,
+            summary=(_QUICK_RUN,) if work.quick else tuple(self.summary(results, claims)),
             figures=tuple(self.figures(results)),
             claims=claims,
             missing=self.words.pairs("missing", **details),
@@ -281,7 +279,6 @@ class Paper(Generic[E, R]):
             per_query=tuple(self.per_query(results)),
             sections=sections,
             differs=self.words.section("differs", **details),
-            more=self.more(results),
         )
 
 
@@ -289,10 +286,11 @@ def without_published(table: Table) -> Table:
     """Leave out published values and differences from them: they are of other folds and trials."""
     groups = [name for name, n in table.groups for _ in range(n)] or [""] * len(table.columns)
     named = zip(groups, table.columns, strict=True)
-    published = {i for i, names in enumerate(named) if "published" in names}
+    published = {i for i, names in enumerate(named) if any("published" in name for name in names)}
     differences = {i + 2 for i in published if table.columns[i : i + 3] == _COMPARED}
     notes = tuple(note for note in table.notes if not note.startswith("Published"))
-    return replace(table.without(published | differences), notes=notes)
+    rows = tuple(row for row in table.rows if not str(row[0]).endswith("(published)"))
+    return replace(table, rows=rows, notes=notes).without(published | differences)
 
 
 def with_difference(published: float | None, ours: float) -> tuple[float | None, float, float | None]:
@@ -300,19 +298,25 @@ def with_difference(published: float | None, ours: float) -> tuple[float | None,
     return published, ours, None if published is None else ours - published
 
 
-def settings_rows(compared: CrossValidation, is_shown: Callable[[str], bool]) -> list[tuple[Value, ...]]:
-    """Return for every entry the settings that validation chose in every fold, and its seconds."""
-    return [
-        (
-            entry,
-            *(
-                settings_text({name: value for name, value in of.items() if is_shown(name)})
-                for of in compared.selected(entry)
-            ),
-            compared.seconds(entry),
-        )
-        for entry in compared.entries
-    ]
+def settings_rows(compared: CrossValidation, *, has_steps: bool = False) -> list[tuple[Value, ...]]:
+    """Return for every entry the settings that validation chose in every fold, and its seconds.
+
+    Settings that are the same for all candidates are left out. In brackets, with ``has_steps``: the epoch,
+    iteration or round that was kept.
+    """
+    rows: list[tuple[Value, ...]] = []
+    for entry in compared.entries:
+        cells = []
+        for result in compared.results[entry]:
+            tried, chosen = [one.settings for one in result.tried], result.tried[result.chosen]
+            varied = {
+                name: value
+                for name, value in chosen.settings.items()
+                if len({repr(settings.get(name)) for settings in tried}) > 1
+            }
+            cells.append(settings_text(varied) + f" ({chosen.steps})" * has_steps)
+        rows.append((entry, *cells, compared.seconds(entry)))
+    return rows
 
 
 def line(

@@ -189,6 +189,7 @@ class Yue2007(Experiment):
     n_valid: int = 5
     counted: int = 5  # first trials whose constraints are counted
     grid: Grid = field(default_factory=Grid)
+    has_texts: bool = True  # whether to run on the collections with documents
 
     def trials_of(self, n_topics: int) -> list[Trial]:
         """Return the splits of a number of topics."""
@@ -197,7 +198,7 @@ class Yue2007(Experiment):
 
     def read(self, data: Path) -> dict[str, RunsOfTopics]:
         """Read the runs and judgments of TREC-7, and make those of the collections with documents."""
-        return {"TREC-7": read_runs(data), **text_runs(data)}
+        return {"TREC-7": read_runs(data), **(text_runs(data) if self.has_texts else {})}
 
     def run(self, data: Mapping[str, RunsOfTopics], work: Workspace) -> TrialResults:
         """Run every trial on every data set."""
@@ -240,6 +241,7 @@ QUICK = Yue2007(
         epsilon=1e-2,
         passes=10,
     ),
+    has_texts=False,
 )
 
 

@@ -20,9 +20,10 @@ from directrix.models.trees import Trees, lightgbm
 from directrix.objectives.scores import ScoreObjective
 from directrix.rankers.base import Ranker
 from directrix.rankers.bounds import ON_MONOTONE, directions_of
-from directrix.rankers.inputs import Training, check_codes, column_of, surrogate_of
+from directrix.rankers.inputs import Training, column_of, surrogate_of
 from directrix.rankers.means import mean_evaluator
 from directrix.rankers.named_trainers import seed_of
+from directrix.rankers.scoring import check_codes
 from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker
 from directrix.surrogates.lambdas import YetiRank
 from directrix.trainers.boosting import Boosting
@@ -132,7 +133,6 @@ class BoostedRanker(StoredRanker):
     """
 
     model_type: ClassVar[str] = "trees"
-    missing_shows: ClassVar[bool] = False
     takes_nan: ClassVar[bool] = True
     saved_parameters: ClassVar[tuple[str, ...]] = (
         *("n_trees", "learning_rate", "num_leaves", "min_data_in_leaf", "subsample", "feature_fraction"),
@@ -271,11 +271,6 @@ class BoostedRanker(StoredRanker):
         gains = self.trees_.gains().reshape(-1, self.n_features_in_).sum(axis=0)  # scales are side by side
         shares: Float64Array = gains / (gains.sum() or 1.0)
         return shares
-
-    def _scored(self, q: Queries) -> Float64Array:
-        for column in self.trees_.categorical:
-            check_codes(q, column)
-        return self.trees_.predict(q.features)
 
     def _surrogate(self) -> Any:
         is_own = isinstance(self.surrogate, str) and self.surrogate.strip().lower() == _LAMBDARANK

@@ -19,6 +19,7 @@ from directrix.models.trees import Trees, lightgbm
 from directrix.models.walks import RememberedWalks, row_counts
 from directrix.rankers.boosted import BoostedRanker
 from directrix.rankers.ensemble import EnsembleRanker
+from directrix.rankers.scoring import scores_by
 from directrix.rankers.stored import StoredRanker
 from directrix.types import Array, Float64Array, Int64Array
 
@@ -80,7 +81,7 @@ class Contributions:
         """Contributions of some rows of one query, compared with others of them: float64 (n, n_features)."""
         total = np.zeros((len(np.arange(query.n_docs)[rows]), query.n_features))
         for (share, member), explain in zip(self._members, self._explainers, strict=True):
-            X = np.asarray(member._ready(query).features, dtype=np.float64)
+            X = np.asarray(member.saved_model().ready(query).features, dtype=np.float64)
             by_column = explain(X[rows], X[others])
             total += share * by_column.reshape(len(by_column), -1, query.n_features).sum(axis=1)
         return total
@@ -104,8 +105,10 @@ def reordered_scores(ranker: Any, q: Queries) -> Reordered:
     if isinstance(trained, EnsembleRanker):
         members = [(share, reordered_scores(member, q)) for share, member in _members(trained)]
         return lambda column, order: np.sum([share * of(column, order) for share, of in members], axis=0)
-    is_stored = isinstance(trained, StoredRanker)
-    ready, predict = (trained._ready(q), trained._scored) if is_stored else (q, trained.predict_queries)
+    ready, predict = q, trained.predict_queries
+    if isinstance(trained, StoredRanker):
+        saved = trained.saved_model()
+        ready, predict = saved.ready(q), partial(scores_by, saved.model, saved.params)
     features = np.array(ready.features)
     known = RememberedWalks(trained.trees_, features) if isinstance(trained, BoostedRanker) else None
     changed = replace(ready, features=features)  # a view of them that cannot be written to
@@ -139,7 +142,7 @@ def _explainer(member: Any, q: Queries) -> _Explainer:
     saved = member.saved_model()
     model, params = saved.model, saved.params
     if isinstance(model, Trees):
-        return _of_trees(model, member._ready(q).features)
+        return _of_trees(model, saved.ready(q).features)
     return partial(_EXPLAINERS[type(model)], model, params)
 
 

@@ -15,7 +15,7 @@ from directrix.data.queries import Queries, need_queries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.base import Ranker
-from directrix.rankers.inputs import Training, check_scores
+from directrix.rankers.inputs import Training
 from directrix.rankers.means import spread_within_queries
 from directrix.rankers.saved import SavedModel
 from directrix.rankers.stored import StoredRanker
@@ -188,14 +188,8 @@ class EnsembleRanker(Ranker):
 
     def predict_queries(self, q: Queries) -> Float64Array:
         """Return the score of every document of `Queries`, in their order."""
-        check_is_fitted(self)
         need_queries(q, "predict_queries")
-        total = np.zeros(q.n_docs)
-        for member, weight, spread in zip(self.members_, self.weights_, self.spreads_, strict=True):
-            with np.errstate(over="ignore", invalid="ignore"):
-                total += (weight / spread) * member.predict_queries(q)
-        check_scores(total, q, allow_missing=True)
-        return total
+        return self.saved_model().predict_queries(q)
 
     def saved_model(self) -> SavedModel:
         """Return the fitted members as one value; see `SavedModel`."""

@@ -17,10 +17,8 @@ from directrix.data.checks import as_floats
 from directrix.data.queries import Queries
 from directrix.data.shards.checkpoint import keep_answers
 from directrix.data.shards.queries import open_shards
-from directrix.data.stored import blocks
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
-from directrix.models.rows import row_slice
 from directrix.objectives.objective import make_objective
 from directrix.objectives.penalty import L2, Bounds
 from directrix.rankers.base import Ranker
@@ -29,6 +27,7 @@ from directrix.rankers.estimator import fit_context
 from directrix.rankers.inputs import Training, training_for
 from directrix.rankers.means import mean_evaluator, mean_evaluator_on_shards
 from directrix.rankers.named_trainers import check_bounds, measure_set, trainer_named, trainer_of
+from directrix.rankers.scoring import scores_by
 from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker
 from directrix.trainers.wrappers import BestSoFar
 from directrix.types import Callback, Float64Array, Model, Objective, Result, Surrogate, Trainer
@@ -192,16 +191,7 @@ class GradientRanker(StoredRanker):
         if valid.held == "shards":
             return mean_evaluator_on_shards(measure, self._model(), valid)
         mean = mean_evaluator(measure, valid)
-        return lambda params: mean(self._scores(params, valid))
-
-    def _scored(self, q: Queries) -> Float64Array:
-        return self._scores(self._params, q)
-
-    def _scores(self, params: Float64Array, q: Queries) -> Float64Array:
-        """Scores of scaled queries, computed as in training: in the precision of the features."""
-        forward, parts = self._model().forward, blocks(q.features, q.qptr)
-        scores = [forward(params, row_slice(rows, 0, rows.shape[0]))[0] for _, rows in parts]
-        return np.concatenate(scores).astype(np.float64)
+        return lambda params: mean(scores_by(self._model(), params, valid))
 
     def _start(self, training: Training) -> Float64Array:
         """Return the parameters from which the trainer starts."""
@@ -290,7 +280,7 @@ def decompose(ranker: Ranker, q: Any) -> tuple[Model, Float64Array, Any, Gradien
             python="Train it without, or give weights, ranker.coef_, to compare with all others.",
             shell="Train without --nonnegative and --monotone.",
         )
-    queries = trained._ready(q)
+    queries = trained.saved_model().ready(q)
     return trained._model(), trained._params.copy(), queries, trained
 
 

@@ -1,9 +1,9 @@
-"""`Training`: what ``fit`` was given, in one form and checked; and checks of the data that a model scores."""
+"""`Training`: what ``fit`` was given, in one form and checked."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,15 +11,14 @@ import numpy as np
 
 from directrix.data.checks import weights_of
 from directrix.data.columns import feature_label
-from directrix.data.frames import Categories, spelled_name
 from directrix.data.memory import check_room
-from directrix.data.queries import Queries, filled
-from directrix.data.sparse import entries
+from directrix.data.queries import Queries
 from directrix.errors import InputError, short_text, warn
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
 from directrix.measures.precision import unreached
 from directrix.parameters import whole
+from directrix.rankers.scoring import check_finite, check_names, matched, read_as
 from directrix.registry import SURROGATES, classes
 from directrix.surrogates.approx import ApproxNDCG
 from directrix.surrogates.names import surrogate as parse_surrogate
@@ -96,16 +95,6 @@ def _unwrapped(values: Any) -> Any:
 
 _VECTORS = 4  # with a value per feature: weights, gradient, step and scale at least
 _HIGHEST_LABEL = {"float32": 100, "float64": 256}  # by the type of features, and of scores as large as gains
-_FILL = {
-    "python": "Type scale='log' or scale='standard', which fill in the mean of the training data, or use "
-    "trees, which take it as it is: BoostedRanker(); or read it as 0: missing='zero'.",
-    "shell": "Type --scale log or --scale standard, which fill in the mean of the training data, or use "
-    "trees, which take it as it is: --method YetiRank; or read it as 0: --missing zero.",
-}
-_CLIP = {
-    "python": "Clip the column, e.g. numpy.clip(X, -1e30, 1e30), or drop these rows.",
-    "shell": "Clip the column, or drop these rows.",
-}
 
 
 def check_trainable(q: Data) -> None:
@@ -163,51 +152,6 @@ def check_valid(valid: Data, q: Data, *, allow_missing: bool = False) -> None:
 def same_rows(valid: Data, q: Data) -> bool:
     """Return whether two data sets have the same features, labels and queries."""
     return valid.n_docs == q.n_docs and valid.digest == q.digest
-
-
-def check_names(q: Data, names: Iterable[str] | None, which: str = "the data") -> None:
-    """Raise `InputError` if data name features otherwise than a model, or in another order."""
-    if q.feature_names is None or names is None or q.feature_names == (known := tuple(names)):
-        return
-    column = next(i for i, pair in enumerate(zip(q.feature_names, known, strict=True)) if pair[0] != pair[1])
-    raise InputError(
-        f"{feature_label(column)} of {which} is {q.feature_names[column]!r}, of the training data "
-        f"{known[column]!r}; both must have the same features in the same order.",
-        python="Bring them into the same order, frame[names], or take them by position: "
-        "dataclasses.replace(q, feature_names=None).",
-        shell="Give data with the same features.",
-    )
-
-
-def check_finite(q: Data, name: str, *, allow_missing: bool = False) -> None:
-    """Raise `InputError` at the first feature that is infinite, or NaN unless that is allowed."""
-    for flaw in q.flaws:
-        is_gap = bool(np.isnan(flaw.value))
-        if is_gap and allow_missing:
-            continue
-        kind = "missing values (NaN)" if is_gap else "infinite values"
-        raise InputError(
-            f"{flaw.where} of {name}: {feature_label(flaw.column, q.feature_names)} is {flaw.value:g}, and "
-            f"{flaw.n - 1:,} more are; this model takes no {kind}.",
-            **(_FILL if is_gap else _CLIP),
-        )
-
-
-def missing_values(q: Data) -> int:
-    """Return the number of features that are NaN."""
-    return sum(flaw.n for flaw in q.flaws if np.isnan(flaw.value))
-
-
-def check_scores(scores: Float64Array, q: Queries, *, allow_missing: bool = False) -> None:
-    """Raise `InputError` at the first score that is NaN or infinite, or at the feature that made it so."""
-    bad = np.flatnonzero(~np.isfinite(scores))
-    if bad.size:
-        check_finite(q, "the data", allow_missing=allow_missing)
-        raise InputError(
-            f"the score of row {q.rows[bad[0]]} is {scores[bad[0]]:g}, because its features are too large; "
-            f"{bad.size:,} of {len(scores):,} scores are not finite.",
-            **_CLIP,
-        )
 
 
 def check_measurable(measure: RankingMeasure, q: Queries) -> None:
@@ -290,56 +234,16 @@ _ADVICE = {
 }
 
 
-def matched(q: Any, categories: Categories | None, which: str = "the data") -> Any:
-    """Return queries whose features hold places among these names: those of a model, or of training data.
-
-    A category without a place becomes missing (NaN), and a note counts such values.
-
-    Raises
-    ------
-    InputError
-        If one has categories where the other has numbers.
-    """
-    if q.categories == categories:
-        return q
-    none = (None,) * q.n_features
-    features, notes = q.features.copy(), []
-    for column, (own, wanted) in enumerate(zip(q.categories or none, categories or none, strict=True)):
-        if own == wanted:
-            continue
-        name = feature_label(column, q.feature_names)
-        if own is None or wanted is None:
-            have, needed = ("numbers", "categories") if own is None else ("categories", "numbers")
-            raise InputError(
-                f"{name} of {which} holds {have}, the model was trained on {needed} in it; give "
-                "a frame or a table with the columns of the training data."
-            )
-        exact = {text: float(i) for i, text in enumerate(wanted)}
-        place = {spelled_name(text): i for text, i in exact.items()} | exact
-        table = np.array([*(place.get(text, place.get(spelled_name(text), np.nan)) for text in own), np.nan])
-        codes = np.nan_to_num(features[:, column], nan=len(own)).astype(np.int64)
-        features[:, column] = table[codes]
-        unseen = codes[np.isnan(table[codes]) & (codes < len(own))]
-        if len(unseen):
-            notes.append(
-                f"{len(unseen):,} of {np.count_nonzero(codes < len(own)):,} values of {name} are categories "
-                f"that the model has not seen (e.g. {short_text(own[unseen[0]])})"
-            )
-    if notes:
-        warn(f"{which}: {'; '.join(notes)}; they count as missing.")
-    return replace(q, features=features, categories=categories)
-
-
 def refuse_categories(q: Data, ranker: Any) -> None:
     """Raise `InputError` for categories that a ranker cannot use; it names missing values too."""
     columns = [i for i, names in enumerate(q.categories or ()) if names is not None]
     if ranker.takes_categories or not columns:
         return
     shown = ", ".join(feature_label(i, q.feature_names) for i in columns)
-    gaps = () if ranker.takes_missing else [flaw for flaw in q.flaws if np.isnan(flaw.value)]
     also = [
-        f", and {gap.n:,} values are missing, first of {feature_label(gap.column, q.feature_names)}"
-        for gap in gaps
+        f", and {flaw.n:,} values are missing, first of {feature_label(flaw.column, q.feature_names)}"
+        for flaw in q.flaws
+        if np.isnan(flaw.value) and not ranker.takes_missing
     ]
     raise InputError(
         f"{shown} hold{'s' * (len(columns) == 1)} categories, whose order means nothing{''.join(also)}; "
@@ -358,41 +262,6 @@ def column_of(name: int | str, known: Sequence[str], n_features: int, parameter:
         f"{parameter} has {short_text(name)}; the data have {n_features} features, numbered from 0"
         + (f", with the names {', '.join(known[:20])}." if known else " and without names.")
     )
-
-
-def check_codes(q: Queries, column: int) -> None:
-    """Raise `InputError` unless a column holds whole numbers from 0 to 2^31 - 1, or NaN."""
-    values = q.features[:, [column]]
-    values = entries(values).astype(np.float64)
-    bad = ~(np.isnan(values) | ((values >= 0.0) & (values < 1 << 31) & (values == np.floor(values))))
-    if bad.any():
-        raise InputError(
-            f"categorical_features: column {column} holds {float(values[bad][0]):g}; categories in arrays "
-            "are whole numbers >= 0. Or give a frame with a column of a categorical type."
-        )
-
-
-def read_as(q: Any, rule: str, which: str = "the data") -> Any:
-    """Return queries with 0 for missing values if the training data were read so, else as they are.
-
-    Raises
-    ------
-    InputError
-        If they were read with 0 for missing values and the training data as they are, or if the rule is 0 and
-        missing values are on disk or in shards.
-    """
-    if rule == "zero":
-        if q.held == "memory":
-            return filled(replace(q, missing="zero"))
-        check_finite(q, which)
-    elif rule == "nan" and q.missing == "zero":
-        raise InputError(
-            f"{which}: missing values were read as 0, and those of the training data were kept; a model "
-            "treats them as in its training.",
-            python="Read the data with missing='nan'.",
-            shell="Leave out --missing zero.",
-        )
-    return q
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,11 +36,10 @@ class LinearRanker(GradientRanker):
         Training method. "lbfgs" and "cg": full gradients, deterministic. "sgd": Algorithm 1 of Qin, Liu & Li
         (2010), query by query; "adam" likewise. "cutting-plane": for convex surrogates with ``l2`` > 0, to a
         proven distance from the minimum (``result_.gap``), see `CuttingPlane`. "coordinate-ascent" and
-        "adarank": the measure itself (``measure`` of ``fit``, else that of the surrogate); "simplex-search"
-        likewise. "svm-acc", "ir-svm" and "prank": `SVMAcc`, `IRSVM`, `PRank`, which have losses of their own.
-        ``LinearRanker.trainers`` has all names. Or an object such as ``SGD(learning_rate=0.1)``, whose own
-        number of steps then counts, not ``max_iter``. Its ``measure`` and ``random_state`` are those of the
-        ranker unless they are set.
+        "adarank": the measure itself (``measure`` of ``fit``, else that of the surrogate). "svm-acc":
+        `SVMAcc`, which has a loss of its own. ``LinearRanker.trainers`` has all names. Or an object such as
+        ``SGD(learning_rate=0.1)``, whose own number of steps then counts, not ``max_iter``. Its ``measure``
+        and ``random_state`` are those of the ranker unless they are set.
     l2 : float >= 0
         Weight of the penalty, in units of the measure per squared weight.
     scale : str or None

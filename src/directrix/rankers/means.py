@@ -100,7 +100,9 @@ def means_on_shards(
 ) -> Float64Array:
     """Means of a measure at vectors of parameters (k, n_params), by one question; NaN if undefined."""
     scale = shards.features.scale
-    totals, counts = shards.ask(SumsOfMeasure(measure, model, scale, params, fingerprint((measure, scale))))
+    totals, counts = shards.features.ask(
+        SumsOfMeasure(measure, model, scale, params, fingerprint((measure, scale)))
+    )
     return np.where(counts > 0, totals / np.maximum(counts, 1), math.nan)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -185,7 +185,7 @@ class Method:
 
     @property
     def _of_surrogate(self) -> tuple[str, ...]:
-        return () if self.surrogate is None else tuple(f.name for f in fields(self.surrogate))
+        return () if self.surrogate is None else tuple(inspect.signature(self.surrogate).parameters)
 
     @property
     def _of_trainer(self) -> tuple[str, ...]:

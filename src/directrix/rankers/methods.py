@@ -9,13 +9,12 @@ from typing import Any
 
 from directrix.errors import InputError, short_text
 from directrix.rankers.method import Auto, Method
+from directrix.rankers.user_methods import L2, imported, user_method
 from directrix.surrogates import approx, dorm, lambdas, losses, smooth, soft, structural
 from directrix.trainers.adarank import AdaRank
+from directrix.trainers.coordinate_ascent import CoordinateAscent
 from directrix.trainers.cutting_plane import CuttingPlane
-from directrix.trainers.direct_search import CoordinateAscent, SimplexSearch
 from directrix.trainers.full_gradients import CG
-from directrix.trainers.ir_svm import IRSVM
-from directrix.trainers.prank import PRank
 from directrix.trainers.stochastic import SGD
 from directrix.trainers.svm_acc import SVMAcc
 from directrix.trainers.wrappers import Anneal
@@ -113,8 +112,7 @@ _classifier = partial(
     without=("l2",),
 )
 _CLASSIFIES = "a published baseline that classifies documents"
-_L2 = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
-_loss = partial(Method.of, grid={"l2": _L2}, keeps_best=True, selection="AP")
+_loss = partial(Method.of, grid={"l2": L2}, keeps_best=True, selection="AP")
 _adarank = partial(
     Method,
     trainer=AdaRank,
@@ -201,16 +199,6 @@ _PUBLISHED = (
         source="Metzler & Croft (2007), doi:10.1007/s10791-006-9019-z, with an exact line search",
         cost="O(m log m) per feature and sweep, m = R n changes of places",
         use_when="few features and queries: climbs the measure itself",
-        keeps_best=True,
-        selection="AP",
-    ),
-    Method(
-        name="SimplexSearch",
-        trainer=SimplexSearch,
-        source="Metzler & Croft (2007), Section 4, doi:10.1007/s10791-006-9019-z",
-        cost="an evaluation of the measure for each of (d + m - 1)!/(m! (d - 1)!) weights",
-        use_when="a few runs or features that point the right way: tries all weights on a grid",
-        grid={"steps": (1, 2)},
         keeps_best=True,
         selection="AP",
     ),
@@ -336,27 +324,7 @@ _PUBLISHED = (
         cost="O(n log n)",
         use_when="a convex baseline, solved to its optimum",
         keeps_best=False,
-        grid={"l2": (*_L2, 1.0), "max_iter": (1000,)},
-    ),
-    Method(
-        name="IR-SVM",
-        trainer=IRSVM,
-        source="Cao, Xu, Liu, Li, Huang & Hon (2006), doi:10.1145/1148170.1148205",
-        cost="O(n log n), and a quadratic program of as many variables as planes",
-        use_when="a published baseline: RankSVM whose pairs cost what their swap costs nDCG",
-        grid={"C": (0.1, 1.0, 10.0, 100.0, 1000.0)},
-        selection="AP",
-        without=("l2",),
-    ),
-    Method(
-        name="PRank",
-        trainer=PRank,
-        source="Crammer & Singer (2001), Figure 2, NIPS 14:641-647",
-        cost="one pass over the documents per epoch",
-        use_when="a published baseline: a perceptron that predicts labels; needs no queries",
-        keeps_best=True,
-        selection="AP",
-        without=("l2",),
+        grid={"l2": (*L2, 1.0), "max_iter": (1000,)},
     ),
     _loss(
         losses.RankNet,
@@ -459,19 +427,23 @@ def methods() -> tuple[Method, ...]:
     return _METHODS
 
 
-def method(name: str) -> Method:
-    """Return the method of this name, any case.
+def method(name: Any) -> Method:
+    """Return the method of this name, any case, or of an object of your own.
 
     Parameters
     ----------
-    name : str
+    name : str, or surrogate, trainer, ranker, or the class of one
         See `methods`. Several with commas between them are one to `AutoRanker`, which chooses among them as
-        among those of "auto".
+        among those of "auto". ``"my_loss:MyLoss"`` imports an object of your own from a Python module of the
+        current folder or of ``sys.path``, which runs the code of that module.
+
+        A surrogate is maximized by L-BFGS for a linear model, a trainer minimizes minus ApproxNDCG; the
+        penalty ``l2`` and the step that is kept are chosen by validation. A ranker is trained as it is.
 
     Raises
     ------
     InputError
-        If no method has this name.
+        If no method has this name, or the object is none of these.
 
     Examples
     --------
@@ -479,9 +451,9 @@ def method(name: str) -> Method:
     LinearRanker(l2=0.0001, surrogate=ApproxAP(alpha=50.0, beta=10.0, rel=1, sigmoid='logistic'))
     """
     if not isinstance(name, str):
-        raise InputError(
-            f"method {short_text(name)} is a {type(name).__name__}; give a name, e.g. method('auto')."
-        )
+        return user_method(name)
+    if named := imported(name):
+        return user_method(named[1], named[0])
     parts = [part.strip() for part in name.split(",") if part.strip()]
     if parts and "," in name:
         return _several([method(part) for part in parts])

@@ -13,7 +13,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.models.mlp import Activation, MLPModel
-from directrix.models.rows import scores_of
 from directrix.objectives.penalty import Bounds
 from directrix.rankers.bounds import ON_MONOTONE, network_bounds
 from directrix.rankers.gradient import GradientRanker, constraints
@@ -101,7 +100,6 @@ class MLPRanker(GradientRanker):
 
     model_type: ClassVar[str] = "mlp"
     fitted: ClassVar[str] = "params_"
-    missing_shows: ClassVar[bool] = False  # relu(-inf) is 0
     moves_smoothly: ClassVar[bool] = True
     trainers: ClassVar[frozenset[str]] = trainer_names(MLPModel)
     saved_parameters: ClassVar[tuple[str, ...]] = (*GradientRanker.saved_parameters, "monotone")
@@ -172,10 +170,6 @@ class MLPRanker(GradientRanker):
         for width, layer in zip(self.hidden, model.layers(turned, n_features)[1:], strict=True):
             layer.weights[:width] /= width**0.5  # of one sign they add up, of both they would cancel out
         return turned
-
-    def _scores(self, params: Float64Array, q: Queries) -> Float64Array:
-        scores: Float64Array = scores_of(self._model(), params[None], q.features)[0]
-        return scores
 
     def _take(self, model: Any, params: Float64Array) -> None:
         self._trained_model = model

@@ -24,7 +24,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
 
@@ -39,6 +39,9 @@ from directrix.models.stumps import StumpModel, check_count
 from directrix.models.trees import TREES, Trees
 from directrix.schema import check
 from directrix.types import Float64Array, Status
+
+if TYPE_CHECKING:
+    from directrix.data.queries import Queries
 
 FORMAT = "directrix/1"
 _HINT = "Save the model again with ranker.save(path), or train it again with `directrix train`."
@@ -99,6 +102,44 @@ class SavedModel:
             or (part.scale is not None and part.scale.fills)
             for part in self.parts
         )
+
+    def predict_queries(self, q: Queries) -> Float64Array:
+        """Return the score of every document of `Queries`: the bits that its ranker predicts.
+
+        Raises `InputError` if there are features of other number, names or order than in training, or they
+        are missing or too large.
+        """
+        from directrix.rankers.scoring import check_scores, scores_by
+
+        if not self.members:
+            scores = scores_by(self.model, self.params, self.ready(q))
+            check_scores(scores, q, allow_missing=self.takes_missing)
+            return scores
+        scores = np.zeros(q.n_docs)
+        for member in self.members:
+            with np.errstate(over="ignore", invalid="ignore"):
+                scores += member.share * member.predict_queries(q)
+        check_scores(scores, q, allow_missing=True)
+        return scores
+
+    def ready(self, q: Queries) -> Queries:
+        """Return queries as the model takes them: checked, and scaled."""
+        from directrix.data.queries import need_data
+        from directrix.rankers.scoring import check_finite, check_names, matched, read_as
+
+        need_data(q, "predict_queries")
+        if q.n_features != self.n_features:
+            raise InputError(
+                f"the data have {q.n_features} features, the model was trained on {self.n_features}; "
+                "give data with the same features in the same order."
+            )
+        check_names(q, self.names)
+        q = read_as(matched(q, self.categories), self.missing)
+        # other models hide missing values, and relu(-inf) is 0
+        hides = isinstance(self.model, MLPModel | StumpModel | Trees)
+        if hides or (self.scale is not None and not self.scale.fills):
+            check_finite(q, "the data", allow_missing=self.takes_missing)
+        return q if self.scale is None else q.scaled(self.scale)
 
     def to_json(self) -> dict[str, Any]:
         """Return the value in JSON types, which `from_json` reads back exactly."""

@@ -131,7 +131,7 @@ class Scorer:
     def _check(self, X: Array, scores: Float64Array | None = None) -> None:
         """Raise `InputError` for features that the model does not take, or scores that are not finite."""
         from directrix.data.queries import Queries
-        from directrix.rankers.inputs import check_finite, check_scores
+        from directrix.rankers.scoring import check_finite, check_scores
 
         q = Queries.from_arrays(X, np.zeros(len(X)), group=[len(X)], missing="nan")
         check_finite(q, "the list", allow_missing=self._takes_missing)

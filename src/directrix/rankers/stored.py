@@ -16,25 +16,15 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from directrix.data.queries import Queries, need_data, need_queries
+from directrix.data.queries import Queries, need_queries
 from directrix.data.scale import SCALES, fills_missing, fit_scale, is_scale
 from directrix.errors import InputError, NotConverged, warn
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.base import Ranker
 from directrix.rankers.bounds import CONSTRAINTS, to_entries
-from directrix.rankers.inputs import (
-    Training,
-    check_finite,
-    check_names,
-    check_reached,
-    check_scores,
-    matched,
-    measure_of,
-    missing_values,
-    read_as,
-    surrogate_of,
-)
+from directrix.rankers.inputs import Training, check_reached, measure_of, surrogate_of
 from directrix.rankers.saved import AnyModel, SavedModel
+from directrix.rankers.scoring import check_names, missing_values
 from directrix.types import Float64Array, Result
 
 
@@ -61,7 +51,7 @@ class StoredRanker(Ranker):
     """Base of the rankers that a model file can hold.
 
     A subclass has the constructor's ``surrogate``, ``scale`` and ``random_state``, trains (`_minimize`),
-    scores (`_scored`), and gives and takes its fitted model (`_fitted_model`, `_take`).
+    and gives and takes its fitted model (`_fitted_model`, `_take`), whose scores `SavedModel` computes.
     """
 
     nested: ClassVar[tuple[str, ...]] = ("surrogate",)
@@ -69,9 +59,6 @@ class StoredRanker(Ranker):
     """Name of its model, a key of `KINDS`."""
     saved_parameters: ClassVar[tuple[str, ...]]
     """Parameters in the model file, in addition to surrogate and random_state."""
-    missing_shows: ClassVar[bool] = True
-    """Whether a feature that is NaN makes the score NaN; otherwise features are checked before."""
-
     takes_nan: ClassVar[bool] = False
     """Whether the model itself takes missing values, without a scale."""
 
@@ -83,11 +70,6 @@ class StoredRanker(Ranker):
     def takes_missing(self) -> bool:
         """Whether a feature may be missing (NaN): the scale fills it, or trees take it as it is."""
         return self.takes_nan or fills_missing(self.scale)
-
-    @property
-    def _may_be_missing(self) -> bool:
-        """The same of the fitted model."""
-        return self.missing_ == "zero" or self.takes_nan or (self.scale_ is not None and self.scale_.fills)
 
     @property
     def _n_inputs(self) -> int:
@@ -144,28 +126,7 @@ class StoredRanker(Ranker):
             too large.
         """
         need_queries(q, "predict_queries")
-        scores = self._scored(self._ready(q))
-        check_scores(scores, q, allow_missing=self._may_be_missing)
-        return scores
-
-    def _ready(self, q: Queries) -> Queries:
-        """Queries as the fitted model takes them: checked, and scaled."""
-        check_is_fitted(self)
-        need_data(q, "predict_queries")
-        if q.n_features != self.n_features_in_:
-            raise InputError(
-                f"the data have {q.n_features} features, the model was trained on {self.n_features_in_}; "
-                "give data with the same features in the same order."
-            )
-        check_names(q, getattr(self, "feature_names_in_", None))
-        q = read_as(matched(q, self.categories_), self.missing_)
-        if not self.missing_shows or (self.scale_ is not None and not self.scale_.fills):
-            check_finite(q, "the data", allow_missing=self._may_be_missing)
-        return q if self.scale_ is None else q.scaled(self.scale_)
-
-    @abstractmethod
-    def _scored(self, q: Queries) -> Float64Array:
-        """Scores of scaled queries by the fitted model."""
+        return self.saved_model().predict_queries(q)
 
     def _start_from(self, start: Ranker, training: Training, name: str = "start") -> Any:
         """Return a fitted ranker of the same class whose parameters, or trees, this one can start from.

@@ -30,9 +30,9 @@ class StumpRanker(GradientRanker):
         What trainers with gradients maximize. For boosting it only names the measure that ``score`` reports
         and that chooses the round, where ``fit`` has no ``measure``. Default ``ApproxNDCG()``.
     trainer : str or Trainer
-        "rankboost", "frank", "svm-acc", "ir-svm", "lbfgs", "cg", "adam", "sgd" or "cutting-plane":
-        `RankBoost`, `FRank`, `SVMAcc`, `IRSVM`, `LBFGS`, `CG`, `Adam`, `SGD`, `CuttingPlane`. Or an
-        object such as ``FRank(candidates=20)``, whose own number of steps then counts, not ``max_iter``.
+        "rankboost", "frank", "svm-acc", "lbfgs", "cg", "adam", "sgd" or "cutting-plane": `RankBoost`,
+        `FRank`, `SVMAcc`, `LBFGS`, `CG`, `Adam`, `SGD`, `CuttingPlane`. Or an object such as
+        ``FRank(candidates=20)``, whose own number of steps then counts, not ``max_iter``.
     thresholds : int >= 1, or sequence of float
         Maximum number of thresholds per feature, at quantiles of the training data; or the thresholds,
         ascending, for every feature, after scaling; or one sequence of thresholds per feature, as
@@ -77,7 +77,6 @@ class StumpRanker(GradientRanker):
     """
 
     model_type: ClassVar[str] = "stumps"
-    missing_shows: ClassVar[bool] = False
     trainers: ClassVar[frozenset[str]] = trainer_names(StumpModel)
     saved_parameters: ClassVar[tuple[str, ...]] = (*GradientRanker.saved_parameters, "thresholds")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

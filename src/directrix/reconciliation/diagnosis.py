@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -15,12 +14,13 @@ from directrix.measures.pairs import KendallTau
 from directrix.measures.prepared import trec_order
 from directrix.measures.terms import query_sums
 from directrix.reconciliation.material import Material
-from directrix.tables import Table
-from directrix.types import Array, Float64Array, Int64Array
+from directrix.tables import Table, json_value
+from directrix.types import Array, Float64Array
 
 _DEPTH = 10  # of judged@k for a measure without a cut-off
 _MOST_LABELINGS = 501  # from the top, and from the bottom, for each query
-_DOCS_AT_ONCE = 1 << 21
+_SHOWN = 3
+_TELLING = 0.02  # a share of pairs this far from one half is reported
 
 
 @dataclass(frozen=True)
@@ -65,10 +65,6 @@ class Unjudged:
             "The measure by what unjudged documents are", ("unjudged documents", "value"), rows, digits=4
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the values in JSON types."""
-        return asdict(self)
-
 
 def unjudged_range(measure: RankingMeasure, material: Material) -> Unjudged | None:
     """Evaluate a measure for every meaning of unjudged documents; None if it reads judgments itself.
@@ -78,90 +74,42 @@ def unjudged_range(measure: RankingMeasure, material: Material) -> Unjudged | No
     """
     if measure.sees != "labels":
         return None
-    measure, lists = _lists(measure, material)
-    highest = float(lists.labels.max(initial=0.0)) or 1.0
-    known = ~lists.unknown
-    qptr = np.append(0, np.cumsum(query_sums(known.astype(np.float64), lists.qptr))).astype(np.int64)
-    condensed = measure(lists.scores[known], lists.labels[known], qptr)
-    values = np.concatenate(list(_of_queries(measure, lists, highest)))
-    rate = JudgedRate(k=getattr(measure, "k", None) or _DEPTH)
-    judged = rate(lists.scores, np.where(lists.unknown, np.nan, lists.labels), lists.qptr)
-    not_relevant, relevant, worst, best = (measure.summary(column) for column in values.T)
-    return Unjudged(
-        int(rate.k or _DEPTH),
-        rate.summary(judged),
-        not_relevant,
-        measure.summary(condensed),
-        relevant,
-        worst,
-        best,
-    )
-
-
-class _Lists(NamedTuple):
-    """Rankings of the judged queries; ``unknown`` are retrieved documents without judgment."""
-
-    scores: Float64Array
-    labels: Float64Array
-    unknown: Array
-    qptr: Int64Array
-
-
-def _lists(measure: RankingMeasure, material: Material) -> tuple[RankingMeasure, _Lists]:
-    """Return the judged queries in an order in which ties by document id are ties in the order given."""
     rows, qptr = material.rows_of_both()
     scores = material.scores[rows]
-    if getattr(measure, "ties", "") == "trec":
+    if measure.tie_rule == "trec":
         measure = replace(measure, ties="order")  # type: ignore[call-arg]
         scores = scores.astype(np.float32).astype(np.float64)  # as trec_eval reads them
         if material.doc_ids is not None:
             order = trec_order(material.doc_ids[rows], qptr)
             rows, scores = rows[order], scores[order]
-    unknown = material.unjudged[rows] & (scores > -np.inf)
-    return measure, _Lists(scores, material.labels[rows], unknown, qptr)
+    labels, unknown = material.labels[rows], material.unjudged[rows] & (scores > -np.inf)
+    highest = float(labels.max(initial=0.0)) or 1.0
+    condensed_qptr = np.append(0, np.cumsum(query_sums((~unknown).astype(np.float64), qptr)))
+    condensed = measure(scores[~unknown], labels[~unknown], condensed_qptr.astype(np.int64))
+    extremes = [
+        _extremes(measure, scores[first:last], labels[first:last], unknown[first:last], highest)
+        for first, last in pairwise(qptr.tolist())
+    ]
+    not_relevant, relevant, worst, best = map(measure.summary, np.array(extremes).T)
+    k = getattr(measure, "k", None) or _DEPTH
+    rate = JudgedRate(k=k)
+    judged = rate.summary(rate(scores, np.where(unknown, np.nan, labels), qptr))
+    return Unjudged(k, judged, not_relevant, measure.summary(condensed), relevant, worst, best)
 
 
-def _of_queries(measure: RankingMeasure, lists: _Lists, highest: float) -> Iterator[Float64Array]:
-    """Values of the queries, some at a time: not relevant, all relevant, worst, best."""
-    waiting: list[tuple[Float64Array, Float64Array]] = []
-    n_docs = 0
-    for q, (first, last) in enumerate(pairwise(lists.qptr.tolist())):
-        labels = _labelings(lists, slice(first, last), highest)
-        waiting.append((np.tile(lists.scores[first:last], len(labels)), labels))
-        n_docs += labels.size
-        if n_docs > _DOCS_AT_ONCE or q == len(lists.qptr) - 2:
-            yield _extremes(measure, waiting)
-            waiting, n_docs = [], 0
-
-
-def _labelings(lists: _Lists, span: slice, highest: float) -> Float64Array:
-    """Labels of a query with j unjudged documents relevant, from the top, then from the bottom."""
-    unknown = lists.unknown[span]
-    ranked = np.flatnonzero(unknown)[np.argsort(-lists.scores[span][unknown], kind="stable")]
+def _extremes(
+    measure: RankingMeasure, scores: Float64Array, labels: Float64Array, unknown: Array, highest: float
+) -> tuple[float, ...]:
+    """Return the values of a query with unjudged documents not relevant, relevant, at worst and at best."""
+    ranked = np.flatnonzero(unknown)[np.argsort(-scores[unknown], kind="stable")]
     counts = np.unique(np.linspace(0, len(ranked), min(len(ranked) + 1, _MOST_LABELINGS)).round())
-    place = np.arange(len(ranked))
-    labels = np.tile(lists.labels[span], (2 * len(counts), 1))
-    labels[: len(counts), ranked] = highest * (place < counts[:, None])
-    labels[len(counts) :, ranked] = highest * (place >= len(ranked) - counts[:, None])
-    return labels
-
-
-def _extremes(measure: RankingMeasure, queries: list[tuple[Float64Array, Float64Array]]) -> Float64Array:
-    """Values of the first, the last, the worst and the best labeling of each query."""
-    sizes = np.concatenate([np.full(len(labels), labels.shape[1]) for _, labels in queries])
-    scores = np.concatenate([scores for scores, _ in queries])
-    labels = np.concatenate([labels.ravel() for _, labels in queries])
-    values = measure(scores, labels, np.append(0, np.cumsum(sizes)))
-    out, start = [], 0
-    for _, of_query in queries:
-        upper, lower = np.split(values[start : start + len(of_query)], 2)
-        out.append([upper[0], upper[-1], np.fmin.reduce(lower), np.fmax.reduce(upper)])
-        start += len(of_query)
-    return np.array(out)
-
-
-_SHOWN = 3
-_TELLING = 0.02  # a share of pairs this far from one half is reported
+    place, n = np.arange(len(ranked)), len(counts)
+    labelings = np.tile(labels, (2 * n, 1))
+    labelings[:n, ranked] = highest * (place < counts[:, None])
+    labelings[n:, ranked] = highest * (place >= len(ranked) - counts[:, None])
+    qptr = np.arange(2 * n + 1) * len(scores)
+    upper, lower = np.split(measure(np.tile(scores, 2 * n), labelings.ravel(), qptr), 2)
+    return upper[0], upper[-1], np.fmin.reduce(lower), np.fmax.reduce(upper)
 
 
 @dataclass(frozen=True)
@@ -170,19 +118,19 @@ class Diagnosis:
 
     Parameters
     ----------
-    n_duplicates : int
+    duplicates : int
         Documents that occur again in their query.
-    duplicates : tuple of (query, document)
+    duplicate_examples : tuple of (query, document)
         The first of them.
-    n_unjudged : int
+    unjudged_documents : int
         Retrieved documents without judgment, in judged queries.
-    n_missing : int
+    missing_documents : int
         Judged documents that were not retrieved.
     queries_without_judgments, queries_not_ranked : int
         Queries of the ranking that nobody judged, and judged queries that the ranking lacks.
     queries_without_relevant : int
         Judged queries in which no label is above 0.
-    n_tied : int
+    tied_documents : int
         Retrieved documents whose score another document of the query has too.
     tied_share : float
         Their share of the retrieved documents.
@@ -199,14 +147,14 @@ class Diagnosis:
         What unjudged documents mean for the measure; None if there are none.
     """
 
-    n_duplicates: int
-    duplicates: tuple[tuple[Any, Any], ...]
-    n_unjudged: int
-    n_missing: int
+    duplicates: int
+    duplicate_examples: tuple[tuple[Any, Any], ...]
+    unjudged_documents: int
+    missing_documents: int
     queries_without_judgments: int
     queries_not_ranked: int
     queries_without_relevant: int
-    n_tied: int
+    tied_documents: int
     tied_share: float
     tied_queries: int
     tied_pairs: int
@@ -219,15 +167,17 @@ class Diagnosis:
     def remarks(self) -> tuple[str, ...]:
         """Sentences about what deserves attention."""
         out = []
-        if self.n_duplicates:
-            some = ", ".join(f"{doc} in query {query}" for query, doc in self.duplicates)
+        if self.duplicates:
+            some = ", ".join(f"{doc} in query {query}" for query, doc in self.duplicate_examples)
             out.append(
-                f"Documents that occur again in their query: {self.n_duplicates:,} ({some}). Tools "
+                f"Documents that occur again in their query: {self.duplicates:,} ({some}). Tools "
                 "count them once, twice, or reject them; remove them first."
             )
         lead = self.file_order - 0.5
         # 3 standard errors, of tau for many pairs of few documents, and of a share of independent pairs
-        if self.tied_pairs and abs(lead) > max(_TELLING, self.n_tied**-0.5, 1.5 * self.tied_pairs**-0.5):
+        if self.tied_pairs and abs(lead) > max(
+            _TELLING, self.tied_documents**-0.5, 1.5 * self.tied_pairs**-0.5
+        ):
             side = "higher" if lead > 0.0 else "lower"
             out.append(
                 f"Of {self.tied_pairs:,} pairs of tied documents with different labels, the {side} label "
@@ -249,9 +199,9 @@ class Diagnosis:
     def tables(self) -> tuple[Table, ...]:
         """Return a table of the data, and one of unjudged documents if there are any."""
         rows = (
-            ("documents twice in a query", self.n_duplicates),
-            ("retrieved documents without judgment", self.n_unjudged),
-            ("judged documents not retrieved", self.n_missing),
+            ("documents twice in a query", self.duplicates),
+            ("retrieved documents without judgment", self.unjudged_documents),
+            ("judged documents not retrieved", self.missing_documents),
             ("queries without judgments", self.queries_without_judgments),
             ("judged queries not ranked", self.queries_not_ranked),
             ("queries without relevant documents", self.queries_without_relevant),
@@ -260,75 +210,43 @@ class Diagnosis:
             ("value with all ties in the worst order", self.ties_from),
             ("value with all ties in the best order", self.ties_to),
             ("tied pairs with different labels", self.tied_pairs),
-            ("share of them with the higher label first in the file", _finite(self.file_order)),
+            ("share of them with the higher label first in the file", json_value(self.file_order)),
         )
         data = Table("The data", ("what", "value"), rows, digits=4)
         return (data,) if self.unjudged is None else (data, self.unjudged.table())
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything in JSON types."""
-        return {
-            "duplicates": self.n_duplicates,
-            "duplicate_examples": [[str(query), str(doc)] for query, doc in self.duplicates],
-            "unjudged_documents": self.n_unjudged,
-            "missing_documents": self.n_missing,
-            "queries_without_judgments": self.queries_without_judgments,
-            "queries_not_ranked": self.queries_not_ranked,
-            "queries_without_relevant": self.queries_without_relevant,
-            "tied_documents": self.n_tied,
-            "tied_share": self.tied_share,
-            "tied_queries": self.tied_queries,
-            "tied_pairs": self.tied_pairs,
-            "file_order": _finite(self.file_order),
-            "ties_from": self.ties_from,
-            "ties_to": self.ties_to,
-            "unjudged": None if self.unjudged is None else self.unjudged.to_dict(),
-            "remarks": list(self.remarks),
-        }
-
-
-def _finite(value: float) -> float | None:
-    return value if np.isfinite(value) else None
+        examples = [[str(query), str(doc)] for query, doc in self.duplicate_examples]
+        shown = asdict(self) | {"duplicate_examples": examples, "remarks": self.remarks}
+        return dict(json_value(shown))
 
 
 def diagnose(measure: RankingMeasure, material: Material) -> Diagnosis:
     """Look for everything in the data that makes numbers differ."""
-    labels, query = material.labels, material.query
-    relevant = np.bincount(query, labels > 0.0, len(material.qptr) - 1) > 0
-    tied = _tied(material)
-    pairs = _duplicates(material)
-    n_pairs, file_order = _order_of_tied(material, tied)
-    low, high = _extremes_of_ties(measure, material)
-    n_unjudged = int((material.unjudged & material.retrieved & material.both[query]).sum())
+    query, ranked, judged = material.query, material.ranked, material.judged
+    relevant = np.bincount(query, material.labels > 0.0, len(material.qptr) - 1) > 0
+    tied, duplicates = material.tied(), _duplicates(material)
+    tied_pairs, file_order = _order_of_tied(material, tied)
+    ties_from, ties_to = _extremes_of_ties(measure, material)
+    unjudged = int((material.unjudged & material.retrieved & material.both[query]).sum())
     return Diagnosis(
-        len(pairs),
-        tuple(pairs[:_SHOWN]),
-        n_unjudged,
-        int((~material.retrieved).sum()),
-        int((material.ranked & ~material.judged).sum()),
-        int((material.judged & ~material.ranked).sum()),
-        int((material.judged & ~relevant).sum()),
-        int(tied.sum()),
-        float(tied.sum() / max(1, material.retrieved.sum())),
-        len(np.unique(query[tied])),
-        n_pairs,
-        file_order,
-        low,
-        high,
-        unjudged_range(measure, material) if n_unjudged else None,
+        duplicates=len(duplicates),
+        duplicate_examples=tuple(duplicates[:_SHOWN]),
+        unjudged_documents=unjudged,
+        missing_documents=int((~material.retrieved).sum()),
+        queries_without_judgments=int((ranked & ~judged).sum()),
+        queries_not_ranked=int((judged & ~ranked).sum()),
+        queries_without_relevant=int((judged & ~relevant).sum()),
+        tied_documents=int(tied.sum()),
+        tied_share=float(tied.sum() / max(1, material.retrieved.sum())),
+        tied_queries=len(np.unique(query[tied])),
+        tied_pairs=tied_pairs,
+        file_order=file_order,
+        ties_from=ties_from,
+        ties_to=ties_to,
+        unjudged=unjudged_range(measure, material) if unjudged else None,
     )
-
-
-def _tied(material: Material) -> Array:
-    """Which retrieved documents share their score with another one of the query."""
-    query, scores = material.query, material.scores
-    order = np.lexsort((scores, query))
-    ranked, of = scores[order], query[order]
-    same = (ranked[1:] == ranked[:-1]) & (of[1:] == of[:-1]) & material.retrieved[order][1:]
-    tied = np.zeros(len(scores), dtype=bool)
-    tied[order[:-1]] |= same
-    tied[order[1:]] |= same
-    return tied
 
 
 def _duplicates(material: Material) -> list[tuple[Any, Any]]:

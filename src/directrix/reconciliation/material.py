@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from directrix.data.grouping import object_array, rows_by_query
 from directrix.data.trec.join import join_trec, qrels_of, run_of
 from directrix.errors import InputError
 from directrix.measures.prepared import check_judgments, grades
-from directrix.types import Array, Float64Array, Int64Array
+from directrix.types import Array, Float64Array, FloatArray, Int64Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,52 +43,47 @@ class Material:
     ranked: Array
     judged: Array
 
-    @property
+    @cached_property
     def labels(self) -> Float64Array:
         """Label of every document, 0 where it was not judged; float64 (n_docs,)."""
         return grades(self.judgments)
 
-    @property
+    @cached_property
     def unjudged(self) -> Array:
         """Which documents were not judged (n_docs,)."""
-        return _unknown(self.judgments)
+        return np.asarray(~(self.judgments >= 0.0).reshape(len(self.scores), -1).any(axis=1))
 
-    @property
+    @cached_property
     def retrieved(self) -> Array:
         """Which documents were retrieved (n_docs,)."""
         return self.scores > -np.inf
 
-    @property
+    @cached_property
     def query(self) -> Int64Array:
         """Number of the query of every document (n_docs,)."""
         return np.repeat(np.arange(len(self.qptr) - 1), np.diff(self.qptr))
 
-    @property
+    @cached_property
     def both(self) -> Array:
         """Which queries are ranked and judged (n_queries,)."""
         return np.asarray(self.ranked & self.judged)
 
     def rows_of_both(self) -> tuple[Int64Array, Int64Array]:
         """Return the rows of the queries that are ranked and judged, and their boundaries."""
-        sizes = np.diff(self.qptr)
-        return np.flatnonzero(np.repeat(self.both, sizes)), np.append(0, np.cumsum(sizes[self.both]))
+        sizes = np.diff(self.qptr)[self.both]
+        return np.flatnonzero(self.both[self.query]), np.append(0, np.cumsum(sizes))
 
-
-def _unknown(judgments: Float64Array) -> Array:
-    unknown = ~(judgments >= 0.0)
-    return unknown if unknown.ndim == 1 else np.asarray(unknown.all(axis=1))
-
-
-def material_of(scores: Any, labels: Any, run: Any, qrels: Any, **of_arrays: Any) -> Material:
-    """Check the data as `directrix.evaluate` takes them: arrays, or a run and judgments."""
-    if run is None and qrels is None:
-        return material_of_arrays(scores, labels, **of_arrays)
-    if any(given is not None for given in (scores, labels, *of_arrays.values())):
-        raise InputError(
-            "run and qrels were given, and arrays too; one of the two is needed. Type "
-            "reconcile(value, measure, run=run, qrels=qrels)."
-        )
-    return material_of_run(run, qrels)
+    def tied(self, precision: type = np.float64) -> Array:
+        """Return which retrieved documents share their score with another one of the query (n_docs,)."""
+        rows = np.flatnonzero(self.retrieved)
+        with np.errstate(over="ignore"):
+            scores: FloatArray = self.scores[rows].astype(precision)
+        order = np.lexsort((scores, self.query[rows]))
+        ranked, query = scores[order], self.query[rows][order]
+        same = (ranked[1:] == ranked[:-1]) & (query[1:] == query[:-1])
+        tied = np.zeros(len(self.scores), dtype=bool)
+        tied[rows[order[:-1][same]]] = tied[rows[order[1:][same]]] = True
+        return tied
 
 
 def material_of_arrays(
@@ -99,25 +95,24 @@ def material_of_arrays(
             f"{'scores' if scores is None else 'labels'} are missing; type reconcile(value, measure, scores, "
             "labels, qid=qid), or reconcile(value, measure, run=run, qrels=qrels)."
         )
-    values, judged = np.atleast_1d(as_array(scores, "scores")), np.atleast_1d(as_array(labels, "labels"))
-    check_length(len(judged), len(values), "labels", "scores")
+    values, judgments = np.atleast_1d(as_array(scores, "scores")), np.atleast_1d(as_array(labels, "labels"))
+    check_length(len(judgments), len(values), "labels", "scores")
     rows, boundaries, query_ids = rows_by_query(qid, group, len(values), "scores", qptr)
-    values, judged = values[rows], check_judgments(judged[rows], boundaries, "")
-    checked = check_ranking(values, np.zeros(len(values)), boundaries, allow_infinite=True)[0]
-    ids = None
+    judgments = check_judgments(judgments[rows], boundaries, "")
+    checked = check_ranking(values[rows], np.zeros(len(values)), boundaries, allow_infinite=True)[0]
     if doc_ids is not None:
-        ids = object_array(doc_ids)
-        check_length(len(ids), len(values), "doc_ids", "scores")
-        ids = ids[rows]
+        doc_ids = object_array(doc_ids)
+        check_length(len(doc_ids), len(values), "doc_ids", "scores")
+        doc_ids = doc_ids[rows]
     if not len(values) or (checked == np.inf).any():
         what = "a score is inf" if len(values) else "there are no documents"
         raise InputError(f"{what}; finite scores are needed, or -inf for documents that were not retrieved.")
-    ranked, known = (
-        np.bincount(np.repeat(np.arange(len(boundaries) - 1), np.diff(boundaries)), of, len(boundaries) - 1)
-        > 0
-        for of in (checked > -np.inf, ~_unknown(judged))
+    every = np.ones(len(query_ids), dtype=bool)
+    made = Material(
+        checked.astype(np.float64), judgments, boundaries, doc_ids, tuple(query_ids), every, every
     )
-    return Material(checked.astype(np.float64), judged, boundaries, ids, tuple(query_ids), ranked, known)
+    ranked, judged = (np.bincount(made.query, of, len(every)) > 0 for of in (made.retrieved, ~made.unjudged))
+    return replace(made, ranked=ranked, judged=judged)
 
 
 def material_of_run(run: Any, qrels: Any) -> Material:
@@ -130,16 +125,16 @@ def material_of_run(run: Any, qrels: Any) -> Material:
     run, qrels = run_of(run), qrels_of(qrels)
     joined = join_trec(run, qrels, queries="judged")
     in_qrels, in_run = frozenset(qrels.query_ids), frozenset(run.query_ids)
-    extra = [q for q, query in enumerate(run.query_ids) if query not in in_qrels]
-    spans = [slice(run.qptr[q], run.qptr[q + 1]) for q in extra]
-    sizes = np.array([run.qptr[q + 1] - run.qptr[q] for q in extra], dtype=np.int64)
-    unknown = np.full((int(sizes.sum()), *joined.judgments.shape[1:]), np.nan)
-    query_ids = (*joined.query_ids, *(run.query_ids[q] for q in extra))
+    query_ids = (*joined.query_ids, *(query for query in run.query_ids if query not in in_qrels))
+    extra = np.array([query not in in_qrels for query in run.query_ids], dtype=bool)
+    sizes = np.diff(run.qptr)
+    rows = np.repeat(extra, sizes)
+    unknown = np.full((int(rows.sum()), *joined.judgments.shape[1:]), np.nan)
     return Material(
-        np.concatenate([joined.scores, *(run.scores[span] for span in spans)]),
+        np.concatenate([joined.scores, run.scores[rows]]),
         np.concatenate([joined.judgments, unknown]),
-        np.concatenate([joined.qptr, joined.qptr[-1] + np.cumsum(sizes)]),
-        np.concatenate([joined.doc_ids, *(run.doc_ids[span] for span in spans)]),
+        np.concatenate([joined.qptr, joined.qptr[-1] + np.cumsum(sizes[extra])]),
+        np.concatenate([joined.doc_ids, run.doc_ids[rows]]),
         query_ids,
         np.array([query in in_run for query in query_ids]),
         np.array([query in in_qrels for query in query_ids]),

@@ -3,15 +3,56 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from directrix.reconciliation.diagnosis import Diagnosis
-from directrix.reconciliation.settings import OWN, switch_title, value_words
-from directrix.tables import Table, Value
+from directrix.reconciliation.settings import OWN
+from directrix.tables import Table
+
+_WORDS: dict[str, dict[Any, str]] = {
+    "gain": {"exp": "2^label - 1", "linear": "label"},
+    "discount": {"log2": "1/log2(1 + rank)", "letor3": "1/log2(rank), ranks 1 and 2 alike"},
+    "ties": {
+        "expected": "mean over all orders",
+        "order": "order of the file",
+        "reversed": "order of the file, reversed",
+        "trec": "document id, descending",
+        "id ascending": "document id, ascending",
+        "ranx": "order of ranx's sort",
+        "worst": "lowest label first",
+        "together": "tied documents retrieved together",
+        "best": "highest label first",
+    },
+    "empty": {"zero": "0", "one": "1", "skip": "left out"},
+    "denominator": {
+        "relevant": "all relevant documents",
+        "capped": "min(relevant documents, k)",
+        "retrieved": "retrieved documents",
+        "k": "k",
+    },
+    "ideal": {"cut-off": "cut off at k", "whole list": "of the whole list"},
+    "queries": {
+        "both": "judged queries of the run",
+        "judged": "all judged queries",
+        "run": "all queries of the run",
+        "one list": "all documents as one query",
+    },
+    "missing": {"count": "count", "dropped": "dropped"},
+    "unjudged": {"not relevant": "not relevant", "removed": "removed"},
+    "k": {None: "whole list"},
+}
+_TITLES = {
+    "ties": "order of ties",
+    "empty": "queries without relevant documents",
+    "rel": "lowest relevant label",
+    "k": "cut-off",
+    "ideal": "ideal DCG",
+    "missing": "relevant documents not retrieved",
+    "unjudged": "unjudged documents",
+}
 
 
-@dataclass(frozen=True)
-class Switch:
+class Switch(NamedTuple):
     """One point on which two settings differ.
 
     Parameters
@@ -20,25 +61,34 @@ class Switch:
         Field of the measure, or ``"ideal"``, ``"queries"``, ``"missing"``, ``"unjudged"``.
     before, after : object
         Its values.
-    words : str
-        Both in words.
+    symbol : str
+        Of the measure.
     """
 
     name: str
     before: Any
     after: Any
-    words: str
+    symbol: str = ""
 
     @property
     def short(self) -> str:
         """Name and new value: ``ties=order``."""
         return f"{self.name}={self.after}"
 
-    @classmethod
-    def between(cls, name: str, before: Any, after: Any, symbol: str) -> Switch:
-        """Make a switch, and say it in words."""
-        old, new = value_words(name, before, symbol), value_words(name, after, symbol)
-        return cls(name, before, after, f"{switch_title(name)}: {new} instead of {old}")
+    @property
+    def words(self) -> str:
+        """Both values in words.
+
+        >>> Switch("rel", 1, 2).words, Switch("gain", "exp", "linear").words
+        ('lowest relevant label: 2 instead of 1', 'gain: label instead of 2^label - 1')
+        """
+        old, new = (
+            "relevant documents retrieved"
+            if (self.symbol, self.name, value) == ("AP", "denominator", "retrieved")
+            else _WORDS.get(self.name, {}).get(value, str(value))
+            for value in (self.before, self.after)
+        )
+        return f"{_TITLES.get(self.name, self.name)}: {new} instead of {old}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the switch in JSON types."""
@@ -65,7 +115,7 @@ class SettingMatch:
         Number of settings that no query of these data tells apart from it, with itself.
     free : tuple of str
         Switches that alone change nothing here.
-    setting : tuple of (str, object)
+    setting : dict of str to object
         Value of every switch.
     """
 
@@ -76,7 +126,7 @@ class SettingMatch:
     from_tool: tuple[Switch, ...]
     n_settings: int
     free: tuple[str, ...]
-    setting: tuple[tuple[str, Any], ...]
+    setting: dict[str, Any]
 
     @property
     def words(self) -> str:
@@ -95,7 +145,7 @@ class SettingMatch:
             "from_tool": [switch.to_dict() for switch in self.from_tool],
             "settings": self.n_settings,
             "no_effect": list(self.free),
-            "setting": dict(self.setting),
+            "setting": self.setting,
         }
 
 
@@ -110,15 +160,15 @@ class Between:
     is_exact : bool
         Whether there are settings for both numbers; else the nearest ones are compared.
     switches : tuple of Switch
-    before, after : tuple of (str, object)
+    before, after : dict of str to object
         The settings that give the two numbers.
     """
 
     start: str
     is_exact: bool
     switches: tuple[Switch, ...]
-    before: tuple[tuple[str, Any], ...]
-    after: tuple[tuple[str, Any], ...]
+    before: dict[str, Any]
+    after: dict[str, Any]
 
     def to_dict(self) -> dict[str, Any]:
         """Return both settings and the switches in JSON types."""
@@ -126,8 +176,8 @@ class Between:
             "from": self.start,
             "exact": self.is_exact,
             "switches": [switch.to_dict() for switch in self.switches],
-            "before": dict(self.before),
-            "after": dict(self.after),
+            "before": self.before,
+            "after": self.after,
         }
 
 
@@ -194,24 +244,30 @@ class Reconciliation:
         out = [self._first_sentence()]
         if self.is_cut:
             out.append("The number is not rounded: its further decimals are cut off.")
-        if len(self.matches) > 1 or (self.matches and self.matches[0].n_settings > 1):
-            out.append(self._ambiguity())
-        if self.between is not None:
-            out.append(self._way(self.between))
+        if self.n_matches > 1:
+            text = f"{self.n_matches:,} of {self.n_settings:,} settings give the number"
+            if self.n_ways == 1:
+                out.append(
+                    f"{text}, and under all of them every query has the same value: these data cannot tell "
+                    "them apart."
+                )
+            else:
+                out.append(
+                    f"{text}; they differ in the value of single queries in {self.n_ways:,} ways. The number "
+                    "alone does not decide between these: give more of its decimals, or the number of "
+                    "another measure."
+                )
+        if (between := self.between) is not None:
+            n, to = len(between.switches), f"From {between.start} to {self.number}"
+            if not between.is_exact:
+                to += ", or to the settings nearest to them"
+            words = "; ".join(switch.words for switch in between.switches)
+            way = f"{n} switch{'es' * (n > 1)} ({words})."
+            out.append(f"{to}: {way if n else 'no switch, the same setting is nearest to both.'}")
         return tuple(out)
 
-    def _way(self, between: Between) -> str:
-        n = len(between.switches)
-        to = f"From {between.start} to {self.number}"
-        if not between.is_exact:
-            to += ", or to the settings nearest to them"
-        if not n:
-            return f"{to}: no switch, the same setting is nearest to both."
-        return f"{to}: {n} switch{'es' * (n > 1)} ({'; '.join(switch.words for switch in between.switches)})."
-
     def _first_sentence(self) -> str:
-        if not self.matches:
-            assert self.nearest is not None, "without a match there is a nearest setting"
+        if self.nearest is not None:
             return (
                 f"None of {self.n_settings:,} settings gives {self.measure} = {self.number}; the nearest "
                 f"gives {self.nearest.value:.6g}, {self.distance:.2g} away: {self.nearest.words}."
@@ -221,21 +277,8 @@ class Reconciliation:
         by_default = f"{', '.join(tools)} {does} it by default" if tools else "no tool gives it by default"
         if not self.matches[0].switches:
             return f"{self.measure} is {self.number} without any switch; {by_default}."
-        if tools:
-            return f"{self.measure} = {self.number}: {by_default}."
-        return f"{self.measure} = {self.number}: {by_default}; {self.matches[0].words} does."
-
-    def _ambiguity(self) -> str:
-        text = f"{self.n_matches:,} of {self.n_settings:,} settings give the number"
-        if self.n_ways == 1:
-            return (
-                f"{text}, and under all of them every query has the same value: these data cannot tell "
-                "them apart."
-            )
-        return (
-            f"{text}; they differ in the value of single queries in {self.n_ways:,} ways. The number alone "
-            "does not decide between these: give more of its decimals, or the number of another measure."
-        )
+        found = "" if tools else f"; {self.matches[0].words} does"
+        return f"{self.measure} = {self.number}: {by_default}{found}."
 
     def tables(self, top: int = 10) -> tuple[Table, ...]:
         """Return tables of the settings that give the number, of the tools, and of the data.
@@ -245,8 +288,7 @@ class Reconciliation:
         top : int
             Number of settings to show.
         """
-        shown = self.matches[:top] or ((self.nearest,) if self.nearest is not None else ())
-        rows: list[tuple[Value, ...]] = [
+        rows = tuple(
             (
                 ", ".join(match.tools) or "-",
                 ", ".join(switch.short for switch in match.switches) or "none",
@@ -255,16 +297,14 @@ class Reconciliation:
                 match.n_settings,
                 ", ".join(match.free) or "-",
             )
-            for match in shown
-        ]
-        title = f"Settings that give {self.measure} = {self.number}"
-        if not self.matches:
-            title = f"The setting nearest to {self.measure} = {self.number}"
+            for match in self.matches[:top] or (() if self.nearest is None else (self.nearest,))
+        )
+        found = "Settings that give" if self.matches else "The setting nearest to"
         more = self.n_ways - len(self.matches[:top])
         settings = Table(
-            title,
+            f"{found} {self.measure} = {self.number}",
             ("tool", "switches", "n", "value", "settings", "no effect"),
-            tuple(rows),
+            rows,
             notes=(f"{more:,} more are not shown.",) if more > 0 else (),
             digits=6,
         )

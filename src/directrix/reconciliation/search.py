@@ -11,18 +11,11 @@ from directrix.measures.base import RankingMeasure
 from directrix.measures.convention import Convention
 from directrix.measures.names import measure as parse_measure
 from directrix.reconciliation.diagnosis import diagnose
-from directrix.reconciliation.material import Material, material_of
-from directrix.reconciliation.printed import Printed, highest_value, printed
+from directrix.reconciliation.material import Material, material_of_arrays, material_of_run
+from directrix.reconciliation.printed import Printed, printed
 from directrix.reconciliation.result import Between, Reconciliation, SettingMatch, Switch
-from directrix.reconciliation.settings import (
-    OWN,
-    Computed,
-    Space,
-    compute,
-    has_ties,
-    rows_of_tools,
-    space_of,
-)
+from directrix.reconciliation.settings import OWN, Space, is_ordered_by_ids, rows_of_tools, space_of
+from directrix.reconciliation.values import Computed, compute
 from directrix.types import Array, Int64Array, Progress
 
 _MOST_MATCHES = 100  # that a result holds, each with other values of some query
@@ -95,16 +88,27 @@ def reconcile(  # noqa: PLR0913 - all but the first four are optional and by nam
     asked = parse_measure(measure)
     if convention is not None:
         asked = asked.under(convention)
-    highest = highest_value(asked)
-    number = printed(value, highest)
-    origin = None if start is None else printed(start, highest, "start")
+    number = printed(value, asked)
+    origin = None if start is None else printed(start, asked, "start")
     arrays = {"qid": qid, "qptr": qptr, "group": group, "doc_ids": doc_ids}
-    material = material_of(scores, labels, run, qrels, **arrays)
+    if run is None and qrels is None:
+        material = material_of_arrays(scores, labels, **arrays)
+    elif all(given is None for given in (scores, labels, *arrays.values())):
+        material = material_of_run(run, qrels)
+    else:
+        raise InputError(
+            "run and qrels were given, and arrays too; one of the two is needed. Type "
+            "reconcile(value, measure, run=run, qrels=qrels)."
+        )
     _check_defined(asked, material)
     space = space_of(asked, material)
-    found = compute(asked, space, material, progress)
-    _check_values(asked, found)
-    return _Search(asked, space, found, material).result(number, origin)
+    computed = compute(asked, space, material, progress)
+    if np.isnan(computed.means).all():
+        raise InputError(
+            f"{asked.name} is undefined for every query, under every setting; queries need documents of "
+            "different labels. Look at the labels with numpy.unique(labels, return_counts=True)."
+        )
+    return _Search(asked, space, computed, rows_of_tools(asked, space)).result(number, origin, material)
 
 
 def _check_defined(measure: RankingMeasure, material: Material) -> None:
@@ -114,138 +118,99 @@ def _check_defined(measure: RankingMeasure, material: Material) -> None:
             "are not all -inf, and labels that are not all NaN."
         )
     measure.check_labels(float(material.labels.max(initial=0.0)))
-    if measure.tie_rule == "trec" and material.doc_ids is None and has_ties(material):
+    if measure.tie_rule == "trec" and not is_ordered_by_ids(material):
         raise InputError(
             f"{measure.name}: documents of a query have the same score, and they have no ids by which "
             'ties="trec" orders them. Pass doc_ids=, or start from another rule: ties="expected".'
         )
 
 
-def _check_values(measure: RankingMeasure, computed: Computed) -> None:
-    if np.isnan(computed.means).all():
-        raise InputError(
-            f"{measure.name} is undefined for every query, under every setting; queries need documents of "
-            "different labels. Look at the labels with numpy.unique(labels, return_counts=True)."
-        )
-
-
 class _Search(NamedTuple):
-    """Everything that was computed, and the questions to it."""
+    """All settings with their values, and the row of each tool."""
 
     measure: RankingMeasure
     space: Space
     computed: Computed
-    material: Material
+    tools: dict[str, int]
 
-    def result(self, number: Printed, origin: Printed | None) -> Reconciliation:
+    def result(self, number: Printed, origin: Printed | None, material: Material) -> Reconciliation:
         """Answer for a number."""
         means = self.computed.means
-        tools = rows_of_tools(self.measure, self.space)
-        rows = np.flatnonzero(number.within(means))
-        is_cut = not len(rows) and bool(number.within(means, cut=True).any())
-        if is_cut:
-            rows = np.flatnonzero(number.within(means, cut=True))
-        groups = self._groups(rows, tools)
-        matches = tuple(
-            self._match(members[0], tools, np.array(members)) for members in groups[:_MOST_MATCHES]
-        )
-        nearest = None
-        if not matches:
-            row = self._nearest(number)
-            nearest = self._match(row, tools, np.array([row]))
-        between = None if origin is None else self._between(origin, number, rows)
+        is_cut = not number.within(means).any() and bool(number.within(means, cut=True).any())
+        rows = np.flatnonzero(number.within(means, cut=is_cut))
+        groups = self._groups(rows)
         return Reconciliation(
-            self.measure.name,
-            number.text,
-            number.cut_interval if is_cut else number.interval,
-            float(means[0]),
-            int(self.material.both.sum()),
-            len(self.material.rows_of_both()[0]),
-            tuple((name, float(means[row]), bool(row in rows)) for name, row in tools.items()),
-            len(means),
-            len(rows),
-            len(groups),
-            matches,
-            is_cut,
-            nearest,
-            between,
-            diagnose(self.measure, self.material),
+            measure=self.measure.name,
+            number=number.text,
+            interval=number.interval(cut=is_cut),
+            value=float(means[0]),
+            n_queries=int(material.both.sum()),
+            n_docs=len(material.rows_of_both()[0]),
+            tools=tuple((name, float(means[row]), bool(row in rows)) for name, row in self.tools.items()),
+            n_settings=len(means),
+            n_matches=len(rows),
+            n_ways=len(groups),
+            matches=tuple(self._match(np.array(group)) for group in groups[:_MOST_MATCHES]),
+            is_cut=is_cut,
+            nearest=None if groups else self._match(self._nearest(number)),
+            between=None if origin is None else self._between(origin, number, rows),
+            diagnosis=diagnose(self.measure, material),
         )
 
-    def _n_switches(self, row: int) -> Int64Array:
-        """Number of switches from one setting to every other one."""
-        return np.asarray(np.count_nonzero(self.space.codes != self.space.codes[row], axis=1))
-
-    def _groups(self, rows: Int64Array, tools: dict[str, int]) -> list[list[int]]:
+    def _groups(self, rows: Int64Array) -> list[list[int]]:
         """Settings that no query tells apart: those of tools first, then those with the fewest switches."""
-        by_tool = set(tools.values())
-        n_switches = self._n_switches(0)
-        ordered = sorted(rows.tolist(), key=lambda row: (row not in by_tool, n_switches[row], row))
+        by_tool, n_switches = set(self.tools.values()), self.space.n_switches(0)
         groups: dict[int, list[int]] = {}
-        for row in ordered:
+        for row in sorted(rows.tolist(), key=lambda row: (row not in by_tool, n_switches[row], row)):
             groups.setdefault(int(self.computed.signatures[row]), []).append(row)
         return list(groups.values())
 
-    def _match(self, row: int, tools: dict[str, int], members: Int64Array) -> SettingMatch:
-        same = set(members.tolist())
-        exact = tuple(name for name, at in tools.items() if at in same)
-        near, at = self._nearest_tools(tools, members)
-        neighbors = members[self._n_switches(row)[members] == 1]
-        free = (self.space.codes[neighbors] != self.space.codes[row]).any(axis=0)
+    def _match(self, members: Int64Array) -> SettingMatch:
+        """Describe the first of some settings under which all queries have the same values."""
+        row, codes = int(members[0]), self.space.codes
+        # the measure as it was given is the last of the tools that are equally near
+        by_tool = [at for name, at in self.tools.items() if name != OWN] + [0]
+        tool, at = _closest(codes, np.array(by_tool), members)
+        neighbors = members[self.space.n_switches(row, members) == 1]
+        is_free = (codes[neighbors] != codes[row]).any(axis=0)
         return SettingMatch(
-            float(self.computed.means[row]),
-            exact,
-            self._switches(0, row),
-            near,
-            self._switches(tools[near[0]], at),
-            len(members),
-            tuple(axis.name for axis, is_free in zip(self.space.axes, free, strict=True) if is_free),
-            tuple(self.space.setting(row).items()),
+            value=float(self.computed.means[row]),
+            tools=tuple(name for name, at in self.tools.items() if at in members),
+            switches=self._switches(0, row),
+            nearest_tools=tuple(name for name, at in self.tools.items() if at == tool),
+            from_tool=self._switches(tool, at),
+            n_settings=len(members),
+            free=tuple(name for name, free in zip(self.space.axes, is_free, strict=True) if free),
+            setting=self.space.setting(row),
         )
-
-    def _nearest_tools(self, tools: dict[str, int], members: Int64Array) -> tuple[tuple[str, ...], int]:
-        """Return the tools with the fewest switches to one of ``members``, and that one; the own one last."""
-        best = len(self.space.axes) + 1, "", 0
-        for name, row in sorted(tools.items(), key=lambda tool: tool[0] == OWN):
-            n_switches = self._n_switches(row)[members]
-            at = int(np.argmin(n_switches))
-            best = min(best, (int(n_switches[at]), name, int(members[at])), key=lambda found: found[0])
-        _, nearest, member = best
-        return tuple(name for name, row in tools.items() if row == tools[nearest]), member
 
     def _switches(self, before: int, after: int) -> tuple[Switch, ...]:
-        old, new = self.space.setting(before), self.space.setting(after)
-        return tuple(
-            Switch.between(name, old[name], new[name], self.measure.symbol)
-            for name in old
-            if old[name] != new[name]
-        )
+        old, new, symbol = self.space.setting(before), self.space.setting(after), self.measure.symbol
+        return tuple(Switch(name, old[name], new[name], symbol) for name in old if old[name] != new[name])
 
     def _between(self, origin: Printed, number: Printed, rows: Int64Array) -> Between:
         """Return the fewest switches from a setting of one number to a setting of the other, ``rows``."""
         sources = np.flatnonzero(origin.within(self.computed.means))
-        nearest = [self._nearest(origin), self._nearest(number)]
         ends = [
-            self._few(found) if len(found) else np.array([near])
-            for found, near in zip((sources, rows), nearest, strict=True)
+            found[np.argsort(self.space.n_switches(0, found), kind="stable")[:_MOST_PAIRS]]
+            for found in (
+                sources if len(sources) else self._nearest(origin),
+                rows if len(rows) else self._nearest(number),
+            )
         ]
         first, last = _closest(self.space.codes, *ends)
         return Between(
-            origin.text,
-            bool(len(sources) and len(rows)),
-            self._switches(first, last),
-            tuple(self.space.setting(first).items()),
-            tuple(self.space.setting(last).items()),
+            start=origin.text,
+            is_exact=bool(len(sources) and len(rows)),
+            switches=self._switches(first, last),
+            before=self.space.setting(first),
+            after=self.space.setting(last),
         )
 
-    def _nearest(self, number: Printed) -> int:
-        """Row of the setting whose value is nearest; of several the one with the fewest switches."""
-        gaps = np.abs(self.computed.means - number.value)
-        return int(np.nanargmin(np.round(gaps, 12) + 1e-15 * self._n_switches(0)))
-
-    def _few(self, rows: Int64Array) -> Int64Array:
-        """Return the settings nearest to the one that was asked for."""
-        return rows[np.argsort(self._n_switches(0)[rows], kind="stable")[:_MOST_PAIRS]]
+    def _nearest(self, number: Printed) -> Int64Array:
+        """Return the row of the nearest setting; of several the one with the fewest switches."""
+        gaps = np.round(np.abs(self.computed.means - number.value), 12)
+        return np.array([np.nanargmin(gaps + 1e-15 * self.space.n_switches(0))])
 
 
 def _closest(codes: Array, first: Int64Array, last: Int64Array) -> tuple[int, int]:

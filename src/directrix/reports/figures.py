@@ -1,4 +1,4 @@
-"""Figures drawn by matplotlib: PNG and SVG, the same bytes for the same figure."""
+"""Figures drawn by matplotlib: PNG, SVG and PDF, the same bytes for the same figure; and their data."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from directrix.errors import MissingExtra
 from directrix.reports.report import Figure, Panel
+from directrix.tables import Table
 
 INK, GRID = "#22262b", "#d5d9de"
 """Colors of text and axes, and of the grid; pages with a dark background replace them."""
@@ -22,8 +23,10 @@ _MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _FEW = 25  # points; lines with more have no marks
 _ACROSS = 3  # panels in a row
 _INSIDE = 4  # entries; a longer legend is below the axes, where it hides no curves
+_METADATA = {"png": ["Software"], "svg": ["Date", "Creator"], "pdf": ["CreationDate", "Creator", "Producer"]}
 STYLE: Any = {
     "svg.hashsalt": "directrix",  # without it the ids in an SVG are random
+    "pdf.fonttype": 42,  # TrueType fonts, embedded: conferences reject the default, Type 3
     "svg.fonttype": "none",  # text stays text: found by screen readers and searches, in the font of the page
     "font.family": "sans-serif",
     "font.size": 9.0,
@@ -61,11 +64,11 @@ def across(n_panels: int) -> int:
     return 2 if n_panels == 4 else min(n_panels, _ACROSS)
 
 
-def draw(figure: Figure, form: Literal["png", "svg"]) -> bytes:
+def draw(figure: Figure, form: Literal["png", "svg", "pdf"]) -> bytes:
     """Draw a figure without its title, which pages show under the picture.
 
-    PNG has 150 dots per inch and a white background; SVG has a transparent one, and text as text. The bytes
-    are the same for the same figure and version of matplotlib.
+    PNG has 150 dots per inch and a white background; SVG and PDF have a transparent one, and text as text,
+    with the fonts in the PDF. The bytes are the same for the same figure and version of matplotlib.
 
     The colors are those of Okabe & Ito (2008) without yellow and black: color-blind readers can tell them
     apart, and they are visible on white and on dark backgrounds. Lines also differ in dashes and marks.
@@ -90,9 +93,25 @@ def draw(figure: Figure, form: Literal["png", "svg"]) -> bytes:
                 below: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.2), "ncols": 2}
                 _legend(ax, handles, **(below if len(handles) > _INSIDE else {"loc": "best"}))
         file = io.BytesIO()
-        nameless: dict[str, Any] = {"Date": None, "Creator": None} if form == "svg" else {"Software": None}
-        canvas.savefig(file, format=form, dpi=150, metadata=nameless, transparent=form == "svg")
+        nameless: dict[str, Any] = dict.fromkeys(_METADATA[form])
+        canvas.savefig(file, format=form, dpi=150, metadata=nameless, transparent=form != "png")
     return file.getvalue()
+
+
+def data_of(figure: Figure) -> Table:
+    """Return the points of a figure: panel, curve, x (or its name) and y."""
+    rows = [
+        (
+            panel.title or panel.y_label,
+            curve.label,
+            panel.x_names[int(x)] if panel.x_names else float(x),
+            float(y),
+        )
+        for panel in figure.panels
+        for curve in panel.curves
+        for x, y in zip(curve.x, curve.y, strict=True)
+    ]
+    return Table("", ("panel", "curve", "x", "y"), tuple(rows))
 
 
 def draw_panel(panel: Panel, ax: Any) -> list[tuple[Any, str]]:

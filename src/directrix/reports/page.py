@@ -16,8 +16,9 @@ Block = str | Table | Figure
 
 FILES = (
     "The command writes this page (`page.md`) and its interactive form (`report.html`), the tables as text,\n"
-    "JSON, LaTeX and CSV, the figures as PNG and SVG, every finished part (`cells.jsonl`), and the settings\n"
-    "on which the figures depend (`settings.json`). If it was stopped, the same command resumes it."
+    "JSON, LaTeX and CSV, the figures as PNG, SVG, PDF and points (CSV), every finished part\n"
+    "(`cells.jsonl`), and the settings on which the figures depend (`settings.json`). If it was stopped,\n"
+    "the same command resumes it."
 )
 
 

@@ -73,7 +73,7 @@ class Panel:
 
 @dataclass(frozen=True, eq=False)
 class Figure:
-    """Panels side by side, written as ``NAME.png`` and ``NAME.svg``.
+    """Panels side by side, written as ``NAME.png``, ``.svg``, ``.pdf`` and ``.csv``.
 
     Parameters
     ----------

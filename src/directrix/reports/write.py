@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from directrix.data.files import replacing
-from directrix.reports.figures import draw, need_plot
+from directrix.reports.figures import data_of, draw, need_plot
 from directrix.reports.folder import write_settings
 from directrix.reports.html import html
 from directrix.reports.page import page
@@ -26,8 +26,8 @@ def write_report(folder: Path, report: Report) -> None:
     ----------
     folder : Path
         As made by `directrix.papers.workspace.Workspace.open`. Its new files are ``tables.txt``,
-        ``tables.json``, ``tables.tex``, ``tables/NN-TITLE.csv``, ``figures/NAME.png`` and ``.svg``,
-        ``page.md``, ``report.html`` and ``settings.json``.
+        ``tables.json``, ``tables.tex``, ``tables/NN-TITLE.csv``, ``figures/NAME.png``, ``.svg``, ``.pdf`` and
+        ``.csv`` (its points), ``page.md``, ``report.html`` and ``settings.json``.
     report : Report
 
     Raises
@@ -37,7 +37,9 @@ def write_report(folder: Path, report: Report) -> None:
     """
     need_plot()
     pictures = {
-        f"{figure.name}.{form}": draw(figure, form) for figure in report.figures for form in ("png", "svg")
+        f"{figure.name}.{form}": draw(figure, form)
+        for figure in report.figures
+        for form in ("png", "svg", "pdf")
     }
     drawn = {figure.name: pictures[f"{figure.name}.svg"].decode() for figure in report.figures}
     texts = {
@@ -45,6 +47,7 @@ def write_report(folder: Path, report: Report) -> None:
         "tables.json": json.dumps(document(report), indent=1, allow_nan=False) + "\n",
         "tables.tex": _latex(report.tables),
         **{f"tables/{name}": table.csv() for name, table in _csv_names(report.tables).items()},
+        **{f"figures/{figure.name}.csv": data_of(figure).csv() for figure in report.figures},
         "page.md": page(report),
         "report.html": html(report, drawn),
     }

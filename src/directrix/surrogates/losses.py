@@ -220,34 +220,6 @@ class RankSVM(_Pairwise):
         return super().properties | {"bound"}
 
 
-@dataclass(frozen=True)
-class GradedHinge(_Pairwise):
-    r"""Minus the mean hinge of pairs, with a cost for each pair of grades: the loss of `IRSVM`.
-
-    .. math:: -\frac1P \sum_{l_i > l_j} \tau_{l_i l_j} \max(0,\, 1 - (s_i - s_j))
-
-    with P the number of pairs of different labels of the query; 0 if there is none.
-
-    ``grades`` are all labels of the data, ascending; ``costs[a][b]`` is tau of the grades a > b, >= 0; the
-    rest is not used. O(n log n + L n) time for L different labels in the query, O(n) memory.
-    """
-
-    compiled: ClassVar[str] = "graded_hinge.graded_hinge_chunk"
-    entries: ClassVar[tuple[str, ...]] = ("document", "query", "data")
-    grades: tuple[float, ...] = (0.0, 1.0)
-    costs: tuple[tuple[float, ...], ...] = ((0.0, 0.0), (1.0, 0.0))
-
-    @property
-    def properties(self) -> frozenset[str]:
-        """convex, shift_invariant."""
-        return super().properties - {"smooth"}
-
-    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> Any:
-        """Number of every document's grade, 1/number of pairs of every query, and the costs."""
-        _, shares = super().from_labels(labels, qptr)
-        return np.searchsorted(self.grades, labels), shares, np.array(self.costs)
-
-
 class _TopOne(LossSurrogate):
     """Minus the cross entropy of shares P that `prepare` returns and those of the scores."""
 

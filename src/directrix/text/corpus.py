@@ -1,59 +1,23 @@
-"""The words of all documents as numbers, field by field."""
+"""The words of all documents as numbers, field by field, and their terms under each analyzer."""
 
 from __future__ import annotations
 
 from array import array
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from directrix.data.checks import frozen
 from directrix.data.grouping import object_array
 from directrix.errors import InputError
-from directrix.text.analysis import (
-    STOP_WORDS,
-    Analyzer,
-    FieldTerms,
-    Tokens,
-    Vocabulary,
-    as_terms,
-    one_after_another,
-    words_of,
-)
+from directrix.text.analysis import STOP_WORDS, check_analyzer, terms_of, words_of
 from directrix.text.documents import Document
+from directrix.text.fields import FieldTerms, Tokens, joined
 from directrix.types import Array, Progress
-
-
-class _Numbers(dict[str, int]):
-    """Numbers words as they come."""
-
-    def __missing__(self, word: str) -> int:
-        self[word] = number = len(self)
-        return number
-
-
-class _Field:
-    """The words of one field, document by document."""
-
-    def __init__(self) -> None:
-        self.ids, self.ends = array("i"), array("q")
-
-    def add(self, row: int, ids: Iterable[int]) -> None:
-        self.pad(row)
-        self.ids.extend(ids)
-        self.ends.append(len(self.ids))
-
-    def pad(self, n_docs: int) -> None:
-        """Add documents that lack the field."""
-        end = len(self.ids)
-        self.ends.extend([end] * (n_docs - len(self.ends)))
-
-    def tokens(self) -> Tokens:
-        offsets = np.concatenate([[0], np.array(self.ends, dtype=np.int64)])
-        return Tokens(np.array(self.ids, dtype=np.int32), offsets)
 
 
 def numbered(
@@ -64,7 +28,10 @@ def numbered(
     Raises `InputError` if an identifier comes twice, a field is in no document, or there is no word.
     """
     places: dict[str, str] = {}
-    numbers, of_field = _Numbers(), {name: _Field() for name in fields or ()}
+    numbers: defaultdict[str, int] = defaultdict()
+    numbers.default_factory = numbers.__len__
+    # for each field the numbers of its words, the documents that have it, and their numbers of words
+    of_field = {name: (array("i"), array("q"), array("q")) for name in fields or ()}
     others: dict[str, None] = {}
     for row, (place, name, texts) in enumerate(documents):
         if name in places:
@@ -73,17 +40,22 @@ def numbered(
                 "document needs another. Remove or rename one of them."
             )
         places[name] = place
-        for field, text in texts.items():
-            if fields is None or field in of_field:
-                of_field.setdefault(field, _Field()).add(row, map(numbers.__getitem__, words_of(text)))
+        for key, text in texts.items():
+            if fields is None or key in of_field:
+                ids, rows, sizes = of_field.setdefault(key, (array("i"), array("q"), array("q")))
+                words = words_of(text)
+                ids.extend(map(numbers.__getitem__, words))
+                rows.append(row)
+                sizes.append(len(words))
             else:
-                others[field] = None
+                others[key] = None
         if progress is not None:
             progress(len(places), 0, name)
-    absent = [name for name, field in of_field.items() if not field.ends]
+    absent = [name for name, (_, rows, _) in of_field.items() if not rows]
     if absent and places:
+        known = [*others, *(name for name in of_field if name not in absent)]
         raise InputError(
-            f"no document has a field {absent[0]!r}; they have {', '.join([*others, *of_field][:20])}. "
+            f"no document has a field {absent[0]!r}; they have {', '.join(known[:20])}. "
             "Choose among these, or leave out the choice."
         )
     if not numbers:
@@ -91,13 +63,21 @@ def numbered(
             f"{len(places)} documents were read, and none has a word of text; at least one is needed. Check "
             "the fields."
         )
-    for words in of_field.values():
-        words.pad(len(places))
-    return {
-        "doc_ids": object_array(places),
-        "words": tuple(numbers),
-        "fields": {name: field.tokens() for name, field in of_field.items()},
-    }
+    found = {}
+    for name, (ids, rows, sizes) in of_field.items():
+        offsets = np.zeros(len(places) + 1, dtype=np.int64)
+        offsets[np.array(rows, dtype=np.int64) + 1] = sizes
+        found[name] = Tokens(np.array(ids, dtype=np.int32), np.cumsum(offsets))
+    return {"doc_ids": object_array(places), "words": tuple(numbers), "fields": found}
+
+
+class Vocabulary(NamedTuple):
+    """The words of an index as terms of an analyzer."""
+
+    term_of: Array
+    """int32: for every word the number of its term, -1 for one that is left out."""
+    numbers: dict[str, int]
+    """The number of every term."""
 
 
 ALL = "all"
@@ -113,11 +93,13 @@ class Corpus:
     fields: Mapping[str, Tokens]
     analyzers: tuple[str, ...]
     stop_words: tuple[str, ...] = STOP_WORDS
+    _known: dict[Any, Any] = field(default_factory=dict, init=False)
+    """Terms of fields and vocabularies of analyzers that were computed once."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "doc_ids", frozen(self.doc_ids, "doc_ids"))
         for name in self.analyzers:
-            Analyzer.named(name)
+            check_analyzer(name)
 
     @property
     def n_docs(self) -> int:
@@ -125,38 +107,40 @@ class Corpus:
         return len(self.doc_ids)
 
     @property
-    def whole(self) -> str:
-        """The field of all text."""
-        return ALL if len(self.fields) > 1 else next(iter(self.fields))
-
-    @property
     def text_fields(self) -> tuple[str, ...]:
         """Fields that features have: those of the documents, and of several also "all", which joins them."""
         return (*self.fields, ALL) if len(self.fields) > 1 else tuple(self.fields)
 
+    @property
+    def whole(self) -> str:
+        """The field of all text."""
+        return self.text_fields[-1]
+
+    @cached_property
+    def rows(self) -> dict[str, int]:
+        """Number of each document by its identifier."""
+        return {name: row for row, name in enumerate(self.doc_ids)}
+
     def terms(self, field: str, analyzer: str) -> FieldTerms:
-        """Return a field as terms of an analyzer; what was computed once is kept.
+        """Return a field as terms of an analyzer.
 
         Raises
         ------
         InputError
             If there is no such field or analyzer.
         """
-        key = (field, analyzer)
-        if key not in self._terms:
+        if (field, analyzer) not in self._known:
             if field not in self.text_fields:
                 raise InputError(f"there is no field {field!r}; choose one of {', '.join(self.text_fields)}.")
-            words = (
-                one_after_another(list(self.fields.values()))
-                if field not in self.fields
-                else self.fields[field]
-            )
+            words = self.fields[field] if field in self.fields else joined(list(self.fields.values()))
             known = self.vocabulary(analyzer)
-            self._terms[key] = FieldTerms(as_terms(words, known.term_of), len(known.numbers))
-        return self._terms[key]
+            terms = FieldTerms(words.as_terms(known.term_of), len(known.numbers))
+            self._known[field, analyzer] = terms
+        found: FieldTerms = self._known[field, analyzer]
+        return found
 
     def vocabulary(self, analyzer: str) -> Vocabulary:
-        """Return the terms of an analyzer; what was computed once is kept.
+        """Return the terms of an analyzer, numbered in the order of the words.
 
         Raises
         ------
@@ -168,25 +152,15 @@ class Corpus:
                 f"the index has no analyzer {analyzer!r}, but {', '.join(self.analyzers)}; choose one of "
                 "them, or build it again with others.",
             )
-        if analyzer not in self._vocabularies:
-            named = Analyzer.named(analyzer)
-            self._vocabularies[analyzer] = named.vocabulary(self.words, frozenset(self.stop_words))
-        return self._vocabularies[analyzer]
+        if analyzer not in self._known:
+            numbers: dict[str, int] = {}
+            terms = terms_of(self.words, analyzer, frozenset(self.stop_words))
+            term_of = [-1 if term is None else numbers.setdefault(term, len(numbers)) for term in terms]
+            self._known[analyzer] = Vocabulary(np.array(term_of, dtype=np.int32), numbers)
+        found: Vocabulary = self._known[analyzer]
+        return found
 
     def query_terms(self, text: str, analyzer: str) -> list[str]:
         """Return the terms of a query in their order, without stop words if the analyzer leaves them out."""
-        terms = Analyzer.named(analyzer).terms(words_of(text), frozenset(self.stop_words))
+        terms = terms_of(words_of(text), analyzer, self.stop_words)
         return [term for term in terms if term is not None]
-
-    @cached_property
-    def _terms(self) -> dict[tuple[str, str], FieldTerms]:
-        return {}
-
-    @cached_property
-    def _vocabularies(self) -> dict[str, Vocabulary]:
-        return {}
-
-    @cached_property
-    def rows(self) -> dict[str, int]:
-        """Number of each document by its identifier."""
-        return {name: row for row, name in enumerate(self.doc_ids)}

@@ -36,53 +36,58 @@ class Document(NamedTuple):
     fields: Mapping[str, str]
 
 
-def markup_of(path: Path) -> str:
-    """Return "trec", "topics" or "smart" by the first line of a file that is not blank, "" for any other."""
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a file with their numbers."""
+    with readable(path), open_data(path) as file:
+        for number, line in enumerate(file, start=1):
+            yield number, line.decode("utf-8", "replace")
+
+
+_NO_DOCUMENTS = "documents are needed, got queries"
+
+
+def markup_of(path: Path, key: str) -> Callable[[Path], Iterator[Document]] | None:
+    """Return the reader for the first line of a file that is not blank, if it is TREC or SMART markup."""
     with readable(path), open_data(path) as file:
         while line := file.readline(4096):
             text = line.decode("utf-8", "replace").strip()
             if begin := _BEGIN.match(text):
-                return {"doc": "trec", "top": "topics"}[begin[1].lower()]
+                if key == "docno" and begin[1].lower() == "top":
+                    raise InputError(
+                        f"{path}: {_NO_DOCUMENTS} (<top>). Give the collection that is searched."
+                    )
+                return _trec
             if text:
-                return "smart" if text.startswith(".I ") else ""
-    return ""
+                return _smart if text.startswith(".I ") else None
+    return None
 
 
-def read_markup(path: Path, kind: str) -> Iterator[Document]:
-    """Yield every document or topic; text of the same tag is joined."""
-    with readable(path), open_data(path) as file:
-        lines = ((number, line.decode("utf-8", "replace")) for number, line in enumerate(file, start=1))
-        yield from (_smart if kind == "smart" else _trec)(path, lines)
-
-
-def _smart(path: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Document]:
+def _smart(path: Path) -> Iterator[Document]:
     place, name, field = "", "", ""
     fields: dict[str, list[str]] = {}
-    for number, line in lines:
+    for number, line in _lines(path):
         mark = _SMART.fullmatch(line)
         if mark is None or (mark[2] and mark[1] != "I"):
             if field:
                 fields.setdefault(field, []).append(line)
-            continue
-        if mark[1] != "I":
+        elif mark[1] != "I":
             field = _SMART_FIELDS.get(mark[1], "")
-            continue
-        if place:
-            yield Document(place, name, _text(fields))
-        place, name, field, fields = f"{path}:{number}", mark[2] or "", "", {}
+        else:
+            if place:
+                yield Document(place, name, _text(fields))
+            place, name, field, fields = f"{path}:{number}", mark[2] or "", "", {}
     if place:
         yield Document(place, name, _text(fields))
 
 
-def _trec(path: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Document]:
+def _trec(path: Path) -> Iterator[Document]:
     begun, block, end = 0, list[str](), ""
-    for number, line in lines:
+    for number, line in _lines(path):
         if not begun:
-            if begin := _BEGIN.search(line):
-                begun, block, end = number, [], f"</{begin[1].lower()}>"
-                line = line[begin.end() :]
-            else:
+            if (begin := _BEGIN.search(line)) is None:
                 continue
+            begun, block, end = number, [], f"</{begin[1].lower()}>"
+            line = line[begin.end() :]
         before, found, _ = line.lower().partition(end)
         block.append(line[: len(before)])
         if found:
@@ -149,7 +154,7 @@ def iter_documents(given: Any, id_column: str | None = None) -> Iterator[Documen
     InputError
         If a document has no identifier, or something cannot be read.
     """
-    return _checked(_records(given, id_column, "docno"), "document")
+    return _checked(_Reader("docno", id_column).records(given), "document")
 
 
 def query_texts(given: Any, field: str | None = None, id_column: str | None = None) -> dict[str, str]:
@@ -171,7 +176,7 @@ def query_texts(given: Any, field: str | None = None, id_column: str | None = No
     """
     queries: dict[str, str] = {}
     wanted = _QUERY_TEXTS if field is None else (field,)
-    for place, name, fields in _checked(_records(given, id_column, "qid"), "query"):
+    for place, name, fields in _checked(_Reader("qid", id_column).records(given), "query"):
         text = next((fields[key] for key in wanted if key in fields), None)
         if text is None:
             raise InputError(
@@ -207,168 +212,146 @@ def _checked(records: Iterable[Document], what: str) -> Iterator[Document]:
         )
 
 
-def _records(given: Any, id_column: str | None, key: str) -> Iterator[Document]:
-    if isinstance(given, str | os.PathLike):
-        path = path_of(given)
-        if path.is_dir() and content_of(path) != "folder":
-            return _of_folder(path, id_column, key)
-        return _of_file(path, id_column, key, _rejected)
-    if (iterator := getattr(given, {"docno": "docs_iter", "qid": "queries_iter"}[key], None)) is not None:
-        return _of_objects(iterator(), id_column, key)
-    if isinstance(given, Mapping) and all(isinstance(text, str) for text in given.values()):
-        return (Document(f"{key} {name}", str(name), {"text": text}) for name, text in given.items())
-    if isinstance(given, Mapping) or hasattr(given, "columns") or hasattr(given, "schema"):
-        return _of_frame(given, "the frame", id_column, key)
-    if isinstance(given, Iterable):
-        return _of_objects(given, id_column, key)
-    raise InputError(f"{short_text(given)} holds no documents or queries; {_NEEDED}.")
+class _Reader(NamedTuple):
+    """Reads documents, or queries: ``key`` is "docno" or "qid" and says which names identifiers have."""
 
+    key: str
+    id_column: str | None
 
-def _of_objects(given: Iterable[Any], id_column: str | None, key: str, where: str = "") -> Iterator[Document]:
-    """Yield dicts, and named tuples such as those of ir_datasets, as documents."""
-    for number, entry in enumerate(given):
-        place = where or f"entry {number}"
-        fields = entry if isinstance(entry, Mapping) else getattr(entry, "_asdict", dict)()
-        if not fields:
-            raise InputError(f"{place} is {short_text(entry)}; {_NEEDED}.")
-        name = _id_name(list(fields), id_column, key, place)
-        texts = {str(k): v for k, v in fields.items() if k != name and isinstance(v, str)}
-        yield Document(place, _identifier(fields[name]), texts)
+    def records(self, given: Any) -> Iterator[Document]:
+        """Yield documents from whatever users have; see `iter_documents`."""
+        if isinstance(given, str | os.PathLike):
+            path = path_of(given)
+            if path.is_dir() and content_of(path) != "folder":
+                return self._of_folder(path)
+            if (found := self._of_file(path)) is not None:
+                return found
+            raise InputError(
+                f"{path} has no form in which documents or queries are read: JSON lines, CSV, TSV, Parquet, "
+                "Arrow, TREC text (<DOC> or <top>) or SMART text (.I 1). Give a file with such a name or "
+                "first line, or a folder of text files."
+            )
+        if iterator := getattr(given, {"docno": "docs_iter", "qid": "queries_iter"}[self.key], None):
+            return self._of_objects(iterator())
+        if isinstance(given, Mapping) and all(isinstance(text, str) for text in given.values()):
+            named = given.items()
+            return (Document(f"{self.key} {name}", str(name), {"text": text}) for name, text in named)
+        if isinstance(given, Mapping) or hasattr(given, "columns") or hasattr(given, "schema"):
+            return self._of_frame(given, "the frame")
+        if isinstance(given, Iterable):
+            return self._of_objects(given)
+        raise InputError(f"{short_text(given)} holds no documents or queries; {_NEEDED}.")
 
+    def _of_objects(self, given: Iterable[Any], where: str = "") -> Iterator[Document]:
+        """Yield dicts, and named tuples such as those of ir_datasets, as documents."""
+        for number, entry in enumerate(given):
+            place = where or f"entry {number}"
+            fields = entry if isinstance(entry, Mapping) else getattr(entry, "_asdict", dict)()
+            if not fields:
+                raise InputError(f"{place} is {short_text(entry)}; {_NEEDED}.")
+            name = self._id_name(list(fields), place)
+            texts = {str(k): v for k, v in fields.items() if k != name and isinstance(v, str)}
+            yield Document(place, _identifier(fields[name]), texts)
 
-def _of_folder(folder: Path, id_column: str | None, key: str) -> Iterator[Document]:
-    """Yield all files below a folder, by name; a file of no known form is one document, named by its path.
+    def _of_folder(self, folder: Path) -> Iterator[Document]:
+        """Yield all files below a folder, by name; a file of unknown form is one document, named by its path.
 
-    Links out of the folder are left out: in a folder of a stranger they would bring files of the user into an
-    index that may be shared.
-    """
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
-    root = folder.resolve()
-    links = {path for path in files if path.is_symlink() and not path.resolve().is_relative_to(root)}
-    files = [path for path in files if path not in links]
-    if links:
-        warn(
-            f"{folder}: {len(links)} symbolic links lead out of the folder and are left out. If their files "
-            f"belong to it, copy them: `cp -rL {folder} NEW`."
-        )
-    if not files:
-        raise InputError(f"{folder} has no files; at least one document is needed. Check `ls {folder}`.")
+        Links out of the folder are left out: in a folder of a stranger they would bring files of the user
+        into an index that may be shared.
+        """
+        files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+        root = folder.resolve()
+        links = {path for path in files if path.is_symlink() and not path.resolve().is_relative_to(root)}
+        if links:
+            warn(
+                f"{folder}: {len(links)} symbolic links lead out of the folder and are left out. If their "
+                f"files belong to it, copy them: `cp -rL {folder} NEW`."
+            )
+        if len(links) == len(files):
+            raise InputError(f"{folder} has no files; at least one document is needed. Check `ls {folder}`.")
+        for path in files:
+            if path in links:
+                continue
+            if (found := self._of_file(path)) is not None:
+                yield from found
+            else:
+                text = "".join(line for _, line in _lines(path))
+                yield Document(str(path), path.relative_to(folder).as_posix(), {"text": text})
 
-    def one(path: Path) -> Iterator[Document]:
-        with readable(path), open_data(path) as file:
-            text = file.read().decode("utf-8", "replace")
-        yield Document(str(path), path.relative_to(folder).as_posix(), {"text": text})
+    def _of_file(self, path: Path) -> Iterator[Document] | None:
+        """Return the documents of a file; None if its form is not known."""
+        content = content_of(path)
+        if not (ARROW.is_named(path) or content in ARROW.contents or COLUMNS.is_named(path)):
+            if (kind := markup_of(path, self.key)) is not None:
+                return kind(path)
+            if content not in COLUMNS.contents:
+                return None
+        return self._of_table(path)
 
-    for path in files:
-        yield from _of_file(path, id_column, key, one)
-
-
-def _of_file(
-    path: Path, id_column: str | None, key: str, other: Callable[[Path], Iterator[Document]]
-) -> Iterator[Document]:
-    content = content_of(path)
-    if ARROW.is_named(path) or content in ARROW.contents or COLUMNS.is_named(path):
-        return _of_table(path, id_column, key)
-    if kind := markup_of(path):
-        if kind == "topics" and key == "docno":
-            raise _of_queries(str(path), "<top>")
-        return read_markup(path, kind)
-    return _of_table(path, id_column, key) if content in COLUMNS.contents else other(path)
-
-
-def _of_queries(what: str, sign: str, remedies: Mapping[str, str] | None = None) -> InputError:
-    problem = f"{what}: documents are needed, got queries ({sign}). Give the collection that is searched."
-    return InputError(problem, **(remedies or {}))
-
-
-_NAME_ONE = {"python": "Name one: id_column=NAME.", "shell": "Name one: --id-column NAME."}
-
-
-def _rejected(path: Path) -> Iterator[Document]:
-    raise InputError(
-        f"{path} has no form in which documents or queries are read: JSON lines, CSV, TSV, Parquet, Arrow, "
-        "TREC text (<DOC> or <top>) or SMART text (.I 1). Give a file with such a name or first line, or a "
-        "folder of text files."
-    )
-
-
-def _of_table(path: Path, id_column: str | None, key: str) -> Iterator[Document]:
-    form = text_table(path)
-    if form == "jsonl":
-        yield from _of_json_lines(path, id_column, key)
-        return
-    known = column_names(path)
-    is_headless = without_compression(path).suffix == ".tsv" and len(known) == 2
-    if is_headless and id_column is None and not set(known) & set(_IDS[key]):
-        yield from _of_lines(path)
-        return
-    name = _id_name(known, id_column, key, str(path))
-    table = table_of(path, ColumnNames(doc_id=name))
-    if form:
+    def _of_table(self, path: Path) -> Iterator[Document]:
+        form = text_table(path)
+        if form == "jsonl":
+            yield from self._of_json_lines(path)
+            return
+        known = column_names(path)
+        is_tsv = without_compression(path).suffix == ".tsv"
+        if is_tsv and len(known) == 2 and self.id_column is None and not set(known) & set(_IDS[self.key]):
+            for number, line in _lines(path):  # identifier TAB text, without names of columns
+                identifier, _, text = line.partition("\t")
+                if identifier.strip():
+                    yield Document(f"{path}:{number}", identifier.strip(), {"text": text.strip()})
+            return
+        table = table_of(path, ColumnNames(doc_id=self._id_name(known, str(path))))
         # a column of CSV that is not UTF-8 is read as bytes, which would count as no text
         wrong = [field.name for field in table.schema if str(field.type) in ("binary", "large_binary")]
-        if wrong:
+        if form and wrong:
             raise InputError(
                 f"{path}: the column {wrong[0]} is not UTF-8 text, which is needed. Convert the file, e.g. "
                 "`iconv -f latin1 -t utf-8 OLD > NEW`."
             )
-    for first in range(0, table.num_rows, _ROWS):
-        yield from _of_frame(table.slice(first, _ROWS), str(path), name, key, first)
+        for first in range(0, table.num_rows, _ROWS):
+            yield from self._of_frame(table.slice(first, _ROWS), str(path), first)
 
+    def _of_json_lines(self, path: Path) -> Iterator[Document]:
+        """Yield objects, one after another; their texts are fields."""
+        with readable(path), open_data(path) as file:
+            for number, line in enumerate(file, start=1):
+                if line.strip():
+                    try:
+                        entry = json.loads(line)
+                    except (ValueError, RecursionError) as error:
+                        raise InputError(
+                            f"{path}:{number}: {line[:40].decode(errors='replace')!r} is no JSON object "
+                            f'({error}); each line reads {{"docno": "d1", "text": "words"}}.'
+                        ) from None
+                    yield from self._of_objects([entry], f"{path}:{number}")
 
-def _of_json_lines(path: Path, id_column: str | None, key: str) -> Iterator[Document]:
-    """Yield objects, one after another; their texts are fields."""
-    with readable(path), open_data(path) as file:
-        for number, line in enumerate(file, start=1):
-            if line.strip():
-                try:
-                    entry = json.loads(line)
-                except (ValueError, RecursionError) as error:
-                    raise InputError(
-                        f"{path}:{number}: {line[:40].decode(errors='replace')!r} is no JSON object "
-                        f"({error}); "
-                        'each line reads {"docno": "d1", "text": "words"}.'
-                    ) from None
-                yield from _of_objects([entry], id_column, key, f"{path}:{number}")
+    def _of_frame(self, frame: Any, what: str, first: int = 0) -> Iterator[Document]:
+        """Yield rows of a table; columns of text are fields, others count only as identifiers."""
+        cells = {name: cells_of(column) for name, column in columns_of(frame, what, _NEEDED).items()}
+        names = cells.pop(self._id_name([*cells], what))
+        for row, name in enumerate(names):
+            texts = {str(k): of[row] for k, of in cells.items() if isinstance(of[row], str)}
+            yield Document(f"{what}, row {first + row}", _identifier(name), texts)
 
-
-def _of_lines(path: Path) -> Iterator[Document]:
-    """Yield lines ``identifier TAB text`` without names of columns."""
-    with readable(path), open_data(path) as file:
-        for number, line in enumerate(file, start=1):
-            name, _, text = line.decode("utf-8", "replace").partition("\t")
-            if name.strip():
-                yield Document(f"{path}:{number}", name.strip(), {"text": text.strip()})
-
-
-def _of_frame(frame: Any, what: str, id_column: str | None, key: str, first: int = 0) -> Iterator[Document]:
-    """Yield rows of a table; columns of text are fields, others count only as identifiers."""
-    known, columns = columns_of(frame, what, _NEEDED)
-    name = _id_name(known, id_column, key, what)
-    cells = {k: cells_of(column) for k, column in zip(known, columns, strict=True)}
-    names = cells.pop(name)
-    texts = {str(k): of for k, of in cells.items() if any(isinstance(cell, str) for cell in of)}
-    for row, of in enumerate(names):
-        fields = {k: text[row] for k, text in texts.items() if isinstance(text[row], str)}
-        yield Document(f"{what}, row {first + row}", _identifier(of), fields)
+    def _id_name(self, known: Sequence[Any], what: str) -> Any:
+        """Return the name of the column of identifiers."""
+        wanted = _IDS[self.key] if self.id_column is None else (self.id_column,)
+        for name in wanted:
+            if name in known:
+                return name
+        queries = [name for name in known if name in QUERY and self.key == "docno"]
+        raise InputError(
+            f"{what}: {_NO_DOCUMENTS} (by the name {queries[0]}), or their identifiers have another name."
+            if queries
+            else f"{what}: there is no {' or '.join(wanted)}, which would hold the identifiers; there are "
+            f"{column_list(known)}.",
+            python="Name one: id_column=NAME.",
+            shell="Name one: --id-column NAME.",
+        )
 
 
 def _identifier(value: Any) -> str:
     """Return an identifier as text, "" for one that is missing."""
     # the missing value of pandas's own types, NA, has no truth value
     return "" if value is None or str(value != value) != "False" else str(value)
-
-
-def _id_name(known: Sequence[Any], asked: str | None, key: str, what: str) -> Any:
-    """Return the name of the column of identifiers."""
-    wanted = _IDS[key] if asked is None else (asked,)
-    for name in wanted:
-        if name in known:
-            return name
-    if key == "docno" and asked is None and (queries := [name for name in known if name in QUERY]):
-        raise _of_queries(what, f"there is {queries[0]} and no identifier of documents", _NAME_ONE)
-    raise InputError(
-        f"{what}: there is no {' or '.join(wanted)}, which would hold the identifiers; there are "
-        f"{column_list(known)}.",
-        **_NAME_ONE,
-    )

@@ -12,7 +12,7 @@ import numpy as np
 
 from directrix.data.queries import Queries
 from directrix.data.trec.join import check_overlap, qrels_of, run_of
-from directrix.data.trec.runs import Qrels, Run
+from directrix.data.trec.runs import Run
 from directrix.errors import InputError
 from directrix.text.corpus import Corpus
 from directrix.text.documents import query_texts
@@ -28,11 +28,11 @@ class TextFeatures:
     texts: dict[str, str]
     run: Run
     chosen: Sequence[int]
-    """Places of the run's queries that are used."""
-    qrels: Qrels | None
-    runs: dict[str, Run]
-    """Of other systems, by the name of their feature."""
-    names: tuple[str, ...]
+    """Numbers of the run's queries that are used."""
+    judged: dict[str, dict[str, float]] | None
+    """Labels of documents by query."""
+    sources: dict[str, Any]
+    """For each feature the run, or the formula, field and analyzer, that gives it."""
 
     @classmethod
     def of(
@@ -45,50 +45,58 @@ class TextFeatures:
         names: Sequence[str] | None,
     ) -> TextFeatures:
         """Check what users give; see `Index.features`."""
-        run = run_of(run)
-        judged = None if qrels is None else qrels_of(qrels)
-        others = list(runs)
-        by_name = {f"run.{other.tag}": other for other in others}
-        if len(by_name) < len(others):
+        run, others = run_of(run), list(runs)
+        by_tag = {f"run.{other.tag}": other for other in others}
+        if len(by_tag) < len(others):
             raise InputError(
                 "two runs have the same tag; features need different names. For runs in memory type "
                 "dataclasses.replace(run, tag='other')."
             )
-        known = [*names_of_features(index), *by_name]
+        known = {
+            f"{formula}.{field}.{analyzer}": (formula, field, analyzer)
+            for field in index.text_fields
+            for analyzer in index.analyzers
+            for formula in FORMULAS
+        } | by_tag
         chosen = tuple(known if names is None else names)
         if unknown := [name for name in chosen if name not in known]:
+            some = list(known)
             raise InputError(
                 f"there is no feature {unknown[0]!r} ({len(unknown)} of {len(chosen)}); index and runs give "
-                f"{len(known)}, such as {known[0]} and {known[-1]}. Build the index with the same fields and "
+                f"{len(some)}, such as {some[0]} and {some[-1]}. Build the index with the same fields and "
                 "analyzers, and give the same runs."
             )
-        if judged is not None:
-            check_overlap(run, judged)
+        read = None if qrels is None else qrels_of(qrels)
+        if read is not None:
+            check_overlap(run, read)
         for other in others:
             check_overlap(run, other)
-        in_qrels = None if judged is None else set(judged.query_ids)
-        places = [q for q, name in enumerate(run.query_ids) if in_qrels is None or name in in_qrels]
-        return cls(index, query_texts(queries), run, places, judged, by_name, chosen)
+        judged = None if read is None else {name: read.of_query(q) for q, name in enumerate(read.query_ids)}
+        used = [q for q, name in enumerate(run.query_ids) if judged is None or name in judged]
+        sources = {name: known[name] for name in chosen}
+        return cls(index, query_texts(queries), run, used, judged, sources)
 
     def queries(self, progress: Progress | None = None, part: slice = slice(None)) -> Queries:
         """Compute the features of some of the queries; the same bits in whatever parts."""
-        chosen = self.chosen[part]
-        blocks, labels = [], []
-        for done, q in enumerate(chosen):
+        blocks, labels, docs, names = list[Array](), list[float](), list[Any](), list[str]()
+        for done, q in enumerate(self.chosen[part], start=part.start or 0):
             name = self.run.query_ids[q]
             if progress is not None:
-                progress((part.start or 0) + done, len(self.chosen), name)
-            docs = self.run.doc_ids[self.run.qptr[q] : self.run.qptr[q + 1]]
-            blocks.append(self._of_query(name, docs))
-            labels.append(self._labels(name, docs))
+                progress(done, len(self.chosen), name)
+            of_query = self.run.doc_ids[self.run.qptr[q] : self.run.qptr[q + 1]]
+            blocks.append(self._of_query(name, of_query))
+            known = {} if self.judged is None else self.judged[name]
+            labels += [max(known.get(doc, 0.0), 0.0) for doc in of_query]
+            docs.append(of_query)
+            names.append(name)
         return Queries(
             np.concatenate(blocks),
-            np.concatenate(labels),
-            np.cumsum([0, *map(len, labels)]).astype(np.int64),
-            tuple(self.run.query_ids[q] for q in chosen),
-            np.concatenate([self.run.doc_ids[self.run.qptr[q] : self.run.qptr[q + 1]] for q in chosen]),
-            self.names,
-            np.arange(sum(map(len, labels))),
+            np.array(labels),
+            np.append(0, np.cumsum([len(block) for block in blocks])).astype(np.int64),
+            tuple(names),
+            np.concatenate(docs),
+            tuple(self.sources),
+            np.arange(len(labels)),
         )
 
     def _of_query(self, name: str, docs: Array) -> Array:
@@ -104,36 +112,17 @@ class TextFeatures:
                 f"of {self.index.n_docs:,} documents; give the index of the candidates' documents."
             )
         rows = np.array([self.index.rows[doc] for doc in docs], dtype=np.int64)
-        out = np.empty((len(docs), len(self.names)), dtype=np.float32)
+        out = np.empty((len(docs), len(self.sources)), dtype=np.float32)
         matched: dict[tuple[str, str], Matched] = {}
-        for column, feature in enumerate(self.names):
-            if feature in self.runs:
-                out[:, column] = _scores(self.runs[feature], name, docs)
+        for column, source in enumerate(self.sources.values()):
+            if isinstance(source, Run):
+                out[:, column] = _scores(source, name, docs)
                 continue
-            formula, field, analyzer = split_name(feature)
+            formula, field, analyzer = source
             if (field, analyzer) not in matched:
                 matched[field, analyzer] = _matched(self.index, self.texts[name], field, analyzer, rows)
             out[:, column] = FORMULAS[formula](matched[field, analyzer])
         return out
-
-    def _labels(self, name: str, docs: Array) -> Float64Array:
-        if self.qrels is None:
-            return np.zeros(len(docs))
-        known = self.qrels.of_query(self.qrels.query_ids.index(name))
-        return np.array([max(known.get(doc, 0.0), 0.0) for doc in docs])
-
-
-def names_of_features(index: Corpus) -> list[str]:
-    """Return the names of all features of an index, those of one field and analyzer together."""
-    groups = [(field, analyzer) for field in index.text_fields for analyzer in index.analyzers]
-    return [f"{formula}.{field}.{analyzer}" for field, analyzer in groups for formula in FORMULAS]
-
-
-def split_name(feature: str) -> tuple[str, str, str]:
-    """Return formula, field and analyzer of a feature; a field may have dots, as may numbers of formulas."""
-    formula = max((name for name in FORMULAS if feature.startswith(name + ".")), key=len)
-    field, _, analyzer = feature.removeprefix(formula + ".").rpartition(".")
-    return formula, field, analyzer
 
 
 def _matched(index: Corpus, text: str, field: str, analyzer: str, rows: Int64Array) -> Matched:
@@ -147,17 +136,9 @@ def _matched(index: Corpus, text: str, field: str, analyzer: str, rows: Int64Arr
     for first, second in pairwise(words):
         follows[place[first], place[second]] = True
     df, cf = (np.where(known >= 0, counts[known], 0) for counts in terms.counts)
-    return Matched(
-        terms.match(known, follows, rows),
-        np.array(list(in_query.values()), dtype=np.float64),
-        df,
-        cf,
-        terms.lengths[rows].astype(np.float64),
-        terms.vector_lengths[rows],
-        terms.n_docs,
-        terms.n_tokens,
-        terms.mean_length,
-    )
+    tf, near, adjacent = terms.match(known, follows, rows)
+    counts = np.array(list(in_query.values()), dtype=np.float64)
+    return Matched(terms, rows, tf, near, adjacent, counts, df, cf)
 
 
 def _scores(run: Run, query: str, docs: Array) -> Float64Array:
@@ -165,7 +146,7 @@ def _scores(run: Run, query: str, docs: Array) -> Float64Array:
     if query not in run.query_ids:
         return np.zeros(len(docs))
     q = run.query_ids.index(query)
-    first, last = run.qptr[q], run.qptr[q + 1]
-    of = dict(zip(run.doc_ids[first:last], run.scores[first:last], strict=True))
-    lowest = float(run.scores[first:last].min())
+    part = slice(run.qptr[q], run.qptr[q + 1])
+    of = dict(zip(run.doc_ids[part], run.scores[part], strict=True))
+    lowest = float(run.scores[part].min())
     return np.array([of.get(doc, lowest) for doc in docs])

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from directrix.text.analysis import Matches
+from directrix.text.fields import FieldTerms
 from directrix.types import Float64Array, Int64Array
 
 __all__ = [
@@ -30,34 +31,44 @@ _NEAREST = 0.3
 class Matched:
     """A query and documents as formulas take them: arrays (n_terms,) of terms, (n_docs,) of documents."""
 
-    matches: Matches
+    field: FieldTerms
+    """The field, with its numbers of documents and terms."""
+    rows: Int64Array
+    """Numbers of the documents."""
+    tf: Float64Array
+    """Occurrences of terms in documents, (n_docs, n_terms)."""
+    near: Int64Array
+    """Smallest distance between two different terms; 0 if fewer than two occur."""
+    adjacent: Int64Array
+    """Pairs of neighboring terms that are neighbors in the query too."""
     in_query: Float64Array
     """How often each term occurs in the query."""
     df: Int64Array
     """Number of documents that have each term; 0 for a term that none has."""
     cf: Int64Array
     """Number of its occurrences."""
-    lengths: Float64Array
-    vector_lengths: Float64Array
-    n_docs: int
-    n_tokens: int
-    mean_length: float
+
+    @cached_property
+    def lengths(self) -> Float64Array:
+        """Number of terms of every document, with repetitions."""
+        offsets = self.field.tokens.offsets
+        return (offsets[self.rows + 1] - offsets[self.rows]).astype(np.float64)
 
     @property
-    def tf(self) -> Float64Array:
-        """Occurrences of terms in documents, (n_docs, n_terms)."""
-        return self.matches.tf
+    def share(self) -> Float64Array:
+        """c_t / C of the terms that some document has."""
+        return np.asarray(self.cf[self.cf > 0] / max(self.field.n_tokens, 1))
 
     @property
     def idf(self) -> Float64Array:
         """ln(1 + (N - n_t + 1/2) / (n_t + 1/2)), which is positive and also defined where n_t = 0."""
-        return np.log1p((self.n_docs - self.df + 0.5) / (self.df + 0.5))
+        return np.log1p((self.field.n_docs - self.df + 0.5) / (self.df + 0.5))
 
     @property
     def weights(self) -> Float64Array:
         """(1 + ln f_t) ln(N / n_t), 0 where the term does not occur."""
         logs = np.log(self.tf, out=np.zeros_like(self.tf), where=self.tf > 0.0)
-        return np.where(self.tf > 0.0, 1.0 + logs, 0.0) * np.log(self.n_docs / np.maximum(self.df, 1))
+        return np.where(self.tf > 0.0, 1.0 + logs, 0.0) * np.log(self.field.n_docs / np.maximum(self.df, 1))
 
 
 def tf_idf(m: Matched) -> Float64Array:
@@ -74,7 +85,7 @@ def bm25(m: Matched, k1: float, b: float) -> Float64Array:
     Here :math:`\mathrm{idf}_t = \ln(1 + (N - n_t + 1/2) / (n_t + 1/2))`. Robertson and Zaragoza (2009),
     Equation 3.15, in the form of Lucene: Kamphuis et al. (2020), Section 2.
     """
-    saturation = k1 * (1.0 - b + b * m.lengths / max(m.mean_length, 1e-300))
+    saturation = k1 * (1.0 - b + b * m.lengths / max(m.field.mean_length, 1e-300))
     return (m.tf / (m.tf + np.maximum(saturation, 1e-300)[:, None])) @ (m.in_query * m.idf)
 
 
@@ -84,8 +95,7 @@ def lm_dirichlet(m: Matched) -> Float64Array:
     Zhai and Lafferty (2004), Section 3.
     """
     known = m.cf > 0
-    p = m.cf[known] / m.n_tokens if m.n_tokens else m.cf[known].astype(float)
-    likelihood = (m.tf[:, known] + _MU * p) / (m.lengths[:, None] + _MU)
+    likelihood = (m.tf[:, known] + _MU * m.share) / (m.lengths[:, None] + _MU)
     return np.log(likelihood) @ m.in_query[known]
 
 
@@ -95,9 +105,8 @@ def lm_jelinek_mercer(m: Matched) -> Float64Array:
     Zhai and Lafferty (2004), Section 3. An empty document has :math:`f_t / l = 0`.
     """
     known = m.cf > 0
-    p = m.cf[known] / m.n_tokens if m.n_tokens else m.cf[known].astype(float)
-    share = m.tf[:, known] / np.maximum(m.lengths, 1.0)[:, None]
-    return np.log((1.0 - _LAMBDA) * share + _LAMBDA * p) @ m.in_query[known]
+    frequency = m.tf[:, known] / np.maximum(m.lengths, 1.0)[:, None]
+    return np.log((1.0 - _LAMBDA) * frequency + _LAMBDA * m.share) @ m.in_query[known]
 
 
 def cosine(m: Matched) -> Float64Array:
@@ -105,10 +114,9 @@ def cosine(m: Matched) -> Float64Array:
 
     0 if either has no weight. Manning, Raghavan and Schütze (2008), Section 6.3, "ltc.ltc".
     """
-    query = np.where(m.df > 0, (1.0 + np.log(m.in_query)) * np.log(m.n_docs / np.maximum(m.df, 1)), 0.0)
-    norms = m.vector_lengths * np.linalg.norm(query)
-    cosines: Float64Array = np.divide(m.weights @ query, norms, out=np.zeros(len(norms)), where=norms > 0.0)
-    return cosines
+    query = np.where(m.df > 0, (1.0 + np.log(m.in_query)) * np.log(m.field.n_docs / np.maximum(m.df, 1)), 0.0)
+    norms = m.field.vector_lengths[m.rows] * np.linalg.norm(query)
+    return np.asarray(np.divide(m.weights @ query, norms, out=np.zeros(len(norms)), where=norms > 0.0))
 
 
 def dph(m: Matched) -> Float64Array:
@@ -124,23 +132,22 @@ def dph(m: Matched) -> Float64Array:
     rest = 1.0 - m.tf / lengths
     counts = (m.tf > 0.0) & (rest > 0.0)
     tf, left = np.where(counts, m.tf, 1.0), np.where(counts, rest, 1.0)
-    gain = tf * np.log2(np.maximum(tf * m.mean_length * m.n_docs / (lengths * np.maximum(m.cf, 1)), 1e-300))
+    gain = tf * np.log2(
+        np.maximum(tf * m.field.mean_length * m.field.n_docs / (lengths * np.maximum(m.cf, 1)), 1e-300)
+    )
     values = left**2 / (tf + 1.0) * (gain + 0.5 * np.log2(2.0 * np.pi * tf * left))
-    total: Float64Array = np.where(counts, values, 0.0) @ m.in_query
-    return total
+    return np.asarray(np.where(counts, values, 0.0) @ m.in_query)
 
 
 def coverage(m: Matched) -> Float64Array:
     """Share of the query's different terms that the document has; 0 for an empty query."""
-    covered: Float64Array = (m.tf > 0.0).sum(axis=1) / max(m.tf.shape[1], 1)
-    return covered
+    return np.asarray((m.tf > 0.0).sum(axis=1) / max(m.tf.shape[1], 1))
 
 
 def idf_coverage(m: Matched) -> Float64Array:
     """The same, each term weighted by the idf of BM25."""
     total = m.idf.sum()
-    known: Float64Array = (m.tf > 0.0) @ m.idf
-    return known / (total if total > 0.0 else 1.0)
+    return np.asarray((m.tf > 0.0) @ m.idf / (total if total > 0.0 else 1.0))
 
 
 def proximity(m: Matched) -> Float64Array:
@@ -148,7 +155,7 @@ def proximity(m: Matched) -> Float64Array:
 
     Neighbors have distance 1; with fewer than two terms :math:`\delta = l`. Tao and Zhai (2007), Section 4.
     """
-    distance = np.where(m.matches.near > 0, m.matches.near, m.lengths)
+    distance = np.where(m.near > 0, m.near, m.lengths)
     return np.log(_NEAREST + np.exp(-distance))
 
 
@@ -157,7 +164,7 @@ def bigrams(m: Matched) -> Float64Array:
 
     After the ordered windows of Metzler and Croft (2005), Section 3.
     """
-    return np.log1p(m.matches.adjacent)
+    return np.log1p(m.adjacent)
 
 
 def length(m: Matched) -> Float64Array:

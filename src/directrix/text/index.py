@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -18,12 +18,20 @@ from directrix.data.queries import Queries
 from directrix.data.trec.runs import Run
 from directrix.errors import InputError, MissingExtra
 from directrix.parameters import whole
-from directrix.text.analysis import STOP_WORDS, Analyzer, FieldTerms, Tokens
+from directrix.schema import check
+from directrix.text.analysis import STOP_WORDS, check_analyzer
 from directrix.text.corpus import Corpus, numbered
 from directrix.text.documents import iter_documents, query_texts
+from directrix.text.features import TextFeatures
+from directrix.text.fields import FieldTerms, Tokens
 from directrix.types import Array, Progress
 
 _FORMAT = "directrix-index/1"
+_TEXTS = {
+    "header": {"format": frozenset({_FORMAT}), "fields": [str], "analyzers": [str], "stop_words": [str]},
+    "doc_ids": [str],
+    "words": [str],
+}
 _IDS, _OFFSETS = "<i4", "<i8"
 _DAMAGE = (
     *(zipfile.BadZipFile, KeyError, TypeError, ValueError, OverflowError, EOFError, RecursionError),
@@ -43,13 +51,11 @@ def _parts(archive: zipfile.ZipFile, size: int) -> dict[str, Any]:
     if sum(entry.file_size for entry in archive.infolist()) > size:
         # they overlap, and would take more memory than the file has bytes
         raise ValueError("its parts are larger than the file")
-    header = json.loads(archive.read("header.json"))
-    if not isinstance(header, dict) or header.get("format") != _FORMAT:
-        raise ValueError(f"its format is not {_FORMAT}")
-    names = _texts(header["fields"])
-    doc_ids, words = (_texts(json.loads(archive.read(f"{name}.json"))) for name in ("doc_ids", "words"))
+    texts = {name: json.loads(archive.read(f"{name}.json")) for name in _TEXTS}
+    check(texts, _TEXTS)
+    header, doc_ids, words = texts.values()
     fields = {}
-    for number, name in enumerate(names):
+    for number, name in enumerate(header["fields"]):
         ids = _array(archive, f"ids_{number}", _IDS)
         offsets = _array(archive, f"offsets_{number}", _OFFSETS)
         fits = len(offsets) == len(doc_ids) + 1 and offsets[0] == 0 and offsets[-1] == len(ids)
@@ -58,68 +64,20 @@ def _parts(archive: zipfile.ZipFile, size: int) -> dict[str, Any]:
         if ids.max(initial=-1) >= len(words):
             raise ValueError(f"field {name} has a word without a text")
         fields[name] = Tokens(ids, offsets)
-    if not fields or len(fields) < len(names) or len(set(doc_ids)) < len(doc_ids):
+    if not fields or len(fields) < len(header["fields"]) or len(set(doc_ids)) < len(doc_ids):
         raise ValueError("fields or identifiers are repeated or missing")
     return {
         "doc_ids": object_array(doc_ids),
         "words": tuple(words),
         "fields": fields,
-        "analyzers": tuple(_texts(header["analyzers"])),
-        "stop_words": tuple(_texts(header["stop_words"])),
+        "analyzers": tuple(header["analyzers"]),
+        "stop_words": tuple(header["stop_words"]),
     }
 
 
 def _array(archive: zipfile.ZipFile, name: str, dtype: str) -> Array:
     """Return numbers that can be written to: kernels are compiled for those."""
     return np.frombuffer(archive.read(name), dtype=dtype).astype(dtype[1:])
-
-
-def _texts(values: Any) -> list[str]:
-    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise ValueError("a list of texts is something else")
-    return values
-
-
-def best_documents(
-    terms: FieldTerms,
-    queries: Mapping[str, Sequence[int]],
-    doc_ids: Array,
-    k: int,
-    k1: float,
-    b: float,
-    progress: Progress | None,
-) -> Run:
-    """Return the ``k`` documents of the highest scores for every query; see `Index.candidates`.
-
-    A query whose terms no document has is not in the run. Time and memory are those of an inverted index of
-    the field, and per query O(n_docs).
-    """
-    k = whole(k, "k")
-    if not (0.0 <= k1 < np.inf and 0.0 <= b <= 1.0):
-        raise InputError(f"k1={k1!r}, b={b!r}; k1 >= 0 and 0 <= b <= 1 are needed, e.g. k1=1.2, b=0.75.")
-    score = scorer(terms, float(k1), float(b))
-    names, rows, scores = list[str](), list[Array](), list[Array]()
-    for done, (name, numbers) in enumerate(queries.items()):
-        if progress is not None:
-            progress(done, len(queries), name)
-        if not numbers:
-            continue
-        of = score(numbers)
-        chosen = np.flatnonzero(of > 0.0)
-        best = chosen[np.argsort(-of[chosen], kind="stable")[:k]]
-        if len(best):
-            names.append(name)
-            rows.append(best)
-            scores.append(of[best].astype(np.float64))
-    if not names:
-        raise InputError(
-            f"no document has a word of any of the {len(queries)} queries; candidates need one in common. "
-            "Check that queries and documents belong together."
-        )
-    qptr = np.cumsum([0, *map(len, rows)]).astype(np.int64)
-    return Run(
-        "bm25", tuple(names), qptr, object_array(doc_ids[np.concatenate(rows)]), np.concatenate(scores)
-    )
 
 
 def scorer(terms: FieldTerms, k1: float, b: float) -> Any:
@@ -226,7 +184,7 @@ class Index(Corpus):
         """
         names = tuple(map(str, analyzers))
         for name in names:
-            Analyzer.named(name)
+            check_analyzer(name)
         if len(set(names)) < len(names) or not names:
             raise InputError(f"analyzers={names!r}; one or more different ones are needed, e.g. ['none'].")
         chosen = None if fields is None else tuple(fields)
@@ -274,9 +232,10 @@ class Index(Corpus):
             try:
                 parts = _parts(zipfile.ZipFile(file), path.stat().st_size)
             except _DAMAGE as error:
+                reason = str(error).rstrip(".")
                 raise InputError(
-                    f"{path} is no index, or is damaged ({error}); build it again with `directrix index DOCS "
-                    f"-o {path}`."
+                    f"{path} is no index, or is damaged ({reason}); build it again with `directrix index "
+                    f"DOCS -o {path}`."
                 ) from None
         return cls(**parts)
 
@@ -315,12 +274,31 @@ class Index(Corpus):
         MissingExtra
             If bm25s is not installed.
         """
-        by = analyzer or self.analyzers[-1]
-        terms = self.terms(field or self.whole, by)
+        by, texts, k = analyzer or self.analyzers[-1], query_texts(queries), whole(k, "k")
+        if not (0.0 <= k1 < np.inf and 0.0 <= b <= 1.0):
+            raise InputError(f"k1={k1!r}, b={b!r}; k1 >= 0 and 0 <= b <= 1 are needed, e.g. k1=1.2, b=0.75.")
+        score = scorer(self.terms(field or self.whole, by), float(k1), float(b))
         numbers = self.vocabulary(by).numbers
-        texts = {name: self.query_terms(text, by) for name, text in query_texts(queries).items()}
-        known = {name: [numbers[term] for term in of if term in numbers] for name, of in texts.items()}
-        return best_documents(terms, known, self.doc_ids, k, k1, b, progress)
+        names, rows, scores = list[str](), list[Array](), list[Array]()
+        for done, (name, text) in enumerate(texts.items()):
+            if progress is not None:
+                progress(done, len(texts), name)
+            known = [numbers[term] for term in self.query_terms(text, by) if term in numbers]
+            of_docs = score(known) if known else np.zeros(0)
+            found = np.flatnonzero(of_docs > 0.0)
+            best = found[np.argsort(-of_docs[found], kind="stable")[:k]]
+            if len(best):
+                names.append(name)
+                rows.append(best)
+                scores.append(of_docs[best].astype(np.float64))
+        if not names:
+            raise InputError(
+                f"no document has a word of any of the {len(texts)} queries; candidates need one in common. "
+                "Check that queries and documents belong together."
+            )
+        qptr = np.append(0, np.cumsum([len(best) for best in rows])).astype(np.int64)
+        docs = object_array(self.doc_ids[np.concatenate(rows)])
+        return Run("bm25", tuple(names), qptr, docs, np.concatenate(scores))
 
     def features(
         self,
@@ -362,6 +340,4 @@ class Index(Corpus):
             If a query of the run has no text, a document is not in the index, no query or document is judged,
             another run has none of the queries, two runs have one tag, or a name is unknown.
         """
-        from directrix.text.features import TextFeatures
-
         return TextFeatures.of(self, queries, run, qrels, runs, names).queries(progress)

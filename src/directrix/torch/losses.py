@@ -143,7 +143,7 @@ def loss(surrogate: Any, *, backend: Backend = "auto", distributed: bool = False
         raise InputError(f"backend={backend!r}: type 'auto', 'kernels' or 'torch'.")
     if backend == "torch" and not has_formula(chosen):
         raise InputError(
-            f"{chosen!r:.80} has compiled kernels only; leave out backend='torch', and scores of another "
+            f"{chosen!r:.80} has no formula in PyTorch; leave out backend='torch', and scores of another "
             "device are copied to the CPU."
         )
     return Loss(chosen, backend, distributed=distributed)

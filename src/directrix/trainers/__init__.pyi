@@ -1,9 +1,6 @@
 """Public names for type checkers; written by tests/test_public_names.py."""
 
 from directrix.trainers.adarank import AdaRank as AdaRank
-from directrix.trainers.direct_search import SimplexSearch as SimplexSearch
-from directrix.trainers.ir_svm import IRSVM as IRSVM
-from directrix.trainers.prank import PRank as PRank
 from directrix.trainers.regression import regression_start as regression_start
 from directrix.trainers.stump_boosting import FRank as FRank
 from directrix.trainers.stump_boosting import RankBoost as RankBoost

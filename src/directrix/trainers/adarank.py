@@ -18,7 +18,6 @@ from directrix.trainers.progress import (
     Settings,
     linear_measure_objective,
     varying_features,
-    weights_where_defined,
 )
 from directrix.types import Callback, Float64Array, Objective, Result
 
@@ -107,7 +106,7 @@ class AdaRank(Settings):
         measure = parse_measure(self.measure or "AP")
         ready = measure.prepare(q.labels, q.qptr, doc_ids=q.doc_ids)
         unordered = ready(np.zeros(q.n_docs))[0]
-        weight = weights_where_defined(f"AdaRank(measure={measure.name!r})", linear.query_weight, unordered)
+        weight = _weights_where_defined(f"AdaRank(measure={measure.name!r})", linear.query_weight, unordered)
         weight /= weight.sum()
         column = column_reader(q.features)
         rankers = [(f, sign) for f in varying_features(q) for sign in ((1, -1) if self.signs else (1,))]
@@ -141,3 +140,14 @@ class AdaRank(Settings):
                     progress.end("not_finite", message)
                 now = np.nan_to_num(ready(scores)[0])
         return progress.result(own_loss=True)
+
+
+def _weights_where_defined(owner: str, weight: Float64Array, values: Float64Array) -> Float64Array:
+    """Return the queries' weights, 0 where the measure is undefined (NaN); `InputError` if none is left."""
+    weight = np.where(np.isnan(values), 0.0, weight)
+    if not weight.any():
+        raise InputError(
+            f"{owner}: it is defined for none of the {len(values)} queries, so nothing can be learned; at "
+            "least one query needs documents of different labels."
+        )
+    return weight

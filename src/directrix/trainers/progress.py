@@ -150,17 +150,6 @@ def linear_measure_objective(objective: Any, trainer: Settings) -> DataObjective
     return accepted
 
 
-def weights_where_defined(owner: str, weight: Float64Array, values: Float64Array) -> Float64Array:
-    """Return the queries' weights, 0 where the measure is undefined (NaN); `InputError` if none is left."""
-    weight = np.where(np.isnan(values), 0.0, weight)
-    if not weight.any():
-        raise InputError(
-            f"{owner}: it is defined for none of the {len(values)} queries, so nothing can be learned; at "
-            "least one query needs documents of different labels."
-        )
-    return weight
-
-
 def varying_features(q: Queries) -> tuple[int, ...]:
     """Features that order the documents of at least one query."""
     first, column = q.qptr[:-1][np.diff(q.qptr) > 0], column_reader(q.features)

@@ -94,8 +94,9 @@ def _fitted(queries: Queries, ridge: float, sample_weight: Any) -> Float64Array:
     if 0 < n_relevant < n:
         weight = weight * _class_weights(queries.labels, _halves(n, n_relevant))
     X, gain = queries.features, gains(queries.labels)
+    is_packed = is_sparse(X)
     with one_blas_thread():
-        if is_sparse(X):
+        if is_packed:
             X = _near_zero(X)
             if X.shape[1] <= _WIDEST:
                 return _of_products(_sparse_products(X, gain, weight), ridge)
@@ -107,7 +108,7 @@ def _fitted(queries: Queries, ridge: float, sample_weight: Any) -> Float64Array:
             return _of_products(_products(X, gain, weight, center, middle), ridge)
         from sklearn.linear_model import Ridge
 
-        iterative = {"solver": "sparse_cg", "tol": 1e-12} if is_sparse(X) else {"solver": "cholesky"}
+        iterative = {"solver": "sparse_cg", "tol": 1e-12} if is_packed else {"solver": "cholesky"}
         model = Ridge(alpha=ridge, **iterative)
         model.fit(X.astype(np.float64), gain, sample_weight=weight)
     return np.asarray(model.coef_, dtype=np.float64)
@@ -205,8 +206,8 @@ def _of_shards(queries: ShardedQueries, ridge: float) -> Float64Array:
     check_squared_gains(np.array(list(labels)))
     halves = _halves(queries.n_docs, sum(count for label, count in labels.items() if label > 0.0))
     question = _Sums(queries.features.scale, halves)
-    moments = queries.ask(question)
-    return _of_products(queries.ask(replace(question, moments=moments)), ridge)
+    moments = queries.features.ask(question)
+    return _of_products(queries.features.ask(replace(question, moments=moments)), ridge)
 
 
 def _solved(A: Float64Array, b: Float64Array) -> Float64Array:

@@ -153,18 +153,6 @@ def test_numbers_are_correctly_rounded(texts, tmp_path):
         assert (value, math.copysign(1, value)) == (float(text), math.copysign(1, float(text))), text
 
 
-def test_many_long_numbers_are_correctly_rounded(tmp_path):
-    rng = np.random.default_rng(0)
-    digits = rng.integers(10**16, 9 * 10**18, size=20_000)
-    texts = [
-        f"{d}e{e}"
-        for d, e in zip(digits.tolist(), rng.integers(-290, 270, size=20_000).tolist(), strict=True)
-    ]
-    line = " ".join(f"{i}:{text}" for i, text in enumerate(texts, start=1))
-    got = read(tmp_path, f"0 qid:1 {line}\n".encode(), dtype=np.float64).features[0]
-    assert got.tolist() == [float(text) for text in texts]
-
-
 @st.composite
 def queries(draw):
     n_docs, n_features = draw(st.integers(1, 8)), draw(st.integers(1, 4))
@@ -214,14 +202,6 @@ def test_query_identifiers_have_64_bits(tmp_path):
             dx.write_letor(q, tmp_path / "c.txt")
 
 
-@pytest.mark.parametrize("text", ["1e400", "1e999", "9" * 400])
-def test_a_label_beyond_every_float_is_not_to_be_shifted(text, tmp_path):
-    (tmp_path / "a.txt").write_text(f"{text} qid:1 1:1\n")
-    with rejects(dx.InputError) as caught:
-        dx.read_letor(tmp_path / "a.txt")
-    assert "Shift" not in str(caught.value)
-
-
 def test_written_text_is_the_shortest(tmp_path):
     q = dx.Queries.from_arrays(np.array([[0.1, 2.0]], dtype=np.float32), [1], qid=[3], doc_ids=["D"])
     dx.write_letor(q, tmp_path / "a")
@@ -236,21 +216,12 @@ def test_written_text_is_the_shortest(tmp_path):
         ({"group": [1], "doc_ids": ["# a b"]}, r"document identifier of row 0 is '# a b'"),
     ],
 )
-def test_unwritable_queries_leave_no_file(arguments, message, tmp_path):
+def test_queries_that_cannot_be_written_leave_the_old_file(arguments, message, tmp_path):
+    (tmp_path / "a").write_text("old")
     q = dx.Queries.from_arrays([[1.0]], [1], **arguments)
     with pytest.raises(dx.InputError, match=message):
         dx.write_letor(q, tmp_path / "a")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_failed_writing_keeps_the_old_file(tmp_path):
-    (tmp_path / "a").write_text("old")
-    q = dx.Queries.from_arrays([[1.0]] * 2, [1, 1], doc_ids=["a", "b "], group=[2])
-    with pytest.raises(dx.InputError):
-        dx.write_letor(q, tmp_path / "a")
-    assert (tmp_path / "a").read_text() == "old"
-    with rejects(dx.InputError):
-        dx.write_letor(q, tmp_path / "nowhere" / "a")
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("a", "old")]
 
 
 FACTS = {

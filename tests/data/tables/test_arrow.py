@@ -32,25 +32,6 @@ def test_what_was_written_reads_back_to_the_same_bits(tmp_path, form, dtype, ids
     assert_same(q, read_parquet(tmp_path / f"data{form}"))
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_letor_to_a_table_and_back_gives_the_same_file(tmp_path, form, data_dir):
-    source = data_dir / "letor" / "OHSUMED" / "Fold1" / "vali.txt"
-    q = dx.read_letor(source)
-    dx.write_letor(q, tmp_path / "first.txt")
-    write_parquet(q, tmp_path / f"data{form}")
-    r = read_parquet(tmp_path / f"data{form}")
-    assert_same(q, r)
-    dx.write_letor(r, tmp_path / "second.txt")
-    assert (tmp_path / "first.txt").read_bytes() == (tmp_path / "second.txt").read_bytes()
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_names_of_features_are_kept(tmp_path, form):
-    q = dx.Queries.from_arrays(np.eye(2), [1, 0], qid=[1, 1], feature_names=["bm25", "age"])
-    write_parquet(q, tmp_path / f"data{form}")
-    assert read_parquet(tmp_path / f"data{form}").feature_names == ("bm25", "age")
-
-
 def test_sparse_features_are_written_dense(tmp_path):
     import scipy.sparse as sp
 
@@ -78,13 +59,6 @@ def test_a_column_a_feature_is_read_with_its_name_and_rows_are_grouped(tmp_path)
     assert q.features.tolist() == [[1.5, 10.0], [3.5, 30.0], [2.5, 20.0]]
     assert (q.query_ids, q.qptr.tolist(), q.labels.tolist()) == (("b", "a"), [0, 2, 3], [1.0, 2.0, 0.0])
     assert (q.rows.tolist(), q.doc_ids.tolist()) == ([0, 2, 1], ["x", "y", None])
-
-
-def test_columns_that_do_not_fit_into_float32_make_float64(tmp_path):
-    pq.write_table(table(clicks=[2**31 + 1, 0, 1]), tmp_path / "data.parquet")
-    q = read_parquet(tmp_path / "data.parquet")
-    assert q.features.dtype == np.float64
-    assert q.features[0, 1] == 2**31 + 1
 
 
 def test_the_index_of_pandas_is_no_feature(tmp_path):
@@ -118,14 +92,14 @@ def test_missing_features(tmp_path, missing, expected):
         ),
         ({"label": None}, r"no column label, relevance, rel or grade; the columns are qid, bm25, clicks"),
         ({"label": ["x", "y", "z"]}, r"column 'label' is string; numbers are needed"),
-        ({"label": [0.0, -1.0, 2.0]}, r"row 1, column 'label': -1; labels are finite and >= 0"),
-        ({"label": [0.0, np.nan, 2.0]}, r"row 1, column 'label': nan"),
+        ({"label": [0.0, -1.0, 2.0]}, r"-1.0 at .*row 1, column 'label'; labels are finite and >= 0"),
+        ({"label": [0.0, np.nan, 2.0]}, r"nan at .*row 1, column 'label'"),
         ({"label": [0, 1, None]}, r"row 2, column 'label': it is null"),
         ({"qid": ["a", None, "b"]}, r"row 1, column 'qid': it is null"),
         ({"qid": [0.5, np.nan, 1.0]}, r"row 1, column 'qid': it is nan"),
-        ({"bm25": [0.5, np.nan, 1.0]}, r"row 1, column 'bm25': the feature is missing .* missing='zero'"),
-        ({"bm25": [0.5, None, 1.0]}, r"row 1, column 'bm25': the feature is missing"),
-        ({"bm25": [0.5, 1.0, np.inf]}, r"row 2, column 'bm25': the feature is inf; .* Clip the column"),
+        ({"bm25": [0.5, np.nan, 1.0]}, r"nan at .*row 1, column 0 \('bm25'\); .* missing='zero'"),
+        ({"bm25": [0.5, None, 1.0]}, r"nan at .*row 1, column 0"),
+        ({"bm25": [0.5, 1.0, np.inf]}, r"inf at .*row 2, column 0 \('bm25'\); .* Clip the column"),
         ({"qid": [[1], [1], [2]]}, r"column 'qid' is list<.*>; an integer or text per row is needed"),
         ({"docid": [[1], [1], [2]]}, r"column 'docid' is list<.*>; an integer or text per row is needed"),
         ({"bm25": ["x", "y", "z"]}, r"column 'bm25' is string; numbers are needed"),
@@ -140,14 +114,14 @@ def test_what_is_wrong_is_named_with_file_row_and_column(tmp_path, changed, mess
     pq.write_table(table(**changed), tmp_path / "data.parquet")
     with pytest.raises(InputError, match=message) as caught:
         read_parquet(tmp_path / "data.parquet")
-    assert str(caught.value).startswith(str(tmp_path / "data.parquet"))
+    assert str(tmp_path / "data.parquet") in str(caught.value)
 
 
 def test_lists_with_nulls_and_nan_are_refused(tmp_path):
     kind = pa.list_(pa.float32(), 2)
     for features, message in (
         ([[1.0, 2.0], None, [1.0, 1.0]], "row 1, column 'features': it is null"),
-        ([[1.0, 2.0], [1.0, 1.0], [0.0, None]], "row 2, column '1': the feature is missing"),
+        ([[1.0, 2.0], [1.0, 1.0], [0.0, None]], "row 2, column 1; finite"),
     ):
         changed = {"features": pa.array(features, kind), "bm25": None, "clicks": None}
         with pa.OSFile(str(tmp_path / "d.arrow"), "w") as f, pa.ipc.new_file(f, table(**changed).schema) as w:
@@ -346,6 +320,7 @@ DAMAGED = {  # what the file holds, and what takes its place
     "offsets-negative": (offsets(0, 7, 14), offsets(-5, 7, 14)),
     "no-utf8": (b"query-a", b"query-\xff"),
     "codes-outside": (offsets(1, 0), offsets(1, 1_000_000)),
+    "names-no-utf8": (b"feature", b"\xffeature"),
 }
 
 
@@ -355,7 +330,7 @@ def test_offsets_and_text_are_validated_before_they_are_followed(tmp_path, case,
     qid = pa.array(["query-b", "query-a"])
     if case == "codes-outside":
         qid = pa.DictionaryArray.from_arrays(pa.array([1, 0], pa.int32()), qid)
-    ipc(tmp_path / "data.arrow", {"qid": qid, "label": pa.array([0.5, 1.5]), "f": pa.array([1.0, 2.0])})
+    ipc(tmp_path / "data.arrow", {"qid": qid, "label": pa.array([0.5, 1.5]), "feature": pa.array([1.0, 2.0])})
     assert reader(tmp_path / "data.arrow").n_docs == 2
     content = (tmp_path / "data.arrow").read_bytes()
     assert content.count(DAMAGED[case][0])
@@ -394,14 +369,6 @@ def test_names_in_metadata_that_are_no_names_are_refused(tmp_path, metadata):
     schema = pa.record_batch(columns).schema.with_metadata({"directrix.feature_names": metadata})
     with pa.ipc.new_file(tmp_path / "data.arrow", schema) as writer:
         writer.write_batch(pa.record_batch(list(columns.values()), schema=schema))
-    with rejects(InputError):
-        read_parquet(tmp_path / "data.arrow")
-
-
-def test_column_names_that_are_no_utf8_are_refused(tmp_path):
-    ipc(tmp_path / "data.arrow", {"qid": pa.array([1]), "label": pa.array([0]), "feature": pa.array([1.0])})
-    content = (tmp_path / "data.arrow").read_bytes()
-    (tmp_path / "data.arrow").write_bytes(content.replace(b"feature", b"\xff" + b"eature"))
     with rejects(InputError):
         read_parquet(tmp_path / "data.arrow")
 

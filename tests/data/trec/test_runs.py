@@ -1,7 +1,6 @@
 """Runs as features: against what the paper says, on hand-made runs and on those of TREC-7."""
 
 import gzip
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -241,25 +240,6 @@ def test_counts(scores, files, count):
 def test_forms(scores):
     with pytest.raises(dx.InputError, match="form='rank'; choose one of 'score', 'percentile', 'minmax'"):
         scores.queries("rank")
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"tags": ("A",)}, "for 6 labels, 2 queries and 1 tags"),
-        ({"tags": ("A", "A")}, "a different name"),
-        ({"scores": np.ones((6, 2))}, "float64"),
-        ({"doc_ids": np.array(["d"], dtype=object)}, "doc_ids"),
-        ({"n_relevant": np.array([1])}, "n_relevant"),
-        ({"query_ids": ("1",)}, "query_ids"),
-        ({"floor": np.array([5.0, -3.0], np.float32)}, "floor .* is not below all scores"),
-        ({"qptr": np.array([0, 4, 7])}, "qptr"),
-        ({"labels": np.full(6, -1.0)}, "labels"),
-    ],
-)
-def test_parts_that_do_not_fit(scores, change, message):
-    with pytest.raises(dx.InputError, match=message):
-        replace(scores, **change)
 
 
 def test_arrays_are_read_only(scores):

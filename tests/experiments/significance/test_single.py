@@ -121,7 +121,7 @@ def test_a_random_p_is_never_zero():
 
 def test_blocks_do_not_show(values, monkeypatch):
     whole = randomization(*values, n_resamples=5000).p
-    monkeypatch.setattr("directrix.experiments.significance.pairs._BLOCK", 60 * 70)
+    monkeypatch.setattr("directrix.measures.bootstrap._BLOCK", 60 * 70)
     assert abs(randomization(*values, n_resamples=5000).p - whole) < 0.03
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import mmap
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-import scipy.sparse as sp
 
 from directrix.data._kernels import letor as kernel
 from directrix.data.checks import IF_MISSING
@@ -156,30 +154,22 @@ def problem_of(line: int, code: int, token: bytes, dtype: str) -> Problem:
     return Problem(line, what.format(token=shown, dtype=dtype), *remedies)
 
 
-CELLS_PER_ENTRY = 8  # above it sparse=None chooses CSR
+_CELLS_PER_ENTRY = 8  # above it sparse=None chooses CSR
 
 _HARD_NUMBERS = 4096  # room at first; more is made where it does not suffice
 _FLOAT32_LIMIT = 3.4028235677973362e38  # doubles above it round to infinity
 _FLOAT64_LIMIT = 1.7976931348623157e308
 
 
-def zeros(path: Path, shape: tuple[int, int], dtype: np.dtype[Any]) -> Array:
-    """Return zeros, which take memory only where they are written to, for features of a file.
-
-    Raises `InputError` if they would not fit into memory.
-    """
-    _check_dense(path, shape, dtype)
-    return np.zeros(shape, dtype)
-
-
-def _check_dense(path: Path, shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
-    n_lines, width = shape
+def _zeros(path: Path, n_lines: int, width: int, dtype: np.dtype[Any]) -> Array:
+    """Return zeros, which take memory only where they are written to; `InputError` if they would not fit."""
     check_room(
         n_lines * width * dtype.itemsize,
         f"{path}: {n_lines:,} lines with {width:,} features as dense rows",
         python="Type sparse=True, or use fewer features.",
         shell="Use fewer features, or a machine with more memory.",
     )
+    return np.zeros((n_lines, width), dtype)
 
 
 def _first(array: Array, n: int) -> Array:
@@ -189,9 +179,7 @@ def _first(array: Array, n: int) -> Array:
 
 @dataclass
 class Block:
-    """Rows of consecutive lines. ``dense`` or ``csr`` holds the features, until they are released.
-
-    ``place`` is the first row of ``dense`` in the array of the whole file, if it is a part of that.
+    """Rows of consecutive lines, whose features are in ``csr``, unless they were written elsewhere.
 
     ``lines`` are counted from 0 within the block. The highest column + 1 is at most ``width`` in all rows,
     at least ``narrow`` in all rows but the last, and ``last`` in the last one.
@@ -201,7 +189,6 @@ class Block:
     qids: Int64Array
     lines: Int64Array
     doc_ids: list[str | None] | None
-    dense: Array | None
     csr: tuple[Array, Array, Array] | None
     n_lines: int
     n_entries: int
@@ -211,58 +198,30 @@ class Block:
     is_terminated: bool
     problems: list[Problem]
     n_problems: int
-    place: int | None = None
-
-    def as_csr(self, width: int) -> Any:
-        """Features as CSR with ``width`` columns; releases them here."""
-        dense, csr, n = self.dense, self.csr, len(self.labels)
-        self.dense = self.csr = None
-        if csr is not None:
-            return sp.csr_array(csr, shape=(n, width))
-        part = sp.csr_array(dense)
-        part.resize(n, width)
-        return part
-
-    def copy_into(self, out: Array) -> None:
-        """Copy the features into ``out``, which holds zeros; releases them here."""
-        dense, csr = self.dense, self.csr
-        self.dense = self.csr = None
-        if dense is not None:
-            out[:, : dense.shape[1]] = dense[:, : out.shape[1]]
-        elif csr is not None:
-            values, columns, indptr = csr
-            out[np.repeat(np.arange(len(out)), np.diff(indptr)), columns] = values
 
 
-@dataclass
+@dataclass(frozen=True)
 class BlockParser:
     """Parses blocks of one file, from any number of threads; for the options see `directrix.read_letor`.
 
-    ``sparse=None`` lets each block choose; the file decides when all is known. Either every line must have a
-    qid, or none.
+    Either every line must have a qid, or none.
     """
 
     path: Path  # for messages about memory
     dtype: np.dtype[Any]
     missing: str
     index_base: int
-    sparse: bool | None
     want_qid: bool
-    _width: int = 0  # widest row so far: a guess for the next block, never a result
 
     @property
     def _limit(self) -> float:
         return _FLOAT32_LIMIT if self.dtype == np.float32 else _FLOAT64_LIMIT
 
-    def count_lines(self, text: bytes) -> int:
-        """Return the number of lines, an upper bound of the number of rows."""
-        lines, _ = kernel.count(np.frombuffer(text, dtype=np.uint8))
-        return int(lines) + (len(text) > 0 and not text.endswith(b"\n"))
-
-    def parse(self, text: bytes, *, is_first: bool, out: Array | None = None, place: int = 0) -> Block:
+    def parse(self, text: bytes, *, is_first: bool, out: Array | None = None) -> Block:
         """Parse whole lines; only the last line of a file may lack its newline.
 
-        ``out`` (number of lines, width) takes the features if they are dense and not wider.
+        ``out``, zeros (number of lines, width), takes the features of its columns; without it they become
+        CSR.
         """
         if is_first:
             text = text.removeprefix(BYTE_ORDER_MARK)
@@ -270,52 +229,36 @@ class BlockParser:
         text = text if is_terminated else text + b"\n"
         n_lines, n_colons = kernel.count(np.frombuffer(text, dtype=np.uint8))
         room = min(_HARD_NUMBERS, int(n_lines + n_colons))
-        width = self._width if out is None else out.shape[1]
+        dense = np.zeros((n_lines, 0), self.dtype) if out is None else out
         while True:
-            as_csr = self._wants_csr(n_lines * width, n_colons)
-            in_place = out is not None and width == out.shape[1] and not as_csr
-            dense = out if in_place and out is not None else self._rows(n_lines, 0 if as_csr else width)
-            block, hard, totals = self._run(text, dense, n_colons, room, as_csr=as_csr)
-            if totals[kernel.HARDS] > room:
-                room = int(totals[kernel.HARDS])
-            elif not as_csr and block.width > width:
-                width = block.width
-                self._width = max(self._width, width)
-            else:
+            block, hard, totals = self._run(text, dense, n_colons if out is None else -1, room)
+            if totals[kernel.HARDS] <= room:
                 break
+            room = int(totals[kernel.HARDS])
         block.is_terminated = is_terminated
-        block.place = place if in_place else None
-        self._finish(block, hard[: totals[kernel.HARDS]], text)
+        self._finish(block, dense, hard[: totals[kernel.HARDS]], text)
         if (fault := fault_of(text)) is not None:  # instead of what it makes of the lines
             place, *what = fault
             block.problems, block.n_problems = [Problem(text.count(b"\n", 0, place) + 1, *what)], 1
         return block
 
-    def _wants_csr(self, n_cells: int, n_entries: int) -> bool:
-        return self.sparse is True or (self.sparse is None and n_cells > CELLS_PER_ENTRY * n_entries)
-
-    def _rows(self, n_lines: int, width: int) -> Array:
-        """Zeros in memory that goes back to the system as soon as they are released."""
-        _check_dense(self.path, (n_lines, width), self.dtype)
-        memory = mmap.mmap(-1, max(n_lines * width * self.dtype.itemsize, 1))
-        return np.frombuffer(memory, self.dtype, n_lines * width).reshape(n_lines, width)
-
     def _run(
-        self, text: bytes, dense: Array, n_colons: int, room: int, *, as_csr: bool
+        self, text: bytes, dense: Array, n_entries: int, room: int
     ) -> tuple[Block, Int64Array, Int64Array]:
-        n_lines, width = dense.shape
+        """Parse into ``dense``, or with ``n_entries`` >= 0 into CSR with room for so many."""
+        n_lines, as_csr = len(dense), n_entries >= 0
         labels, qids = np.zeros(n_lines), np.zeros(n_lines, dtype=np.int64)
         lines, spans = np.zeros(n_lines, dtype=np.int64), np.zeros((n_lines, 2), dtype=np.int64)
-        n_values = n_colons if as_csr else 0
+        n_values = max(n_entries, 0)
         columns, values = np.zeros(n_values, dtype=np.int32), np.zeros(n_values, dtype=self.dtype)
         indptr = np.zeros(n_lines + 1 if as_csr else 0, dtype=np.int64)
         hard = np.zeros((room, 4), dtype=np.int64)
         errors = np.zeros((kernel.MAX_ERRORS, 4), dtype=np.int64)
         totals = np.zeros(kernel.N_TOTALS, dtype=np.int64)
-        keep_missing = self.missing != "error"
         kernel.parse_block(
-            np.frombuffer(text, dtype=np.uint8), self.index_base, self._limit, self.want_qid, keep_missing,
-            width, labels, qids, lines, spans, dense, as_csr, columns, values, indptr, hard, errors, totals,
+            np.frombuffer(text, dtype=np.uint8), self.index_base, self._limit, self.want_qid,
+            self.missing != "error", dense.shape[1], labels, qids, lines, spans, dense, as_csr, columns,
+            values, indptr, hard, errors, totals,
         )  # fmt: skip
         n, n_entries = int(totals[kernel.ROWS]), int(totals[kernel.ENTRIES])
         doc_ids = None
@@ -328,7 +271,6 @@ class BlockParser:
             qids=_first(qids, n),
             lines=_first(lines, n),
             doc_ids=doc_ids,
-            dense=None if as_csr else dense[:n],
             csr=(_first(values, n_entries), _first(columns, n_entries), _first(indptr, n + 1))
             if as_csr
             else None,
@@ -343,9 +285,8 @@ class BlockParser:
         )
         return block, hard, totals
 
-    def _finish(self, block: Block, hard: Int64Array, text: bytes) -> None:
+    def _finish(self, block: Block, dense: Array, hard: Int64Array, text: bytes) -> None:
         """Round the numbers that need big integers, and replace missing values."""
-        stored: Any = block.dense if block.csr is None else block.csr[0]
         for row, place, a, b in hard.tolist():
             value = float(text[a:b])
             if row < 0 and not 0.0 <= value <= _FLOAT64_LIMIT:
@@ -358,9 +299,12 @@ class BlockParser:
                 continue  # the rows of bad lines were reused for later lines
             elif row < 0:
                 block.labels[-1 - row] = value
-            else:
-                stored[place if block.csr is not None else (row, place)] = value
+            elif block.csr is not None:
+                block.csr[0][place] = value
+            elif place < dense.shape[1]:
+                dense[row, place] = value
         if self.missing == "zero":
+            stored = dense if block.csr is None else block.csr[0]
             stored[np.isnan(stored)] = 0.0
 
     def _add(self, block: Block, code: int, text: bytes, span: tuple[int, int]) -> None:
@@ -371,25 +315,74 @@ class BlockParser:
 
 
 _T = TypeVar("_T")
-_BATCH = 16  # blocks of a compressed file that are held as text at the same time
+_BATCH = 16  # blocks of a file that are held as text at the same time
 _LOOKS = 64  # blocks of a plain file, after which available memory is looked at
 
 
-def parse_file(path: Path, parser: BlockParser, n_features: int | None) -> tuple[list[Block], Array | None]:
+def parse_file(
+    path: Path, parser: BlockParser, n_features: int | None, *, sparse: bool | None
+) -> tuple[list[Block], Array | None]:
     """Parse all blocks of a file, in their order.
 
-    The array, if there is one, holds the features of the blocks with a `place`, from that row on.
+    The array, if there is one, holds the features: of a plain file whose first block has the widest row.
     """
-    compressed = open_compressed(path)
-    if compressed is not None:
-        compressed.close()
-        return list(each_block(path, parser)), None
-    with FileBlocks(path) as text:
-        return _parse_plain(text, parser, n_features)
+    with contextlib.ExitStack() as stack:
+        if (compressed := open_compressed(path)) is not None:
+            compressed.close()
+            return list(each_block(path, parser)), None
+        text = stack.enter_context(FileBlocks(path))
+
+        def parse(b: int, out: Array | None = None) -> Block:
+            if b % _LOOKS == 0:
+                check_left(path, b * BLOCK_BYTES)
+            return parser.parse(text.read(b), is_first=b == 0, out=out)
+
+        numbers = range(len(text))
+        first = parse(0) if numbers else None
+        if first is not None and not _is_thin(len(first.labels), first.width, first.n_entries, sparse=sparse):
+            width, counts = (
+                max(first.width, n_features or 0),
+                _each(lambda b: _n_lines(text.read(b)), numbers),
+            )
+            starts = np.cumsum([0, *counts]).tolist()
+            dense = None
+            with contextlib.suppress(InputError):  # if it does not fit, CSR may
+                dense = _zeros(path, starts[-1], width, parser.dtype)
+            if dense is not None:
+                rows = dense
+                blocks = _each(lambda b: parse(b, rows[starts[b] : starts[b + 1]]), numbers)
+                if max(block.width for block in blocks) <= width:
+                    return blocks, _without_gaps(dense, blocks, starts)
+        return _each(parse, numbers), None
 
 
-def each_block(path: Path, parser: BlockParser) -> Iterator[Block]:
-    """Parse a file from front to back, holding a few blocks at a time."""
+def _n_lines(text: bytes) -> int:
+    """Return the number of lines, an upper bound of the number of rows."""
+    lines, _ = kernel.count(np.frombuffer(text, dtype=np.uint8))
+    return int(lines) + (len(text) > 0 and not text.endswith(b"\n"))
+
+
+def _is_thin(n_docs: int, width: int, n_entries: int, *, sparse: bool | None) -> bool:
+    """Return whether features become CSR."""
+    return n_docs * width > _CELLS_PER_ENTRY * n_entries > 0 if sparse is None else sparse
+
+
+def _without_gaps(dense: Array, blocks: list[Block], starts: list[int]) -> Array:
+    """Move blocks up to close the gaps that lines without data left."""
+    end = 0
+    for block, start in zip(blocks, starts, strict=False):
+        n = len(block.labels)
+        if start != end:
+            dense[end : end + n] = dense[start : start + n]
+        end += n
+    return dense[:end]
+
+
+def each_block(path: Path, parser: BlockParser, width: int | None = None) -> Iterator[Any]:
+    """Parse a file from front to back, holding a few blocks at a time.
+
+    With a ``width`` give pairs: a block, and its features as dense rows.
+    """
     compressed = open_compressed(path)
     with contextlib.ExitStack() as stack:
         if compressed is None:
@@ -398,9 +391,18 @@ def each_block(path: Path, parser: BlockParser) -> Iterator[Block]:
         else:
             compressed.close()
             source = stream_blocks(stack.enter_context(open_data(path)))
+
+        def parse(numbered: tuple[int, bytes]) -> Any:
+            number, lines = numbered
+            if width is None:
+                return parser.parse(lines, is_first=number == 0)
+            out = np.zeros((_n_lines(lines), width), parser.dtype)
+            block = parser.parse(lines, is_first=number == 0, out=out)
+            return block, out[: len(block.labels)]
+
         numbered = enumerate(source)
         while batch := list(itertools.islice(numbered, _BATCH)):
-            yield from _each(lambda block: parser.parse(block[1], is_first=block[0] == 0), batch)
+            yield from _each(parse, batch)
 
 
 def _each(function: Callable[[Any], _T], items: Sequence[Any]) -> list[_T]:
@@ -414,58 +416,28 @@ def _each(function: Callable[[Any], _T], items: Sequence[Any]) -> list[_T]:
     return [done[i] for i in range(len(items))]
 
 
-def _parse_plain(
-    text: FileBlocks, parser: BlockParser, n_features: int | None
-) -> tuple[list[Block], Array | None]:
-    if len(text) == 0:
-        return [], None
-    first = parser.parse(text.read(0), is_first=True)
-    dense, starts = None, np.zeros(len(text) + 1, dtype=np.int64)
-    if first.dense is not None:
-        np.cumsum(_each(lambda b: parser.count_lines(text.read(b)), range(len(text))), out=starts[1:])
-        shape = int(starts[-1]), max(first.width, n_features or 0)
-        # if it does not fit, CSR may, block by block
-        with contextlib.suppress(InputError):
-            dense = zeros(parser.path, shape, parser.dtype)
-
-    def parse(b: int) -> Block:
-        if b % _LOOKS == 0:
-            check_left(parser.path, b * BLOCK_BYTES)
-        out = None if dense is None else dense[starts[b] : starts[b + 1]]
-        return parser.parse(text.read(b), is_first=b == 0, out=out, place=int(starts[b]))
-
-    return _each(parse, range(len(text))), dense
-
-
 def assemble(
-    path: Path,
-    blocks: list[Block],
-    dense: Array | None,
-    form: tuple[np.dtype[Any], int],
-    *,
-    sparse: bool | None,
+    parser: BlockParser, blocks: list[Block], dense: Array | None, width: int, *, sparse: bool | None
 ) -> Any:
-    """Return the features of all blocks as one array with the dtype and the width of ``form``."""
-    dtype, width = form
-    sizes = np.array([len(block.labels) for block in blocks])
-    n_docs, n_entries = int(sizes.sum()), sum(block.n_entries for block in blocks)
-    if sparse or (sparse is None and n_docs * width > CELLS_PER_ENTRY * n_entries > 0):
-        csr = sp.csr_array(sp.vstack([block.as_csr(width) for block in blocks], format="csr"))
+    """Return the features of all blocks as one array with this width."""
+    from scipy.sparse import csr_array, vstack
+
+    sizes = [len(block.labels) for block in blocks]
+    starts = np.cumsum([0, *sizes]).tolist()
+    is_thin = _is_thin(starts[-1], width, sum(block.n_entries for block in blocks), sparse=sparse)
+    if dense is not None:
+        return csr_array(dense) if is_thin else dense
+    if is_thin:
+        parts = [csr_array(block.csr, shape=(n, width)) for block, n in zip(blocks, sizes, strict=True)]
+        csr = csr_array(vstack(parts, format="csr"))
         csr.eliminate_zeros()
         return csr
-    starts = np.cumsum(sizes) - sizes
-    in_place = all(block.place is not None or not len(block.labels) for block in blocks)
-    if dense is not None and dense.shape[1] == width and in_place:
-        return _close_gaps(dense, blocks, starts)[:n_docs]
-    out = zeros(path, (n_docs, width), dtype)
-    run_chunks(lambda b: blocks[b].copy_into(out[starts[b] : starts[b] + sizes[b]]), len(blocks))
+    out = _zeros(parser.path, starts[-1], width, parser.dtype)
+
+    def fill(b: int) -> None:
+        values, columns, indptr = blocks[b].csr or (out[:0, 0],) * 3
+        out[starts[b] + np.repeat(np.arange(sizes[b]), np.diff(indptr)), columns] = values
+        blocks[b].csr = None  # releases them
+
+    run_chunks(fill, len(blocks))
     return out
-
-
-def _close_gaps(dense: Array, blocks: list[Block], starts: Int64Array) -> Array:
-    """Move blocks up to close the gaps that lines without data left."""
-    for block, start in zip(blocks, starts.tolist(), strict=True):
-        n = len(block.labels)
-        if block.place is not None and block.place != start:
-            dense[start : start + n] = dense[block.place : block.place + n]
-    return dense

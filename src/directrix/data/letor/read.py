@@ -92,13 +92,12 @@ def read_letor(
     _check_options(dtype, missing, index_base, n_features)
     with readable(path):
         side = side_file(path) if groups is None else Path(groups)
-        parser = BlockParser(path, np.dtype(dtype), missing, index_base, sparse=sparse, want_qid=side is None)
-        blocks, dense = parse_file(path, parser, n_features)
+        parser = BlockParser(path, np.dtype(dtype), missing, index_base, want_qid=side is None)
+        blocks, dense = parse_file(path, parser, n_features, sparse=sparse)
     qptr, query_ids = check_blocks(path, blocks, side)
     doc_ids = doc_ids_of(blocks) if any(block.doc_ids is not None for block in blocks) else None
     labels = np.concatenate([block.labels for block in blocks])
-    form = np.dtype(dtype), _width(path, blocks, n_features)
-    features = assemble(path, blocks, dense, form, sparse=sparse)
+    features = assemble(parser, blocks, dense, _width(path, blocks, n_features), sparse=sparse)
     return Queries(features, labels, qptr, query_ids, doc_ids, None, np.arange(len(labels)), missing=missing)
 
 
@@ -107,7 +106,13 @@ def check_blocks(path: Path, blocks: list[Block], side: Path | None) -> tuple[In
 
     Features are not used. Where only errors matter, the first row of each run of one query suffices.
     """
-    _raise_bad_lines(path, blocks)
+    before = _lines_before(blocks)
+    problems = [
+        problem._replace(line=n + problem.line)
+        for n, block in zip(before, blocks, strict=False)
+        for problem in block.problems
+    ]
+    raise_problems(path, problems, sum(block.n_problems for block in blocks))
     if not any(len(block.labels) for block in blocks):
         raise InputError(
             f"{path} has no data; at least one line `label qid:ID index:value ...` is needed. "
@@ -115,6 +120,10 @@ def check_blocks(path: Path, blocks: list[Block], side: Path | None) -> tuple[In
         )
     _check_last_line(path, blocks)
     return _queries_of(path, blocks) if side is None else _queries_from_sizes(path, side, blocks)
+
+
+def _lines_before(blocks: list[Block]) -> list[int]:
+    return list(itertools.accumulate((block.n_lines for block in blocks[:-1]), initial=0))
 
 
 def doc_ids_of(blocks: list[Block]) -> Array:
@@ -147,14 +156,6 @@ def side_file(path: Path) -> Path | None:
             if words:
                 return None if any(word.startswith(b"qid:") for word in words[1:2]) else side
     return side
-
-
-def _raise_bad_lines(path: Path, blocks: list[Block]) -> None:
-    before, problems = 0, []
-    for block in blocks:
-        problems += [problem._replace(line=before + problem.line) for problem in block.problems]
-        before += block.n_lines
-    raise_problems(path, problems, sum(block.n_problems for block in blocks))
 
 
 def _check_last_line(path: Path, blocks: list[Block]) -> None:
@@ -192,8 +193,8 @@ def _queries_of(path: Path, blocks: list[Block]) -> tuple[Int64Array, tuple[int,
 
 
 def _raise_split(path: Path, blocks: list[Block], starts: Int64Array, ids: Int64Array) -> None:
-    before = np.cumsum([0] + [block.n_lines for block in blocks[:-1]])
-    lines = np.concatenate([block.lines + n + 1 for block, n in zip(blocks, before, strict=True)])[starts]
+    numbers = [block.lines + n + 1 for block, n in zip(blocks, _lines_before(blocks), strict=True)]
+    lines = np.concatenate(numbers)[starts]
     remedy = (
         f"The lines of a query must be together: sort the file by query, e.g. `sort -s -t: -k2,2n "
         f"{path.name}`, or give the later lines another number."
@@ -246,7 +247,7 @@ def letor_parts(path: Path, missing: str) -> Iterator[Queries]:
     check_missing(missing)
     with readable(path):
         side = side_file(path)
-        parser = BlockParser(path, np.dtype(np.float32), missing, 1, sparse=None, want_qid=side is None)
+        parser = BlockParser(path, np.dtype(np.float32), missing, 1, want_qid=side is None)
         seen, width, has_docs = [], 0, False
         for block in each_block(path, parser):
             width, has_docs = max(width, block.width), has_docs or block.doc_ids is not None
@@ -259,12 +260,10 @@ def letor_parts(path: Path, missing: str) -> Iterator[Queries]:
             seen.append(_without_rows(block))
         qptr, _ = check_blocks(path, seen, side)
         first = 0
-        for block in each_block(path, parser):
+        for block, features in each_block(path, parser, width):
             if block.width > width or block.n_problems:
                 raise InputError(f"{path} changed while it was converted. Convert it again.")
             n, qids = len(block.labels), block.qids
-            features = np.zeros((n, width), dtype=np.float32)
-            block.copy_into(features)
             if side is not None:
                 qids = np.searchsorted(qptr[1:], np.arange(first, first + n), side="right")
             docs = doc_ids_of([block]) if has_docs else None
@@ -281,6 +280,5 @@ def _without_rows(block: Block) -> Block:
         qids=block.qids[starts],
         lines=block.lines[starts],
         doc_ids=None,
-        dense=None,
         csr=None,
     )

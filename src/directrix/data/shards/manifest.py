@@ -26,11 +26,7 @@ _FORM = {
     "format": frozenset({_FORMAT}),
     "sha256": str,
     "shards": [{"file": str, "sha256": str, "bytes": _COUNT, "queries": _COUNT, "documents": _COUNT}],
-    "features": {
-        "count": range(1 << 24),
-        "dtype": frozenset({"float32", "float64"}),
-        "names": ([str], None),
-    },
+    "features": {"count": range(1 << 24), "dtype": frozenset({"float32", "float64"}), "names": ([str], None)},
     "labels": {"values": [float], "documents": [_COUNT]},
     "ordered": _COUNT,
     "statistics": {name: [float] for name in _ROWS},
@@ -101,11 +97,7 @@ class Manifest:
         data = {
             "format": _FORMAT,
             "shards": [asdict(shard) for shard in self.shards],
-            "features": {
-                "count": self.n_features,
-                "dtype": self.dtype,
-                "names": self.feature_names,
-            },
+            "features": {"count": self.n_features, "dtype": self.dtype, "names": self.feature_names},
             "labels": {
                 "values": sorted(self.labels),
                 "documents": [self.labels[y] for y in sorted(self.labels)],
@@ -163,13 +155,18 @@ def _manifest_of(data: dict[str, Any]) -> Manifest:
     features, labels = data["features"], data["labels"]
     n_features, names = features["count"], features["names"]
     rows = [data["statistics"][name] for name in _ROWS]
-    if {len(row) for row in rows} != {n_features} or len(rows[0] if names is None else names) != n_features:
+    if {len(row) for row in (*rows, *([] if names is None else [names]))} != {n_features}:
         raise ValueError(f"statistics or names are not those of {n_features:,} features")
     moments = Moments(*(np.array(row, dtype=np.float64) for row in rows))
     is_known = moments.number > 0
     low, high = np.where(is_known, moments.low, np.inf), np.where(is_known, moments.high, -np.inf)
-    shards = tuple(_shard(number, entry) for number, entry in enumerate(data["shards"]))
-    manifest = Manifest(
+    shards = tuple(Shard(*(entry[field.name] for field in fields(Shard))) for entry in data["shards"])
+    if not shards:
+        raise ValueError("it lists no shards")
+    for number, shard in enumerate(shards):
+        if shard.file not in ("", file_of(number)):  # another name could lead out of the folder
+            raise ValueError(f"shard {number} has the file {short_text(shard.file)}")
+    return Manifest(
         shards,
         n_features,
         features["dtype"],
@@ -178,24 +175,3 @@ def _manifest_of(data: dict[str, Any]) -> Manifest:
         moments._replace(low=low, high=high),
         None if names is None else tuple(names),
     )
-    if sum(manifest.labels.values()) != manifest.n_docs or not shards:
-        raise ValueError("the shards have another number of documents than the labels")
-    if manifest.n_ordered > manifest.n_queries:
-        raise ValueError(f"ordered is {manifest.n_ordered:,}, and there are {manifest.n_queries:,} queries")
-    number, mean, spread, lowest, highest = moments
-    rounding = 1e-6 * np.maximum(abs(lowest), abs(highest))
-    is_mean = (mean >= lowest - rounding) & (mean <= highest + rounding)
-    if not (is_mean & (number >= 0) & (number <= manifest.n_docs) & (spread >= 0)).all():
-        raise ValueError("statistics are not those of features")
-    return manifest
-
-
-def _shard(number: int, entry: dict[str, Any]) -> Shard:
-    shard = Shard(**{field.name: entry[field.name] for field in fields(Shard)})
-    counts = shard.bytes, shard.queries, shard.documents
-    file = file_of(number) if any(counts) else ""  # another name could lead out of the folder
-    if shard.file != file or any(counts) != all(counts) or shard.queries > shard.documents:
-        raise ValueError(f"shard {number} has the file {short_text(shard.file)} and the sizes {counts}")
-    if len(shard.sha256) != (64 if file else 0):
-        raise ValueError(f"shard {number} has the SHA-256 {short_text(shard.sha256)}")
-    return shard

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -80,14 +79,9 @@ class ShardedFeatures:
 
     def rows(self, documents: Int64Array) -> Array:
         """Return the features of some documents, ascending numbers over all shards, in memory."""
-        rows: list[Array] = self.ask(_RowsOf(documents, tuple(self.starts.tolist())))
+        starts = np.cumsum([0, *(shard.documents for shard in self.manifest.shards)])
+        rows: list[Array] = self.ask(_RowsOf(documents, tuple(starts.tolist())))
         return np.concatenate(rows)
-
-    @property
-    def starts(self) -> Int64Array:
-        """Number of the first document of every shard, and of all documents."""
-        starts: Int64Array = np.cumsum([0, *(shard.documents for shard in self.manifest.shards)])
-        return starts
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,17 +136,13 @@ class ShardedQueries:
         features = replace(self.features, scale=scale, n_columns=scale.n_columns)
         return replace(self, features=features, feature_names=None)
 
-    def ask(self, question: Question) -> Any:
-        """Return the merged answer of all shards."""
-        return self.features.ask(question)
-
     def scores(self, ranker: Any) -> Float64Array:
         """Return the score of every document, in the order of the shards, by a fitted ranker of any kind.
 
         The ranker is sent to the shards; the features of one shard at a time are in memory. Raises
         `InputError` as ``predict_queries``.
         """
-        scores: Float64Array = np.concatenate(self.ask(_ScoresBy(ranker)))
+        scores: Float64Array = np.concatenate(self.features.ask(_ScoresBy(ranker)))
         return scores
 
     def judged(self) -> Queries:
@@ -170,15 +160,14 @@ class ShardedQueries:
         q = open_parquet(folder)
         if (q.n_docs, q.n_queries) != (self.n_docs, self.n_queries):
             raise InputError(
-                f"{folder} has {q.n_docs:,} documents in {q.n_queries:,} queries, and its manifest says "
-                f"{self.n_docs:,} in {self.n_queries:,}: files have changed, or a query is in two shards. "
-                "Write the shards again."
+                f"{folder} has {q.n_docs:,} documents in {q.n_queries:,} queries, not {self.n_docs:,} in "
+                f"{self.n_queries:,} as its manifest says. Write the shards again."
             )
         return q
 
     def verify(self) -> None:
         """Compare every file with its SHA-256 in the manifest; `InputError` for the first that differs."""
-        self.ask(_Verification())
+        self.features.ask(_Verification())
 
     @property
     def digest(self) -> str:
@@ -199,11 +188,15 @@ class ShardedQueries:
     @cached_property
     def label_counts(self) -> dict[float, int]:
         """Number of documents with each label; `InputError` if the manifest differs from the shards."""
-        counted = self.ask(_LabelsOf())
+        counted = self.features.ask(_LabelsOf())
         if counted != self.manifest.labels:
+            stated, of_shards = (
+                ", ".join(f"{label:g} ({count:,})" for label, count in sorted(labels.items())[:5])
+                for labels in (self.manifest.labels, counted)
+            )
             raise InputError(
-                f"{self.features.folder}: the manifest states the labels {_shown(self.manifest.labels)}, and "
-                f"the shards have {_shown(counted)}. Write the shards again."
+                f"{self.features.folder}: the manifest states the labels {stated}, and the shards have "
+                f"{of_shards}. Write the shards again."
             )
         return self.manifest.labels
 
@@ -271,11 +264,6 @@ class _ScoresBy(Question):
 class _LabelsOf(Question):
     def answer(self, shard: OpenShard) -> Counter[float]:
         return Counter(shard.stored.label_counts)
-
-
-def _shown(labels: Mapping[float, int]) -> str:
-    """Counts of labels for messages."""
-    return ", ".join(f"{label:g} ({count:,})" for label, count in sorted(labels.items())[:5])
 
 
 @dataclass(frozen=True)

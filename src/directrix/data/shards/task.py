@@ -83,9 +83,8 @@ class OpenShard:
         form = form_of(q.n_features, q.features.dtype, q.feature_names)
         if (form, q.n_docs, q.n_queries) != (self.form, self.shard.documents, self.shard.queries):
             raise InputError(
-                f"shard {self.number}: {self.path} has {q.n_queries:,} queries, {q.n_docs:,} documents and "
-                f"{q.n_features:,} features {q.features.dtype}, and the manifest says otherwise. Write the "
-                "shards again."
+                f"shard {self.number}: {self.path} has other queries, documents or features than the "
+                "manifest says. Write the shards again."
             )
         return q
 
@@ -98,16 +97,14 @@ class OpenShard:
                 f"shard {self.number}: {self.path} cannot be opened on this machine ({error.strerror}); all "
                 "workers need the folder of shards at the same path. Mount or copy it."
             ) from error
-        if size != self.shard.bytes or self._digest() != self.shard.sha256:
+        with readable(self.path), self.path.open("rb") as file:
+            digest = "" if size != self.shard.bytes else hashlib.file_digest(file, "sha256").hexdigest()
+        if digest != self.shard.sha256:
             raise InputError(
                 f"shard {self.number}: {self.path} is not the file that the manifest describes "
                 f"({self.shard.bytes:,} bytes, SHA-256 {self.shard.sha256[:12]}...): it has changed since it "
                 "was written. Write the shards again."
             )
-
-    def _digest(self) -> str:
-        with readable(self.path), self.path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
 
     def queries(self, scale: Any = None, *, in_memory: bool = False) -> Queries:
         """Return its queries, scaled, with their features in memory if there is room, or they must be."""

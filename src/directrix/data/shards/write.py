@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import heapq
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +20,10 @@ from directrix.data.checks import check_missing
 from directrix.data.columns import ColumnNames, column_list, roles_of
 from directrix.data.files import path_of
 from directrix.data.formats import format_of
-from directrix.data.frames import check_features, is_dict, is_frame
-from directrix.data.queries import Queries
+from directrix.data.frames import check_features, is_frame
+from directrix.data.queries import Queries, need_queries
 from directrix.data.shards.manifest import Manifest, Shard, file_of
-from directrix.data.statistics import moments_of
+from directrix.data.statistics import Moments, moments_of
 from directrix.data.tables.read import open_parquet, read_parquet
 from directrix.data.tables.write import write_parquet, writing
 from directrix.errors import InputError, short_text
@@ -108,10 +110,14 @@ def write_shards_of(data: Any, target: Path, n_shards: int, names: ColumnNames, 
         router = Router(folder, n_shards)
         with contextlib.ExitStack() as stack:
             if is_list:
-                router.route_each(stack, data)
+                for number, part in enumerate(data):
+                    need_queries(part, f"entry {number} of the list for write_shards")
+                    for block in blocks_of(part):
+                        router.add(stack, block, number=number)
             else:
                 sizes = sizes_of_queries(data, names) if is_partitioned(data) else None
-                router.route(stack, _parts(data, names, missing), sizes)
+                for part in _parts(data, names, missing):
+                    router.add(stack, part, sizes)
         router.gather()
         router.manifest(target).write(folder)
     return target
@@ -144,24 +150,18 @@ def _parts(data: Any, names: ColumnNames, missing: str) -> Iterable[Queries]:
         path = path_of(data)
         return format_of(path).read_parts(path, missing, names)
     if is_partitioned(data):
-        return (Queries.from_frame(part, **_settings(names, missing)) for part in partitions(data))
-    if is_dict(data) or is_frame(data):
-        return [Queries.from_frame(data, **_settings(names, missing))]
+        return (_of_frame(part, names, missing) for part in partitions(data))
+    if is_frame(data):
+        return [_of_frame(data, names, missing)]
     raise InputError(
         f"write_shards got {short_text(data)}, a {type(data).__name__}; Queries, a list of them, a path or a "
         "frame is needed. Type directrix.Queries.from_arrays(X, y, qid=qid)."
     )
 
 
-def _settings(names: ColumnNames, missing: str) -> dict[str, Any]:
-    """Arguments of `Queries.from_frame`."""
-    return {
-        "missing": missing,
-        "qid": names.qid,
-        "label": names.label,
-        "doc_id": names.doc_id,
-        "features": names.features,
-    }
+def _of_frame(frame: Any, names: ColumnNames, missing: Any) -> Queries:
+    of = {"qid": names.qid, "label": names.label, "doc_id": names.doc_id, "features": names.features}
+    return Queries.from_frame(frame, missing=missing, **of)
 
 
 def blocks_of(q: Queries) -> Iterator[Queries]:
@@ -202,53 +202,46 @@ class Router:
         """File of a shard."""
         return self.folder / file_of(number)
 
-    def route(
-        self, stack: contextlib.ExitStack, parts: Iterable[Queries], sizes: dict[Hashable, int] | None
+    def add(
+        self,
+        stack: contextlib.ExitStack,
+        part: Queries,
+        sizes: dict[Hashable, int] | None = None,
+        number: int | None = None,
     ) -> None:
-        """Send parts to shards; ``sizes`` are those of all queries, if a query may be in any of the parts."""
-        for part in parts:
-            if not part.n_docs:
-                continue
-            lengths = np.diff(part.qptr).tolist()
-            places = [
-                self._place_of(query, length if sizes is None else sizes[query])
-                for query, length in zip(part.query_ids, lengths, strict=True)
-            ]
-            for number in sorted(set(places)):
-                wanted = np.flatnonzero(np.array(places) == number)
-                self._add(stack, number, part if len(wanted) == part.n_queries else part.take(wanted))
-            self._last = part.query_ids[-1]
+        """Send queries to shards, or all to one.
 
-    def _place_of(self, query: Hashable, n_docs: int) -> int:
-        if query in self._place:
-            place = self._place[query]
-            if query != self._last:
-                self._scattered.add(place)
-            return place
-        load, number = heapq.heappop(self._loads)
-        heapq.heappush(self._loads, (load + n_docs, number))
-        self._place[query] = number
-        return number
+        ``sizes`` are those of all queries, if the rows of a query may be in any of the parts.
+        """
+        if not part.n_docs:
+            self._form = self._form or part
+            return
+        lengths = np.diff(part.qptr).tolist()
+        places = [
+            self._place_of(query, length if sizes is None else sizes[query], number)
+            for query, length in zip(part.query_ids, lengths, strict=True)
+        ]
+        for place in sorted(set(places)):
+            wanted = np.flatnonzero(np.array(places) == place)
+            self._add(stack, place, part if len(wanted) == part.n_queries else part.take(wanted))
+        self._last = part.query_ids[-1]
 
-    def route_each(self, stack: contextlib.ExitStack, parts: Sequence[Any]) -> None:
-        """Make a shard of each part."""
-        for number, part in enumerate(parts):
-            if not isinstance(part, Queries):
-                raise InputError(
-                    f"entry {number} of the list for write_shards is {short_text(part)}, a "
-                    f"{type(part).__name__}; Queries are needed."
-                )
-            for query in part.query_ids:
-                if (other := self._place.setdefault(query, number)) != number:
-                    raise InputError(
-                        f"query {query!r} is in shards {other} and {number}; all documents of a query "
-                        "must be in one. Give the data as one, which is then cut between queries."
-                    )
-            for block in blocks_of(part):
-                if block.n_docs:
-                    self._add(stack, number, block)
-                elif self._form is None:
-                    self._form = block
+    def _place_of(self, query: Hashable, n_docs: int, number: int | None) -> int:
+        if query not in self._place:
+            if number is None:
+                load, number = heapq.heappop(self._loads)
+                heapq.heappush(self._loads, (load + n_docs, number))
+            self._place[query] = number
+            return number
+        place = self._place[query]
+        if number not in (None, place):
+            raise InputError(
+                f"query {query!r} is in shards {place} and {number}; all documents of a query must be in "
+                "one. Give the data as one, which is then cut between queries."
+            )
+        if number is None and query != self._last:
+            self._scattered.add(place)
+        return place
 
     def _add(self, stack: contextlib.ExitStack, number: int, q: Queries) -> None:
         if q.categories is not None and any(names is not None for names in q.categories):
@@ -261,9 +254,13 @@ class Router:
             self._form = q
         mine, theirs = ((one.n_features, one.features.dtype, one.feature_names) for one in (self._form, q))
         if mine != theirs:
+            first, second = (
+                f"{n:,} features {dtype}" + ("" if names is None else f" ({column_list(names)})")
+                for n, dtype, names in (mine, theirs)
+            )
             raise InputError(
-                f"parts of the data have {_form_of(self._form)} and {_form_of(q)}; all must have the same "
-                "features, by the same names. Compare how they were written."
+                f"parts of the data have {first} and {second}; all must have the same features, by the same "
+                "names. Compare how they were written."
             )
         if number not in self._writers:
             size = min(_MOST, max(_LEAST, _BUFFERS // self.n_shards))
@@ -285,13 +282,8 @@ class Router:
             facts[number] = _facts(self.path(number))
 
         run_chunks(look, self.n_shards)
-        known = [fact for fact in facts if fact is not None]
-        moments, labels = known[0][2], dict[float, int]()
-        for _, _, other, _ in known[1:]:
-            moments = moments.combine(other)
-        for _, counts, _, _ in known:
-            for level, count in counts.items():
-                labels[level] = labels.get(level, 0) + count
+        _, labels, parts, ordered = zip(*(fact for fact in facts if fact is not None), strict=True)
+        moments: Moments = functools.reduce(Moments.combine, parts)
         known_values = moments.number > 0
         if not all(np.isfinite(row[known_values]).all() for row in moments):
             raise InputError(
@@ -302,16 +294,11 @@ class Router:
             tuple(Shard("", "", 0, 0, 0) if fact is None else fact[0] for fact in facts),
             self._form.n_features,
             self._form.features.dtype.name,
-            labels,
-            sum(ordered for _, _, _, ordered in known),
+            dict(sum(map(Counter, labels), Counter())),
+            sum(ordered),
             moments,
             self._form.feature_names,
         )
-
-
-def _form_of(q: Queries) -> str:
-    names = "" if q.feature_names is None else f" ({column_list(q.feature_names)})"
-    return f"{q.n_features:,} features {q.features.dtype}{names}"
 
 
 def _facts(path: Path) -> Any:

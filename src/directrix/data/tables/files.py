@@ -212,6 +212,7 @@ def _dtype(kinds: list[Any]) -> np.dtype[Any]:
 
 
 _BATCH_BYTES = 8 << 20  # of features that are decoded as one batch
+_BATCH_ROWS = 1 << 16  # of a table that is read as a whole
 
 
 class _Parquet:
@@ -306,18 +307,11 @@ def table_of(path: Path, names: ColumnNames = RECOGNIZED) -> Any:
     pa, tables = import_arrow(), []
     for file in _paths(path):
         with decoding(file):
-            form = _form(file)
-            if form is _Text:
-                tables.append(read_columns(pa, file, names))
-            elif form is _Parquet:
-                tables.append(pa.parquet.ParquetFile(file).read())
-            else:
-                with pa.memory_map(os.fspath(file)) as mapped:
-                    tables.append(pa.ipc.open_file(mapped).read_all())
+            content = _form(file)(file, names)
+            rows = [batch for _, batch in content.batches(content.schema.names, 0, _BATCH_ROWS)]
+            tables.append(pa.Table.from_batches(rows, content.schema))
     with decoding(path):
-        table = pa.concat_tables(tables)
-        table.validate(full=True)
-        return table
+        return pa.concat_tables(tables)
 
 
 class TableFiles:

@@ -8,19 +8,19 @@ import threading
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
 
-from directrix.data.checks import IF_MISSING, check_missing, has_finite_sum
+from directrix.data.checks import check_labels, check_missing
 from directrix.data.columns import RECOGNIZED, ColumnNames
 from directrix.data.files import path_of
-from directrix.data.frames import Categories, by_column, is_missing, places, zeros_for_missing
+from directrix.data.frames import by_column, check_finite, is_missing, places, zeros_for_missing
 from directrix.data.grouping import object_array, run_starts
 from directrix.data.memory import check_room
 from directrix.data.queries import Queries, filled, rows_as_queries
 from directrix.data.stored import RawRows, StoredFeatures
-from directrix.data.tables.files import TableFiles, decoding
+from directrix.data.tables.files import Layout, TableFiles, decoding
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array
 
@@ -28,145 +28,98 @@ _ROWS = 512  # copied from columns to rows together, so that they stay in a cach
 _ROW_BYTES = 24  # label, boundary and row of a document
 
 
-class Place(NamedTuple):
-    """The file of a batch, and its first row in the file."""
+class Batch(NamedTuple):
+    """Consecutive rows of a table, whose columns become checked arrays."""
 
+    layout: Layout
     path: Path
     row: int
-
-    def of(self, row: int, column: str) -> str:
-        """Name a cell of the batch, for messages."""
-        return f"{self.path}: row {self.row + row}, column {column!r}"
-
-
-class Batch(NamedTuple):
-    """Consecutive rows of a table as checked arrays; None where they were not asked for."""
-
-    place: Place
+    """The first row, in the file."""
     start: int
     """The first row, of all files together."""
-    n_rows: int
-    labels: Any
-    """float64, finite and >= 0."""
-    qids: Any
-    """int64, or Python objects."""
-    docs: Any
-    """Identifiers of documents, None for a document without one; None if there is no such column."""
-    features: Any
-    """(n_rows, n_features), finite, or NaN if it is allowed."""
+    columns: Any
 
+    @property
+    def end(self) -> int:
+        """The row after the last, of all files together."""
+        return self.start + int(self.columns.num_rows)
 
-class TableReader:
-    """Reads the rows of files as checked arrays; ``missing`` as for `directrix.data.read_parquet`."""
+    def _fail(self, row: Any, column: Any, what: str, **remedies: str) -> NoReturn:
+        raise InputError(f"{self.path}: row {self.row + int(row)}, column {column!r}: {what}", **remedies)
 
-    def __init__(self, files: TableFiles, missing: str = "error") -> None:
-        self._files, self._layout, self._missing = files, files.layout, missing
-        self._cells: dict[str, list[Any]] = {name: [] for name in files.layout.categorical}
-
-    def batches(self, *wanted: str, first: int = 0) -> Iterator[Batch]:
-        """Give rows in order; ``wanted`` are fields of `Batch`. Rows before ``first`` may be left out."""
-        layout = self._layout
-        given = (("labels", layout.label), ("qids", layout.qid), ("docs", layout.doc_id))
-        columns = [name for key, name in given if key in wanted and name is not None]
-        if "features" in wanted:
-            columns += (layout.names or ()) if layout.lists is None else [layout.lists]
-        for path, row, start, batch in self._files.batches(columns, first):
-            place = Place(path, row)
-            with decoding(path):
-                labels = self._labels(batch, place) if "labels" in wanted else None
-                qids = self._qids(batch, place) if "qids" in wanted else None
-                docs = self._docs(batch) if "docs" in wanted else None
-                features = self._features(batch, place) if "features" in wanted else None
-            yield Batch(place, start, batch.num_rows, labels, qids, docs, features)
-
-    def _labels(self, batch: Any, place: Place) -> Float64Array:
-        name = self._layout.label
-        if name is None:
-            return np.zeros(batch.num_rows)
-        column = _without_nulls(batch, name, place)
-        out = np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
-        bad = ~((out >= 0.0) & (out < np.inf))
-        if bad.any():
-            row = int(np.argmax(bad))
-            raise InputError(
-                f"{place.of(row, name)}: {out[row]:g}; labels are finite and >= 0. Drop unlabeled rows, "
-                "or shift the labels so that the lowest is 0."
+    def _complete(self, name: str) -> Any:
+        """Return a column without nulls."""
+        column = self.columns.column(name)
+        if column.null_count:
+            row = np.argmax(column.is_null().to_numpy(zero_copy_only=False))
+            more = f"(so are {column.null_count - 1:,} more)"
+            drop = f"table.filter(pyarrow.compute.is_valid(table[{name!r}]))"
+            self._fail(
+                row, name, f"it is null {more}; every row needs a value. Drop these rows, e.g. {drop}."
             )
-        return out
+        return column
 
-    def _qids(self, batch: Any, place: Place) -> Array:
-        name = self._layout.qid
-        column = _without_nulls(batch, name, place)
+    def labels(self) -> Float64Array:
+        """Return labels, finite and >= 0; zeros where there is no such column."""
+        name = self.layout.label
+        if name is None:
+            return np.zeros(self.columns.num_rows)
+        column = self._complete(name).to_numpy(zero_copy_only=False)
+        return check_labels(column, place=lambda row: f"{self.path}: row {self.row + row}, column {name!r}")
+
+    def qids(self) -> Array:
+        """Return queries, int64 or Python objects."""
+        column = self._complete(self.layout.qid)
         if hasattr(column, "dictionary_decode"):
             column = column.dictionary_decode()
         if str(column.type).startswith(("int", "uint")) and str(column.type) != "uint64":
             return column.to_numpy(zero_copy_only=False).astype(np.int64)  # type: ignore[no-any-return]
         values = object_array(column.to_pylist())
-        is_nan = values != values
-        if is_nan.any():
-            row = int(np.argmax(is_nan))
-            raise InputError(
-                f"{place.of(row, name)}: it is nan; every row belongs to a query. Drop these rows."
-            )
+        if (values != values).any():
+            what = "it is nan; every row belongs to a query. Drop these rows."
+            self._fail(np.argmax(values != values), self.layout.qid, what)
         return values
 
-    def _docs(self, batch: Any) -> Any:
-        name = self._layout.doc_id
-        return None if name is None else object_array(batch.column(name).to_pylist())
+    def docs(self) -> Any:
+        """Return identifiers of documents, None for one without; None if there is no such column."""
+        name = self.layout.doc_id
+        return None if name is None else object_array(self.columns.column(name).to_pylist())
 
-    def _features(self, batch: Any, place: Place) -> Array:
-        n, names, dtype = batch.num_rows, self._layout.names or (), self._layout.dtype
-        if self._layout.lists is not None:
-            values = _without_nulls(batch, self._layout.lists, place).flatten().to_numpy(zero_copy_only=False)
-            rows: Array = values.reshape(n, self._layout.n_features).astype(dtype, copy=False)
+    def features(self, missing: str = "error") -> Array:
+        """Return (n_rows, n_features), finite, or NaN if it is allowed; 0 for a category."""
+        n, names, dtype = self.columns.num_rows, self.layout.names or (), self.layout.dtype
+        if self.layout.lists is not None:
+            values = self._complete(self.layout.lists).flatten().to_numpy(zero_copy_only=False)
+            rows: Array = values.reshape(n, self.layout.n_features).astype(dtype, copy=False)
         else:
-            columns = [self._column(batch, name) for name in names]
+            columns = [
+                np.array([math.nan if cell is None else 0.0 for cell in self.cells(name)])
+                if name in self.layout.categorical
+                else self.columns.column(name).to_numpy(zero_copy_only=False)
+                for name in names
+            ]
             rows = np.empty((n, len(names)), dtype=dtype)
             for first in range(0, n, _ROWS):
                 for feature, column in enumerate(columns):
                     rows[first : first + _ROWS, feature] = column[first : first + _ROWS]
-        if has_finite_sum(rows):
-            return rows
-        bad = ~np.isfinite(rows) if self._missing == "error" else np.isinf(rows)
-        if bad.any():
-            row, at = (int(i) for i in np.unravel_index(np.argmax(bad), bad.shape))
-            value, where = rows[row, at].item(), place.of(row, names[at] if names else str(at))
-            if not np.isnan(value):
-                raise InputError(
-                    f"{where}: the feature is {value:g}; finite numbers are needed. Clip the column, or drop "
-                    "these rows."
-                )
-            raise InputError(
-                f"{where}: the feature is missing (NaN or null); finite numbers are needed.", **IF_MISSING
-            )
-        return zeros_for_missing(rows, self._layout.stored) if self._missing == "zero" else rows
+        check_finite(rows, missing, names, lambda row: f"{self.path}: row {self.row + row}")
+        return zeros_for_missing(rows, self.layout.stored) if missing == "zero" else rows
 
-    def _column(self, batch: Any, name: str) -> Array:
-        """Numbers of a feature; 0 for categories, whose cells are kept until all are known."""
-        column = batch.column(name)
-        if name not in self._cells:
-            return column.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
-        cells = [None if cell == "" or is_missing(cell) else cell for cell in column.to_pylist()]
-        self._cells[name] += cells
-        return np.array([math.nan if cell is None else 0.0 for cell in cells])
-
-    def categories(self, features: Array) -> Categories | None:
-        """Return the names of all categories that were read, and fill in their places."""
-        names = {}
-        for name, cells in self._cells.items():
-            features[:, (self._layout.names or ()).index(name)], names[name] = places(cells)
-        return by_column(names, self._layout.names or ()) or self._layout.stored
+    def cells(self, name: str) -> list[Any]:
+        """Return a column of categories, None where one is missing."""
+        cells = self.columns.column(name).to_pylist()
+        return [None if cell == "" or is_missing(cell) else cell for cell in cells]
 
 
-def _without_nulls(batch: Any, name: str, place: Place) -> Any:
-    column = batch.column(name)
-    if column.null_count:
-        row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
-        raise InputError(
-            f"{place.of(row, name)}: it is null (so are {column.null_count - 1:,} more); every row needs a "
-            f"value. Drop these rows, e.g. table.filter(pyarrow.compute.is_valid(table[{name!r}]))."
-        )
-    return column
+def batches(files: TableFiles, *fields: str, first: int = 0) -> Iterator[Batch]:
+    """Give rows in order, with the columns of these fields of `Layout`; earlier ones may be left out."""
+    layout = files.layout
+    given = {key: getattr(layout, key) for key in ("label", "qid", "doc_id", "lists")}
+    columns = [given[key] for key in fields if given.get(key) is not None]
+    if "lists" in fields and layout.lists is None:
+        columns += layout.names or ()
+    for path, row, start, columns_of_rows in files.batches(columns, first):
+        yield Batch(layout, path, row, start, columns_of_rows)
 
 
 class QueryRuns:
@@ -177,16 +130,15 @@ class QueryRuns:
         self.ids: list[Hashable] = []
         self._seen: set[Hashable] = set()
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: Batch, qids: Array) -> None:
         """Add further rows, or raise `InputError` if a query has begun before."""
-        qids, (path, first) = batch.qids, batch.place
         changes = run_starts(qids)
         for row, qid in zip(changes.tolist(), qids[changes].tolist(), strict=True):
             if row == 0 and self.ids and self.ids[-1] == qid:
                 continue
             if qid in self._seen:
                 raise InputError(
-                    f"{path}: row {first + row}: query {qid!r} starts again after other "
+                    f"{batch.path}: row {batch.row + row}: query {qid!r} starts again after other "
                     "queries; the rows of a query must be together where the table is read part by part.",
                     python="Sort the table by qid, or read it into memory, where rows are grouped: "
                     "directrix.data.read_parquet(path).",
@@ -201,8 +153,7 @@ class DecodedRows:
     """Rows of files that must be decoded, for `StoredFeatures`; fast only from front to back."""
 
     def __init__(self, files: TableFiles) -> None:
-        self._reader = TableReader(files, "nan")
-        self.name, self.dtype = str(files.path), files.layout.dtype
+        self._files, self.name, self.dtype = files, str(files.path), files.layout.dtype
         self.shape = (files.n_rows, files.layout.n_features)
         self._reset()
 
@@ -237,12 +188,13 @@ class DecodedRows:
         at, rows = self._kept[-1] if self._kept else (0, ())
         end = at + len(rows)
         if self._batches is None or not end <= row < end + max(len(rows), 1):
-            self._batches, self._kept = self._reader.batches("features", first=row), []
-        batches, self._batches = self._batches, None  # so that it starts again after an error
-        for batch in batches:
-            if row < batch.start + batch.n_rows:  # a group of rows may begin many batches before the row
-                self._kept = [*self._kept[-1:], (batch.start, batch.features)]
-                self._batches = batches
+            self._batches, self._kept = batches(self._files, "lists", first=row), []
+        ahead, self._batches = self._batches, None  # so that it starts again after an error
+        for batch in ahead:
+            if row < batch.end:  # a group of rows may begin many batches before the row
+                with decoding(batch.path):
+                    self._kept = [*self._kept[-1:], (batch.start, batch.features("nan"))]
+                self._batches = ahead
                 return
 
 
@@ -312,26 +264,33 @@ def read_table(
     """Read a table whose columns have these names; see `read_parquet`."""
     check_missing(missing)
     files = TableFiles(path_of(path), columns)
-    # a missing category is not 0, and which columns hold categories is known at the end
-    layout, reader = files.layout, TableReader(files, "nan" if missing == "zero" else missing)
+    layout, n_rows = files.layout, files.n_rows
     _check_room(files, files.n_bytes)
-    features = np.empty((files.n_rows, layout.n_features), dtype=layout.dtype)
+    features = np.empty((n_rows, layout.n_features), dtype=layout.dtype)
     labels, qids, docs = [], [], []
-    for batch in reader.batches("labels", "qids", "docs", "features"):
-        features[batch.start : batch.start + batch.n_rows] = batch.features
-        labels.append(batch.labels)
-        qids.append(batch.qids)
-        docs.append(batch.docs)
+    cells: dict[str, list[Any]] = {name: [] for name in layout.categorical}
+    for batch in batches(files, "label", "qid", "doc_id", "lists"):
+        with decoding(batch.path):
+            # a missing category is not 0, and which columns hold categories is known at the end
+            features[batch.start : batch.end] = batch.features("nan" if missing == "zero" else missing)
+            labels.append(batch.labels())
+            qids.append(batch.qids())
+            docs.append(batch.docs())
+            for name in cells:
+                cells[name] += batch.cells(name)
+    names, of_categories = layout.names or (), {}
+    for name in cells:
+        features[:, names.index(name)], of_categories[name] = places(cells[name])
     q = Queries.from_arrays(
-        np.empty((files.n_rows, 0), dtype=np.float32),  # values may be NaN, which it rejects
+        np.empty((n_rows, 0), dtype=np.float32),  # values may be NaN, which it rejects
         np.concatenate(labels),
         qid=np.concatenate(qids),
         doc_ids=None if layout.doc_id is None else np.concatenate(docs),
     )
-    categories = reader.categories(features)
-    features = features if np.array_equal(q.rows, np.arange(files.n_rows)) else features[q.rows]
-    names = layout.names
-    q = replace(q, features=features, feature_names=names, categories=categories, missing=missing)
+    if not np.array_equal(q.rows, np.arange(n_rows)):
+        features = features[q.rows]
+    categories = by_column(of_categories, names) or layout.stored
+    q = replace(q, features=features, feature_names=layout.names, categories=categories, missing=missing)
     return filled(q)
 
 
@@ -345,11 +304,11 @@ def table_parts(path: Path, missing: str, columns: ColumnNames) -> Iterator[Quer
     if layout.categorical:
         yield read_table(path, missing=missing, columns=columns)
         return
-    for batch in TableReader(files, missing).batches("labels", "qids", "docs", "features"):
-        runs.add(batch)
-        yield rows_as_queries(
-            batch.start, batch.features, batch.labels, batch.qids, batch.docs, layout.names, layout.stored
-        )
+    for batch in batches(files, "label", "qid", "doc_id", "lists"):
+        with decoding(batch.path):
+            qids, docs, labels, features = batch.qids(), batch.docs(), batch.labels(), batch.features(missing)
+        runs.add(batch, qids)
+        yield rows_as_queries(batch.start, features, labels, qids, docs, layout.names, layout.stored)
 
 
 def open_parquet(
@@ -419,14 +378,13 @@ def open_table(path: str | os.PathLike[str], *, columns: ColumnNames = RECOGNIZE
         )
     _check_room(files)
     labels, runs = np.empty(files.n_rows), QueryRuns()
-    for batch in TableReader(files).batches("labels", "qids"):
-        labels[batch.start : batch.start + batch.n_rows] = batch.labels
-        runs.add(batch)
-    shape = (files.n_rows, layout.n_features)
-    extents = files.extents()
+    for batch in batches(files, "label", "qid"):
+        with decoding(batch.path):
+            labels[batch.start : batch.end] = batch.labels()
+            runs.add(batch, batch.qids())
     source: Any = DecodedRows(files)
-    if extents is not None:
-        source = RawRows(str(path), extents, shape, layout.dtype, files.stamps)
+    if (extents := files.extents()) is not None:
+        source = RawRows(str(path), extents, source.shape, layout.dtype, files.stamps)
     return Queries(
         StoredFeatures(source),
         labels,

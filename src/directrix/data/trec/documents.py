@@ -122,14 +122,12 @@ def of_frame(frame: Any, value: str, what: str, names: Mapping[str, Hashable | N
     try:
         column = floats_of(cells.ravel())
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(
-            f"{what}: the column of values holds no numbers ({error}); one is needed per row."
-        ) from None
+        raise InputError(f"{what}: the column of values holds no numbers ({error}).") from None
     if bad := np.flatnonzero(~np.isfinite(column)).tolist():
         lacks = "was not retrieved" if value == "score" else "is not judged"
         raise InputError(
-            f"{what}: the value of row {bad[0]} is {column[bad[0]]} ({len(bad)} in all); finite "
-            f"numbers are needed: a document without a row {lacks}.",
+            f"{what}: the value of row {bad[0]} is {column[bad[0]]} ({len(bad)} in all); finite numbers are "
+            f"needed: a document without a row {lacks}.",
             python="Drop those rows, e.g. frame.dropna().",
             shell="Remove those rows.",
         )
@@ -150,15 +148,15 @@ def _columns(
         f"a frame with columns of queries, documents and {value}s is needed, or a dict "
         f"{{query: {{document: {value}}}}}, or the path of a file"
     )
-    known, columns = columns_of(frame, what, needed)
+    columns = columns_of(frame, what, needed)
     for key in ("qid", "doc_id", value, "subtopic"):
         if key == "subtopic" and value == "score":
             yield None
             return
         candidates = (*LABELS, "score") if key == "label" else ()  # ranx calls it score
         is_optional = key == "subtopic"
-        name = find(known, key, names.get(key), what, call, candidates=candidates, optional=is_optional)
-        yield None if name is None else columns[known.index(name)]
+        name = find([*columns], key, names.get(key), what, call, candidates=candidates, optional=is_optional)
+        yield None if name is None else columns[name]
 
 
 def _words(column: Any, what: str, which: str) -> list[str]:

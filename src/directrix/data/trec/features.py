@@ -11,9 +11,10 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from directrix.data.checks import check_ranking, frozen
+from directrix.data.checks import frozen
 from directrix.data.files import open_data, path_of, readable, replacing, short_name
-from directrix.data.letor.write import letor_comment, shortest, write_letor
+from directrix.data.grouping import rows_of
+from directrix.data.letor.write import letor_lines, write_letor
 from directrix.data.queries import Queries
 from directrix.data.trec.join import check_magnitude, check_overlap
 from directrix.data.trec.runs import Qrels, Run, read_trec_qrels, read_trec_run
@@ -56,11 +57,6 @@ class RunScores:
         those of topics that `take` left out, so that it means the same in training and test.
     unjudged, unretrieved : tuple of str
         Topics that were left out: those in a run without judgments, and those judged but in no run.
-
-    Raises
-    ------
-    InputError
-        If the parts do not fit together.
     """
 
     tags: tuple[str, ...]
@@ -75,24 +71,6 @@ class RunScores:
     unretrieved: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        check_ranking(np.zeros(len(self.labels)), self.labels, self.qptr)
-        n_docs, n_queries, n_runs = len(self.labels), len(self.qptr) - 1, len(self.tags)
-        shapes = (array.shape for array in (self.scores, self.floor, self.n_relevant))
-        given = (len(self.doc_ids), len(self.query_ids), *shapes)
-        needed = (n_docs, n_queries, (n_docs, n_runs), (n_runs,), (n_queries,))
-        if given != needed or self.scores.dtype != np.float32:
-            raise InputError(
-                f"RunScores: doc_ids, query_ids, scores, floor and n_relevant have {given}, scores are "
-                f"{self.scores.dtype}; for {n_docs} labels, {n_queries} queries and {n_runs} tags {needed} "
-                "and float32 are needed. Make it with directrix.data.runs_as_features."
-            )
-        if len(set(self.tags)) < n_runs:
-            raise InputError(f"RunScores: tags {self.tags}; each run needs a different name. Rename one.")
-        if not (np.isnan(self.scores) | (self.scores > self.floor)).all():
-            raise InputError(
-                f"RunScores: floor {self.floor.tolist()} is not below all scores, so it cannot mark "
-                "documents that were not retrieved. Make it with directrix.data.runs_as_features."
-            )
         for name in ("labels", "qptr", "doc_ids", "scores", "n_relevant", "floor"):
             object.__setattr__(self, name, frozen(getattr(self, name), name))
 
@@ -302,22 +280,22 @@ def runs_as_features(
     nonempty = [q for q in range(len(topics)) if places[q]]
     if not tags:
         raise InputError("there are no runs; at least one is needed, e.g. runs_as_features([run], qrels).")
-    unretrieved = tuple(topic for topic, q in topics.items() if not places[q])
-    return _table(_names(tags, files), judged, nonempty, places, retrieved, tuple(unjudged), unretrieved)
+    chosen = tuple(judged.query_ids[q] for q in nonempty)
+    left = tuple(unjudged), tuple(topic for topic, q in topics.items() if not places[q])
+    labels, qptr, doc_ids, joined, n_relevant = _table(judged, nonempty, places, retrieved)
+    floor = np.array([_floor(column) for column in joined.T], dtype=np.float32)
+    return RunScores(_names(tags, files), labels, qptr, chosen, doc_ids, joined, n_relevant, floor, *left)
 
 
 def _table(
-    tags: tuple[str, ...],
     judged: Qrels,
     nonempty: Sequence[int],
     places: list[dict[str, int]],
     retrieved: list[dict[int, tuple[Int64Array, Array]]],
-    unjudged: tuple[str, ...],
-    unretrieved: tuple[str, ...],
-) -> RunScores:
+) -> tuple[Array, ...]:
     """Concatenate the topics, with their documents in the order of the identifiers."""
     qptr = np.cumsum([0, *(len(places[q]) for q in nonempty)]).astype(np.int64)
-    scores = np.full((int(qptr[-1]), len(tags)), np.nan, dtype=np.float32)
+    joined = np.full((int(qptr[-1]), len(retrieved)), np.nan, dtype=np.float32)
     labels, n_relevant = np.zeros(int(qptr[-1])), np.zeros(len(nonempty), dtype=np.int64)
     doc_ids = np.empty(int(qptr[-1]), dtype=object)
     for i, q in enumerate(nonempty):
@@ -331,10 +309,8 @@ def _table(
         for f, by_topic in enumerate(retrieved):
             if q in by_topic:
                 rows, values = by_topic[q]
-                scores[row_of[rows], f] = values
-    topics = tuple(judged.query_ids[q] for q in nonempty)
-    floor = np.array([_floor(scores[:, f]) for f in range(len(tags))], dtype=np.float32)
-    return RunScores(tags, labels, qptr, topics, doc_ids, scores, n_relevant, floor, unjudged, unretrieved)
+                joined[row_of[rows], f] = values
+    return labels, qptr, doc_ids, joined, n_relevant
 
 
 def _floor(scores: Array) -> float:
@@ -427,14 +403,9 @@ class RunThresholds:
         Raises `InputError` if the runs are others, or in another order.
         """
         if scores.tags != self.tags:
-            pairs = enumerate(zip(scores.tags, self.tags, strict=False))
-            shorter = min(len(scores.tags), len(self.tags))
-            place = next((i for i, (given, expected) in pairs if given != expected), shorter)
             raise InputError(
-                f"the thresholds are those of {len(self.tags)} runs, number {place + 1} of them "
-                f"{', '.join(self.tags[place : place + 1]) or 'missing'}; of the {len(scores.tags)} given "
-                f"runs it is {', '.join(scores.tags[place : place + 1]) or 'missing'}. The same runs in "
-                f"the same order are needed: {' '.join(self.tags)}."
+                f"the thresholds are those of the runs {' '.join(self.tags)}, and {' '.join(scores.tags)} "
+                "were given; the same runs in the same order are needed."
             )
         x = scores.queries(self.form).features
         steps = [np.searchsorted(row, x[:, f].astype(np.float64)) for f, row in enumerate(self.values)]
@@ -476,38 +447,25 @@ def write_runs(
     """Write runs as LETOR text: their values in ``form``, or 1 for each threshold that they exceed.
 
     Topics become query identifiers, documents become comments. With thresholds, whose form is used, feature
-    ``p`` is 1 where the value exceeds the p-th of them, counted over all runs. Zeros are left out, but the
-    first row always holds the last feature, as ``p:0`` if it is 0. Raises `InputError` if a topic is no
-    integer, which the format needs, or as `write_letor`.
-
-    Only the number of exceeded thresholds is held, O(n_docs n_runs); rows are joined from texts made once.
+    ``p`` is 1 where the value exceeds the p-th of them, counted over all runs; topic by topic, zeros are left
+    out. Raises `InputError` if a topic is no integer, which the format needs, or as `write_letor`.
     """
     topics = integer_topics(scores.query_ids)
     if thresholds is None:
         write_letor(replace(scores.queries(form), query_ids=tuple(topics)), path)
         return
-    starts = np.cumsum([0, *map(len, thresholds.values)]).tolist()
-    texts = [_prefixes(start + 1, len(row)) for start, row in zip(starts, thresholds.values, strict=False)]
-    steps, labels, width = thresholds.steps(scores), shortest(scores.labels), starts[-1]
-    last_run = max((f for f, row in enumerate(thresholds.values) if len(row)), default=0)
+    from scipy.sparse import csr_array
+
+    starts = np.cumsum([0, *map(len, thresholds.values)])
     with replacing(path) as file:
         for q, topic in enumerate(topics):
-            first, last = int(scores.qptr[q]), int(scores.qptr[q + 1])
-            lines = []
-            for i, row in enumerate(steps[first:last].tolist(), start=first):
-                cells = "".join([texts[f][count] for f, count in enumerate(row)])
-                is_short = i == 0 and width and row[last_run] < len(thresholds.values[last_run])
-                tail = f" {width}:0" if is_short else ""
-                lines.append(f"{labels[i]} qid:{topic}{cells}{tail}{letor_comment(scores.doc_ids[i], i)}\n")
-            file.write("".join(lines).encode())
-
-
-def _prefixes(first: int, count: int) -> list[str]:
-    """Texts of the first 0, 1, ..., count features of a run, all 1."""
-    texts = [""]
-    for feature in range(first, first + count):
-        texts.append(f"{texts[-1]} {feature}:1")
-    return texts
+            part = scores.take([q])
+            steps = thresholds.steps(part)
+            ones = rows_of(np.tile(starts[:-1], part.n_docs), steps.ravel())
+            entries = np.ones(len(ones), np.float32), ones, np.append(0, np.cumsum(steps.sum(axis=1)))
+            features = csr_array(entries, shape=(part.n_docs, int(starts[-1])))
+            rows = replace(part.queries(), features=features, feature_names=None, query_ids=(topic,))
+            file.writelines(letor_lines(rows))
 
 
 def integer_topics(topics: Sequence[Hashable]) -> list[int]:

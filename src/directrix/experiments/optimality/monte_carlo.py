@@ -31,8 +31,8 @@ from directrix.objectives.objective import DataObjective
 from directrix.parameters import seed_number
 from directrix.rankers.base import Ranker
 from directrix.rankers.gradient import decompose
-from directrix.rankers.inputs import check_finite, check_scores
 from directrix.rankers.means import mean_over_queries, means_on_shards
+from directrix.rankers.scoring import check_finite, check_scores
 from directrix.threads import run_chunks
 from directrix.trainers.progress import varying_features
 from directrix.types import Float64Array, Model, Progress

@@ -24,7 +24,6 @@ from directrix.experiments.significance.family import (
 from directrix.experiments.significance.pairs import (
     Significance,
     bootstrap_interval,
-    check_resampling,
     detectable,
     effect_size,
     gaps_of,
@@ -34,8 +33,9 @@ from directrix.experiments.significance.pairs import (
     signed_rank,
     t_interval,
 )
+from directrix.measures.bootstrap import check_resampling
 from directrix.parameters import share
-from directrix.tables import PValue, Table, Value, json_value, stars
+from directrix.tables import Marked, PValue, Table, Value, json_value, stars
 from directrix.types import Float64Array
 
 TESTS = {
@@ -233,6 +233,47 @@ class Comparisons:
         is_wanted = len(self.means) <= _MANY if pairs is None else pairs
         return (_systems(self, measure), *([_pairs(self, measure)] if is_wanted else []))
 
+    def latex(self, measure: str) -> str:
+        r"""Return a table for a paper: the best mean bold, letters or stars, and the test in the caption.
+
+        It needs ``\usepackage{booktabs}``.
+
+        Examples
+        --------
+        >>> from directrix.experiments.significance import compare
+        >>> result = compare({"A": [0.5, 0.7, 0.6, 0.8], "B": [0.4, 0.4, 0.4, 0.4]}, against="B")
+        >>> print(result.latex("P@5").split("\n")[7])
+        A & \textbf{0.6500}\textsuperscript{*} \\
+        """
+        return paper_table({measure: self}).latex()
+
+
+def paper_table(results: Mapping[str, Comparisons], what: str = "") -> Table:
+    """Return the systems by measures, the best mean of each bold, with the test in the title.
+
+    ``results`` compare the same systems by each measure, in the same way; ``what`` is the first sentence.
+    """
+    one = next(iter(results.values()))
+    rows: list[tuple[Value, ...]] = []
+    for name in one.means:
+        row: list[Value] = [name]
+        for result in results.values():
+            mean, best = result.means[name], np.nanmax([*result.means.values()])
+            tested = {pair.first: stars(pair.adjusted) for pair in result.pairs}
+            mark = tested.get(name, "") if result.letters is None else result.letters[name]
+            row.append(Marked(mean, mark, is_best=f"{mean:.4f}" == f"{best:.4f}"))
+        rows.append(tuple(row))
+    marks = f"* p < .05, ** p < .01, *** p < .001 for the difference from {one.against}"
+    if one.letters is not None:
+        marks = f"systems that share a letter do not differ at {one.alpha:g}"
+    n = sorted({pair.n for result in results.values() for pair in result.pairs})
+    queries = " to ".join(map(str, dict.fromkeys((n[0], n[-1]))))
+    units = [text for result in results.values() for text in _unit(result)]
+    what = what or f"{' and '.join(results)} of {one.n_queries} queries."
+    how = _how(one, " for each measure" if len(results) > 1 else "")
+    caption = f"{what} The best values are bold; {marks}: {how}, over {queries} queries."
+    return Table(" ".join([caption, *units]), ("", *results), tuple(rows), digits=4)
+
 
 def _systems(comparison: Comparisons, measure: str) -> Table:
     ordered = sorted(comparison.means, key=lambda name: -comparison.means[name])
@@ -294,11 +335,11 @@ def _row(pair: Pair) -> tuple[Value, ...]:
     )
 
 
-def _how(comparison: Comparisons) -> str:
+def _how(comparison: Comparisons, of: str = "") -> str:
     adjusted = _CORRECTIONS.get(comparison.correction or "", "p not adjusted")
     if len(comparison.pairs) == 1 and comparison.correction != "tukey":
         return TESTS[comparison.test]
-    return f"{TESTS[comparison.test]}, {adjusted} ({len(comparison.pairs)} pairs)"
+    return f"{TESTS[comparison.test]}, {adjusted} ({len(comparison.pairs)} pairs{of})"
 
 
 def _unit(comparison: Comparisons) -> list[str]:
@@ -350,8 +391,7 @@ def compare(
 
     Notes
     -----
-    Cost: the test for m (m - 1) / 2 pairs, and 10,000 bootstrap samples per pair except with the t-test and
-    Tukey's tests.
+    Cost: tests of m (m - 1) / 2 pairs, with 10,000 bootstrap samples each except for t and Tukey's tests.
 
     Examples
     --------
@@ -373,9 +413,8 @@ def compare(
     p = _p_values(test, values, family, seed, n_resamples)
     adjusted = p if correction in (None, "tukey") else adjust(p, correction).tolist()
     interval = "tukey" if family is not None else "t" if test == "paired-t" else "bootstrap"
-    least = None if family is None else family.least
     pairs = tuple(
-        _pair(of_pair, *of, p[i], adjusted[i], alpha, _interval(interval, *of, alpha, seed, least))
+        _pair(of_pair, *of, p[i], adjusted[i], alpha, _interval(interval, *of, alpha, seed, family))
         for i, (of_pair, of) in enumerate(zip(names, values, strict=True))
     )
     means = {name: float(np.nanmean(of)) for name, of in table.items()}
@@ -447,11 +486,11 @@ def _p_values(
 
 
 def _interval(
-    kind: str, a: Float64Array, b: Float64Array, alpha: float, seed: int, least: float | None
+    kind: str, a: Float64Array, b: Float64Array, alpha: float, seed: int, family: Tukey | None
 ) -> tuple[float, float]:
-    if least is not None:
+    if family is not None:
         mean = float(gaps_of(a, b).mean())
-        return mean - least, mean + least
+        return mean - family.least, mean + family.least
     if kind == "t":
         return t_interval(a, b, confidence=1.0 - alpha)
     return bootstrap_interval(a, b, confidence=1.0 - alpha, seed=seed)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.experiments.significance.pairs import batch_sizes, check_resampling
+from directrix.measures.bootstrap import batch_sizes, check_resampling
 from directrix.parameters import share
 from directrix.types import Array, Float64Array
 

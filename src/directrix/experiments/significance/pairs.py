@@ -8,7 +8,6 @@ numbers, infinite, none defined) raise `InputError`.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
@@ -16,14 +15,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.parameters import seed_number, share, whole
+from directrix.measures.bootstrap import batch_sizes, check_resampling, mean_interval
+from directrix.parameters import share
 from directrix.types import Float64Array
 
 _ZERO = 1e-12  # values of equal rankings may differ by rounding, if sums are in another order
 _EXACT = 50  # pairs up to which SciPy has the exact distribution of signed ranks
 _DIGITS = 12  # differences that agree to this number of decimals share a rank
 _ALL_SIGNS = 16  # pairs up to which all 2^16 signs are tried
-_BLOCK = 1 << 20  # random numbers at a time: 8 MB
 _SLACK = 1e-12  # of the sum of sizes: sums of the same terms in another order are the same sum
 
 
@@ -223,18 +222,6 @@ def randomization(first: Any, second: Any, *, seed: int = 0, n_resamples: int = 
     return Significance.of(randomization_p([gaps], seed=seed, n_resamples=n_resamples)[0], gaps)
 
 
-def check_resampling(seed: Any, n_resamples: Any) -> None:
-    """Raise `InputError` unless the seed is an integer >= 0 and the number of samples one >= 1."""
-    seed_number(seed)
-    whole(n_resamples, "n_resamples")
-
-
-def batch_sizes(n_resamples: int, size: int) -> list[int]:
-    """Numbers of samples, of this size each, to draw at a time."""
-    rows = max(1, _BLOCK // size)
-    return [min(rows, n_resamples - first) for first in range(0, n_resamples, rows)]
-
-
 def randomization_p(gaps: Sequence[Float64Array], *, seed: int, n_resamples: int) -> list[float]:
     """Two-sided p of the mean of each array of differences; arrays of one length share the signs."""
     few = [np.count_nonzero(g) <= _ALL_SIGNS for g in gaps]
@@ -353,29 +340,8 @@ def bootstrap_interval(
     """
     share(confidence, "confidence")
     check_resampling(seed, n_resamples)
-    from scipy.stats import DegenerateDataWarning, bootstrap
-
-    gaps = gaps_of(first, second)
-    if np.ptp(gaps) == 0.0:
-        return float(gaps.mean()), float(gaps.mean())
-    with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
-        warnings.simplefilter("error", DegenerateDataWarning)
-        try:
-            interval = bootstrap(
-                (gaps,),
-                np.mean,
-                n_resamples=n_resamples,
-                batch=batch_sizes(n_resamples, len(gaps))[0],
-                confidence_level=confidence,
-                method="BCa",
-                random_state=np.random.default_rng(seed),
-            ).confidence_interval
-        except DegenerateDataWarning:
-            raise InputError(
-                f"n_resamples={n_resamples}: the means of all samples are on one side of the observed mean; "
-                "more are needed, e.g. n_resamples=10000."
-            ) from None
-    return float(interval.low), float(interval.high)
+    values = gaps_of(first, second)
+    return mean_interval(values, confidence=confidence, n_resamples=n_resamples, seed=seed)
 
 
 def effect_size(first: Any, second: Any) -> float:

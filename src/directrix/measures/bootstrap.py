@@ -1,0 +1,58 @@
+"""Bootstrap intervals of the mean of values, one for each query; and sizes of random samples."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from directrix.errors import InputError
+from directrix.parameters import seed_number, whole
+from directrix.types import Float64Array
+
+_BLOCK = 1 << 20  # random numbers at a time: 8 MB
+
+
+def check_resampling(seed: Any, n_resamples: Any) -> None:
+    """Raise `InputError` unless the seed is an integer >= 0 and the number of samples one >= 1."""
+    seed_number(seed)
+    whole(n_resamples, "n_resamples")
+
+
+def batch_sizes(n_resamples: int, size: int) -> list[int]:
+    """Numbers of samples, of this size each, to draw at a time."""
+    rows = max(1, _BLOCK // size)
+    return [min(rows, n_resamples - first) for first in range(0, n_resamples, rows)]
+
+
+def mean_interval(
+    values: Float64Array, *, confidence: float = 0.95, n_resamples: int = 10_000, seed: int = 0
+) -> tuple[float, float]:
+    """Return the BCa bootstrap interval of the mean of finite values; the mean twice if all are equal.
+
+    Raises `InputError` if all sampled means are on one side of the mean. The method is described by
+    `directrix.experiments.significance.bootstrap_interval`.
+    """
+    from scipy.stats import DegenerateDataWarning, bootstrap
+
+    if np.ptp(values) == 0.0:
+        return float(values.mean()), float(values.mean())
+    with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
+        warnings.simplefilter("error", DegenerateDataWarning)
+        try:
+            interval = bootstrap(
+                (values,),
+                np.mean,
+                n_resamples=n_resamples,
+                batch=batch_sizes(n_resamples, len(values))[0],
+                confidence_level=confidence,
+                method="BCa",
+                random_state=np.random.default_rng(seed),
+            ).confidence_interval
+        except DegenerateDataWarning:
+            raise InputError(
+                f"n_resamples={n_resamples}: the means of all samples are on one side of the observed mean; "
+                "more are needed, e.g. n_resamples=10000."
+            ) from None
+    return float(interval.low), float(interval.high)

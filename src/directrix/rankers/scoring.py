@@ -1,0 +1,165 @@
+"""Checks of the data that a model scores, and its scores; they need no scikit-learn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from directrix.data.columns import feature_label
+from directrix.data.frames import Categories, spelled_name
+from directrix.data.queries import Queries, filled
+from directrix.data.sparse import entries
+from directrix.data.stored import blocks
+from directrix.errors import InputError, short_text, warn
+from directrix.models.mlp import MLPModel
+from directrix.models.rows import row_slice, scores_of
+from directrix.models.trees import Trees
+from directrix.types import Data, Float64Array
+
+_FILL = {
+    "python": "Type scale='log' or scale='standard', which fill in the mean of the training data, or use "
+    "trees, which take it as it is: BoostedRanker(); or read it as 0: missing='zero'.",
+    "shell": "Type --scale log or --scale standard, which fill in the mean of the training data, or use "
+    "trees, which take it as it is: --method YetiRank; or read it as 0: --missing zero.",
+}
+_CLIP = {
+    "python": "Clip the column, e.g. numpy.clip(X, -1e30, 1e30), or drop these rows.",
+    "shell": "Clip the column, or drop these rows.",
+}
+
+
+def check_names(q: Data, names: Iterable[str] | None, which: str = "the data") -> None:
+    """Raise `InputError` if data name features otherwise than a model, or in another order."""
+    if q.feature_names is None or names is None or q.feature_names == (known := tuple(names)):
+        return
+    column = next(i for i, pair in enumerate(zip(q.feature_names, known, strict=True)) if pair[0] != pair[1])
+    raise InputError(
+        f"{feature_label(column)} of {which} is {q.feature_names[column]!r}, of the training data "
+        f"{known[column]!r}; both must have the same features in the same order.",
+        python="Bring them into the same order, frame[names], or take them by position: "
+        "dataclasses.replace(q, feature_names=None).",
+        shell="Give data with the same features.",
+    )
+
+
+def check_finite(q: Data, name: str, *, allow_missing: bool = False) -> None:
+    """Raise `InputError` at the first feature that is infinite, or NaN unless that is allowed."""
+    for flaw in q.flaws:
+        is_gap = bool(np.isnan(flaw.value))
+        if is_gap and allow_missing:
+            continue
+        kind = "missing values (NaN)" if is_gap else "infinite values"
+        raise InputError(
+            f"{flaw.where} of {name}: {feature_label(flaw.column, q.feature_names)} is {flaw.value:g}, and "
+            f"{flaw.n - 1:,} more are; this model takes no {kind}.",
+            **(_FILL if is_gap else _CLIP),
+        )
+
+
+def missing_values(q: Data) -> int:
+    """Return the number of features that are NaN."""
+    return sum(flaw.n for flaw in q.flaws if np.isnan(flaw.value))
+
+
+def check_scores(scores: Float64Array, q: Queries, *, allow_missing: bool = False) -> None:
+    """Raise `InputError` at the first score that is NaN or infinite, or at the feature that made it so."""
+    bad = np.flatnonzero(~np.isfinite(scores))
+    if bad.size:
+        check_finite(q, "the data", allow_missing=allow_missing)
+        raise InputError(
+            f"the score of row {q.rows[bad[0]]} is {scores[bad[0]]:g}, because its features are too large; "
+            f"{bad.size:,} of {len(scores):,} scores are not finite.",
+            **_CLIP,
+        )
+
+
+def matched(q: Any, categories: Categories | None, which: str = "the data") -> Any:
+    """Return queries whose features hold places among these names: those of a model, or of training data.
+
+    A category without a place becomes missing (NaN), and a note counts such values.
+
+    Raises
+    ------
+    InputError
+        If one has categories where the other has numbers.
+    """
+    if q.categories == categories:
+        return q
+    none = (None,) * q.n_features
+    features, notes = q.features.copy(), []
+    for column, (own, wanted) in enumerate(zip(q.categories or none, categories or none, strict=True)):
+        if own == wanted:
+            continue
+        name = feature_label(column, q.feature_names)
+        if own is None or wanted is None:
+            have, needed = ("numbers", "categories") if own is None else ("categories", "numbers")
+            raise InputError(
+                f"{name} of {which} holds {have}, the model was trained on {needed} in it; give "
+                "a frame or a table with the columns of the training data."
+            )
+        exact = {text: float(i) for i, text in enumerate(wanted)}
+        place = {spelled_name(text): i for text, i in exact.items()} | exact
+        table = np.array([*(place.get(text, place.get(spelled_name(text), np.nan)) for text in own), np.nan])
+        codes = np.nan_to_num(features[:, column], nan=len(own)).astype(np.int64)
+        features[:, column] = table[codes]
+        unseen = codes[np.isnan(table[codes]) & (codes < len(own))]
+        if len(unseen):
+            notes.append(
+                f"{len(unseen):,} of {np.count_nonzero(codes < len(own)):,} values of {name} are categories "
+                f"that the model has not seen (e.g. {short_text(own[unseen[0]])})"
+            )
+    if notes:
+        warn(f"{which}: {'; '.join(notes)}; they count as missing.")
+    return replace(q, features=features, categories=categories)
+
+
+def check_codes(q: Queries, column: int) -> None:
+    """Raise `InputError` unless a column holds whole numbers from 0 to 2^31 - 1, or NaN."""
+    values = q.features[:, [column]]
+    values = entries(values).astype(np.float64)
+    bad = ~(np.isnan(values) | ((values >= 0.0) & (values < 1 << 31) & (values == np.floor(values))))
+    if bad.any():
+        raise InputError(
+            f"categorical_features: column {column} holds {float(values[bad][0]):g}; categories in arrays "
+            "are whole numbers >= 0. Or give a frame with a column of a categorical type."
+        )
+
+
+def read_as(q: Any, rule: str, which: str = "the data") -> Any:
+    """Return queries with 0 for missing values if the training data were read so, else as they are.
+
+    Raises
+    ------
+    InputError
+        If they were read with 0 for missing values and the training data as they are, or if the rule is 0 and
+        missing values are on disk or in shards.
+    """
+    if rule == "zero":
+        if q.held == "memory":
+            return filled(replace(q, missing="zero"))
+        check_finite(q, which)
+    elif rule == "nan" and q.missing == "zero":
+        raise InputError(
+            f"{which}: missing values were read as 0, and those of the training data were kept; a model "
+            "treats them as in its training.",
+            python="Read the data with missing='nan'.",
+            shell="Leave out --missing zero.",
+        )
+    return q
+
+
+def scores_by(model: Any, params: Float64Array, q: Queries) -> Float64Array:
+    """Return the scores of scaled queries, computed as in training: in the precision of the features."""
+    if isinstance(model, Trees):
+        for column in model.categorical:
+            check_codes(q, column)
+        return model.predict(q.features)
+    if isinstance(model, MLPModel):
+        of_network: Float64Array = scores_of(model, params[None], q.features)[0]
+        return of_network
+    parts = blocks(q.features, q.qptr)
+    scores = [model.forward(params, row_slice(rows, 0, rows.shape[0]))[0] for _, rows in parts]
+    return np.concatenate(scores).astype(np.float64)

@@ -1,0 +1,180 @@
+"""The value of a measure under every setting."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from directrix.measures.base import RankingMeasure
+from directrix.measures.dcg import DCG
+from directrix.measures.precision import Recall
+from directrix.measures.prepared import Prepared
+from directrix.measures.terms import query_sums
+from directrix.reconciliation.material import Material
+from directrix.reconciliation.settings import ARRANGED, TOGETHER, Space
+from directrix.types import Array, Float64Array, Int64Array, Progress
+
+_FILLS = {"zero": 0.0, "one": 1.0, "skip": np.nan}
+_DIGITS = 10  # to which values of a query are the same: two ways to the same formula differ in the last bits
+
+
+class Computed(NamedTuple):
+    """The value of every setting, and a number shared by settings that agree on all queries."""
+
+    means: Float64Array
+    signatures: Int64Array
+
+
+class _Formula(NamedTuple):
+    """A measure, or a quotient of measures, that a setting defines, with empty queries as NaN."""
+
+    measure: Any
+    divisor: str = ""
+    """"whole ideal": the ideal DCG without a cut-off; "retrieved": the share of relevant ones retrieved."""
+    together: bool = False
+
+    @classmethod
+    def of(cls, measure: RankingMeasure, setting: dict[str, Any]) -> _Formula:
+        known = {field.name for field in fields(measure)}
+        chosen = {name: value for name, value in setting.items() if name in known}
+        together, divisor = chosen.get("ties") == TOGETHER, ""
+        if together or chosen.get("ties") in ARRANGED:
+            chosen["ties"] = "order"
+        if setting.get("ideal") == "whole list":
+            divisor = "whole ideal"
+        if measure.symbol == "AP" and chosen.get("denominator") == "retrieved":
+            divisor, chosen["denominator"] = "retrieved", "relevant"
+        if "empty" in known:
+            chosen["empty"] = "skip"
+        return cls(replace(measure, **chosen), divisor, together)
+
+    def parts(self) -> tuple[RankingMeasure, ...]:
+        """Return the measures whose values it is made of."""
+        m = self.measure
+        if self.divisor == "whole ideal":
+            return (DCG(k=m.k, gain=m.gain, discount=m.discount, ties=m.ties),)
+        return (m, Recall(k=m.k, rel=m.rel, ties=m.ties, empty="skip")) if self.divisor else (m,)
+
+    def combine(self, parts: list[Float64Array], docs: _Documents) -> Float64Array:
+        """Return the values of the queries from those of its parts."""
+        value = parts[0]
+        if self.together:
+            rel = float(self.measure.rel)
+            value = precision_of_thresholds(docs.scores, docs.labels, docs.qptr, rel)
+        if not self.divisor:
+            return value
+        if self.divisor == "retrieved":  # (sum / R) / (hits / R)
+            divisor, without = parts[1], np.where(np.isnan(value), np.nan, 0.0)
+        else:
+            divisor = replace(self.measure, k=None).label_part(docs.labels, docs.qptr)
+            without = np.full(len(value), np.nan)
+        return np.asarray(np.divide(value, divisor, out=without, where=divisor > 0.0))
+
+
+class _Documents(NamedTuple):
+    """Documents of some settings, as measures take them."""
+
+    scores: Float64Array
+    labels: Float64Array
+    judgments: Float64Array
+    qptr: Int64Array
+    doc_ids: Any
+
+    @classmethod
+    def of(
+        cls, material: Material, order: str, *, one_list: bool, dropped: bool, removed: bool
+    ) -> _Documents:
+        """Select the documents, and bring them into the order in which tied ones are ranked."""
+        query, ids = material.query, material.doc_ids
+        kept = np.ones(len(query), dtype=bool)
+        if dropped:
+            kept &= material.retrieved
+        if removed:
+            kept &= ~material.unjudged
+        if one_list:
+            kept &= material.both[query]
+            query = np.zeros_like(query)
+        rows = np.flatnonzero(kept)
+        if order:
+            if order == "id ascending":
+                assert ids is not None, "without ids there is no such order"
+                key: Array = np.unique([str(name) for name in ids.tolist()], return_inverse=True)[1]
+            else:
+                key = -material.labels if order == "best" else -np.arange(len(query))
+            rows = rows[np.lexsort((key[rows], query[rows]))]
+        n_queries = 1 if one_list else len(material.qptr) - 1
+        qptr = np.append(0, np.cumsum(np.bincount(query[rows], minlength=n_queries)))
+        parts = material.scores[rows], material.labels[rows], material.judgments[rows]
+        return cls(*parts, qptr, None if ids is None else ids[rows])
+
+
+def compute(
+    measure: RankingMeasure, space: Space, material: Material, progress: Progress | None = None
+) -> Computed:
+    """Evaluate every setting of a space.
+
+    Measures of the same documents share one sort, and settings that differ in what an empty query counts or
+    in which queries are averaged share their values.
+    """
+    means, signatures = np.empty(len(space.codes)), np.empty(len(space.codes), dtype=np.int64)
+    work: dict[tuple[Any, ...], dict[_Formula, list[int]]] = {}
+    settings = [space.setting(row) for row in range(len(space.codes))]
+    for row, setting in enumerate(settings):
+        documents = (
+            setting["ties"] if setting.get("ties") in ARRANGED else "",
+            setting.get("queries") == "one list",
+            setting.get("missing") == "dropped",
+            setting.get("unjudged") == "removed",
+        )
+        work.setdefault(documents, {}).setdefault(_Formula.of(measure, setting), []).append(row)
+    asked = {"queries": "both", "empty": getattr(measure, "empty", None)}
+    for done, ((order, one_list, dropped, removed), formulas) in enumerate(work.items()):
+        if progress is not None:
+            progress(done, len(work), order or "settings")
+        docs = _Documents.of(material, order, one_list=one_list, dropped=dropped, removed=removed)
+        parts = list(dict.fromkeys(part for formula in formulas for part in formula.parts()))
+        labels = docs.labels if all(part.sees == "labels" for part in parts) else docs.judgments
+        values = Prepared(parts, labels, docs.qptr, docs.doc_ids)(docs.scores)
+        of_part = dict(zip(parts, values, strict=True))
+        for formula, rows in formulas.items():
+            of_queries = formula.combine([of_part[part] for part in formula.parts()], docs)
+            for row in rows:
+                chosen = _averaged(of_queries, asked | settings[row], material)
+                means[row] = formula.measure.summary(chosen)
+                signatures[row] = hash((np.round(chosen, _DIGITS) + 0.0).tobytes())
+    return Computed(means, signatures)
+
+
+def _averaged(values: Float64Array, setting: dict[str, Any], material: Material) -> Float64Array:
+    """Return the values of the queries over which a setting averages."""
+    averaged = {"judged": material.judged, "run": material.ranked, "both": material.both}
+    values = values[averaged.get(setting["queries"], slice(None))]
+    fill = _FILLS.get(setting["empty"], np.nan)
+    return np.where(np.isnan(values), fill, values)
+
+
+def precision_of_thresholds(
+    scores: Float64Array, labels: Float64Array, qptr: Int64Array, rel: float
+) -> Float64Array:
+    r"""Average precision over thresholds of the score, :math:`\sum_n (R_n - R_{n-1}) P_n`, of every query.
+
+    Each relevant document has the precision at the end of its group of equal scores. NaN for a query without
+    relevant documents; those of score -inf count among the relevant ones and earn nothing.
+
+    >>> precision_of_thresholds(np.ones(2), np.array([1.0, 0.0]), np.array([0, 2]), 1.0)
+    array([0.5])
+    """
+    sizes = np.diff(qptr)
+    query = np.repeat(np.arange(len(sizes)), sizes)
+    order = np.lexsort((-scores, query))
+    ranked, relevant = scores[order], (labels[order] >= rel).astype(np.float64)
+    n_relevant = query_sums(relevant, qptr)
+    is_last = np.append((ranked[1:] != ranked[:-1]) | (query[1:] != query[:-1]), True)[: len(ranked)]
+    # the last place of each document's group: the next place that is last
+    last = np.flatnonzero(is_last)[np.cumsum(is_last) - is_last]
+    hits = np.cumsum(relevant) - np.repeat(np.append(0.0, np.cumsum(n_relevant))[:-1], sizes)
+    precision = hits[last] / (last - np.repeat(qptr[:-1], sizes) + 1.0)
+    earned = query_sums(np.where(ranked > -np.inf, relevant * precision, 0.0), qptr)
+    return np.asarray(np.divide(earned, n_relevant, out=np.full(len(sizes), np.nan), where=n_relevant > 0.0))
