@@ -70,7 +70,7 @@ def test_the_best_feature_is_chosen_with_its_direction_on_training_queries(sign)
         return dx.evaluate("nDCG@5", way * part.features[:, f], part.labels, qptr=part.qptr)["nDCG@5"]
 
     value, f, way = max((mean(train, f, way), f, way) for f in range(5) for way in (1.0, -1.0))
-    assert result.baseline.label == f"single feature: {'abcde'[f]}{'' if way > 0 else ', low first'}"
+    assert result.baseline.label == f"single feature {'abcde'[f]}{'' if way > 0 else ', low first'}"
     np.testing.assert_allclose(result.baseline.train, value, rtol=1e-12, atol=0.0)
     np.testing.assert_allclose(result.baseline.valid, mean(valid, f, way), rtol=1e-12, atol=0.0)
 
@@ -97,7 +97,7 @@ def test_each_fold_chooses_its_own(monkeypatch):
 def test_the_table_and_the_json_have_the_single_feature(files, tmp_path):
     command = ("train", files.train, "--valid", files.valid, *FEW, "-o", tmp_path / "m.json")
     result = succeed(*command)
-    (line,) = [line for line in result.stdout.splitlines() if line.startswith("single feature: feature ")]
+    (line,) = [line for line in result.stdout.splitlines() if line.startswith("single feature ")]
     assert line.split()[-1] == "baseline"
     found = json.loads(succeed(*command, "-f", "json").stdout)["single_feature"]
     assert f"{found['valid']:.4f}" in line
@@ -108,7 +108,7 @@ def test_a_lead_that_may_be_chance_is_a_note():
     X = rng.normal(size=(300, 1))
     q = dx.Queries.from_arrays(X, np.digitize(X[:, 0] + rng.normal(size=300), [0.0, 1.0]), group=[10] * 30)
     result = dx.AutoRanker("nDCG@5", method="Regression").search(q)
-    assert any("the lead over the single feature: feature 1 is 0.0000" in note for note in result.notes)
+    assert any("ahead of the single feature 1 by 0.0000" in note for note in result.notes)
 
 
 def test_a_time_budget_makes_results_depend_on_the_clock(files, tmp_path):
@@ -194,8 +194,8 @@ def test_negative_labels_are_counted_in_a_note(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "sign"),
     [
-        ("q.jsonl", '{"qid": 1, "query": "lift"}\n', "there is qid and no identifier of documents"),
-        ("q.csv", "query_id,text\n1,lift\n", "there is query_id and no identifier of documents"),
+        ("q.jsonl", '{"qid": 1, "query": "lift"}\n', "by the name qid"),
+        ("q.csv", "query_id,text\n1,lift\n", "by the name query_id"),
         ("topics.txt", "<top>\n<num> 1\n<title> lift\n</top>\n", "<top>"),
     ],
 )

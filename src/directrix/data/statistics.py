@@ -208,7 +208,7 @@ def mapped(
             name = feature_label(_number_of(column, columns))
             raise InputError(
                 f"features: {given[row, column].item():g} in {name} is too large for {out.dtype} once it is "
-                "scaled; values near those of training are needed. Clip the column, or use features in float64."
+                "scaled; values near those of training are needed. Clip it, or use features in float64."
             )
     return out
 

@@ -113,7 +113,7 @@ def notes_on_features(
     if baseline is not None:
         ahead, error = mean_and_error(values - baseline.values)
         if ahead <= 2.0 * error:
-            yield f"the lead over the {baseline.label} is {ahead:.4f} +- {error:.4f}: it may be chance"
+            yield f"ahead of the {baseline.label} by {ahead:.4f} +- {error:.4f}, which may be chance"
 
 
 def notes_on_methods(

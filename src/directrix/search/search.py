@@ -283,9 +283,9 @@ class AutoRanker(Ranker):
         has_gap = mixed is None and best.method.surrogate is not None and not is_sharded
         gap = surrogate_gap(ranker, q) if has_gap else math.nan
         unable = {"cannot keep to the constraints": plan.unable, reason: _absent(plan.candidates, candidates)}
-        baseline = None if is_sharded else baseline_of(parts, measure, seed)
+        baseline = baseline_of(parts, measure, seed)
         notes = (
-            *notes_on_features(None if is_sharded else q.feature_names, baseline, values),
+            *notes_on_features(q.feature_names, baseline, values),
             *notes_on_data(parts, measure, best, ranker, gap),
             *notes_on_methods(plan.absent, unable, race.failed),
             *notes_on_budget(self.time_budget or math.inf, used, tried, race.untried),

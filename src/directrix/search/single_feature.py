@@ -10,7 +10,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from directrix.data.columns import feature_label
 from directrix.data.queries import Queries
 from directrix.data.sparse import column_reader
 from directrix.measures.base import RankingMeasure
@@ -46,9 +45,8 @@ def best_feature(q: Queries, measure: RankingMeasure) -> SingleFeature:
     mean, column = mean_evaluator(measure, q), column_reader(q.features)
 
     def single(f: int, sign: float) -> SingleFeature:
-        order = "" if sign > 0.0 else ", low first"
-        name = feature_label(f) if q.feature_names is None else q.feature_names[f]
-        label = f"single feature: {name}{order}"
+        name = f + 1 if q.feature_names is None else q.feature_names[f]
+        label = f"single feature {name}" + ", low first" * (sign < 0.0)
         return SingleFeature(f, sign, label, mean(_signed(column(f), sign)))
 
     every = (single(f, sign) for f in _numbers(q) for sign in (1.0, -1.0))

@@ -340,12 +340,11 @@ class _Reader(NamedTuple):
         for name in wanted:
             if name in known:
                 return name
-        queries = [name for name in known if name in QUERY and self.key == "docno"]
+        problem = f"there is no {' or '.join(wanted)}, which would hold the identifiers"
+        if self.key == "docno" and (queries := [name for name in known if name in QUERY]):
+            problem = f"{_NO_DOCUMENTS} (by the name {queries[0]}), or identifiers have another name"
         raise InputError(
-            f"{what}: {_NO_DOCUMENTS} (by the name {queries[0]}), or their identifiers have another name."
-            if queries
-            else f"{what}: there is no {' or '.join(wanted)}, which would hold the identifiers; there are "
-            f"{column_list(known)}.",
+            f"{what}: {problem}; there are {column_list(known)}.",
             python="Name one: id_column=NAME.",
             shell="Name one: --id-column NAME.",
         )

@@ -35,8 +35,7 @@ class RankedQuery:
         Features as they are in the data.
     contributions : float64 (n_docs, n_features)
         Each row adds up to the score minus the mean score of the query; see `Contributions`.
-    categories : tuple, optional
-        For each feature the names of its categories, or None.
+    categories : Categories, optional
     """
 
     query: Hashable
@@ -111,8 +110,7 @@ class Advantage:
         Their features.
     contributions : float64 (n_features,)
         They add up to the difference of the scores.
-    categories : tuple, optional
-        For each feature the names of its categories, or None.
+    categories : Categories, optional
     """
 
     query: Hashable
