@@ -175,17 +175,13 @@ class ModelData(Columns):
 
     def names_for(self, models: Iterable[SavedModel], path: Path) -> ColumnNames:
         """Return the names of columns: of a table, those of the training data where none is given."""
-        names = self.names()
-        trained = {
-            key: name
-            for saved in models
-            for key, name in saved.training["data"].get("columns", {}).items()
-            if key in RECORDED and getattr(names, key) is None
-        }
-        if not trained or not format_of(path).has_names:
-            return names
-        known = _columns_of(path)
-        return replace(names, **{key: name for key, name in trained.items() if name in known})
+        names, trained = self.names(), [saved.training["data"].get("columns", {}) for saved in models]
+        if any(trained) and format_of(path).has_names:
+            known = _columns_of(path)
+            for key, name in (pair for columns in trained for pair in columns.items()):
+                if key in RECORDED and name in known and getattr(names, key) is None:
+                    names = replace(names, **{key: name})
+        return names
 
     def _with_features(self, names: ColumnNames, models: Collection[SavedModel], path: Path) -> ColumnNames:
         """Add the features of models, by name, that a table has; a note names its other columns."""

@@ -109,10 +109,9 @@ def progress_bar(text: str) -> Iterator[Callable[[int, int, str], None]]:
 
 @contextmanager
 def progress_log(text: str) -> Iterator[Callable[[int, int, str], None]]:
-    """Show the progress of a search: a bar on a terminal; in a log one line for each finished item.
+    """Show a search: a bar on a terminal; in a log a line for each finished item, and signs of life.
 
-    While none ends, a line every ten seconds says what is under way. Yields a function of the number of
-    finished items, their total, and the result of the last or the name of the current one.
+    Yields a function of the number of finished items, their total, and the last result or current name.
     """
     if sys.stderr.isatty():
         with progress_bar(text) as report:

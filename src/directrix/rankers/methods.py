@@ -408,7 +408,6 @@ _ELSEWHERE = {
     "svmrank ranksvmlinear svm pairwise bpr": "RankSVM",
     "adarank": "AdaRank-NDCG (AdaRank-MAP for AP)",
     "linear ridge ols ctr pointwise logistic logisticregression mse rmse": "Regression",
-    "neural nn dnn dlrm": "Network",
     "listwise softmax softmaxloss": "ListNet",
 }
 """Names in other tools, in lower case without signs, and what comes nearest here."""

@@ -54,9 +54,8 @@ class Clock:
 
     def finish(self, text: str) -> None:
         """End a candidate, and say what it gave."""
-        self._number += 1
-        if self._progress is not None:
-            self._progress(self._number, self.total, text)
+        self._number, self._text = self._number + 1, text
+        self._report("")
 
     def start_fold(self, folds_left: int) -> None:
         """Begin a fold, which may take an even part of what is left of the candidate's share."""

@@ -27,8 +27,8 @@ def standing(trained: Candidate, tried: Sequence[Candidate], measure: RankingMea
     if trained.progress:
         reason = f"stopped by the time budget after {trained.progress}"
     elif trained.outcome == DROPPED:
-        n = len(trained.values)
-        reason = f"dropped: on its {n} queries more than two standard errors behind {best.label}"
+        queries = f"{len(trained.values)} queries"
+        reason = f"dropped: on its {queries} more than two standard errors behind {best.label}"
     elif trained.or_worst == best.or_worst:
         reason = "the best so far"
     else:
@@ -100,10 +100,7 @@ _POSITIONS = ("position", "pos", "rank", "serp_rank", "serp_position", "old_rank
 def notes_on_features(
     names: Sequence[str] | None, baseline: Baseline | None, values: Float64Array
 ) -> Iterator[str]:
-    """Yield notes on features that hold an old ranking, and on a lead over the best one that may be chance.
-
-    ``values`` are those of what was chosen, query by query.
-    """
+    """Yield notes on features that hold an old ranking, and on a lead over the best one, by ``values``."""
     if positions := [name for name in names or () if name.lower() in _POSITIONS]:
         yield (
             f"the feature {', '.join(positions)} looks like the position in an earlier ranking: a model that "

@@ -368,8 +368,7 @@ class SearchResult:
     seed : int
         As they were given: with the data they determine the folds, see `search_folds`.
     baseline : Baseline or None
-        The figures of the best single feature, which training queries choose; None on shards, or if features
-        are on disk or more than a thousand.
+        Figures of the best single feature, chosen on training queries; None as `baseline_of` says.
     """
 
     ranker: Any

@@ -66,24 +66,15 @@ def _signed(values: Float64Array, sign: float) -> Float64Array:
 
 @dataclass(frozen=True, eq=False)
 class Baseline:
-    """The figures of the single features that the training queries of the folds choose."""
+    """The figures of the single features that the training queries of the folds choose, as of a candidate."""
 
     label: str
+    valid: float
+    error: float
     train: float
     values: Float64Array = field(repr=False)
-    """The measure on every validation query."""
     outcome: ClassVar[str] = "baseline"
     progress: ClassVar[str] = ""
-
-    @property
-    def valid(self) -> float:
-        """Mean over the validation queries."""
-        return mean_over_queries(self.values)
-
-    @property
-    def error(self) -> float:
-        """Standard error of ``valid``."""
-        return mean_and_error(self.values)[1]
 
 
 def baseline_of(folds: Sequence[Fold], measure: RankingMeasure, seed: int) -> Baseline | None:
@@ -100,12 +91,13 @@ def baseline_of(folds: Sequence[Fold], measure: RankingMeasure, seed: int) -> Ba
         chosen.append(best_feature(part.train, measure))
     counts = Counter(single.label for single in chosen)
     (label, n), *others = counts.most_common()
-    values = [
-        values_of(measure, s.predict_queries(fold.valid), fold.valid)
-        for s, fold in zip(chosen, folds, strict=True)
-    ]
+    values = np.concatenate(
+        [values_of(measure, s.predict_queries(f.valid), f.valid) for s, f in zip(chosen, folds, strict=True)]
+    )
     return Baseline(
         f"{label} (in {n} of {len(folds)} folds)" if others else label,
+        mean_over_queries(values),
+        mean_and_error(values)[1],
         float(np.mean([single.train for single in chosen])),
-        np.concatenate(values),
+        values,
     )

@@ -43,9 +43,6 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
             yield number, line.decode("utf-8", "replace")
 
 
-_NO_DOCUMENTS = "documents are needed, got queries"
-
-
 def markup_of(path: Path, key: str) -> Callable[[Path], Iterator[Document]] | None:
     """Return the reader for the first line of a file that is not blank, if it is TREC or SMART markup."""
     with readable(path), open_data(path) as file:
@@ -54,7 +51,7 @@ def markup_of(path: Path, key: str) -> Callable[[Path], Iterator[Document]] | No
             if begin := _BEGIN.match(text):
                 if key == "docno" and begin[1].lower() == "top":
                     raise InputError(
-                        f"{path}: {_NO_DOCUMENTS} (<top>). Give the collection that is searched."
+                        f"{path}: documents are needed, got queries (<top>). Give the collection."
                     )
                 return _trec
             if text:
@@ -342,7 +339,9 @@ class _Reader(NamedTuple):
                 return name
         problem = f"there is no {' or '.join(wanted)}, which would hold the identifiers"
         if self.key == "docno" and (queries := [name for name in known if name in QUERY]):
-            problem = f"{_NO_DOCUMENTS} (by the name {queries[0]}), or identifiers have another name"
+            problem = (
+                f"documents are needed, got queries (by the name {queries[0]}), or documents without a name"
+            )
         raise InputError(
             f"{what}: {problem}; there are {column_list(known)}.",
             python="Name one: id_column=NAME.",

@@ -123,16 +123,8 @@ def layout_of(schema: Any, path: Path, names: ColumnNames, cells: Any = None) ->
         for name in roles.features
         if not is_list and (name in chosen or types.is_dictionary(kinds[name]))
     )
-    _check_numbers(
-        path,
-        {
-            name: kinds[name]
-            for name in filter(None, (roles.label, *(() if is_list else roles.features)))
-            if name not in categorical and not _is_number(kinds[name]) and not types.is_null(kinds[name])
-        },
-        roles.label,
-        cells,
-    )
+    used = (name for name in (roles.label, *(() if is_list else roles.features)) if name not in categorical)
+    _check_numbers(path, {name: kinds[name] for name in filter(None, used)}, roles.label, cells)
     of = roles.qid, roles.label, roles.doc_id
     if not is_list:
         dtype = _dtype([kinds[name] for name in roles.features])
@@ -171,11 +163,12 @@ def _is_number(kind: Any) -> bool:
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
 
 
-def _check_numbers(path: Path, others: dict[str, Any], label: str | None, cells: Any) -> None:
-    """Raise one `InputError` for all columns that hold no numbers: ``others``, with their types."""
+def _check_numbers(path: Path, kinds: dict[str, Any], label: str | None, cells: Any) -> None:
+    """Raise one `InputError` for all columns that hold no numbers, by their types."""
+    types = import_arrow().types
+    others = {name: kind for name, kind in kinds.items() if not (_is_number(kind) or types.is_null(kind))}
     if not others:
         return
-    types = import_arrow().types
     shown = ", ".join(
         f"{name!r} ({kind}{'' if cells is None else not_a_number(cells.column(name))})"
         for name, kind in others.items()
