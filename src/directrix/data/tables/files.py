@@ -266,8 +266,6 @@ class _Text:
     """CSV, TSV or JSON lines, read as a whole."""
 
     def __init__(self, path: Path, names: ColumnNames) -> None:
-        if text_table(path) != "jsonl":  # a name that is not there is an error before the rest is read
-            roles_of(header_of(path), names, str(path), _CALL)
         self.cells = read_columns(import_arrow(), path, names)
         self.schema, self.n_rows = self.cells.schema, self.cells.num_rows
 
@@ -322,6 +320,8 @@ class TableFiles:
         self._files, layouts = [], []
         for file in self.paths:
             with decoding(file):
+                if _form(file) is _Text and text_table(file) != "jsonl":  # names come before the rest is read
+                    roles_of(header_of(file), names, str(file), _CALL)
                 content = _form(file)(file, names)
                 if content.n_rows < 0:
                     raise ValueError(f"its header says that it has {content.n_rows:,} rows")
