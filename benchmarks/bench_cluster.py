@@ -145,10 +145,10 @@ def simulated(folder: Path, n_workers: int, megabytes: float, n_params: int, rep
     )
     with workers, distributed.Client(workers) as client, dx.cluster("dask", client):
         for _ in range(3):
-            shards.ask(question)
+            shards.features.ask(question)
         for _ in range(repeats):
             begun = time.perf_counter()
-            shards.ask(question)
+            shards.features.ask(question)
             seconds.append(time.perf_counter() - begun)
     return float(np.median(seconds))
 

@@ -305,12 +305,13 @@ def test_the_time_of_work_stands_still_while_kernels_are_compiled(monkeypatch):
     now = iter([10.0, 11.0, 11.5, 13.0, 14.0, 20.0])
     monkeypatch.setattr(kernels, "time", SimpleNamespace(perf_counter=now.__next__))
     compilation = kernels._Compilation()
+    loop = SimpleNamespace(data={"dispatcher": None})
     assert compilation.others() == 10.0
-    compilation.on_start(None)  # at 11
-    compilation.on_start(None)  # a kernel that it calls
+    compilation.on_start(loop)  # at 11
+    compilation.on_start(loop)  # a kernel that it calls
     assert compilation.others() == 11.0
-    compilation.on_end(None)
-    compilation.on_end(None)  # at 11.5
+    compilation.on_end(loop)
+    compilation.on_end(loop)  # at 11.5
     assert compilation.others() == 13.0 - 0.5
     assert compilation.others() - 12.5 == 1.0
 

@@ -83,7 +83,7 @@ _SETTINGS = ("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LOOP_VECTORIZE", "OPT", "SLP_V
 """Settings of Numba on which compiled code depends."""
 _PYTHON = f"py{sys.version_info[0]}{sys.version_info[1]}{getattr(sys, 'abiflags', '')}"
 _PATIENCE = 1.0
-"""Seconds of compilation before the user is told."""
+"""Seconds of compilation before the note."""
 _LOGGER = logging.getLogger("directrix")
 _warnings_given: set[str] = set()
 _ignored: set[str] = set()  # SHIPPED, once `ignore_shipped` was called
@@ -110,7 +110,8 @@ class _Compilation(event.Listener):
 
     def _announce(self, event: Any) -> None:
         """Log why the process takes so long, once, after a second; functions of the user do not count."""
-        if self._is_announced or not isinstance(event.data["dispatcher"]._cache, _KernelCache):
+        kept = getattr(event.data["dispatcher"], "_cache", None)  # loops that Numba lifts have none
+        if self._is_announced or not isinstance(kept, _KernelCache):
             return
         if self._seconds + time.perf_counter() - self._begun > _PATIENCE:
             self._is_announced = True

@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -22,17 +22,8 @@ class PValue(float):
     """The p of a test: where the digits of a table would show 0, it says "< .001"."""
 
 
-class Marked(float):
-    """A value with a mark behind it, such as the stars of a test; the best ones are bold in LaTeX."""
-
-    def __new__(cls, value: float, mark: str = "", *, is_best: bool = False) -> Self:
-        """Return the value with its mark."""
-        made = super().__new__(cls, value)
-        made.mark, made.is_best = mark, is_best
-        return made
-
-    mark: str
-    is_best: bool
+class Latex(str):
+    """A cell that is LaTeX already, in a table that is written as LaTeX only."""
 
 
 def stars(p: float) -> str:
@@ -185,10 +176,8 @@ class Table:
 
     def latex(self) -> str:
         r"""Return a ``table`` environment for a document with ``\usepackage{booktabs}``."""
-        marked = [any(isinstance(row[i], Marked) for row in self.rows) for i in range(len(self.columns))]
-        aligned = [right and not of for right, of in zip(self.numeric(), marked, strict=True)]
-        body = [" & ".join(map(self._latex_cell, row)) + r" \\" for row in self.rows]
-        lines = [_row(self.columns), r"\midrule", *body]
+        numeric = self.numeric()
+        lines = [_row(self.columns), r"\midrule", *(_row(row) for row in self._shown())]
         if self.groups:
             lines = [*_group_rows(self.groups), *lines]
         notes = [rf"\par\smallskip\footnotesize {_escaped(' '.join(self.notes))}"] if self.notes else []
@@ -197,7 +186,7 @@ class Table:
                 r"\begin{table}",
                 r"\centering",
                 *([rf"\caption{{{_escaped(self.title)}}}"] if self.title else []),
-                rf"\begin{{tabular}}{{{''.join('r' if right else 'l' for right in aligned)}}}",
+                rf"\begin{{tabular}}{{{''.join('r' if right else 'l' for right in numeric)}}}",
                 r"\toprule",
                 *lines,
                 r"\bottomrule",
@@ -218,8 +207,9 @@ class Table:
             return "-" if self.title else ""
         if isinstance(value, PValue) and value < 10.0**-self.digits:
             return f"< .{1:0{self.digits}d}"
-        text = f"{value:z.{self.digits}f}" if isinstance(value, float) else str(value)  # z: no "-0.000"
-        return text + value.mark if isinstance(value, Marked) else text
+        if isinstance(value, float):
+            return f"{value:z.{self.digits}f}"  # z: no "-0.000"
+        return value if isinstance(value, str) else str(value)
 
     def numeric(self) -> list[bool]:
         """Which columns contain only numbers."""
@@ -227,13 +217,6 @@ class Table:
         return [
             all(value is None or isinstance(value, int | float) for value in column) for column in columns
         ]
-
-    def _latex_cell(self, value: Value) -> str:
-        if not isinstance(value, Marked):
-            return _escaped(self.shown(value))
-        number = self.shown(float(value))
-        number = rf"\textbf{{{number}}}" if value.is_best else number
-        return number + (rf"\textsuperscript{{{_escaped(value.mark)}}}" if value.mark else "")
 
     def _shown(self) -> list[list[str]]:
         return [[self.shown(value) for value in row] for row in self.rows]
@@ -277,7 +260,7 @@ def _joined(line: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -
 
 
 def _escaped(text: str) -> str:
-    return "".join(_LATEX.get(letter, letter) for letter in text)
+    return text if isinstance(text, Latex) else "".join(_LATEX.get(letter, letter) for letter in text)
 
 
 def _row(cells: Sequence[str]) -> str:

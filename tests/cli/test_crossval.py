@@ -304,7 +304,7 @@ def test_shards_at_the_same_time_end_in_the_same_table(done, folds, tmp_path):
     for process in running:
         stdout, stderr = process.communicate(timeout=300)
         assert (process.returncode, stdout) == (0, ""), stderr
-        assert "of 15 trainings are finished; run the command without --shard at the end" in stderr
+        assert "of 15 trainings are finished; the last command is without --shard" in stderr
     lines = [path.read_bytes().count(b"\n") for path in sorted(folder.glob("cells-*.jsonl"))]
     assert lines == [5, 5, 5]
     result = succeed(*command, "--format", "json")
@@ -400,10 +400,13 @@ def test_wrong_shards_and_tables_are_said_before_anything_is_done(folds, tmp_pat
         ((*two, "--shard", "4/3"), "--shard must be I/N with 1 <= I <= N, got 4/3."),
         ((*two, "--shard", "0/3"), "got 0/3."),
         ((*two, "--shard", "3"), "got 3."),
-        ((*two, "--shard", "1/2", "--latex", "t.tex"), "give --latex to the last command"),
+        (
+            (*two, "--shard", "1/2", "--latex", "t.tex"),
+            "--shard trains a part; give --latex and --report to the command without it.",
+        ),
         (("--method", "Regression", "--latex", "t.tex"), "--latex compares methods, got one"),
         (("--method", "absent_module:A"), "the module 'absent_module' cannot be imported"),
-        (("--method", "json:JSONDecoder"), "is a type; a surrogate (value_and_grad)"),
+        (("--method", "json:JSONDecoder"), "method JSONDecoder must be a surrogate (value_and_grad)"),
     ]
     for options, message in cases:
         found = refused("crossval", folds, *options, "-o", tmp_path / "cv", status=2)

@@ -1,6 +1,7 @@
 """Find the fenced code blocks of Markdown pages, and run them.
 
-``python``   run in one namespace per page; with ``>>>`` prompts the output is compared
+``python``   run in one namespace per page; with ``>>>`` prompts the output is compared. If the first line is
+             the name of a file, ``# my_loss.py``, the block is also written to it
 ``console``  lines after ``$`` are run by the shell. The lines below, if any, are compared with the output:
              "..." matches anything, and figures with a decimal point may differ by 0.02, because
              processors differ in the last bits and an optimizer may end elsewhere. If they begin with
@@ -65,6 +66,8 @@ def without_writers(chosen: list[Block]) -> tuple[list[Block], set[str]]:
 def run_python(block: Block, names: dict[str, Any], where: str) -> None:
     """Run a block; the next blocks can use its names."""
     if ">>>" not in block.text:
+        if file := re.match(r"# (\w+\.py)\n", block.text):
+            Path(file[1]).write_text(block.text, encoding="utf-8")
         exec(compile("\n" * (block.line - 1) + block.text, where, "exec"), names)
         return
     test = doctest.DocTestParser().get_doctest(block.text, names, where, where, block.line - 1)

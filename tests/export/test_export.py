@@ -34,14 +34,14 @@ from directrix.models.trees import Trees
 from directrix.registry import TARGETS
 from tests.messages import rejects
 
-from .conftest import MODELS, data
+from .conftest import MODELS, data, with_categories
 
 TREES = {"stumps", "trees", "trees, quantiles", "trees, missing", "trees, categories", "ensemble of trees"}
 PLAIN_LINES = {"linear", "linear, named", "linear, constant feature", "network, no layer"}
 ANY = {*MODELS} - {"trees, categories"}
 WITH_MISSING = {"trees, missing", "trees, quantiles", "linear, missing"}
 TAKEN = {
-    "onnx": ANY,
+    "onnx": {*MODELS},
     "xgboost": TREES - {"trees, categories"},
     "lightgbm": TREES,
     "ranklib": (PLAIN_LINES | TREES) - WITH_MISSING - {"trees, categories"},
@@ -347,6 +347,32 @@ def test_a_tree_too_deep_for_nested_text_is_rejected(fitted):
     with rejects(InputError):
         find_target("sql").content(formula)
     assert len(find_target("elastic").content(formula)) > 1000
+
+
+def test_onnx_takes_categories_by_number_and_names_them(fitted, tmp_path):
+    """Also without names, with numbers that no training row had, and without a number."""
+    ort, onnx = pytest.importorskip("onnxruntime"), pytest.importorskip("onnx")
+    ranker, q = fitted("trees, categories")
+    plain = dx.BoostedRanker(n_trees=20, categorical_features=[1])
+    plain.fit_queries(replace(q, categories=None, feature_names=None))
+    rows = q.features[:60].astype(np.float32)
+    rows[:40, 1] = np.resize([np.nan, 6.0, 77.0, -1.0], 40)
+    q_rows = rows.astype(np.float64)
+    for one in (ranker, plain):
+        dx.export(one, tmp_path / "m.onnx", to="onnx")
+        scores = ort.InferenceSession(tmp_path / "m.onnx").run(None, {"features": rows})[0]
+        np.testing.assert_allclose(scores, one.trees_.predict(q_rows), rtol=0.0, atol=1e-5)
+        known = {entry.key: entry.value for entry in onnx.load(tmp_path / "m.onnx").metadata_props}
+        expected = {"categories": q.categories, "feature_names": q.feature_names} if one is ranker else {}
+        assert known == {key: json.dumps(value) for key, value in expected.items()}
+
+
+@pytest.mark.parametrize("name", sorted(name for name in TAKEN if "trees, categories" in TAKEN[name]))
+def test_categories_of_arrays_are_drawn_as_whole_numbers(name, tmp_path):
+    installed(name)
+    q = replace(with_categories(), categories=None)
+    ranker = dx.BoostedRanker(n_trees=5, categorical_features=[1]).fit_queries(q)
+    assert dx.export(ranker, tmp_path / "m", to=name, check=q).n_other_order == 0
 
 
 @pytest.mark.parametrize("name", sorted(name for name in TAKEN if "trees, categories" in TAKEN[name]))

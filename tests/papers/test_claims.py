@@ -17,7 +17,8 @@ from directrix.reports.report import Claim
         ([(0.1, 0.01), (0.2, 0.06)], "not significant"),
         ([(0.1, 0.01), (-0.2, 0.06)], "not significant"),
         ([(0.1, 0.01), (-0.2, 0.3)], "not significant"),
-        ([(0.1, 0.01), (-0.2, 0.04)], "does not hold"),
+        ([(0.1, 0.01), (-0.2, 0.02)], "does not hold"),
+        ([(0.1, 0.01), (-0.2, 0.04)], "not significant"),  # one of two
         ([(0.1, 0.05)], "not significant"),
         ([(0.0, 0.0)], "not significant"),
         ([(0.1, np.nan)], "not significant"),
@@ -50,7 +51,7 @@ def test_the_mean_of_a_claim_is_over_queries_as_its_test_is():
 
 
 def test_verdicts_of_a_page_have_holms_correction():
-    """Of p = .02 and .03 none is below .05 / 2; facts keep their verdicts."""
+    """No p of .02 and .03 is below .05 / 2, a p of .001 is below .05 / 4; facts keep their verdicts."""
     claims = [
         OrderClaim(name, "Table 1", "holds", "p", tests=(Significance(p, 0.1, 50, 0, 0, 0),))
         for name, p in (("A", 0.02), ("B", 0.001), ("C", 0.03), ("D", np.nan))
@@ -60,3 +61,11 @@ def test_verdicts_of_a_page_have_holms_correction():
     assert found == ["not significant", "holds", "not significant", "not significant", "holds"]
     assert [claim.verdict for claim in corrected([claims[0], claims[1]])] == ["holds", "holds"]
     assert corrected([fact]) == (fact,)
+
+
+def test_all_comparisons_of_a_claim_count_once():
+    """They are needed together, so that the least clear of them decides."""
+    several = tuple(Significance(p, 0.1, 50, 0, 0, 0) for p in (0.02, 0.001, 0.015))
+    claims = [OrderClaim(name, "", "holds", "", tests=several) for name in "AB"]
+    assert [claim.verdict for claim in corrected(claims)] == ["holds"] * 2
+    assert [claim.verdict for claim in corrected(claims * 2)] == ["not significant"] * 4

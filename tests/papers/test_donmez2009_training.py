@@ -63,13 +63,13 @@ def test_artificial_data_need_no_folder(tmp_path):
     assert list(measures.values()) == ["nDCG", "nDCG@10", "AP(rel=2)", "RR(rel=2)"]
 
 
-def test_each_collection_has_its_own_number_of_folds(tmp_path):
+def test_as_many_folds_of_each_collection_are_kept(tmp_path):
     for name in ("MQ2008", "OHSUMED"):
         letor_folder(tmp_path / "letor" / name)
-    collections = Donmez2009(folds=2, mq2008_folds=1, artificial=SIZE, large=None).read(tmp_path)
+    collections = Donmez2009(folds=2, artificial=SIZE, large=None).read(tmp_path)
     assert {name: len(one.splits) for name, one in collections.items()} == {
         "OHSUMED": 2,
-        "MQ2008": 1,
+        "MQ2008": 2,
         "artificial": 1,
     }
     assert measures_of(collections["OHSUMED"])["RR"] == "RR"

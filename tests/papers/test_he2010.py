@@ -67,9 +67,6 @@ def test_all_tables_are_there(run):
 
 
 def test_published_figures_stand_in_a_table(run):
-    table = next(t for t in run[0].tables if t.title.startswith("Figures in the sentences"))
-    assert [row[1] for row in table.rows] == [0.3372, 0.3652]
-    assert table.rows[0][2] is None
     bounds = next(t for t in run[0].tables if t.title.startswith("Theorem 2:"))
     assert [row[:4] for row in bounds.rows] == [
         (0.1, None, "603", "69"),
@@ -142,7 +139,7 @@ def hand_made():
     falling["beta"] = {label: np.array([0.1, 0.1]) for label in falling["beta"]}
 
     third = {family: {label: v / 3.0 for label, v in of.items()} for family, of in falling.items()}
-    return Correlated(Collection("OHSUMED", ()), found, falling, third, third)
+    return Correlated(Collection("OHSUMED", ()), found, falling, third)
 
 
 def verdicts(found):
@@ -172,16 +169,14 @@ def test_verdicts_of_theorems_and_of_what_cannot_always_be():
     said = verdicts(found)
     loses = "the model that maximizes a surrogate has at most eps* less of the measure than the best model"
     assert said[loses] == "holds"  # a third of eps*
-    assert said["a more complex transformation than a factor may relax the condition"] == "holds"
     # DORM is at .3, ListNet at .25, SVMndcg at .1
     assert said["DORM does not outperform ListNet in training NDCG@5"] == "does not hold"
     assert said["SVMndcg does not outperform ListNet in training NDCG@5"] == "holds"
     (theorem_4,) = (text for text in said if text.startswith("For some data eps* of SVMmap, DORM, PermuRank"))
     assert said[theorem_4] == "holds"
     worse = {family: {label: 4.0 * v for label, v in of.items()} for family, of in found.losses.items()}
-    said = verdicts(replace(found, losses=worse, monotone=found.coefficients))
+    said = verdicts(replace(found, losses=worse))
     assert said[loses] == "does not hold"
-    assert said["a more complex transformation than a factor may relax the condition"] == "does not hold"
 
 
 @pytest.mark.parametrize("n_relevant", SIZES[:4])
@@ -198,7 +193,6 @@ def test_on_the_query_of_theorem_4_measures_rise_and_structural_surrogates_fall(
     for name in STRUCTURAL.values():
         assert made[name]["surrogate rise"] < 0.0
         np.testing.assert_allclose(made[name]["coefficient"], made[name]["rise"], rtol=1e-9)
-        np.testing.assert_allclose(made[name]["monotone"], made[name]["rise"], rtol=1e-6)
 
 
 def test_bounds_of_theorem_2_are_above_the_error_of_softrank():
@@ -225,7 +219,6 @@ def test_the_loss_is_that_of_the_model_with_the_highest_surrogate(run):
     first = cell["result"][0]
     np.testing.assert_allclose(first["loss"], max(exact) - exact[int(np.argmax(hinges))], rtol=0, atol=1e-9)
     assert first["loss"] <= first["coefficient"]
-    assert first["monotone"] <= first["coefficient"] + 1e-6
 
 
 def test_verdicts_turn_with_the_figures():
@@ -253,7 +246,6 @@ def test_agreement_ranks_coefficients_against_measures():
     ]
     assert [round(point.coefficient, 4) for point in found.points[:3]] == [0.55, 0.1375, 0.0344]
     # .7 > .6 > .5 by strength, then SVMmap and PermuRank, tied: 9 of 10 pairs count, all concordant
-    np.testing.assert_allclose(found.kendall["train"][0], 9 / np.sqrt(9 * 10), rtol=1e-12)
     np.testing.assert_allclose(found.by_fold["train"], np.full(2, 9 / np.sqrt(9 * 10)), rtol=1e-12)
 
 

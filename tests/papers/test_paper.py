@@ -134,7 +134,8 @@ def test_the_page_says_how_long_all_parts_took(tmp_path):
 
     class Slow(Rates):
         def run(self, data, work):
-            work.path.write_text('{"key": ["a"], "seconds": 100.0, "result": 1}\n' * 2)
+            lines = (f'{{"key": ["{key}"], "seconds": 100.0, "result": 1}}\n' for key in "ab")
+            work.path.write_text("".join(lines))
             return super().run(data, work)
 
     request = quick_workspace("paper", tmp_path, tmp_path / "run", quick=False)

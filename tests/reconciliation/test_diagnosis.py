@@ -99,14 +99,6 @@ def test_judged_at_the_cut_off():
     assert unjudged_range(dx.measure("Bpref"), material) is None
 
 
-def test_an_unjudged_document_below_the_cut_off_can_only_lower_the_value():
-    """Relevant or not, it earns nothing; relevant, it is missing from the ideal ranking's top."""
-    measure = dx.measure("nDCG@2")
-    found = unjudged_range(measure, material_of_arrays([3, 2, 1], [1, 0, np.nan], group=[3]))
-    assert found.best == found.not_relevant == 1.0
-    assert found.worst == found.relevant == pytest.approx(1 / (1 + 1 / np.log2(3)))
-
-
 def test_ties_by_document_id_are_those_of_the_measure():
     material = material_of_arrays([1.0, 1.0, 1.0], [1, 0, np.nan], group=[3], doc_ids=["a", "b", "c"])
     found = unjudged_range(dx.NDCG(k=2, ties="trec"), material)

@@ -190,8 +190,12 @@ def test_xgboost_cuts_off_at_32_where_no_cut_off_is_given():
     value = dx.evaluate(dx.NDCG(k=32), scores, labels, group=[len(labels)])["nDCG@32"]
     found = reconcile(printed_to(value, 6), "nDCG", scores, labels, group=[len(labels)])
     assert set(found.matches[0].tools) == {"xgboost", "xgboost NAME-"}
+    tools = {name: value for name, value, _ in reconcile("0", "nDCG@31", scores, labels, group=[50]).tools}
+    assert tools["xgboost"] == tools["lightgbm"]
     short = reconcile("1.0", "nDCG", [2.0, 1.0], [1, 0], group=[2])
     assert {"xgboost", "lightgbm"} <= set(short.matches[0].tools)
+    # all documents are judged, and all queries ranked
+    assert not {"trec_eval -c", "trec_eval -J"} & {name for name, _, _ in short.tools}
 
 
 def test_no_setting_is_tried_twice_under_two_names():
@@ -249,8 +253,11 @@ def test_average_precision_of_scikit_learn():
     assert found.matches[0].tools[0] not in [name for name, _, _ in reconcile("0.5", "AP@5", **data).tools]
 
 
-def test_a_tool_is_named_before_the_measure_as_it_was_given():
-    """Without ties both are one switch away."""
+def test_a_tool_is_named_before_the_measure_as_it_was_given_unless_that_is_nearer():
+    """Without ties both are one switch away; no tool has this discount with this gain."""
+    asked, data = dx.NDCG(k=5, discount="letor3", gain="linear"), ranking(n_queries=40)
+    (value,) = dx.evaluate(asked @ 6, **data).values()
+    assert reconcile(printed_to(value, 7), asked, **data).matches[0].nearest_tools == ("directrix",)
     rng = np.random.default_rng(0)
     scores, labels = rng.standard_normal(40), rng.integers(0, 3, 40)
     value = dx.evaluate(dx.AP(rel=2), scores, labels, doc_ids=np.arange(40), group=[len(labels)])["AP(rel=2)"]

@@ -109,14 +109,6 @@ def test_values_of_queries_that_differ_a_little_differ():
     assert found.signatures[0] != found.signatures[linear]
 
 
-def test_groups_of_ties_end_with_their_query():
-    """The last score of the first query is the first one of the second."""
-    value = precision_of_thresholds(
-        np.array([2.0, 1.0, 1.0, 0.0]), np.array([0.0, 1.0, 1.0, 0.0]), np.array([0, 2, 4]), 1.0
-    )
-    assert value.tolist() == [1 / 2, 1.0]
-
-
 def test_precision_of_thresholds_equals_a_loop_and_scikit_learn():
     rng = np.random.default_rng(0)
     sizes = rng.integers(0, 12, 50)

@@ -28,17 +28,13 @@ _Methods = Annotated[
     list[str],
     options.option(
         "--method",
-        help="Methods listed by `directrix methods`, e.g. A,B, or surrogates, trainers, rankers or entries "
-        "of your own, e.g. my_loss:MyLoss, whose module is imported; repeatable.",
+        help="Methods listed by `directrix methods`, e.g. A,B, or your own ones in a module, which is "
+        "imported, e.g. my_loss:MyLoss; repeatable.",
     ),
 ]
 _Shard = Annotated[
     str | None,
-    options.option(
-        metavar="I/N",
-        help="Train only share I of N, as one job of an array on the same folder; without it the command "
-        "takes over what all jobs have finished.",
-    ),
+    options.option(metavar="I/N", help="Train only share I of N, as one of N jobs on the same folder."),
 ]
 _Latex = Annotated[
     Path | None,
@@ -94,8 +90,10 @@ def crossval_command(
         select = select or names[0]
         tool = options.convention_named(convention)
         entries, fixed = _entries(methods, settings)
-        place = _place(shard, {"--latex": latex, "--report": report})
-        if latex is not None and len(entries) < 2:
+        place = _place(shard)
+        if place and (latex or report):
+            raise InputError("--shard trains a part; give --latex and --report to the command without it.")
+        if latex and len(entries) < 2:
             raise InputError("--latex compares methods, got one; give two or more, the baseline first.")
         for entry in entries:
             plan_entry(entry, select, tool)  # wrong settings are errors before any data are read
@@ -116,9 +114,7 @@ def crossval_command(
         how |= {"select": select, "convention": tool, "seed": seed}
         if place is not None:
             finished, n_cells = train_shard(place, splits, entries, names, **how)
-            remark(
-                f"{finished} of {n_cells} trainings are finished; run the command without --shard at the end"
-            )
+            remark(f"{finished} of {n_cells} trainings are finished; the last command is without --shard")
             return
         result = cross_validate(splits, entries, names, **how)
     show(form, result.tables(), result.to_dict(), _rows(result))
@@ -162,15 +158,12 @@ def _entries(methods: list[str], settings: list[str] | None) -> tuple[list[Entry
     ], fixed
 
 
-def _place(shard: str | None, outputs: dict[str, Path | None]) -> tuple[int, int] | None:
-    """Return place and number of jobs of ``--shard``."""
+def _place(shard: str | None) -> tuple[int, int] | None:
     if shard is None:
         return None
     place, _, number = shard.partition("/")
     if not (place.isdecimal() and number.isdecimal() and 1 <= int(place) <= int(number)):
         raise InputError(f"--shard must be I/N with 1 <= I <= N, got {shard}. Type e.g. --shard 3/10.")
-    for name in (name for name, path in outputs.items() if path is not None):
-        raise InputError(f"{name} shows all trainings, --shard trains some; give {name} to the last command.")
     return int(place), int(number)
 
 

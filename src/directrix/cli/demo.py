@@ -35,17 +35,17 @@ def demo_command(
 ) -> None:
     """Train several methods on built-in data; print their results and tests of significance."""
     from directrix import __version__
-    from directrix.data.files import replacing
     from directrix.kernels import working_time
     from directrix.measures.names import measure
-    from directrix.reports.demo import demo_page
+    from directrix.reports.demo import demo_report
+    from directrix.reports.write import write_page
     from directrix.tables import Table
 
     path = _model_path(output)
     queries = _data(seed)
     train, valid, test = (queries.take(range(*span)) for span in ((0, 300), (300, 400), (400, 600)))
     remark(
-        f"directrix {__version__} · built-in data: {queries.n_queries} queries x "
+        f"directrix {__version__} · synthetic data: {queries.n_queries} queries x "
         f"{queries.n_docs // queries.n_queries} documents x {queries.n_features} features, labels "
         f"0-{queries.labels.max():.0f}, seed {seed} · target {_MEASURE}\n"
         f"trained on {train.n_queries} queries, selected on {valid.n_queries}, evaluated on the other "
@@ -76,8 +76,7 @@ def demo_command(
         remark(text)
     rankers[_AUTO].save(path)
     page = path.with_name("report.html")
-    with replacing(page) as file:
-        file.write(demo_page(rows, test, scores, values, findings).encode())
+    write_page(page, demo_report(rows, test, scores, values, findings))
     remark(f"saved: {path}   open: {page}")
 
 

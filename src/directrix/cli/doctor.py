@@ -103,11 +103,10 @@ def _commit() -> dict[str, str]:
 
     import directrix
 
-    folder, git = Path(directrix.__file__).parent, ["git", "--no-optional-locks"]
-    commands = ["ls-files", "--error-unmatch", "__init__.py"], ["describe", *_DESCRIBE]
-    try:
-        for command in commands:  # the first fails where another repository contains an installed package
-            done = subprocess.run([*git, *command], cwd=folder, capture_output=True, text=True, check=True)
+    how: Any = {"cwd": Path(directrix.__file__).parent, "capture_output": True, "text": True, "check": True}
+    try:  # the first command fails where another repository contains an installed package
+        subprocess.run(["git", "ls-files", "--error-unmatch", "__init__.py"], **how)
+        done = subprocess.run(["git", "--no-optional-locks", "describe", *_DESCRIBE], **how)
     except (OSError, subprocess.CalledProcessError):  # no git, no repository, or one of another user
         return {}
     return {"commit": done.stdout.strip()}

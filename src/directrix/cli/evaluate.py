@@ -112,14 +112,9 @@ def evaluate_command(
     ]
     heads = (["convention"] if all_tools else []) + ["name"] + (["query"] if per_query else [])
     heads += [] if by is None else ["segment", "queries"]
-
-    def table(is_exact: bool) -> Table:
-        ends = () if not intervals else ("{} low", "{} high") if is_exact else ("95 % interval",)
-        columns = [head.format(name) for name in names for head in ("{}", *ends)]
-        rows = tuple(line for result in results for line in _lines(result, all_tools, is_exact))
-        return Table("", (*heads, *columns), rows, digits=4)
-
-    show(form, [table(False)], results if all_tools else results[0], table(True))
+    heads += [f"{name}{end}" for name in names for end in ("", *((" low", " high") if intervals else ()))]
+    rows = tuple(line for result in results for line in _lines(result, all_tools))
+    show(form, [Table("", tuple(heads), rows, digits=4)], results if all_tools else results[0])
     if convention is None and form is not options.Format.json:
         remark("convention: default (--convention all shows the values of other tools)")
 
@@ -129,11 +124,6 @@ def _segments(path: Path, data: Path, judged: list[JudgedRanking]) -> dict[str, 
     of_query = query_classes(path)
     known = {query for ranking in judged for query in ranking.query_ids}
     unknown = [query for query in of_query if query not in known]
-    if len(unknown) == len(of_query):
-        raise InputError(
-            f"{path} must have the segments of queries of {data}, such as {judged[0].query_ids[0]}; got "
-            f"{unknown[0] if unknown else 'no query'}. Write one line for each: QUERY SEGMENT."
-        )
     if unknown:
         remark(f"note: {len(unknown)} of {len(of_query)} queries of {path} are not in {data}")
     return of_query
@@ -149,12 +139,15 @@ def _evaluated(
     intervals: bool,
 ) -> ConventionEvaluations:
     """Return the values under one convention, or under all, by the name of the convention."""
+    import numpy as np
+
     from directrix.measures import evaluation
 
     how: dict[str, Any] = {**ranking.arrays, "per_query": True, "intervals": intervals}
     if segments is not None:
-        keys = ranking.query_ids if "run" in how else range(len(ranking.query_ids))
-        how["by"] = {key: segments.get(query) for key, query in zip(keys, ranking.query_ids, strict=True)}
+        how["by"] = segments
+        if "run" not in how:
+            how["qid"] = np.repeat(ranking.query_ids, np.diff(how.pop("qptr")))
     if all_tools:
         return evaluation.evaluate_conventions(names, **how)
     values = evaluation.evaluate(names, **how, convention=tool)
@@ -206,30 +199,23 @@ def _figures(values: Evaluation, names: list[str]) -> dict[str, Any]:
     return figures
 
 
-def _lines(result: dict[str, Any], all_tools: bool, is_exact: bool) -> Iterator[tuple[Any, ...]]:
-    """Return the lines of a table; with intervals as text, or ``is_exact`` with both ends."""
+def _lines(result: dict[str, Any], all_tools: bool) -> Iterator[tuple[Any, ...]]:
     prefix = [result["convention"]] if all_tools else []
     for row in result["rows"]:
-        head = [*prefix, row["name"]]
-        if "segments" in row:
-            for part in row["segments"]:
-                yield (*head, part["segment"], part["queries"], *_cells(part, is_exact))
-            continue
-        none = {"intervals": dict.fromkeys(row["measures"])} if "intervals" in row else {}
+        head, none = [*prefix, row["name"]], dict.fromkeys(row.get("intervals", ()))
+        for part in row.get("segments", ()):
+            yield (*head, part["segment"], part["queries"], *_cells(part))
         for entry in row.get("queries", ()):
-            yield (*head, entry["query"], *_cells(entry | none, is_exact))
-        yield (*head, *(["all"] if "queries" in row else []), *_cells(row, is_exact))
+            yield (*head, entry["query"], *_cells(entry | {"intervals": none}))
+        if "segments" not in row:
+            yield (*head, *(["all"] if "queries" in row else []), *_cells(row))
 
 
-def _cells(figures: dict[str, Any], is_exact: bool) -> Iterator[Any]:
+def _cells(figures: dict[str, Any]) -> Iterator[Any]:
     for name, value in figures["measures"].items():
         yield value
-        if "intervals" in figures:
-            ends = figures["intervals"][name]
-            if is_exact:
-                yield from ends or (None, None)
-            else:
-                yield ends and "[{:.4f}, {:.4f}]".format(*ends)
+        if name in figures.get("intervals", ()):
+            yield from figures["intervals"][name] or (None, None)
 
 
 _Measures = Annotated[

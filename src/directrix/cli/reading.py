@@ -14,14 +14,7 @@ from directrix.cli.options import Missing, option
 from directrix.cli.show import remark
 from directrix.data.columns import DOC, LABELS, QUERY, ColumnNames, column_list
 from directrix.data.files import check_replaceable
-from directrix.data.formats import (
-    content_of,
-    format_of,
-    is_documents_table,
-    named,
-    read_file,
-    text_table,
-)
+from directrix.data.formats import content_of, format_of, is_documents_table, named, read_file, text_table
 from directrix.errors import InputError, short_text
 
 if TYPE_CHECKING:
@@ -153,7 +146,7 @@ class TrainingData(Columns):
         if stream is None and TableFiles(path, self.names()).n_bytes <= _SHARE * available:
             return self.read(path)
         q = format_of(path).open(path, self.names())
-        n_bytes = q.n_docs * q.n_features * q.features.itemsize
+        n_bytes = q.n_docs * q.n_features * q.features.dtype.itemsize
         if self.missing is Missing.zero:
             raise InputError(
                 "--missing zero cannot replace values of features that stay on disk; replace them first: "
@@ -371,8 +364,11 @@ def query_classes(path: Path) -> dict[str, str]:
     The two parts of a line are separated by a tab, a comma or blanks.
     """
     from directrix.data.files import Problem, open_data, raise_problems, readable
+    from directrix.data.tables.files import column_names
+    from directrix.data.tables.text import header_of
 
-    known = _columns_of_table(path)
+    # of text the first line, which may be no names and needs no pyarrow
+    known = header_of(path) if text_table(path) else column_names(path) if is_documents_table(path) else []
     if (query := next((name for name in QUERY if name in known), None)) is not None:
         return _classes_of_table(path, known, query)
     of_query: dict[str, str] = {}
@@ -394,25 +390,14 @@ def query_classes(path: Path) -> dict[str, str]:
     return of_query
 
 
-def _columns_of_table(path: Path) -> list[str]:
-    from directrix.data.tables.files import column_names
-    from directrix.data.tables.text import header_of
-
-    if text_table(path):  # which lines without names may be called, and which need no pyarrow
-        return header_of(path)
-    return column_names(path) if is_documents_table(path) else []
-
-
 def _classes_of_table(path: Path, known: list[str], query: str) -> dict[str, str]:
     from directrix.data.tables.files import table_of
 
     others = [name for name in known if name != query]
     named = [name for name in ("segment", "class") if name in others] or others
     if len(named) != 1:
-        raise InputError(
-            f"{path}: one column besides {query!r} must hold the segment of each query, got "
-            f"{column_list(others) or 'none'}. Name it segment."
-        )
+        found = column_list(others) or "none"
+        raise InputError(f"{path}: the column besides {query!r} must be one, got {found}. Name it segment.")
     table = table_of(path, ColumnNames(categorical=tuple(named)))
     of_query: dict[str, str] = {}
     for key, value in zip(*(table.column(name).to_pylist() for name in (query, *named)), strict=True):

@@ -183,7 +183,8 @@ def candidates_command(
     loaded = Index.load(index)
     with progress_bar("queries") as report:
         run = loaded.candidates(of, k, field=field, analyzer=analyzer, k1=k1, b=b, progress=report)
-    if lacking := [name for name in of if name not in set(run.query_ids)]:
+    found = set(run.query_ids)
+    if lacking := [name for name in of if name not in found]:
         remark(f"note: {len(lacking)} of {len(of)} queries have no document: {', '.join(lacking[:5])}")
     _write_run(replace(run, tag=tag), output)
 

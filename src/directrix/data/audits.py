@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from directrix.data.columns import column_list
 from directrix.data.queries import Queries, need_queries
 from directrix.data.sparse import dense
 from directrix.errors import InputError
@@ -210,17 +211,12 @@ def _remarks(file: FileAudit) -> list[str]:
             "document; tools differ in how they count them (the convention's `empty`)."
         )
     if file.constant_features:
-        out.append(f"{file.name}: features {_some(file.constant_features)} are constant.")
+        out.append(f"{file.name}: features {column_list(file.constant_features, 10)} are constant.")
     if file.duplicate_features:
-        pairs = _some([f"{b} = {a}" for b, a in file.duplicate_features])
+        pairs = column_list([f"{b} = {a}" for b, a in file.duplicate_features], 10)
         out.append(f"{file.name}: features with the same values: {pairs}.")
     if file.duplicate_rows:
         out.append(
             f"{file.name}: {file.duplicate_rows} rows repeat the features of an earlier row of their query."
         )
     return out
-
-
-def _some(items: Any) -> str:
-    texts = [str(item) for item in items]
-    return ", ".join(texts[:10]) + (f" and {len(texts) - 10} more" if len(texts) > 10 else "")

@@ -301,11 +301,14 @@ def has_finite_sum(values: Array) -> bool:
         return bool(np.isfinite(np.sum(values, dtype=np.float64)))
 
 
-def as_python(value: Any) -> Any:
-    """The value as Python shows it: 'a' for numpy.str_('a')."""
-    if isinstance(value, np.datetime64 | np.timedelta64):
-        return str(value)
-    return value.item() if isinstance(value, np.generic) else value
+def is_missing(value: Any) -> bool:
+    """Return whether a cell of a table is empty: None, NaN, or the missing value of pandas."""
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except TypeError:  # pandas.NA, which equals nothing and is neither true nor false
+        return True
 
 
 def _numbers(values: Any, what: str) -> Array:
@@ -319,7 +322,7 @@ def _numbers(values: Any, what: str) -> Array:
         )
     if array.dtype.kind not in "fiub":
         raise InputError(
-            f"{what} has dtype {array.dtype} (first value {as_python(array[0])!r}); numbers are needed. "
+            f"{what} has dtype {array.dtype} (first value {array[0].item()!r}); numbers are needed. "
             f"Type {what}.astype(float) if it holds numbers as text."
         )
     return array

@@ -32,7 +32,6 @@ OPTIONS = {
 }
 """How a column is named in a shell."""
 
-_SHOWN = 20
 _SEVERAL = ("features", "categorical", "excluded")
 
 
@@ -202,10 +201,11 @@ def feature_label(column: int, names: Sequence[Any] | None = None) -> str:
     return repr(names[column]) if names else f"feature {column + 1}"
 
 
-def column_list(names: Sequence[Any]) -> str:
-    """Return names of columns as text, the first twenty of them and the number of the others."""
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(map(str, names[:_SHOWN])) + more
+def column_list(names: Iterable[Any], most: int = 20) -> str:
+    """Return names of columns, or of something else, as text: the first ones and the number of the others."""
+    texts = list(map(str, names))
+    more = f" and {len(texts) - most} more" if len(texts) > most else ""
+    return ", ".join(texts[:most]) + more
 
 
 def _or(names: Sequence[Any]) -> str:

@@ -107,15 +107,7 @@ class CheckedText(io.RawIOBase):
         self._n_read = self._line_bytes = 0
         self._line = 1
         self._ends_in_return = False
-        if (start := file.read(len(BYTE_ORDER_MARK))) != BYTE_ORDER_MARK:
-            self._pending = start
-        else:
-            self._pending = b""
-
-    @classmethod
-    def buffered(cls, path: Path, file: IO[bytes]) -> IO[bytes]:
-        """Return a file that reads in blocks."""
-        return io.BufferedReader(cls(path, file), _BLOCK)
+        self._pending = file.read(len(BYTE_ORDER_MARK)).removeprefix(BYTE_ORDER_MARK)
 
     def readable(self) -> bool:
         """Return True."""
@@ -238,7 +230,7 @@ def open_data(path: Path) -> IO[bytes]:
     A byte-order mark is left out. Raises `InputError` while it is read as
     `CheckedText`; other errors are those of the system, see `readable`.
     """
-    return CheckedText.buffered(path, open_compressed(path) or path.open("rb"))
+    return io.BufferedReader(CheckedText(path, open_compressed(path) or path.open("rb")), _BLOCK)
 
 
 def open_compressed(path: Path) -> IO[bytes] | None:

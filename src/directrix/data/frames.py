@@ -16,6 +16,7 @@ from directrix.data.checks import (
     check_missing,
     floats_of,
     has_finite_sum,
+    is_missing,
     unmasked,
 )
 from directrix.data.columns import ColumnNames, column_list, feature_label, roles_of
@@ -75,16 +76,6 @@ def by_column(names: Mapping[Any, tuple[str, ...]], columns: Sequence[Any]) -> C
     return tuple(names.get(column) for column in columns) if names else None
 
 
-def is_missing(value: Any) -> bool:
-    """Return whether a cell of a table is empty: None, NaN, or the missing value of pandas."""
-    if value is None:
-        return True
-    try:
-        return bool(value != value)
-    except TypeError:  # pandas.NA, which equals nothing and is neither true nor false
-        return True
-
-
 def is_dict(values: Any) -> bool:
     """Return whether something is a dict; sparse matrices of one kind (DOK) are dicts by inheritance."""
     return isinstance(values, Mapping) and not hasattr(values, "tocsr")
@@ -103,14 +94,10 @@ def encoded(frame: Any, also: Collection[Any] = ()) -> tuple[Any, dict[Any, tupl
     """
     columns, names = columns_of(frame) if is_frame(frame) else {}, {}
     for name, column in columns.items():
-        if name in also or _has_type(column):
+        kind = str(getattr(column, "dtype", "")).lower()  # of pandas, polars or Arrow
+        if name in also or kind.startswith(("categor", "enum")):
             columns[name], names[name] = places(cells_of(column))
     return (columns, names) if names else (frame, names)
-
-
-def _has_type(column: Any) -> bool:
-    """Whether a column is of a categorical type of pandas, polars or Arrow."""
-    return str(getattr(column, "dtype", "")).lower().startswith(("categor", "enum"))
 
 
 def columns_of(
@@ -258,11 +245,11 @@ def check_features(X: Any, missing: str = "error") -> Any:
     """
     check_missing(missing)
     features: Any = _csr(X) if is_sparse(X) else _dense(X)
-    check_finite(features, missing, names_of(X), "row {}".format)
+    check_cells(features, missing, names_of(X), "row {}".format)
     return features
 
 
-def check_finite(features: Any, missing: str, names: Sequence[Any], place: Callable[[int], str]) -> None:
+def check_cells(features: Any, missing: str, names: Sequence[Any], place: Callable[[int], str]) -> None:
     """Raise `InputError` at the first feature that is infinite, or missing where that is an error."""
     values = entries(features)
     if has_finite_sum(values):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.checks import check_group, check_length, check_qptr, reject_masked
+from directrix.data.checks import check_group, check_length, check_qptr, is_missing, reject_masked
 from directrix.errors import NO_ITEMS, InputError, short_text
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Array, Int64Array
@@ -163,17 +163,12 @@ def _group_objects(values: Any) -> tuple[Int64Array, Int64Array, tuple[Hashable,
             f"qid holds values that cannot name a query ({error}); integers, text or tuples are needed. "
             "Type qid = [str(q) for q in qid]."
         ) from error
-    absent = [code for value, code in place.items() if _is_missing(value)]
+    absent = [code for value, code in place.items() if is_missing(value)]
     if absent:
         is_absent = np.isin(codes, absent)
         _raise_missing(int(np.argmax(is_absent)), int(is_absent.sum()))
     rows, qptr, _ = _group_array(codes)
     return rows, qptr, tuple(place)
-
-
-def _is_missing(value: Any) -> bool:
-    is_nan = isinstance(value, float) and value != value
-    return value is None or is_nan or type(value).__name__ in ("NAType", "NaTType")
 
 
 def _raise_missing(row: int, n: int) -> None:

@@ -329,22 +329,19 @@ class Queries:
         more = whole(n_features, "n_features", "widened", least=0) - self.n_features
         if more == 0:
             return self
+        named = " with names" * (self.feature_names is not None)
+        has = f"the data have {self.n_features} features{named} and {n_features} are needed"
         if more < 0:
-            raise InputError(
-                f"n_features={n_features}, but there are {self.n_features} already; columns can only be "
-                "added. Give the files of one data set, with the same features in the same order."
-            )
+            raise InputError(f"{has}; columns can only be added. Give the files of one data set.")
         if self.feature_names is not None:
             raise InputError(
-                f"the data have {self.n_features} features with names and {n_features} are needed; columns "
-                "that are missing have no names.",
+                f"{has}; columns that are missing have no names.",
                 python="To take columns by position: dataclasses.replace(q, feature_names=None).widened(n).",
                 shell="Give files with the same columns.",
             )
         if self.held == "file":
             raise InputError(
-                f"{self.features.source.name} has {self.n_features} features and {n_features} are needed; "
-                "features that stay in a file get no further columns.",
+                f"{has}; features that stay in a file get no further columns.",
                 python="Type directrix.data.read_parquet(path).",
                 shell="Type --no-stream.",
             )

@@ -40,8 +40,55 @@ FILLING = tuple(_FIELDS)
 """The kinds that replace a missing value by a number."""
 
 
+RAW = "raw"
+"""The part of a union that has the features as they are."""
+
+
+def kinds_of(name: str | None) -> tuple[str, ...]:
+    """Return the kinds in the name of a scale; None has none."""
+    return () if name is None else tuple(name.split("+"))
+
+
+def is_scale(name: object) -> bool:
+    """Whether this text is the name of a scale."""
+    kinds = kinds_of(name) if isinstance(name, str) else ()
+    allowed = SCALES if len(kinds) == 1 else (RAW, *SCALES)
+    return bool(kinds) and len(set(kinds)) == len(kinds) and all(kind in allowed for kind in kinds)
+
+
+def is_by_query(name: str | None) -> bool:
+    """Whether a scale of this name needs to know which rows are of one query."""
+    return any(kind.startswith("query-") for kind in kinds_of(name))
+
+
+def fills_missing(name: str | None) -> bool:
+    """Whether a scale of this name replaces a missing value by a number."""
+    return name is not None and all(kind in FILLING for kind in kinds_of(name))
+
+
+class _Kinds:
+    """The facts about a scale that its kind tells."""
+
+    kind: Any
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of the result for one feature."""
+        return len(kinds_of(self.kind))
+
+    @property
+    def by_query(self) -> bool:
+        """Whether it needs to know which rows are of one query."""
+        return is_by_query(self.kind)
+
+    @property
+    def fills(self) -> bool:
+        """Whether it replaces a missing value by a number, in every column."""
+        return fills_missing(self.kind)
+
+
 @dataclass(frozen=True)
-class Scale:
+class Scale(_Kinds):
     r"""A map of every feature: linear, :math:`(x - c) / d`, or of logarithms, percentiles or normal scores.
 
     ====================  ================================  ================================
@@ -168,21 +215,6 @@ class Scale:
         per_feature = self.knots if self.center is None else self.center
         return None if per_feature is None else len(per_feature)
 
-    @property
-    def n_columns(self) -> int:
-        """Columns of the result for one feature."""
-        return 1
-
-    @property
-    def by_query(self) -> bool:
-        """Whether it needs to know which rows are of one query."""
-        return self.kind.startswith("query-")
-
-    @property
-    def fills(self) -> bool:
-        """Whether it replaces a missing value by a number."""
-        return self.kind in FILLING
-
     def apply(self, features: Any, qptr: Int64Array) -> Any:
         """Scale features.
 
@@ -278,12 +310,8 @@ def unknown_kind(kind: object) -> InputError:
     )
 
 
-RAW = "raw"
-"""The part of a union that has the features as they are."""
-
-
 @dataclass(frozen=True)
-class ScaleUnion:
+class ScaleUnion(_Kinds):
     """Several scales of the same features; the columns of the first come first, then those of the second.
 
     Parameters
@@ -322,21 +350,6 @@ class ScaleUnion:
         """Number of features of the training data; None if no part has statistics of them."""
         return next((p.n_features for p in self.parts if p is not None and p.n_features is not None), None)
 
-    @property
-    def n_columns(self) -> int:
-        """Columns of the result for one feature."""
-        return len(self.parts)
-
-    @property
-    def by_query(self) -> bool:
-        """Whether a part needs to know which rows are of one query."""
-        return any(part is not None and part.by_query for part in self.parts)
-
-    @property
-    def fills(self) -> bool:
-        """Whether every part replaces a missing value by a number."""
-        return all(part is not None and part.fills for part in self.parts)
-
     def apply(self, features: Any, qptr: Int64Array) -> Any:
         """Return (n_docs, n_columns * n_features): the features by every part; see `Scale.apply`."""
         columns = [features if part is None else part.apply(features, qptr) for part in self.parts]
@@ -345,28 +358,6 @@ class ScaleUnion:
     def to_json(self) -> dict[str, Any]:
         """Return the value as a dict of JSON types; `scale_from_json` reads it back exactly."""
         return {"union": [None if part is None else part.to_json() for part in self.parts]}
-
-
-def kinds_of(name: str | None) -> tuple[str, ...]:
-    """Return the kinds in the name of a scale; None has none."""
-    return () if name is None else tuple(name.split("+"))
-
-
-def is_scale(name: object) -> bool:
-    """Whether this text is the name of a scale."""
-    kinds = kinds_of(name) if isinstance(name, str) else ()
-    allowed = SCALES if len(kinds) == 1 else (RAW, *SCALES)
-    return bool(kinds) and len(set(kinds)) == len(kinds) and all(kind in allowed for kind in kinds)
-
-
-def is_by_query(name: str | None) -> bool:
-    """Whether a scale of this name needs to know which rows are of one query."""
-    return any(kind.startswith("query-") for kind in kinds_of(name))
-
-
-def fills_missing(name: str | None) -> bool:
-    """Whether a scale of this name replaces a missing value by a number."""
-    return name is not None and all(kind in FILLING for kind in kinds_of(name))
 
 
 def fit_scale(kind: str | None, features: Any) -> Scale | ScaleUnion | None:

@@ -126,8 +126,8 @@ class StoredFeatures:
 
     source: Any
     """The file: ``name``, ``shape``, ``dtype``, and ``read(first, last, out)``, which fills an array."""
-    runs: Int64Array | None = None
-    """Rows of the file that belong to these features, (n_runs, 2), as runs first <= i < last; None = all."""
+    chosen: Int64Array | None = None
+    """Rows of the file that belong to these features; None = all."""
     scale: Callable[[Array, Int64Array], Array] | None = None
     """Applied to rows of whole queries, and their boundaries, after they are read."""
     qptr: Int64Array | None = None
@@ -141,19 +141,13 @@ class StoredFeatures:
     def shape(self) -> tuple[int, int]:
         """Numbers of documents and of features."""
         n_docs, n_features = self.source.shape
-        n_docs = n_docs if self.runs is None else int(np.diff(self.runs).sum())
-        return n_docs, n_features * self.n_columns
+        return n_docs if self.chosen is None else len(self.chosen), n_features * self.n_columns
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """float32 or float64."""
         dtype: np.dtype[Any] = self.source.dtype
         return dtype
-
-    @property
-    def itemsize(self) -> int:
-        """Bytes of one value."""
-        return int(self.dtype.itemsize)
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -191,15 +185,7 @@ class StoredFeatures:
         chosen = positions.astype(np.int64)
         if len(chosen) and not 0 <= chosen.min() <= chosen.max() < len(self):
             raise IndexError(f"rows {chosen.min()} to {chosen.max()} of features with {len(self)}")
-        if self.runs is not None:
-            lengths = np.diff(self.runs)[:, 0]
-            run = np.searchsorted(np.cumsum(lengths), chosen, side="right")
-            chosen = chosen - (np.cumsum(lengths) - lengths)[run] + self.runs[run, 0]
-        if not len(chosen):
-            return replace(self, runs=np.zeros((0, 2), dtype=np.int64))
-        cuts = np.flatnonzero(np.diff(chosen) != 1) + 1
-        firsts, lasts = chosen[np.append(0, cuts)], chosen[np.append(cuts, len(chosen)) - 1] + 1
-        return replace(self, runs=np.column_stack([firsts, lasts]))
+        return replace(self, chosen=chosen if self.chosen is None else self.chosen[chosen])
 
     def scaled(
         self, scale: Callable[[Array, Int64Array], Array], qptr: Int64Array, n_columns: int = 1
@@ -222,21 +208,20 @@ class StoredFeatures:
         n_features = self.source.shape[1]
         if out is None or len(out) < last - first or out.shape[1] != n_features:
             out = self._room_for(last - first, 1)[0]
-        runs = np.array([[0, self.source.shape[0]]]) if self.runs is None else self.runs
-        ends = np.cumsum(np.diff(runs)[:, 0])
-        run, row = int(np.searchsorted(ends, first, side="right")), first
-        while row < last:
-            end = min(last, int(ends[run]))
-            begin = int(runs[run, 1] - ends[run]) + row
-            self.source.read(begin, begin + end - row, out[row - first : end - first])
-            run, row = run + 1, end
+        if self.chosen is None:
+            self.source.read(first, last, out[: last - first])
+        elif first < last:
+            rows = self.chosen[first:last]
+            cuts = np.flatnonzero(np.diff(rows) != 1) + 1
+            for a, b in itertools.pairwise([0, *cuts.tolist(), len(rows)]):
+                self.source.read(int(rows[a]), int(rows[b - 1]) + 1, out[a:b])
         return out[: last - first]
 
     def _room_for(self, n_rows: int, n_blocks: int, n_columns: int = 0) -> list[Array]:
         """Return arrays for rows as the file holds them, or with another number of columns."""
         shape = (n_rows, n_columns or self.source.shape[1])
         check_room(
-            n_blocks * math.prod(shape) * self.itemsize,
+            n_blocks * math.prod(shape) * self.dtype.itemsize,
             f"{self.source.name}: {n_rows:,} rows with {shape[1]:,} features",
             python="Take fewer features: directrix.data.open_parquet(path, features=[...]).",
             shell="Name fewer features: --feature-columns NAME,OTHER.",
@@ -258,7 +243,7 @@ class StoredFeatures:
 
     def blocks(self, qptr: Int64Array) -> Iterator[tuple[int, Array]]:
         """All rows in order, as (first row, block of whole queries); see `spans`."""
-        bounds = block_bounds(qptr, self.shape[1] * self.itemsize).tolist()
+        bounds = block_bounds(qptr, self.shape[1] * self.dtype.itemsize).tolist()
         return zip(bounds, self.spans(itertools.pairwise(bounds)), strict=False)
 
     def spans(self, spans: Iterable[tuple[int, int]]) -> Iterator[Array]:

@@ -88,10 +88,9 @@ def entry_of(given: Any) -> Entry:
     named = imported(given) if isinstance(given, str) else ("", given)
     if named is None:
         return Entry(given, given)
-    name, value = named
-    if isinstance(value, Entry):
-        return value
-    method = user_method(value, name)
+    if isinstance(named[1], Entry):
+        return named[1]
+    method = user_method(named[1], named[0])
     return Entry(method.name, method)
 
 
@@ -149,89 +148,61 @@ def cross_validate(  # noqa: PLR0913 - all but the first three are optional and 
     >>> result.mean("Regression", "AP") > 0.8, len(result.values("RankCosine", "nDCG@5"))
     (True, 12)
     """
-    run = _Run.of(splits, entries, measures, select, convention, seed, keep_top)
+    tasks, names = _tasks(splits, entries, measures, select, convention, seed, keep_top)
     with tempfile.TemporaryDirectory() as folder:
         kept = Path(folder, "cells.jsonl") if path is None else path
-        finished = run_cells(run.cells(), kept, n_jobs=n_jobs, progress=progress)
-    return run.result(finished)
+        cells = [cell for task in tasks for cell in task.cells()]
+        finished = run_cells(cells, kept, n_jobs=n_jobs, progress=progress)
+    results: dict[str, list[FoldResult]] = {}
+    for task in tasks:
+        results.setdefault(task.plan.name, []).append(task.result(finished, names))
+    return CrossValidation(
+        measures=tuple(names),
+        folds=tuple(split.name for split in splits),
+        query_ids=tuple(query for split in splits for query in split.test.query_ids),
+        convention="default" if convention is None else find_convention(convention).name,
+        results=results,
+        select=names[0] if select is None else select if isinstance(select, str) else select.name,
+    )
 
 
 def train_shard(
-    shard: tuple[int, int],
-    splits: Sequence[Split],
-    entries: Any,
-    measures: Any,
-    *,
-    path: str | os.PathLike[str],
-    n_jobs: int | None = None,
-    progress: Progress | None = None,
-    **rest: Any,
+    shard: tuple[int, int], splits: Sequence[Split], entries: Any, measures: Any, *, path: Path, **rest: Any
 ) -> tuple[int, int]:
     """Train the share of one of several jobs, which write to one folder at a time; see `run_cells`.
 
     ``shard`` is the place of the job, from 1, and their number; the other arguments are those of
     `cross_validate`, which takes over what is finished. Returns the numbers of finished trainings and of all.
     """
-    cells = _Run.of(splits, entries, measures, **rest).cells()
-    return len(run_cells(cells, path, n_jobs=n_jobs, progress=progress, shard=shard)), len(cells)
+    how = {name: rest.pop(name, None) for name in ("n_jobs", "progress")}
+    cells = [cell for task in _tasks(splits, entries, measures, **rest)[0] for cell in task.cells()]
+    return len(run_cells(cells, path, shard=shard, **how)), len(cells)
 
 
-class _Run(NamedTuple):
-    """The checked plan of a cross-validation."""
-
-    splits: Sequence[Split]
-    plans: list[Plan]
-    tasks: list[_Task]
-    measures: list[str]
-    convention: str
-    select: str
-
-    @classmethod
-    def of(
-        cls,
-        splits: Sequence[Split],
-        entries: Any,
-        measures: Any,
-        select: RankingMeasure | str | None = None,
-        convention: Convention | str | None = None,
-        seed: int = 0,
-        keep_top: int = 0,
-    ) -> _Run:
-        """Check the arguments of `cross_validate`."""
-        tool = None if convention is None else find_convention(convention)
-        is_one = isinstance(entries, str) or not isinstance(entries, Sequence)
-        compared = list(map(entry_of, [entries] if is_one else entries))
-        wanted, names = listed(measures)
-        reported = tuple(reported_measure(each, tool, always=True) for each in wanted)
-        _check_names(splits, compared, names)
-        if tool is not None:
-            warn_lacking(tool, list(names), list(reported), "Leave out those, or the convention.")
-        seed_number(seed)
-        whole(keep_top, "keep_top", least=0)
-        plans = [plan_entry(entry, select or wanted[0], tool, seed) for entry in compared]
-        for split in splits:
-            _check_data(split, plans)
-        tasks = [_Task(plan, split, reported, keep_top) for split in splits for plan in plans]
-        chosen_by = names[0] if select is None else select if isinstance(select, str) else select.name
-        return cls(splits, plans, tasks, names, "default" if tool is None else tool.name, chosen_by)
-
-    def cells(self) -> list[Cell]:
-        """Return all trainings."""
-        return [cell for task in self.tasks for cell in task.cells()]
-
-    def result(self, finished: Mapping[tuple[str | int, ...], Any]) -> CrossValidation:
-        """Return the choices between the finished trainings."""
-        return CrossValidation(
-            measures=tuple(self.measures),
-            folds=tuple(split.name for split in self.splits),
-            query_ids=tuple(query for split in self.splits for query in split.test.query_ids),
-            convention=self.convention,
-            results={
-                p.name: [task.result(finished, self.measures) for task in self.tasks if task.plan is p]
-                for p in self.plans
-            },
-            select=self.select,
-        )
+def _tasks(
+    splits: Sequence[Split],
+    entries: Any,
+    measures: Any,
+    select: RankingMeasure | str | None = None,
+    convention: Convention | str | None = None,
+    seed: int = 0,
+    keep_top: int = 0,
+) -> tuple[list[_Task], list[str]]:
+    """Check the arguments of `cross_validate`; return its tasks and the names of the measures."""
+    tool = None if convention is None else find_convention(convention)
+    is_one = isinstance(entries, str) or not isinstance(entries, Sequence)
+    compared = list(map(entry_of, [entries] if is_one else entries))
+    wanted, names = listed(measures)
+    reported = tuple(reported_measure(each, tool, always=True) for each in wanted)
+    _check_names(splits, compared, names)
+    if tool is not None:
+        warn_lacking(tool, names, list(reported), "Leave out those, or the convention.", stacklevel=4)
+    seed_number(seed)
+    whole(keep_top, "keep_top", least=0)
+    plans = [plan_entry(entry, select or wanted[0], tool, seed) for entry in compared]
+    for split in splits:
+        _check_data(split, plans)
+    return [_Task(plan, split, reported, keep_top) for split in splits for plan in plans], names
 
 
 class Plan(NamedTuple):

@@ -180,19 +180,9 @@ class CrossValidation:
     def compare(
         self, *, test: str = "paired-t", correction: str | None = "auto", all_pairs: bool = False
     ) -> dict[str, Comparisons]:
-        """Compare the entries over all test queries by each measure, with a correction for their number.
+        """Compare all pairs of entries, or each with the first, over all test queries by each measure.
 
-        Parameters
-        ----------
-        test, correction : str
-            See `directrix.compare`.
-        all_pairs : bool
-            Compare all pairs, or each entry with the first one only.
-
-        Raises
-        ------
-        InputError
-            If there is one entry only, or the test or the correction is not known.
+        ``test`` and ``correction`` are those of `directrix.compare`.
         """
         against = None if all_pairs else self.entries[0]
         results = {}
@@ -212,7 +202,7 @@ class CrossValidation:
             f"{' and '.join(self.measures)} on test queries, mean over {len(self.folds)} folds. Settings "
             f"were chosen by {self.select} on validation queries."
         )
-        return paper_table(self.compare(**how), what).latex()
+        return paper_table(self.compare(**how), what)
 
     def tables(self) -> tuple[Table, Table]:
         """Return the values with a test against the first entry, and the settings that validation chose."""
@@ -248,10 +238,7 @@ class CrossValidation:
         return figures, chosen
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result in JSON types: a row for each entry and measure, and the tests; NaN as None.
-
-        ``values`` of a row are those of the test queries, in the order of ``query_ids``.
-        """
+        """Return the result in JSON types: a row for each entry and measure, and the tests; NaN as None."""
         tests = [
             {
                 "method": entry,

@@ -10,7 +10,7 @@ import numpy as np
 from directrix.errors import MissingExtra
 from directrix.export.formula import Formula, Input, Linear, Network, Summand
 from directrix.export.target import ExportTarget, version_of
-from directrix.export.trees import nodes_of
+from directrix.export.trees import Node, nodes_of
 from directrix.models.trees import Trees
 from directrix.types import Array, Float64Array
 
@@ -60,8 +60,8 @@ def _write(formula: Formula) -> bytes:
     made = helper.make_graph(graph.nodes, "directrix", [features], [score], graph.constants)
     versions = [helper.make_opsetid("", _OPSET), helper.make_opsetid("ai.onnx.ml", _ML_OPSET)]
     model = helper.make_model(made, opset_imports=versions, ir_version=_IR, producer_name="directrix")
-    if formula.names is not None:
-        helper.set_model_props(model, {"feature_names": json.dumps(formula.names)})
+    named = {"feature_names": formula.names, "categories": formula.categories}
+    helper.set_model_props(model, {key: json.dumps(of) for key, of in named.items() if of is not None})
     onnx.checker.check_model(model)
     content: bytes = model.SerializeToString()
     return content
@@ -134,18 +134,13 @@ def _trees(graph: _Graph, trees: Trees) -> str:
     columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
     tree_ids, node_ids, leaf_trees, leaf_nodes = list[int](), list[int](), list[int](), list[int]()
     for number, nodes in enumerate(nodes_of(trees)):
-        rows = [
-            ("BRANCH_LEQ", s.feature, s.threshold, node.left, node.right, int(s.missing_left))
-            if (s := node.split)
-            else ("LEAF", 0, 0.0, 0, 0, 0)
-            for node in nodes
-        ]
+        rows = _node_rows(nodes)
         for values, column in zip(columns.values(), zip(*rows, strict=True), strict=True):
             values.extend(column)
         tree_ids += [number] * len(rows)
         node_ids += range(len(rows))
-        leaf_trees += [number] * (len(rows) // 2 + 1)
-        leaf_nodes += range(len(rows) // 2, len(rows))
+        leaf_trees += [number] * (len(nodes) // 2 + 1)
+        leaf_nodes += range(len(nodes) // 2, len(nodes))
     if not tree_ids:
         of_rows = graph("Mul", graph.double(graph("IsNaN", "features")), np.array(0.0))  # never NaN itself
         return graph("ReduceSum", of_rows, np.array([1]), keepdims=1)
@@ -166,6 +161,25 @@ def _trees(graph: _Graph, trees: Trees) -> str:
     return graph.double(scores)
 
 
+def _node_rows(nodes: list[Node]) -> list[tuple[Any, ...]]:
+    """Return the values of `_COLUMNS` of each node; a set of categories becomes one node for each of them."""
+    rows: list[tuple[Any, ...]] = [("LEAF", 0, 0.0, 0, 0, 0)] * len(nodes)
+    for place, node in enumerate(nodes):
+        if (split := node.split) is None:
+            continue
+        if split.categories is None:
+            sides = node.left, node.right, int(split.missing_left)
+            rows[place] = ("BRANCH_LEQ", split.feature, split.threshold, *sides)
+            continue
+        *others, last = split.categories
+        for category in others:  # a node that fails asks the next one, which comes after all of the tree
+            rows[place] = ("BRANCH_EQ", split.feature, float(category), node.left, len(rows), 0)
+            place = len(rows)
+            rows.append(())
+        rows[place] = ("BRANCH_EQ", split.feature, float(last), node.left, node.right, 0)
+    return rows
+
+
 def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
     """Scores by onnxruntime."""
     import onnxruntime
@@ -178,4 +192,4 @@ def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
     return scores
 
 
-TARGET = ExportTarget("ONNX", _write, _read, version_of("onnxruntime"), is_single=True)
+TARGET = ExportTarget("ONNX", _write, _read, version_of("onnxruntime"), is_single=True, takes_categories=True)

@@ -93,7 +93,9 @@ class ExportTarget:
     def _prepared(self, trees: Trees) -> Trees:
         """Return trees that the target can carry, with its precision."""
         if trees.categories and not self.takes_categories:
-            raise InputError(f"{self.title} has no categories here; choose --to lightgbm, python or sql.")
+            raise InputError(
+                f"{self.title} has no categories here; choose --to onnx, lightgbm, python or sql."
+            )
         if not self.takes_missing and any(one.missing_left != one.zero_left for one in splits_of(trees)):
             raise InputError(
                 f"{self.title} reads missing features as 0, and these trees send them another way; choose "

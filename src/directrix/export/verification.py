@@ -261,9 +261,8 @@ def _drawn(formula: Formula, chosen: ExportTarget, *, missing: bool) -> Queries:
     X = np.zeros((n_rows, formula.n_features))
     kind = np.float32 if chosen.is_single else np.float64
     for feature, values in _values(formula).items():
-        known = None if formula.categories is None else formula.categories[feature]
-        if known is not None:
-            X[:, feature] = rng.integers(0, len(known) + 1, n_rows)
+        if (codes := _codes(formula, feature)) is not None:
+            X[:, feature] = rng.choice(codes, n_rows)
             continue
         numbers = (float32_below(values) if chosen.is_single else values).astype(kind)
         held = chosen.held(numbers)
@@ -280,6 +279,18 @@ def _drawn(formula: Formula, chosen: ExportTarget, *, missing: bool) -> Queries:
     qid = np.arange(n_rows) // _PER_QUERY
     q = Queries.from_arrays(X, np.zeros(n_rows), qid=qid, feature_names=formula.names, missing="nan")
     return replace(q, categories=formula.categories)
+
+
+def _codes(formula: Formula, feature: int) -> Array | None:
+    """Return the numbers of the categories of a feature, and one more; None for a feature of numbers."""
+    if formula.categories is not None and (known := formula.categories[feature]) is not None:
+        return np.arange(len(known) + 1)
+    trees = [part.model for part in formula.parts if isinstance(part.model, Trees)]
+    sets = [codes for one in trees if feature in one.categorical for codes in one.categories]
+    if not sets:
+        return None
+    seen = np.unique(np.concatenate(sets))
+    return np.append(seen, seen[-1] + 1)
 
 
 def _values(formula: Formula) -> dict[int, Float64Array]:

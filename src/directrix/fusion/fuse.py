@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import count
 from typing import Any
 
 import numpy as np
 
-from directrix.data.trec.join import some_of
+from directrix.data.columns import column_list
 from directrix.errors import InputError
 from directrix.experiments.significance import compare
 from directrix.experiments.significance.comparisons import Pair
 from directrix.fusion.combination import Chosen, pool_of, runs_of
-from directrix.fusion.methods import BEST_RUN, RRF_60, Weigher, fusion_methods
+from directrix.fusion.methods import BEST_RUN, RRF_60, Choose, Weigher, fusion_methods
 from directrix.fusion.result import Fusion, Row, classes_of
 from directrix.measures.names import measure as parse_measure
 from directrix.parameters import whole
@@ -87,30 +86,43 @@ def fuse(  # noqa: PLR0913 - all but the first three are optional and by name
     """
     pool = pool_of(runs_of(runs), qrels)
     n_folds, seed = whole(n_folds, "n_folds", "fuse", least=2), whole(seed, "seed", "fuse", least=0)
-    n = len(pool.query_ids)
-    if n < n_folds:
+    if (n := len(pool.query_ids)) < n_folds:
         raise InputError(f"{n} queries are judged; n_folds={n_folds} need as many or more. Give fewer folds.")
     methods = fusion_methods(has_classes=classes is not None)
     if method not in ("auto", *methods):
         raise InputError(f"method={method!r}; choose auto or one of {', '.join(methods)}.")
     of_query, weigher = classes_of(pool, classes), Weigher(pool, parse_measure(measure), seed)
     _check_weights_matter(weigher, of_query, classes)
-    steps = count()
-
-    def choose(name: str, weigher: Weigher, queries: Any) -> Chosen:
+    tested = _cross_validate(weigher, methods, of_query, n_folds, progress)
+    chosen = {}
+    for step, (name, choose) in enumerate(methods.items(), start=n_folds * len(methods)):
         if progress is not None:
-            progress(next(steps), (n_folds + 1) * len(methods), name)
-        return methods[name](weigher, [of_query[q] for q in queries])
+            progress(step, (n_folds + 1) * len(methods), name)
+        chosen[name] = choose(weigher, of_query)
+    return _fusion(weigher, chosen, tested, of_query, method, n_folds)
 
+
+def _cross_validate(
+    weigher: Weigher,
+    methods: dict[str, Choose],
+    of_query: list[str],
+    n_folds: int,
+    progress: Progress | None,
+) -> dict[str, Float64Array]:
+    """Return for each method the value of every query under the choice of the other folds."""
+    n = len(of_query)
     tested = {name: np.full(n, np.nan) for name in methods}
-    for fold in np.array_split(np.random.default_rng(seed).permutation(n), n_folds):
+    folds = np.array_split(np.random.default_rng(weigher.seed).permutation(n), n_folds)
+    for i, fold in enumerate(folds):
         rest = np.setdiff1d(np.arange(n), fold)
         others, held_out = weigher.of(rest), weigher.of(fold)
-        for name in methods:
-            scores = choose(name, others, rest).scores(held_out.pool, [of_query[q] for q in fold])
+        for step, (name, choose) in enumerate(methods.items(), start=i * len(methods)):
+            if progress is not None:
+                progress(step, (n_folds + 1) * len(methods), name)
+            chosen = choose(others, [of_query[q] for q in rest])
+            scores = chosen.scores(held_out.pool, [of_query[q] for q in fold])
             tested[name][fold] = held_out.value(scores)
-    chosen = {name: choose(name, weigher, range(n)) for name in methods}
-    return _fusion(weigher, chosen, tested, of_query, method, n_folds)
+    return tested
 
 
 def _check_weights_matter(weigher: Weigher, of_query: list[str], classes: Mapping[Any, Any] | None) -> None:
@@ -118,8 +130,8 @@ def _check_weights_matter(weigher: Weigher, of_query: list[str], classes: Mappin
     query_ids = weigher.pool.query_ids
     if classes and not any(of_query):
         raise InputError(
-            f"no query that has a class ({some_of(tuple(map(str, classes)))}) is judged and in the runs "
-            f"({some_of(query_ids)}); at least one is needed. Give the classes of these queries."
+            f"no query that has a class ({column_list(classes, 3)}) is judged and in the runs "
+            f"({column_list(query_ids, 3)}); at least one is needed. Give the classes of these queries."
         )
     if weigher.is_flat:
         raise InputError(

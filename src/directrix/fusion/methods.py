@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import cycle, islice
 
 import numpy as np
@@ -186,6 +186,9 @@ def fusion_methods(*, has_classes: bool) -> dict[str, Choose]:
     def rrf(weigher: Weigher) -> Combination:
         return Combination("rrf", weigher.equal, constant=weigher.rrf_constant())
 
+    def linear(normalizer: Normalizer) -> Choose:
+        return lambda weigher, _: weigher.linear(normalizer)
+
     methods: dict[str, Choose] = {
         BEST_RUN: fixed(lambda weigher: max(weigher.single_runs, key=weigher.mean)),
         RRF_60: fixed(lambda weigher: Combination("rrf", weigher.equal)),
@@ -193,14 +196,10 @@ def fusion_methods(*, has_classes: bool) -> dict[str, Choose]:
         "CombSUM": fixed(lambda weigher: Combination("linear", weigher.equal)),
         "CombMNZ": fixed(lambda weigher: Combination("combmnz", weigher.equal)),
         "RRF, weights": lambda weigher, _: weigher.best(rrf(weigher)),
-        **{f"linear, {name}": partial(_linear, name) for name in NORMALIZERS},
+        **{f"linear, {name}": linear(name) for name in NORMALIZERS},
         "linear, best normalizer": lambda weigher, _: weigher.best_linear(),
     }
     return methods | ({"linear, by class": _by_class} if has_classes else {})
-
-
-def _linear(normalizer: Normalizer, weigher: Weigher, _: Sequence[str]) -> Chosen:
-    return weigher.linear(normalizer)
 
 
 def _by_class(weigher: Weigher, classes: Sequence[str]) -> Chosen:

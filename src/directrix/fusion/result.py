@@ -34,37 +34,28 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Fusion:
-    """The best combination of runs; made by `fuse`.
-
-    Parameters
-    ----------
-    measure : str
-    names : tuple of str
-        Of the runs.
-    method : str
-        Of the row that was chosen: the highest value on queries that did not choose it.
-    of_class : dict of str to Combination
-        By class of query; "" for queries of no class.
-    interval : (float, float), or None
-        Of two linear or RRF weights the range of the second that is equally good in sample: all of them are
-        optimal.
-    rows : tuple of Row
-        Every method.
-    runs : dict of str to float
-        Mean of the measure of every single run.
-    n_queries, n_folds, seed : int
-    """
+    """The best combination of runs; made by `fuse`."""
 
     measure: str
+    """Name of the measure."""
     names: tuple[str, ...]
+    """Names of the runs."""
     method: str
+    """Name of the row that was chosen: the highest value on queries that did not choose it."""
     of_class: dict[str, Combination]
+    """Combinations by class of query; "" for queries of no class."""
     interval: tuple[float, float] | None
+    """Range of the second of two linear or RRF weights that is equally good in sample: all are optimal."""
     rows: tuple[Row, ...]
+    """Every method."""
     runs: dict[str, float]
+    """Mean of the measure of every single run."""
     n_queries: int
+    """Number of judged queries."""
     n_folds: int
+    """Number of folds for cross-validation."""
     seed: int
+    """Seed of the folds and of the random starts."""
 
     @property
     def combination(self) -> Combination:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from directrix.data.checks import check_length
-from directrix.data.frames import cells_of, is_dict, is_missing
+from directrix.data.checks import check_length, is_missing
+from directrix.data.frames import cells_of, is_dict
 from directrix.errors import InputError, warn
 from directrix.types import Int64Array
 

@@ -61,7 +61,7 @@ class Stream(InParts):
 
     def _groups(self, parts: Sequence[Part]) -> Iterator[tuple[int, int]]:
         """Runs of parts that lie one after another in the file and fill a block."""
-        most = BLOCK_BYTES // max(self.queries.n_features * self.queries.features.itemsize, 1)
+        most = BLOCK_BYTES // max(self.queries.n_features * self.queries.features.dtype.itemsize, 1)
         begin = 0
         for p in range(1, len(parts) + 1):
             if p < len(parts) and parts[p].rows.last - parts[begin].rows.first <= most:
@@ -92,7 +92,7 @@ class Stream(InParts):
     def _starts(self) -> Int64Array:
         """Query boundaries of the blocks, (n_blocks + 1,)."""
         q = self.queries
-        bounds = block_bounds(q.qptr, q.n_features * q.features.itemsize)
+        bounds = block_bounds(q.qptr, q.n_features * q.features.dtype.itemsize)
         starts: Int64Array = np.append(np.searchsorted(q.qptr, bounds[:-1]), q.n_queries)
         return starts
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -26,9 +26,6 @@ from directrix.measures.names import measure
 from directrix.objectives.objective import linear_objective
 from directrix.papers.paper import Experiment, Results
 from directrix.papers.workspace import Cells, Collection, Compared, Workspace, read_collections
-from directrix.rankers.linear import LinearRanker
-from directrix.rankers.method import Method
-from directrix.rankers.methods import method
 from directrix.surrogates.smooth import SmoothNDCG
 from directrix.trainers.full_gradients import CG, LBFGS
 from directrix.trainers.regression import regression_start
@@ -40,19 +37,14 @@ LETOR3 = ("OHSUMED", "TD2003", "TD2004", "HP2003", "HP2004", "NP2003", "NP2004")
 LINEAR = "SmoothNDCG"
 LISTWISE = ("SVMMap", "ListNet", "AdaRank-NDCG", "AdaRank-MAP")
 """Methods that the paper calls listwise."""
-FROM_SVM = f"{LINEAR} from RankSVM"
-"""Starts at RankSVM and is held near it, see Sect. 4.4.1."""
 CURVE = "the mean of nDCG@1 to nDCG@10"
 """The curve of a method in the paper's figures as one number."""
-COMPONENTS = 100
-"""Training rows of the kernel map."""
 CHOSEN_BY = measure("nDCG@50")
 """As in the paper; ties count by expectation, because LETOR's script rewards the order of the file."""
 _NDCG = tuple(f"nDCG@{k}" for k in range(1, 11))
 _MEASURES = (*_NDCG, "AP")  # of the paper's figures, by the rules of LETOR 3.0's script
 _BY_AP = ("SmoothAP", "SVMMap", "AdaRank-MAP", "RankBoost", "FRank")
 _TRUNCATED = f"{LINEAR}, k = "
-_SVM_L2 = 0.01  # the middle of RankSVM's grid
 _TOP = 10  # documents of a ranking that are kept
 _K = 50  # documents that count, in training and in CHOSEN_BY
 _FURTHER = 200  # iterations of the other optimizer
@@ -96,7 +88,6 @@ class PathResult:
     # (n_folds,): the objective after L-BFGS, another optimizer, has started from the end of the path
     further: Float64Array
     statuses: dict[str, int]  # number of rounds by the status of their training
-    evaluations: int  # number of evaluations of value and gradient
 
     @property
     def chosen(self) -> Int64Array:
@@ -108,11 +99,6 @@ class PathResult:
     def on_test(self, rounds: Int64Array) -> Float64Array:
         """nDCG@50 of every test query, with one round for each fold."""
         return np.asarray(self.test[rounds[self.fold_of], np.arange(self.test.shape[1])])
-
-    def stopped(self, gaps: Sequence[float]) -> Int64Array:
-        """The round with the smallest bound on the expected loss: 1 less training nDCG@50, and the gap."""
-        bounds = 1.0 - self.train[:, 1:] + np.asarray(gaps)
-        return np.asarray(1 + bounds.argmin(axis=1), dtype=np.int64)
 
 
 @dataclass
@@ -153,8 +139,7 @@ def _follow(split: Split, path: SmoothingPath) -> dict[str, Any]:
     trainer = _Watched(CG(max_iter=path.iterations))
     result = Anneal(trainer, start=path.first, stop=path.last).minimize(goal, w0, callback=watch)
     further = -LBFGS(max_iter=_FURTHER).minimize(goal, result.params).value
-    counts = {"ends": trainer.ends, "evaluations": result.counts["evaluations"]}
-    return {"rows": rows, **counts, "further": further}
+    return {"rows": rows, "ends": trainer.ends, "further": further}
 
 
 def _values(q: Queries, params: Float64Array) -> Float64Array:
@@ -178,13 +163,12 @@ def path_result(path: SmoothingPath, results: Sequence[Any]) -> PathResult:
         fold_of=np.repeat(np.arange(len(results)), sizes),
         further=np.array([one["further"] for one in results]),
         statuses=dict(Counter(end for one in results for end in one["ends"])),
-        evaluations=sum(one["evaluations"] for one in results),
     )
 
 
 @dataclass(frozen=True)
 class Chapelle2010(Experiment):
-    """Methods with their grids, paths of smoothing, non-linear rankers and theory."""
+    """Methods with their grids, paths of smoothing and theory."""
 
     letor: ClassVar[Sequence[str]] = (*LETOR3, "MQ2008")
 
@@ -200,10 +184,7 @@ class Chapelle2010(Experiment):
     sigma_last: float = 1 / 64
     iterations: int = 50  # of conjugate gradients in a round
     truncations: tuple[int | None, ...] = (1, 3, 5, 10, 20, None)  # cut-offs k to train with
-    extensions: bool = True  # whether networks, trees and a kernel map are trained
     path_l2: tuple[float, ...] = (1e-4, 1e-3, 1e-2, 1e-1)  # penalties of the paths of smoothing
-    starts: tuple[float, ...] = (64.0, 8.0, 1.0, 1 / 8)  # smoothings to begin an annealing at
-    alone: tuple[float, ...] = (16.0, 1.0, 1 / 8, 1 / 64)  # smoothings to train at without annealing
     collections: int | None = None  # number of collections to run; None = all that the data folder holds
     folds: int | None = None  # number of folds of each; None = all
 
@@ -214,40 +195,32 @@ class Chapelle2010(Experiment):
 
     @property
     def middle(self) -> float:
-        """The penalty at which starts and smoothings are compared."""
+        """The penalty of the annealing that the table shows."""
         return self.path_l2[len(self.path_l2) // 3]
 
     @property
     def whole_path(self) -> SmoothingPath:
-        """The annealing of the paper, at the penalty at which others are compared with it."""
+        """The annealing of the paper at this penalty."""
         return SmoothingPath(self.sigma_first, self.sigma_last, self.middle, self.iterations)
 
-    def at_once(self, sigma: float) -> SmoothingPath:
-        """Return a training without annealing, with as many iterations as all rounds together."""
-        return SmoothingPath(sigma, sigma, self.middle, self.iterations * self.rounds)
+    @property
+    def at_once(self) -> SmoothingPath:
+        """A training at the last smoothing alone, with as many iterations as all rounds together."""
+        return SmoothingPath(self.sigma_last, self.sigma_last, self.middle, self.iterations * self.rounds)
 
     @property
     def paths(self) -> list[SmoothingPath]:
-        """The paths of all penalties, all starts of the annealing, and all smoothings without it."""
-        paths = [
-            *(replace(self.whole_path, l2=l2) for l2 in self.path_l2),
-            *(replace(self.whole_path, first=first) for first in self.starts),
-            *map(self.at_once, self.alone),
-        ]
-        return list(dict.fromkeys(paths))
+        """The annealing with every penalty, and training at once."""
+        return [*(replace(self.whole_path, l2=l2) for l2 in self.path_l2), self.at_once]
 
-    @property
-    def annealed(self) -> dict[str, Any]:
-        """Settings of a ranker that is annealed in the same way."""
-        return {
+    def entries(self, *, is_first: bool) -> list[Entry]:
+        """Return the rows of the tables; of the first collection also other cut-offs."""
+        annealed = {
             "sigma_first": self.sigma_first,
             "sigma_last": self.sigma_last,
             "cg_iter": self.iterations,
         }
-
-    def entries(self, *, is_first: bool) -> list[Entry]:
-        """Return the rows of the tables; of the first collection also other cut-offs and other models."""
-        annealed, grid = self.annealed, {"l2": self.l2}
+        grid = {"l2": self.l2}
         rows = [Entry(LINEAR, LINEAR, annealed, grid)]
         for name in self.baselines:
             fixed, tried = (annealed, grid) if name == "SmoothAP" else ({}, None)
@@ -256,9 +229,6 @@ class Chapelle2010(Experiment):
             for k in self.truncations:
                 name = f"{_TRUNCATED}{'all' if k is None else k}"
                 rows.append(Entry(name, LINEAR, {**annealed, "k": k}, grid))
-            rows += _extensions(annealed) if self.extensions else ()
-            start = LinearRanker("RankSVM", l2=_SVM_L2)
-            rows.append(Entry(FROM_SVM, LINEAR, {**annealed, "start": start}, grid))
         return rows
 
     def read(self, data: Path) -> dict[str, Collection]:
@@ -279,21 +249,14 @@ class Chapelle2010(Experiment):
         for name, one in data.items():
             rows = self.entries(is_first=one is first)
             compared[name] = Compared(one, work.cross_validate(name, one.splits, rows, _MEASURES, **options))
-        mapped = None
-        if self.extensions:
-            splits = [_mapped(split, self.seed) for split in first.splits]
-            row = Entry(f"{LINEAR}, kernel map", LINEAR, self.annealed, {"l2": self.l2})
-            title = f"mapped features of {first.name}"
-            mapped = work.cross_validate(title, splits, [row], _MEASURES, **options)
         followed = {path: path_result(path, [done[cell.key] for cell in of]) for path, of in paths.items()}
-        return SmoothedResults(self, compared, mapped, followed, Theory(**done[key]))
+        return SmoothedResults(self, compared, followed, Theory(**done[key]))
 
 
 @dataclass(frozen=True, eq=False)
 class SmoothedResults(Results[Chapelle2010, Compared]):
     """All results; those but ``collections`` are of the first collection."""
 
-    mapped: CrossValidation | None  # SmoothNDCG on mapped features
     paths: Mapping[SmoothingPath, PathResult]
     theory: Theory  # on its first fold
 
@@ -310,44 +273,13 @@ QUICK = Chapelle2010(
     sigma_last=1 / 16,
     iterations=10,
     truncations=(1, 10),
-    extensions=False,
     path_l2=(1e-3,),
-    starts=(16.0, 1.0),
-    alone=(16.0, 1 / 16),
     collections=1,
     folds=2,
 )
 
 
 # the methods that are compared
-
-
-def _extensions(annealed: dict[str, Any]) -> Iterator[Entry]:
-    """Return the models of Sect. 6: ten hidden units, and functional gradient boosting."""
-    smooth = method(LINEAR)
-    network = replace(
-        smooth,
-        name="SmoothNDCG-MLP",
-        model="mlp",
-        grid={"l2": (1e-4, 1e-3, 1e-2)},  # without a regression start the penalty is the usual one
-        fixed={**method("MLP").fixed, "k": _K},
-    )
-    yield Entry(f"{LINEAR}, network", network, {**annealed, "cg_iter": 20})
-    trees: Method = replace(
-        smooth,
-        name="BoostedSmoothNDCG",
-        model="trees",
-        trainer="boosting",
-        grid={"sigma": (0.1, 1.0), "learning_rate": (0.1,), "num_leaves": (7,)},
-        fixed={**method("BoostedNDCG").fixed, "k": _K},
-        without=(),
-    )
-    if trees.is_installed:
-        yield Entry(f"{LINEAR}, trees", trees)
-        # the smoothings of the grid have no effect: an annealing ends at 1
-        tried = {name: values for name, values in trees.grid.items() if name != "sigma"}
-        ratio = annealed["sigma_first"] / annealed["sigma_last"]
-        yield Entry(f"{LINEAR}, annealed trees", trees, {"anneal": ratio}, tried)
 
 
 def rivals(compared: CrossValidation) -> tuple[str, ...]:
@@ -365,30 +297,6 @@ def truncations(compared: CrossValidation) -> dict[str, str]:
 def curve(compared: CrossValidation, entry: str) -> Float64Array:
     """Return `CURVE` of every test query."""
     return np.asarray(np.mean([compared.values(entry, measure) for measure in _NDCG], axis=0))
-
-
-def _mapped(split: Split, seed: int) -> Split:
-    """Map features by a Gaussian kernel on a sample of the training rows: kernel PCA of that sample."""
-    from sklearn.kernel_approximation import Nystroem
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    components = min(COMPONENTS, split.train.n_docs)
-    kernel = Nystroem(
-        gamma=1.0 / split.train.n_features, n_components=components, random_state=np.random.RandomState(seed)
-    )
-    features = make_pipeline(StandardScaler(), kernel).fit(_dense(split.train))
-
-    def mapped(q: Queries) -> Queries:
-        return replace(q, features=np.ascontiguousarray(features.transform(_dense(q)), dtype=np.float32))
-
-    valid = None if split.valid is None else mapped(split.valid)
-    return Split(split.name, mapped(split.train), valid, mapped(split.test))
-
-
-def _dense(q: Queries) -> FloatArray:
-    features: FloatArray = q.features.toarray() if hasattr(q.features, "toarray") else q.features
-    return features
 
 
 # the statements of Sections 5.1 to 5.4 on scores and trainings, as numbers
@@ -416,9 +324,7 @@ class Theory:
     scaled_gradient: float
     # largest sum of a gradient's magnitudes over its bound of Sect. 5.2
     steepest: float
-    # sigmas of an annealing, and the bound of Theorem 1 on the lead of the expected loss over the training
-    # loss, for weights of the length of w0
-    gap_sigmas: list[float]
+    # bound of Theorem 1 at each sigma of an annealing, for weights of the length of w0
     gaps: list[float]
     # largest distance to w0, over the length of w0, of trainings at sigma = 2^40 from random starts whose
     # distance from w0 is that of 0: Sect. 5.3.
@@ -441,7 +347,6 @@ def check_theory(train: Queries, sigmas: Sequence[float], seed: int) -> Theory:
         **_errors(lists),
         scaled_gradient=max(_scaled(scores, c) for scores in lists for c in (0.1, 3.0, 50.0)),
         steepest=max(_steepness(scores, sigma) for scores in lists for sigma in (1e-2, 1.0, 1e2)),
-        gap_sigmas=list(sigmas),
         gaps=_gaps(train, sigmas),
         **_at_infinity(few, rng),
         **_rescaled(few),

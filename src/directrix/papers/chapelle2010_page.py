@@ -12,9 +12,7 @@ import numpy as np
 from directrix.experiments.crossval_result import CrossValidation
 from directrix.experiments.significance import compare
 from directrix.papers.chapelle2010 import (
-    COMPONENTS,
     CURVE,
-    FROM_SVM,
     LETOR3,
     LINEAR,
     LISTWISE,
@@ -40,7 +38,6 @@ _NEARLY = 0.05  # of a rate
 _LITTLE = 0.05  # of a rise
 _ROUNDING = 1e-6  # of float32 features
 _LINES = 6  # of rivals in a figure: more cannot be told apart
-_Rows = Mapping[str, tuple[CrossValidation, str]]  # entries of cross-validations by the name of the row
 
 
 # claims
@@ -56,7 +53,8 @@ def _claims(results: SmoothedResults) -> Iterator[Claim]:
 
 
 def _of_paths(results: SmoothedResults) -> Iterator[Claim]:
-    settings, full = results.settings, results.paths[results.settings.whole_path]
+    settings = results.settings
+    full, at_once = (results.paths[path] for path in (settings.whole_path, settings.at_once))
     yield ahead(
         *WORDS.statement("improves"),
         Scored("after the last round", full.train[:, -1]),
@@ -68,14 +66,12 @@ def _of_paths(results: SmoothedResults) -> Iterator[Claim]:
         Scored("at the round that validation chose", full.on_test(full.chosen)),
         Scored(f"at sigma = {settings.sigma_last:g}:", full.test[-1]),
     )
-    at_once = results.paths.get(settings.at_once(settings.sigma_last))
-    if at_once is not None:
-        yield ahead(
-            *WORDS.statement("local-optimum"),
-            Scored("objective after annealing", full.surrogate[:, -1]),
-            Scored("at once", at_once.surrogate[:, -1]),
-            unit="folds",
-        )
+    yield ahead(
+        *WORDS.statement("local-optimum"),
+        Scored("objective after annealing", full.surrogate[:, -1]),
+        Scored("at once", at_once.surrogate[:, -1]),
+        unit="folds",
+    )
     gain = float((full.surrogate[:, -1] - full.surrogate[:, 0]).mean())
     left = float((full.further - full.surrogate[:, -1]).mean())
     yield WORDS.fact(
@@ -169,25 +165,18 @@ def _of_cut_offs(compared: CrossValidation, name: str) -> Iterator[Claim]:
 
 
 def _tables(results: SmoothedResults) -> tuple[Section, ...]:
-    first, mapped = results.first.compared, results.mapped
-    cut_offs = {k: (first, entry) for k, entry in truncations(first).items()}
-    tables = [
+    first = results.first.compared
+    by_k = truncations(first)
+    train = [first.train(entry, "nDCG@10") for entry in by_k.values()]
+    cut_offs = [(*row, value) for row, value in zip(_measured(first, by_k, "50"), train, strict=True)]
+    heads = [("", ("method", *first.folds, "seconds"))]
+    tables = (
         _annealing(results),
         *map(compared_table, results.collections.values()),
-        _with_training("cut-offs", cut_offs, "50"),
-        _paths(results),
-        _stopping(results),
-    ]
-    if FROM_SVM in first.entries and "RankSVM" in first.entries:
-        rows = {"regression": LINEAR, "RankSVM": FROM_SVM, "RankSVM itself": "RankSVM"}
-        tables.append(_with_training("starts", {name: (first, e) for name, e in rows.items()}, "regression"))
-    others = {name: (first, name) for name in first.entries if name.endswith(("network", "trees"))}
-    others |= {name: (mapped, name) for name in mapped.entries} if mapped else {}
-    if others:
-        tables.append(_with_training("non-linear", {LINEAR: (first, LINEAR), **others}, LINEAR))
-    heads = [("", ("method", *first.folds, "seconds"))]
-    tables.append(WORDS.table("settings", settings_rows(first), heads=heads))
-    return (Section("Tables", tuple(tables)),)
+        WORDS.table("cut-offs", cut_offs),
+        WORDS.table("settings", settings_rows(first), heads=heads),
+    )
+    return (Section("Tables", tables),)
 
 
 def _place(name: str) -> str:
@@ -208,32 +197,22 @@ def compared_table(one: Compared) -> Table:
     compared, theirs = one.compared, _published(one)
     entries = sorted((LINEAR, *rivals(compared)), key=lambda entry: -compared.mean(entry, "nDCG@10"))
     rows = []
-    for row, entry in zip(_measured({e: (compared, e) for e in entries}, LINEAR), entries, strict=True):
+    for row, entry in zip(_measured(compared, {e: e for e in entries}, LINEAR), entries, strict=True):
         letor = theirs.get(entry, {})
         ndcg, _, difference = with_difference(letor.get("ndcg"), compared.mean(entry, "nDCG@10"))
         rows.append((*row, letor.get("ap"), ndcg, difference))
     return WORDS.table("compared", rows, place=_place(one.collection.name), n=len(compared.query_ids))
 
 
-def _measured(rows: _Rows, reference: str) -> list[tuple[Value, ...]]:
-    """Return for every row its name, its test values, and p of nDCG@10 against the row of reference."""
-    p = _adjusted({name: compared.values(e, "nDCG@10") for name, (compared, e) in rows.items()}, reference)
+def _measured(compared: CrossValidation, rows: Mapping[str, str], reference: str) -> list[tuple[Value, ...]]:
+    """Return for every row its name, test values of its entry, and p of nDCG@10 against a row, by Holm."""
+    values = {name: compared.values(entry, "nDCG@10") for name, entry in rows.items()}
+    pairs = compare(values, against=reference).pairs if len(values) > 1 else ()
+    p = {pair.first: pair.adjusted for pair in pairs}
     return [
         (name, *(compared.mean(entry, measure) for measure in _SHOWN), p.get(name))
-        for name, (compared, entry) in rows.items()
+        for name, entry in rows.items()
     ]
-
-
-def _adjusted(values: Mapping[str, Any], reference: str) -> dict[str, float]:
-    """Return p-values against one system, with Holm's correction."""
-    pairs = compare(values, against=reference).pairs if len(values) > 1 else ()
-    return {pair.first: pair.adjusted for pair in pairs}
-
-
-def _with_training(key: str, rows: _Rows, reference: str) -> Table:
-    train = [compared.train(entry, "nDCG@10") for compared, entry in rows.values()]
-    measured = zip(_measured(rows, reference), train, strict=True)
-    return WORDS.table(key, [(*row, value) for row, value in measured])
 
 
 def _annealing(results: SmoothedResults) -> Table:
@@ -247,56 +226,6 @@ def _annealing(results: SmoothedResults) -> Table:
     ]
     n_folds, n = len(path.train), len(path.fold_of)
     return WORDS.table("annealing", rows, settings=settings, n_folds=n_folds, n=n)
-
-
-def _paths(results: SmoothedResults) -> Table:
-    settings = results.settings
-    same = [path for path in results.paths if path.l2 == settings.middle]
-    named = {
-        ("annealed from " if path.first != path.last else "alone at ") + f"{path.first:g}": path
-        for path in sorted(same, key=lambda path: (path.first == path.last, -path.first))
-    }
-    found = {name: results.paths[path] for name, path in named.items()}
-    reference = next(iter(found))
-    p = _adjusted({name: one.test[-1] for name, one in found.items()}, reference)
-    rows = [
-        (
-            name,
-            float(one.surrogate[:, -1].mean()) if named[name].last == settings.sigma_last else None,
-            float(one.train[:, -1].mean()),
-            float(one.test[-1].mean()),
-            p.get(name),
-            float(one.on_test(one.chosen).mean()),
-            one.evaluations // len(one.train),
-        )
-        for name, one in found.items()
-    ]
-    n_rounds = len(found[reference].sigmas)
-    return WORDS.table("paths", rows, settings=settings, n_rounds=n_rounds, reference=reference)
-
-
-def _stopping(results: SmoothedResults) -> Table:
-    """Make a table of the rules that stop an annealing: the paper's future work asks for one by theory."""
-    path, theory = results.paths[results.settings.whole_path], results.theory
-    rules = {
-        "validation queries": path.chosen,
-        "Theorem 1": path.stopped(theory.gaps),
-        "the last round": np.full(len(path.train), len(path.sigmas)),
-    }
-    values = {name: path.on_test(rounds) for name, rounds in rules.items()}
-    p = _adjusted(values, next(iter(rules)))
-    rows = [
-        (name, ", ".join(map(str, rounds)), float(values[name].mean()), p.get(name))
-        for name, rounds in rules.items()
-    ]
-    return WORDS.table(
-        "stopping",
-        rows,
-        n=len(path.fold_of),
-        first=theory.gaps[0],
-        sigma=theory.gap_sigmas[0],
-        step=theory.gaps[1] - theory.gaps[0],
-    )
 
 
 # figures and values by query
@@ -396,7 +325,6 @@ def _details(results: SmoothedResults) -> dict[str, Any]:
     return {
         "folds": ", ".join(f"{name}: {len(one.collection.splits)} folds" for name, one in collections),
         "quick": "A quick run leaves them out." if is_quick else None,
-        "components": COMPONENTS if results.mapped else None,
         **({"absent": dict.fromkeys(Chapelle2010.letor)} if is_quick else {}),
     }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
@@ -70,8 +70,8 @@ class OrderClaim(Claim):
 def verdict(*tests: Significance) -> Verdict:
     """Judge whether one system is ahead of all others, by the tests of its differences from each of them.
 
-    It "holds" if it is ahead in every test with p < .05; it "does not hold" if it is behind in one with
-    p < .05; else it is "not significant".
+    It "holds" if it is ahead in every test with p < .05; it "does not hold" if it is behind in one whose p,
+    times the number of tests, is below .05; else it is "not significant".
 
     Examples
     --------
@@ -79,25 +79,30 @@ def verdict(*tests: Significance) -> Verdict:
     >>> verdict(clear), verdict(clear, unclear)
     ('holds', 'not significant')
     """
-    if any(test.difference < 0.0 and test.p < LEVEL for test in tests):
-        return "does not hold"
-    is_ahead = bool(tests) and all(test.difference > 0.0 and test.p < LEVEL for test in tests)
-    return "holds" if is_ahead else "not significant"
+    p, judged = _deciding(tests)
+    return judged if p < LEVEL else "not significant"
+
+
+def _deciding(tests: Sequence[Significance]) -> tuple[float, Verdict]:
+    """Return the verdict that the signs ask for, and its p-value: all leads count, one deficit is enough."""
+    p = [1.0 if np.isnan(test.p) or not test.difference else test.p for test in tests]
+    behind = [value for value, test in zip(p, tests, strict=True) if not test.difference > 0.0]
+    if behind:
+        return min(1.0, len(p) * min(behind)), "does not hold"
+    return max(p, default=1.0), "holds"
 
 
 def corrected(claims: Iterable[Claim]) -> tuple[Claim, ...]:
-    """Judge all claims of a page by p-values with Holm's correction for the number of all their tests.
+    """Judge the tested claims of a page by p-values with Holm's correction for their number.
 
     Their evidence keeps the p-value of each comparison by itself.
     """
     given = tuple(claims)
-    tests = [test for claim in given if isinstance(claim, OrderClaim) for test in claim.tests]
-    adjusted = iter(adjust(np.nan_to_num([test.p for test in tests], nan=1.0)).tolist())
+    decided = [_deciding(claim.tests) for claim in given if isinstance(claim, OrderClaim)]
+    adjusted = zip(adjust([p for p, _ in decided]).tolist(), decided, strict=True)
+    verdicts = iter([judged if p < LEVEL else "not significant" for p, (_, judged) in adjusted])
     return tuple(
-        replace(claim, verdict=verdict(*(test._replace(p=next(adjusted)) for test in claim.tests)))
-        if isinstance(claim, OrderClaim)
-        else claim
-        for claim in given
+        replace(claim, verdict=next(verdicts)) if isinstance(claim, OrderClaim) else claim for claim in given
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from directrix.experiments.cells import Cell
 from directrix.experiments.crossval import Entry
 from directrix.experiments.measure_matching import Matching
 from directrix.experiments.optimality import certify, polish
-from directrix.experiments.splits import Split, letor_splits
+from directrix.experiments.splits import letor_splits
 from directrix.measures.names import measure as parse_measure
 from directrix.objectives.objective import make_objective
 from directrix.papers.claims import Scored
@@ -41,7 +40,6 @@ from directrix.papers.donmez2009_training import (
     options_of,
     pair_cells,
     pair_counts,
-    parts_of,
     random_weights,
     size_cells,
     sized,
@@ -51,16 +49,10 @@ from directrix.papers.donmez2009_training import (
 from directrix.papers.paper import Results
 from directrix.papers.workspace import Collection, Compared, Workspace, available
 from directrix.rankers.means import mean_and_error
-from directrix.rankers.methods import method
-from directrix.search.candidates import candidates_of
 from directrix.surrogates.lambdas import Lambda
 
 GAIN_EPOCHS = 10
 """Number of epochs of the trainings that continue from weights of Section 8."""
-_LEARNERS = {  # methods with linear models whose weights are tested, by the measure that is tested
-    "nDCG": ("RankNet", "RankSVM", "ListNet", "ApproxNDCG", "SmoothNDCG", "CoordinateAscent"),
-    "AP": ("ApproxAP", "SmoothAP", "SVMMap", "CoordinateAscent"),
-}
 EXAMINED = ("OHSUMED", ARTIFICIAL)
 """Collections whose weights are tested."""
 _SHORTEST = 0.1  # step of the tests; of shorter weights it would leave nothing
@@ -74,7 +66,7 @@ _TESTS: dict[str, dict[str, Any]] = {  # of the weights that are named first
 }
 
 Key = tuple[str, str, str, str]
-"""Kind of a result, collection, net and measure; of the kinds "construction" and "learner" their name."""
+"""Kind of a result, collection, net and measure."""
 
 
 @dataclass(frozen=True)
@@ -106,10 +98,9 @@ class Donmez2009(TrainingSettings):
 
     def read(self, data: Path) -> dict[str, Collection]:
         """Read those LETOR collections that the data folder holds, and make the artificial data."""
-        folds = self.letor_folds
         collections = {
-            name: Collection(name, letor_splits(data / "letor" / name)[: folds[name]])
-            for name in available(data, folds)
+            name: Collection(name, letor_splits(data / "letor" / name)[: self.folds])
+            for name in available(data, self.letor)
         }
         split, _ = artificial(self.artificial, self.seed)
         return {**collections, ARTIFICIAL: Collection(ARTIFICIAL, (split,), rel=2)}
@@ -119,12 +110,9 @@ class Donmez2009(TrainingSettings):
         trainings = work.cells("trainings on first folds", training_cells(data, self))
         certificates = work.cells("tests of local optimality", _certificate_cells(data, trainings, self))
         counted = work.cells("effective pairs", pair_cells(data, trainings, self))
-        if self.others:
-            certificates |= work.cells("other constructions and learners", _other_cells(data, self))
         sizes = work.cells("trainings on growing numbers of queries", size_cells(data, self))
         if self.large is not None:
-            trained = work.cells("trainings at the paper's size", _large_cells(self.large, self))
-            certificates |= work.cells("tests at the paper's size", _large_tests(trained, self))
+            certificates |= work.cells("trainings at the paper's size", _large_cells(self.large, self))
         compared = {}
         for name, one in data.items():
             rows, measures = self.entries(one), tuple(measures_of(one).values())
@@ -139,13 +127,11 @@ QUICK = Donmez2009(
     epochs=20,
     patience=10,
     folds=1,
-    mq2008_folds=1,
     eps=0.05,
     delta=0.05,
     polish_moves=5,
     artificial=Artificial(n_train=60, n_valid=40, n_test=100, sizes=(15, 60)),
     large=None,
-    others=False,
 )
 
 
@@ -188,7 +174,7 @@ class Trained(Compared):
 class Optimality(Results[Donmez2009, Trained]):
     """All results."""
 
-    # of `_certificate_cells`, `_other_cells` and `_large_tests`: certificates, and gains
+    # of `_certificate_cells` and `_large_cells`: certificates, gains, trainings at the paper's size
     certificates: Mapping[Key, Any]
     pairs: tuple[PairCounts, ...] = ()
     sized: tuple[Sized, ...] = ()  # by measure, then size
@@ -215,7 +201,7 @@ def _certificate_cells(
 
     Keys are (kind, collection, net, measure). Kinds are "chosen", "converged", "converged, small steps",
     "converged, one weight" and "polished"; of the two-layer net for nDCG@10 "epoch 7", "epoch 12" and "RR
-    weights"; and "random" for nDCG. The result is a certificate, see `_certificate`. The results of "gain
+    weights"; and "random" for nDCG. The result is a certificate, see `_certified`. The results of "gain
     from epoch 7", "gain from RR weights" and so on are the values of the measure on the training queries
     after every epoch.
     """
@@ -252,15 +238,6 @@ def _tests_on(
         yield cell(f"gain from {kind}", "mlp", "nDCG@10", _gained, weights, graded["rate"])
 
 
-def _certificate(
-    weights: Any, data: Any, measure: str, params: Any, settings: TrainingSettings, **options: Any
-) -> dict[str, Any]:
-    """Return a certificate as JSON, with the ``norm`` of the weights, and ``shown``, the first directions."""
-    limits: dict[str, Any] = {"eps": settings.eps, "delta": settings.delta, "seed": settings.seed}
-    limits["relative"] = _is_short(params)
-    return _as_json(certify(weights, data, measure, **{**limits, **options}), params)
-
-
 def _is_short(params: Any) -> bool:
     """Say whether steps must be relative to the norm of the weights, because they are longer than these."""
     return bool(0.0 < np.linalg.norm(params) < _SHORTEST)
@@ -275,12 +252,15 @@ def _certified(
     train: Queries,
     model: str,
     measure: str,
-    weights: Sequence[float],
+    weights: Any,
     settings: TrainingSettings,
     options: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
+    """Return a certificate as JSON, with the ``norm`` of the weights, and ``shown``, the first directions."""
     params, objective = np.array(weights), make_objective(train, Lambda(measure), model_of(model, settings))
-    return _certificate(params, objective, measure, params, settings, **(options or {}))
+    limits: dict[str, Any] = {"eps": settings.eps, "delta": settings.delta, "seed": settings.seed}
+    certificate = certify(params, objective, measure, relative=_is_short(params), **limits, **(options or {}))
+    return _as_json(certificate, params)
 
 
 def _polished(
@@ -313,128 +293,35 @@ def _gained(
     return watch(parts, lambda_for(measure), net, rate, short, start=np.array(weights)).values["train"]
 
 
-# the paper's future work, and its own size
-
-
-def _other_cells(collections: Mapping[str, Collection], settings: TrainingSettings) -> list[Cell]:
-    """Test the weights of single-layer nets with other surrogate, and of other learners, for optimality.
-
-    Keys are (kind, collection, name, measure) of the kinds "construction" and "learner". The results are
-    certificates at the epoch that is best on the training queries at any rate, with ``relative``: the same
-    with steps relative to the norm of the weights.
-    """
-    examined = [collections[name] for name in EXAMINED if name in collections]
-    of_measure = {measure: (*CONSTRUCTIONS, *[EVERY_CHANGE] * (measure == "RR")) for measure in COMPARED}
-    kinds = {"construction": (_construction, of_measure), "learner": (_learner, _LEARNERS)}
-    return [
-        Cell(
-            (kind, one.name, name, measure),
-            work,
-            (one.first, name, measures_of(one)[measure], settings),
-        )
-        for kind, (work, by_measure) in kinds.items()
-        for one in examined
-        for measure, names in by_measure.items()
-        for name in names
-    ]
-
-
-def _construction(
-    split: Split, construction: str, measure: str, settings: TrainingSettings
-) -> dict[str, Any]:
-    surrogate = lambda_for(measure, construction)
-    trainings, _ = at_every_rate(split, "linear", surrogate, settings)
-    params = max(trainings, key=lambda one: one.highest("train")).best["train"][1]
-    objective = make_objective(split.train, surrogate, model_of("linear", settings))
-    return _both(params, objective, measure, params, settings)
-
-
-def _learner(split: Split, learner: str, measure: str, settings: TrainingSettings) -> dict[str, Any]:
-    goal = parse_measure(measure)
-    first = candidates_of(method(learner), goal)[0][0]
-    ranker = replace(first, seed=settings.seed).ranker().fit_queries(split.train)
-    return _both(ranker, split.train, measure, ranker.coef_, settings)
-
-
-def _both(weights: Any, data: Any, measure: str, params: Any, settings: TrainingSettings) -> dict[str, Any]:
-    relative = _certificate(weights, data, measure, params, settings, relative=True)
-    return {**_certificate(weights, data, measure, params, settings), "relative": relative}
+# data of the paper's size
 
 
 def _large_cells(large: Large, settings: TrainingSettings) -> list[Cell]:
-    """Train on the artificial data at the paper's size, one cell for each rate; keys have the rate.
+    """Train on the artificial data at the paper's size, and test the weights; keys begin with "large".
 
-    Results are the ``highest`` values on the training and the validation queries; ``restarts``; and
-    ``weights`` and ``epochs`` of these: "train", "valid".
+    Results are ``chosen`` and ``converged``, certificates of these weights; ``rate``, ``epoch`` and ``test``
+    of the first, the last with its standard ``error``; ``chance``, the value of equal scores on the training
+    queries; and ``restarts`` by rate.
     """
     return [
-        Cell(("large", model, measure, f"{rate:g}"), _large_training, (model, measure, rate, settings))
+        Cell(("large", ARTIFICIAL, model, measure), _large, (model, full_name(measure, 2), large, settings))
         for model, measure in large.trained
-        for rate in large.rates
     ]
 
 
-def _large_tests(trained: Mapping[Any, Any], settings: TrainingSettings) -> list[Cell]:
-    """Test the weights of `_large_cells`.
-
-    The result of the kind "large, tested" is ``rate``, ``epoch`` and ``test`` of what validation chose, the
-    last with its standard ``error``; ``chance``, the value of equal scores on the training queries; and
-    ``restarts`` by rate. Those of "large, chosen" and "large,
-    converged" are certificates of these weights, the latter of the best epoch at any rate.
-    """
-    grouped: dict[tuple[str, str], dict[str, Any]] = {}
-    for (_, model, measure, rate), one in trained.items():
-        grouped.setdefault((model, measure), {})[rate] = one
-    cells = []
-    for (model, measure), by_rate in grouped.items():
-        highest = max(by_rate.values(), key=lambda one: one["highest"]["train"])
-        rate, chosen = max(by_rate.items(), key=lambda item: item[1]["highest"]["valid"])
-        where = {
-            "rate": rate,
-            "epoch": chosen["epochs"]["valid"],
-            "restarts": {name: one["restarts"] for name, one in by_rate.items()},
-        }
-        weights = chosen["weights"]["valid"], highest["weights"]["train"]
-        for kind, work, params, *more in (
-            ("tested", _large_tested, weights[0], where),
-            ("chosen", _large_certified, weights[0]),
-            ("converged", _large_certified, weights[1]),
-        ):
-            key = (f"large, {kind}", ARTIFICIAL, model, measure)
-            cells.append(Cell(key, work, (model, full_name(measure, 2), params, settings, *more)))
-    return cells
-
-
-@lru_cache(maxsize=1)
-def _large_data(settings: TrainingSettings) -> Split:
-    assert settings.large is not None
-    return artificial(settings.large.size, settings.seed)[0]
-
-
-def _large_training(model: str, measure: str, rate: float, settings: TrainingSettings) -> dict[str, Any]:
-    parts, surrogate = parts_of(_large_data(settings)), lambda_for(full_name(measure, 2))
-    watched = watch(parts, surrogate, model_of(model, settings), rate, settings)
-    return {
-        "highest": {part: watched.highest(part) for part in parts},
-        "restarts": watched.restarts,
-        "weights": {part: params.tolist() for part, (_, params) in watched.best.items()},
-        "epochs": {part: epoch for part, (epoch, _) in watched.best.items()},
-    }
-
-
-def _large_tested(
-    model: str, measure: str, weights: Sequence[float], settings: TrainingSettings, where: Mapping[str, Any]
-) -> dict[str, Any]:
-    data, value = _large_data(settings), parse_measure(measure)
-    train, test = data.train, data.test
-    objective = make_objective(test, lambda_for(measure), model_of(model, settings))
-    scores = objective.scores(np.array(weights)).astype(np.float64)
+def _large(model: str, measure: str, large: Large, settings: TrainingSettings) -> dict[str, Any]:
+    split, _ = artificial(large.size, settings.seed)
+    surrogate, value, train, test = lambda_for(measure), parse_measure(measure), split.train, split.test
+    trainings, chosen = at_every_rate(split, model, surrogate, replace(settings, rates=large.rates))
+    highest = max(trainings, key=lambda one: one.highest("train"))
+    epoch, weights = chosen.best["valid"]
+    scores = make_objective(test, surrogate, model_of(model, settings)).scores(weights).astype(np.float64)
     mean, error = mean_and_error(value(scores, test.labels, test.qptr))
     chance = value(np.zeros(train.n_docs), train.labels, train.qptr)
-    return {**where, "test": mean, "error": error, "chance": float(np.nanmean(chance))}
-
-
-def _large_certified(
-    model: str, measure: str, weights: Sequence[float], settings: TrainingSettings
-) -> dict[str, Any]:
-    return _certified(_large_data(settings).train, model, measure, weights, settings)
+    return {
+        "chosen": _certified(train, model, measure, weights, settings),
+        "converged": _certified(train, model, measure, highest.best["train"][1], settings),
+        **{"rate": f"{chosen.rate:g}", "epoch": epoch, "test": mean, "error": error},
+        "chance": float(np.nanmean(chance)),
+        "restarts": {f"{one.rate:g}": one.restarts for one in trainings},
+    }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, pairwise
 from typing import Any
@@ -24,7 +24,6 @@ from directrix.papers.donmez2009 import (
 from directrix.papers.donmez2009_training import (
     ARTIFICIAL,
     COMPARED,
-    CONSTRUCTIONS,
     EVERY_RR,
     MATCHED,
     MEASURES,
@@ -37,7 +36,7 @@ from directrix.papers.donmez2009_training import (
 )
 from directrix.papers.paper import Paper, Words, line
 from directrix.rankers.means import mean_and_error
-from directrix.reports.report import Claim, Curve, Figure, Panel, PerQuery, Section
+from directrix.reports.report import Claim, Figure, Panel, PerQuery, Section
 from directrix.tables import PValue, Table, Value
 
 WORDS = Words.of("donmez2009")
@@ -60,6 +59,10 @@ _OTHERS = {
     "RR weights": "trained for RR",
 }
 _STEP = "step size η"
+_UNSIZED = (
+    "Not run, because each takes hours on a small machine. From Python: "
+    '`find_paper("donmez2009").reproduce(workspace, Donmez2009(large=Large(trained=(("mlp", "nDCG"),))))`.'
+)
 
 
 # claims
@@ -91,10 +94,10 @@ def _on_optima(results: Optimality) -> Iterator[Claim]:
         learned = {key: one for key, one in converged.items() if key[-1] == measure}
         values = {"measure": measure, "number": number, "confidence": confidence}
         yield from _checked("local-optimum", learned, _is_optimum, _counts, **values)
-    for key, one in results.of_kind("large, converged").items():
-        values = {"measure": key[-1], "confidence": confidence, "value": one["value"]}
-        chance = results.certificates["large, tested", *key[1:]]["chance"]
-        yield from _checked("large", {key: one}, _is_optimum, _counts, chance=chance, **values)
+    for key, large in results.of_kind("large").items():
+        one, values = large["converged"], {"measure": key[-1], "confidence": confidence}
+        values |= {"value": one["value"], "chance": large["chance"]}
+        yield from _checked("large", {key: one}, _is_optimum, _counts, **values)
     yield from _checked("polished", results.of_kind("polished"), _is_optimum, _polished)
     yield from _checked("falls", converged, _falls, _which_rise)
     yield from _small_steps(results)
@@ -175,17 +178,19 @@ def _small_steps(results: Optimality) -> Iterator[Claim]:
 
 def _higher(results: Optimality) -> Iterator[Claim]:
     """Compare OHSUMED with the artificial data, of both sizes."""
-    converged, large = results.of_kind("converged"), results.of_kind("large, converged")
+    converged = results.of_kind("converged")
     values = {
         f"{NETS[model]}, {measure}": (converged[kind, ARTIFICIAL, model, measure]["value"], one["value"])
         for (kind, collection, model, measure), one in converged.items()
         if collection == "OHSUMED"
     }
     if values:
-        for (_, _, model, measure), one in large.items():
-            chance = results.certificates["large, tested", ARTIFICIAL, model, measure]["chance"]
-            name = f"{NETS[model]}, {measure}, data of the paper's size (random order {chance:.3f})"
-            values[name] = one["value"], converged["converged", "OHSUMED", model, measure]["value"]
+        for (_, _, model, measure), large in results.of_kind("large").items():
+            chance = f"random order {large['chance']:.3f}"
+            values[f"{NETS[model]}, {measure}, data of the paper's size ({chance})"] = (
+                large["converged"]["value"],
+                converged["converged", "OHSUMED", model, measure]["value"],
+            )
         shown = "; ".join(f"{name}: {a:.3f}, OHSUMED {b:.3f}" for name, (a, b) in values.items())
         yield WORDS.fact("higher", holds=all(a > b for a, b in values.values()), evidence=shown)
 
@@ -301,7 +306,6 @@ def _tables(results: Optimality) -> tuple[Section, ...]:
         Section("Local optimality", optimality),
         Section("Which measure to train for", (_matching(results, "mlp"), _matching(results, "linear"))),
         Section("Effective pairs", (_pairs(results), _equal_table(results))),
-        Section("Future work of the paper", (_by_construction(results), *_other_weights(results))),
         Section("What validation chose", (_rates(results),)),
     )
 
@@ -389,12 +393,11 @@ def _not_trained(results: Optimality) -> Table:
 
 def _large(results: Optimality) -> Iterator[Table]:
     rows: list[tuple[Value, ...]] = []
-    for (_, _, model, measure), where in results.of_kind("large, tested").items():
-        restarts = ", ".join(f"{rate}: {n}" for rate, n in where["restarts"].items())
-        chosen = [where[name] for name in ("test", "error", "rate", "epoch")]
-        for kind, rest in (("chosen", chosen), ("converged", [None] * 4)):
-            one = results.certificates[f"large, {kind}", ARTIFICIAL, model, measure]
-            rows.append((NETS[model], measure, _LEARNED[kind], *_tested(one), *rest, restarts))
+    for (_, _, model, measure), one in results.of_kind("large").items():
+        restarts = ", ".join(f"{rate}: {n}" for rate, n in one["restarts"].items())
+        tested = [one[name] for name in ("test", "error", "rate", "epoch")]
+        for kind, rest in (("chosen", tested), ("converged", [None] * 4)):
+            rows.append((NETS[model], measure, _LEARNED[kind], *_tested(one[kind]), *rest, restarts))
     large = results.settings.large
     if large and rows:
         yield WORDS.table("large", rows, size=large.size)
@@ -444,24 +447,6 @@ def _equal_table(results: Optimality) -> Table:
     return WORDS.table("equal", rows)
 
 
-def _by_construction(results: Optimality) -> Table:
-    rows = [
-        (collection, NETS[model], measure, *(n for counts in by.values() for n in counts))
-        for (_, collection, model, measure), by in results.counted.items()
-    ]
-    heads = [("", ["data", "net", "measure"]), *((name, ["start", "end"]) for name in CONSTRUCTIONS)]
-    return WORDS.table("by-construction", rows, heads=heads)
-
-
-def _other_weights(results: Optimality) -> Iterator[Table]:
-    rows = [
-        (collection, kind, name, measure, *_tested(one), one["relative"]["n_rising"])
-        for (kind, collection, name, measure), one in results.of_kind("construction", "learner").items()
-    ]
-    if rows:
-        yield WORDS.table("other-weights", rows)
-
-
 def _rates(results: Optimality) -> Table:
     rates = results.settings.rates
     rows = []
@@ -496,8 +481,6 @@ def _figures(results: Optimality) -> Iterator[Figure]:
     panels = {
         "fig5-effective-pairs": [_sizes(results.sized, name) for name in ("RR", "nDCG@10") if results.sized],
         "fig6-random-weights": _directions(results.of_kind("random"), "nDCG"),
-        "one-weight": _one_weight(results),
-        "pairs-by-epoch": _epochs(results),
     }
     drawn += [WORDS.figure(name, of) for name, of in panels.items()]
     return (figure for figure in drawn if figure.panels)
@@ -525,38 +508,6 @@ def _sizes(runs: Sequence[Sized], target: str) -> Panel:
         for trained, some in of.items()
     )
     return Panel(f"tested on {target}", curves, "effective pairs per epoch", f"mean {target}", "log")
-
-
-def _one_weight(results: Optimality) -> list[Panel]:
-    curves = (
-        (f"{collection}, {NETS[model]}", line(measure, [0.0, *one["steps"]], [0.0, *one["max_change"]]))
-        for (_, collection, model, measure), one in results.of_kind("converged, one weight").items()
-    )
-    return _grouped(curves, _STEP, "highest change of the measure")
-
-
-def _epochs(results: Optimality) -> list[Panel]:
-    curves = (
-        (
-            one.collection,
-            line(
-                one.measure,
-                range(len(one.by_epoch)),
-                [100.0 * n * (one.share / one.mean) for n in one.by_epoch],
-            ),
-        )
-        for one in results.pairs
-        if one.model == "mlp" and one.share > 0.0
-    )
-    return _grouped(curves, "epoch", "% of all pairs of different labels")
-
-
-def _grouped(curves: Iterable[tuple[str, Curve]], x: str, y: str) -> list[Panel]:
-    """Put curves into panels by their title."""
-    by_title: dict[str, list[Curve]] = {}
-    for title, curve in curves:
-        by_title.setdefault(title, []).append(curve)
-    return [Panel(title, tuple(one), x, y) for title, one in by_title.items()]
 
 
 def _per_query(results: Optimality) -> Iterator[PerQuery]:
@@ -602,11 +553,12 @@ def _summary(results: Optimality, claims: Sequence[Claim]) -> Iterator[str]:
 
 def _details(results: Optimality) -> dict[str, Any]:
     settings, collections = results.settings, results.collections
-    folds = " and ".join(
-        f"{name} ({n} of its 5 folds)" for name, n in settings.letor_folds.items() if name in collections
-    )
+    present = [name for name in settings.letor if name in collections]
+    folds = " and ".join(f"{name} ({settings.folds} of its 5 folds)" for name in present)
     return {
         "large": settings.large and str(settings.large),
+        "size": "one table has this size" if settings.large else "no table has this size",
+        "unsized": _UNSIZED if settings.large else "A quick run leaves out all data of this size.",
         "letor": f"{folds}, LETOR: labels 0 to 2, relevant from 1 on. " if folds else "",
         "queries": "; ".join(f"{name} {len(one.compared.query_ids)}" for name, one in collections.items()),
         "n_directions": next((one["n_directions"] for one in results.certificates.values()), 0),

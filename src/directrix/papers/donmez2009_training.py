@@ -96,20 +96,13 @@ class TrainingSettings(Experiment):
     # the validation queries; those whose weights are tested for local optimality never do
     patience: int = 100
     hidden: int = 10  # units of the hidden layer of the two-layer net
-    folds: int = 5  # number of folds to keep of OHSUMED
-    mq2008_folds: int = 5  # of MQ2008
+    folds: int = 5  # number of folds to keep of each LETOR collection
     # of the test of local optimality: 459 directions for .01 and .01
     eps: float = 0.01
     delta: float = 0.01
     polish_moves: int = 300  # maximum number of moves along rising directions
     artificial: Artificial = field(default_factory=Artificial)
     large: Large | None = field(default_factory=Large)  # None = not run
-    others: bool = True  # whether to test the weights of other constructions and learners
-
-    @property
-    def letor_folds(self) -> dict[str, int]:
-        """Number of folds to keep of each LETOR collection."""
-        return {"OHSUMED": self.folds, "MQ2008": self.mq2008_folds}
 
 
 def artificial(size: Artificial, seed: int) -> tuple[Split, Split]:

@@ -40,7 +40,7 @@ SHOWN = {
     NDCG: ("alpha=10", "alpha=100", "alpha=400"),
     "structural": tuple(STRUCTURAL),
 }
-"""Surrogates of Table 3; the appendix has all. Only these are also compared after a transformation."""
+"""Surrogates of Table 3; the appendix has all."""
 SIZES = (2, 4, 8, 16, 32)
 """Numbers of relevant documents of the queries of Theorem 4."""
 SMOOTH = ("ApproxAP(alpha=1e5, beta=1e3)", "SoftNDCG(sigma=1e-5)")
@@ -123,8 +123,6 @@ class Correlated(Compared):
 
     coefficients: Coefficients  # eps*
     losses: Coefficients  # of Theorem 1
-    # eps* after the best non-decreasing transformation; NaN for surrogates that are not `SHOWN`
-    monotone: Coefficients
 
     @cached_property
     def trade_off(self) -> TradeOff:
@@ -189,26 +187,24 @@ class He2010(Experiment):
         options: dict[str, Any] = {"select": "AP", "convention": "letor3", "keep_top": _TOP}
         for name, one in data.items():
             compared = work.cross_validate(name, one.splits, rows, list(MEASURES), seed=self.seed, **options)
-            found = (self._by_fold(field, one, cells) for field in ("coefficient", "loss", "monotone"))
+            found = (self._by_fold(field, one, cells) for field in ("coefficient", "loss"))
             results[name] = Correlated(one, compared, *found)
         return Tendencies(self, results, cells[apart.key], cells[weak.key])
 
     def _coefficients(self, collection: Collection) -> Iterator[Cell]:
         """Yield one cell for each fold and family of surrogates, on the training queries.
 
-        Its result has for each surrogate ``coefficient``, ``monotone``, the coefficient after the best
-        non-decreasing transformation, for those that are `SHOWN`, and ``loss``, which Theorem 1 bounds by the
+        Its result has for each surrogate ``coefficient``, and ``loss``, which Theorem 1 bounds by the
         coefficient: how far the mean measure of the model with the highest mean surrogate is below that of
         the best model.
         """
         for split in collection.splits:
             for family, surrogates in self.sweep.families().items():
                 key = ("tendency", collection.name, split.name, family, split.digest[-12:])
-                shown = SHOWN.get(family, ())
-                yield Cell(key, _coefficients, (split.train, surrogates, shown, self.sweep, self.seed))
+                yield Cell(key, _coefficients, (split.train, surrogates, self.sweep, self.seed))
 
     def _by_fold(self, name: str, collection: Collection, cells: Cells) -> Coefficients:
-        """Return an entry of the cells by family, surrogate and fold; NaN where it is not there."""
+        """Return an entry of the cells by family, surrogate and fold."""
         of = {key[2:4]: value for key, value in cells.items() if key[:2] == ("tendency", collection.name)}
         return {
             family: {
@@ -300,23 +296,15 @@ def parameter(label: str) -> float:
     return float(label.partition("=")[2])
 
 
-def _coefficients(
-    q: Queries, surrogates: dict[str, str], shown: tuple[str, ...], sweep: Sweep, seed: int
-) -> list[dict[str, float | None]]:
+def _coefficients(q: Queries, surrogates: dict[str, str], sweep: Sweep, seed: int) -> list[dict[str, float]]:
     models = random_models(sweep.models, q.n_features, norm=sweep.norm, seed=seed)
     values = model_values(tuple(surrogates.values()), q, models=models)
-    results: list[dict[str, float | None]] = []
-    for label, ours, theirs in zip(surrogates, *values, strict=True):
+    results = []
+    for ours, theirs in zip(*values, strict=True):
         by_model = np.nanmean(theirs, axis=1)
         known = ~np.isnan(theirs[0])
-        is_shown = label in shown
-        results.append(
-            {
-                "coefficient": tendency(ours, theirs).coefficient,
-                "monotone": tendency(ours, theirs, transform="monotone").coefficient if is_shown else None,
-                "loss": float(by_model.max() - by_model[ours[:, known].mean(axis=1).argmax()]),
-            }
-        )
+        loss = float(by_model.max() - by_model[ours[:, known].mean(axis=1).argmax()])
+        results.append({"coefficient": tendency(ours, theirs).coefficient, "loss": loss})
     return results
 
 
@@ -397,7 +385,7 @@ def weak_query(n_relevant: int) -> Queries:
     the others: the measure is the lowest possible, but the hinge is small.
 
     So the measure rises by :math:`\Delta` from the second model to the first while the surrogate falls, and
-    by Lemma 3 the coefficient is at least :math:`\Delta`. Of AP,
+    by Lemma 3 the coefficient is at least :math:`\Delta`. For AP,
 
     .. math:: \Delta = \frac1R \Big(R - 1 + \frac Rn\Big) - \frac1R \sum_{i=1}^R \frac{i}{n - R + i},
 
@@ -427,7 +415,6 @@ def weak_tendencies() -> list[dict[str, Any]]:
                     "rise": float(theirs[0, 0] - theirs[1, 0]),
                     "surrogate rise": float(ours[0, 0] - ours[1, 0]),
                     "coefficient": tendency(ours, theirs).coefficient,
-                    "monotone": tendency(ours, theirs, transform="monotone").coefficient,
                 }
             )
     return made
@@ -460,12 +447,8 @@ class Agreement(NamedTuple):
 
     measure: str
     points: tuple[SurrogatePoint, ...]
-    # for "train" and "test" queries the rank correlation of minus eps* with the measure, and its two-sided
-    # p-value; NaN with fewer than three points, or if one side is constant. The p-values take surrogates as
-    # independent, which one surrogate at several parameters is not: they are too small.
-    kendall: dict[str, tuple[float, float]]
-    # dict of str to float64 (n_folds,): Kendall's tau for "train" and "test" in every fold, with eps* of its
-    # training queries
+    # str to float64 (n_folds,): Kendall's tau of minus eps*, on the training queries of a fold, with the
+    # measure on its "train" and "test" queries; NaN with fewer than three points, or if one side is constant
     by_fold: dict[str, Float64Array]
 
 
@@ -481,23 +464,16 @@ def agreement(coefficients: Coefficients, compared: CrossValidation, measure: st
     folds = [row for name in names for row in _by_fold(coefficients, compared, name, measure)]
     points = tuple(SurrogatePoint(name, *(float(values.mean()) for values in of)) for name, *of in folds)
 
-    def correlated(strength: Any, values: Any) -> tuple[float, float]:
+    def tau(at: int, i: int) -> float:
+        strength, values = [-row[1][i] for row in folds], [row[at][i] for row in folds]
         usable = len(points) > 2 and len(set(strength)) > 1 and len(set(values)) > 1
-        tau, p = kendalltau(strength, values) if usable else (np.nan, np.nan)
-        return float(tau), float(p)
+        return float(kendalltau(strength, values)[0]) if usable else np.nan
 
-    strength = [-point.coefficient for point in points]
-    kendall = {side: correlated(strength, [getattr(p, side) for p in points]) for side in ("train", "test")}
     by_fold = {
-        side: np.array(
-            [
-                correlated([-row[1][i] for row in folds], [row[at][i] for row in folds])[0]
-                for i in range(len(compared.folds))
-            ]
-        )
+        side: np.array([tau(at, i) for i in range(len(compared.folds))])
         for at, side in ((2, "train"), (3, "test"))
     }
-    return Agreement(measure, points, kendall, by_fold)
+    return Agreement(measure, points, by_fold)
 
 
 def _by_fold(

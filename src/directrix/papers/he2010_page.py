@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from operator import attrgetter
 from typing import Any, Literal
 
 import numpy as np
@@ -43,7 +42,7 @@ from directrix.papers.he2010 import (
     example_bounds,
     parameter,
 )
-from directrix.papers.paper import Paper, Words, line, settings_rows, with_difference
+from directrix.papers.paper import Paper, Words, line, settings_rows
 from directrix.reports.report import Claim, Figure, Panel, PerQuery, Section
 from directrix.tables import PValue, Table, Value
 
@@ -73,7 +72,6 @@ def _claims(results: Tendencies) -> Iterator[Claim]:
         yield from _ordered(name, one.compared, "test")
     for name, one in collections:
         yield from (agreement_claim(name, agreement) for agreement in one.agreements)
-    yield from (_transformation(name, one) for name, one in collections)
 
 
 def _theorem_1(name: str, one: Correlated, sweep: Sweep) -> Claim:
@@ -125,7 +123,7 @@ def _theorems(apart: Mapping[str, Any], sweep: Sweep) -> Iterator[Claim]:
     for family, source in (("SoftRank", "Theorem 2"), (MAP, "Theorem 3"), (NDCG, "Theorem 3")):
         values = [each["coefficient"] for each in apart[family]]
         # a bound above 1, the range of the measure, says nothing
-        bounded = [each for each in apart[family] if (each["bound"] or 2.0) <= 1.0]
+        bounded = [each for each in apart[family] if each["bound"] is not None and each["bound"] <= 1.0]
         best = min(values)
         is_within = all(each["coefficient"] <= each["bound"] + 1e-12 for each in bounded)
         yield WORDS.fact(
@@ -161,17 +159,6 @@ def _theorem_4(weak: Sequence[Mapping[str, Any]]) -> Claim:
         ndcg=ndcg,
         for_all=f", as on {n_smaller} smaller queries" if all(falls) else " on some",
     )
-
-
-def _transformation(name: str, one: Correlated) -> Claim:
-    """Compare eps* of structural SVMs with that after the best non-decreasing transformation."""
-    means = {
-        method: tuple(float(of["structural"][method].mean()) for of in (one.coefficients, one.monotone))
-        for method in STRUCTURAL
-    }
-    changes = ", ".join(f"{method} {before:.3f} and {after:.3f}" for method, (before, after) in means.items())
-    holds = all(after < before - 1e-6 for before, after in means.values())
-    return WORDS.fact("transformation", holds=holds, name=name, changes=changes)
 
 
 def _cannot_always(name: str, compared: CrossValidation) -> Iterator[Claim]:
@@ -313,37 +300,20 @@ def _listed(values: Mapping[str, float], form: str) -> str:
 
 def _tables(results: Tendencies) -> tuple[Section, ...]:
     collections = results.collections.items()
-    agreements = [(name, agreement) for name, one in collections for agreement in one.agreements]
     trade_offs = (_trade_off_table(name, one.trade_off) for name, one in collections)
     numbered = (_performance(results, measure, part) for part in ("training", "test") for measure in MEASURES)
-    points = (
-        WORDS.table(
-            "points",
-            sorted(of.points, key=attrgetter("coefficient")),
-            name=name,
-            measure=MEASURES[of.measure].name,
-        )
-        for name, of in agreements
-    )
     appendix = (
         _over(results, "table-10", "sigma", "SoftRank"),
         _over(results, "table-11", "alpha", MAP, NDCG),
         _over(results, "beta", "beta", "beta"),
     )
     shown = [(title, [of]) for title, of in _shown(results.settings.sweep.families()).items()]
-    first = (
-        _coefficients(results, "table-3", "method", shown),
-        *(_transformed(name, one) for name, one in collections),
-    )
     made = (_softrank_bounds(results), _apart(results), _weak(results))
     return (
-        Section("Tendency correlation", first),
+        Section("Tendency correlation", (_coefficients(results, "table-3", "method", shown),)),
         Section("The theorems on data made for them", made),
-        Section("The trade-off: alpha and random restarts", (*trade_offs, _sentences(results))),
+        Section("The trade-off: alpha and random restarts", tuple(trade_offs)),
         Section("Ranking performance", (*numbered, _chosen(results))),
-        Section(
-            "Does a stronger tendency correlation give a better measure?", (_agreement(agreements), *points)
-        ),
         Section("Appendix: coefficients over all parameters", appendix),
     )
 
@@ -382,15 +352,6 @@ def _coefficients(
     for prefix in prefixes:
         heads += [(prefix + name, (*one.compared.folds, "mean")) for name, one in collections.items()]
     return WORDS.table(key, rows, heads=heads)
-
-
-def _transformed(name: str, one: Correlated) -> Table:
-    means = [one.coefficients, one.losses, one.monotone]
-    rows = [
-        (title, *(float(of[family][label].mean()) for of in means))
-        for title, (family, label) in _shown(one.coefficients).items()
-    ]
-    return WORDS.table("theorem-1", rows, name=name)
 
 
 def _softrank_bounds(results: Tendencies) -> Table:
@@ -439,21 +400,6 @@ def _trade_off_table(name: str, trade: TradeOff) -> Table:
     return WORDS.table("trade-off", rows, name=name)
 
 
-def _sentences(results: Tendencies) -> Table:
-    rows: list[Sequence[Any]] = []
-    for published in WORDS.published["training_map"]:
-        name, alpha = published["collection"], published["alpha"]
-        one = results.collections.get(name)
-        at = np.flatnonzero(one.trade_off.alphas == alpha) if one else np.empty(0, dtype=int)
-        for start, field in (("one start", "one"), ("30 starts", "many")):
-            text = f"training MAP of ApproxRank-MAP on {name}, alpha = {alpha:g}, {start}"
-            cells: Sequence[Any] = (published[field], None, None)
-            if one and len(at):
-                cells = with_difference(published[field], float(getattr(one.trade_off, field)[at[0]].mean()))
-            rows.append((text, *cells))
-    return WORDS.table("sentences", rows)
-
-
 def _whole(value: float) -> float | int:
     return int(value) if float(value).is_integer() else float(value)
 
@@ -488,15 +434,6 @@ def _chosen(results: Tendencies) -> Table:
     rows = [(name, *row) for name, one in collections.items() for row in settings_rows(one.compared)]
     folds = next(iter(collections.values())).compared.folds
     return WORDS.table("chosen", rows, heads=[("", ("data", "method", *folds, "seconds"))])
-
-
-def _agreement(agreements: Sequence[tuple[str, Agreement]]) -> Table:
-    rows = []
-    for name, agreement in agreements:
-        pairs = [agreement.kendall[side] for side in ("train", "test")]
-        values = [None if np.isnan(value) else value for pair in pairs for value in pair]
-        rows.append((name, MEASURES[agreement.measure].name, len(agreement.points), *values))
-    return WORDS.table("agreement", rows)
 
 
 def _figures(results: Tendencies) -> Iterator[Figure]:
@@ -576,7 +513,7 @@ def _summary(results: Tendencies, claims: Sequence[Claim]) -> Iterator[str]:
                 name=name,
                 n=len(agreement.points),
                 measure=agreement.measure,
-                tau=agreement.kendall["test"][0],
+                tau=agreement.by_fold["test"].mean(),
                 least=agreement.by_fold["test"].min(),
                 most=agreement.by_fold["test"].max(),
             )

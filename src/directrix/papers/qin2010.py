@@ -23,9 +23,7 @@ from directrix.papers.paper import Experiment, Results
 from directrix.papers.workspace import Collection, Compared, Workspace, read_collections
 from directrix.rankers.method import Method
 from directrix.surrogates.approx import ApproxAP, ApproxKendall, ApproxNDCG, ApproxPrecision, ApproxRR
-from directrix.surrogates.losses import ListNet
 from directrix.tables import json_value
-from directrix.trainers.regression import regression_start
 from directrix.trainers.stochastic import SGD
 from directrix.types import Float64Array
 
@@ -70,8 +68,6 @@ SHORT = {
 """Measures as tables write them."""
 FIGURES = ("ApproxAP by alpha", "ApproxAP by beta", "ApproxNDCG by alpha")
 """Figures 1, 2 and 3 of the paper."""
-FUTURE_FIGURES = tuple(f"{name} by alpha" for name in list(_SURROGATES)[2:])
-"""The same for the measures that it names as future work."""
 
 
 @dataclass(frozen=True)
@@ -187,17 +183,13 @@ class Qin2010(Experiment):
     def entries(self) -> list[Entry]:
         """Return the rows of the tables: the method, its grid, and the measure that chooses.
 
-        ApproxAP and ApproxNDCG keep the epoch with the best validation score. Of its baselines the paper says
-        only that they were tuned by LETOR's rule, on validation queries; their grids are the library's.
+        ApproxAP and ApproxNDCG keep the epoch with the best validation score. The paper says of its
+        baselines only that LETOR's rule tuned them, on validation queries; their grids are the library's.
         """
         grids, by_map, by_ndcg = self.grids, AP(), ndcg_at(None)
         of_ap = {"alpha": grids.ap_alpha, "beta": grids.ap_beta}
         rows: list[tuple[str, Method | str, RankingMeasure]] = [
-            (
-                "ApproxAP",
-                _algorithm_1(ApproxAP, grids, of_ap),
-                by_map,
-            ),
+            ("ApproxAP", _algorithm_1(ApproxAP, grids, of_ap), by_map),
             ("ApproxNDCG", _algorithm_1(ApproxNDCG, grids, {"alpha": grids.ndcg_alpha}), by_ndcg),
             ("AdaRank.MAP", "AdaRank-MAP", by_map),
             ("AdaRank.NDCG", "AdaRank-NDCG", by_ndcg),
@@ -207,7 +199,6 @@ class Qin2010(Experiment):
             ("RankSVM", "RankSVM", by_map),
             ("ApproxAP, L-BFGS", "ApproxAP", by_map),
             ("ApproxNDCG, L-BFGS", "ApproxNDCG", by_ndcg),
-            ("ListNet, query by query", _listnet(grids), by_map),
         ]
         return [Entry(name, method, grid=grids.others.get(name), measure=by) for name, method, by in rows]
 
@@ -229,33 +220,32 @@ class Qin2010(Experiment):
 
     def _curves(self, collections: Iterable[Collection], work: Workspace) -> dict[str, Curves]:
         """Train every surrogate of every figure on every collection."""
-        surrogates = {
-            one.name: {
-                figure: self.study.surrogates(figure)
-                for figure in FIGURES + FUTURE_FIGURES * (one.name in self.other_measures)
-            }
+        surrogates = {figure: self.study.surrogates(figure) for figure in FIGURES}
+
+        def key(name: str, surrogate: Any) -> tuple[str, str, str]:
+            return "approximation", name, repr(surrogate)
+
+        cells = {  # by key: Figures 1 and 2 share a training
+            key(one.name, surrogate): Cell(
+                key(one.name, surrogate), _errors, (one.first.train, surrogate, self.study, self.seed)
+            )
             for one in collections
+            for by in surrogates.values()
+            for surrogate in by.values()
         }
-        cells = {}  # by key: Figures 1 and 2 share a training
-        for one in collections:
-            for by in surrogates[one.name].values():
-                for surrogate in by.values():
-                    key = ("approximation", one.name, repr(surrogate))
-                    cells[key] = Cell(key, _errors, (one.first.train, surrogate, self.study, self.seed))
         results = work.cells("error curves", list(cells.values()))
         return {
-            name: {
-                figure: {value: _curve(results["approximation", name, repr(s)]) for value, s in by.items()}
-                for figure, by in figures.items()
+            one.name: {
+                figure: {value: _curve(results[key(one.name, s)]) for value, s in by.items()}
+                for figure, by in surrogates.items()
             }
-            for name, figures in surrogates.items()
+            for one in collections
         }
 
 
 def _errors(q: Queries, surrogate: Any, study: Study, seed: int) -> Any:
     trainer = SGD(learning_rate=study.rate, epochs=study.epochs, random_state=seed)
-    is_cut = getattr(surrogate, "k", None) is not None  # and has no slope at zero
-    errors = approximation(q, surrogate, trainer=trainer, start=regression_start(q) if is_cut else None)
+    errors = approximation(q, surrogate, trainer=trainer)
     bounds = {
         kind: {
             "covered": errors.covered(kind),
@@ -297,23 +287,6 @@ def _algorithm_1(
     )
 
 
-def _listnet(grids: Grids) -> Method:
-    """ListNet as published: stochastic gradient, without a penalty, stopped by validation."""
-    steps = {"learning_rate": grids.rate, "epochs": grids.epochs, "start": "zero"}
-    return Method(
-        name="ListNet, query by query",
-        surrogate=ListNet,
-        trainer=SGD,
-        source="Cao et al. (2007), Algorithm 1, doi:10.1145/1273496.1273513",
-        cost="one pass over the documents per epoch",
-        use_when="to repeat its published training",
-        grid={"temperature": (0.3, 1.0)},
-        fixed={"target": "labels", "l2": 0.0, **steps},
-        keeps_best=True,
-        selection="AP",
-    )
-
-
 QUICK = Qin2010(
     grids=Grids(
         epochs=40,
@@ -329,7 +302,6 @@ QUICK = Qin2010(
             "RankSVM": {"l2": (1e-4, 1e-2), "max_iter": (100,)},
             "ApproxAP, L-BFGS": {"alpha": (10.0,), "l2": (1e-3,), "max_iter": (50,)},
             "ApproxNDCG, L-BFGS": {"alpha": (10.0,), "l2": (1e-3,), "max_iter": (50,)},
-            "ListNet, query by query": {"temperature": (1.0,)},
         },
     ),
     study=Study((10.0, 50.0, 100.0), (1.0, 10.0, 100.0), 40),

@@ -16,7 +16,6 @@ from directrix.papers.paper import Paper, Results, Words, line, settings_rows, w
 from directrix.papers.qin2010 import (
     COLLECTIONS,
     FIGURES,
-    FUTURE_FIGURES,
     MAP,
     NDCG_10,
     NDCG_ALL,
@@ -115,8 +114,6 @@ def _of_curves(name: str, curves: Curves) -> Iterator[Claim]:
             yield _accurate("sharp", {100.0: by_alpha[100.0]}, 0.98, values)
         yield falls(name, figure, source, by_alpha)
     yield falls(name, "ApproxAP by beta", _elsewhere("Fig. 2", name, ["TD2004"]), curves["ApproxAP by beta"])
-    for figure in filter(curves.__contains__, FUTURE_FIGURES):
-        yield falls(name, figure, "Sect. 7, future work", curves[figure])
     bounds = [one for by in curves.values() for curve in by.values() for one in curve.bounds.values()]
     broken = sum(one.broken for one in bounds)
     shares = [float(one.covered.mean()) for one in bounds]
@@ -169,11 +166,8 @@ def _tables(results: _Results) -> tuple[Section, ...]:
     ]
     if "OHSUMED" in collections:
         accuracy += _on_ohsumed(collections["OHSUMED"].compared)
-    if "MQ2008" in collections:
-        accuracy.append(_edition_4(collections["MQ2008"].compared))
     others = {name: one.by_measure for name, one in collections.items() if one.by_measure is not None}
     future = [_future(others), _own(others)] if others else []
-    future += [_errors("future-errors", name, collections[name].curves, FUTURE_FIGURES) for name in others]
     of = {name: one.compared for name, one in collections.items()}
     of |= {f"{name}, other measures": compared for name, compared in others.items()}
     chosen = [
@@ -207,28 +201,28 @@ def _table_1() -> Table:
 
 def _approximation(name: str, curves: Curves) -> Iterator[Table]:
     """Make a table of the errors, and one of the bounds of the theorems."""
-    yield _errors("errors", name, curves, FIGURES)
+    yield _errors(name, curves)
     rows = [
         (
             label,
             *(value for kind in BOUNDS for value in _mean_bounds(curve.bounds[kind])),
             sum(bounded.broken for bounded in curve.bounds.values()),
         )
-        for label, curve in _labeled(curves, FIGURES)
+        for label, curve in _labeled(curves)
     ]
     yield WORDS.table("bounds", rows, name=name)
 
 
-def _labeled(curves: Curves, figures: Sequence[str]) -> list[tuple[str, ErrorCurve]]:
+def _labeled(curves: Curves) -> list[tuple[str, ErrorCurve]]:
     return [
         (f"{surrogate}, {parameter} = {value:g}", curve)
-        for surrogate, _, parameter in map(str.split, figures)
+        for surrogate, _, parameter in map(str.split, FIGURES)
         for value, curve in curves[f"{surrogate} by {parameter}"].items()
     ]
 
 
-def _errors(key: str, name: str, curves: Curves, figures: Sequence[str]) -> Table:
-    labeled = _labeled(curves, figures)
+def _errors(name: str, curves: Curves) -> Table:
+    labeled = _labeled(curves)
     n_epochs = len(labeled[0][1].rho)
     epochs = [*(e for e in _EPOCHS if e < n_epochs), n_epochs]
     rows = [
@@ -236,7 +230,7 @@ def _errors(key: str, name: str, curves: Curves, figures: Sequence[str]) -> Tabl
         for label, curve in labeled
     ]
     columns = ("surrogate", *(f"epoch {e}" for e in epochs), "mean")
-    return WORDS.table(key, rows, heads=[("", columns)], name=name)
+    return WORDS.table("errors", rows, heads=[("", columns)], name=name)
 
 
 def _mean_bounds(bounded: Bounded) -> tuple[Value, ...]:
@@ -273,7 +267,7 @@ def _mean_ap(key: str, collections: _Collections, methods: Sequence[str]) -> Tab
 
 
 def _on_ohsumed(compared: CrossValidation) -> Iterator[Table]:
-    """Make a table of NDCG@n, one of NDCG@1 to NDCG@10, and one next to LETOR 3.0's own baselines."""
+    """Make a table of NDCG@n, and one of NDCG@1 to NDCG@10."""
     mean, published = compared.mean, WORDS.published
     yield WORDS.table(
         "ndcg-n",
@@ -288,29 +282,10 @@ def _on_ohsumed(compared: CrossValidation) -> Iterator[Table]:
         ],
     )
     yield WORDS.table("ndcg-at-k", [(method, *_by_cut_off(compared, method)) for method in compared.entries])
-    yield WORDS.table(
-        "letor-3",
-        [
-            (method, *with_difference(ap, mean(method, MAP)), *with_difference(ndcg, mean(method, NDCG_10)))
-            for method, (ap, ndcg) in published["letor_3"].items()
-        ],
-    )
 
 
 def _by_cut_off(compared: CrossValidation, method: str) -> list[float]:
     return [compared.mean(method, ndcg_at(k).name) for k in range(1, 11)]
-
-
-def _edition_4(compared: CrossValidation) -> Table:
-    rows = [
-        (
-            method,
-            *with_difference(published, compared.mean(method, MAP)),
-            mean_and_error(compared.values(method, MAP))[1],
-        )
-        for method, published in WORDS.published["letor_4"].items()
-    ]
-    return WORDS.table("letor-4", rows)
 
 
 def _future(others: Mapping[str, CrossValidation]) -> Table:
@@ -399,8 +374,6 @@ def _summary(results: _Results, claims: Sequence[Claim]) -> Iterator[str]:
             ours = collections["OHSUMED"].compared.mean(method, NDCG_ALL)
             parts.append(f"{method} {ours:.4f} ({ours - published:+.4f})")
         yield from WORDS.section("summary of published values", methods=", ".join(parts))
-    for name, one in collections.items():
-        yield from _accuracy(name, one.curves)
     parts = []
     for name, one in collections.items():
         curves = [curve for by in one.curves.values() for curve in by.values() if curve.bounds]
@@ -428,19 +401,6 @@ def _of_collection(name: str, compared: CrossValidation) -> tuple[str, ...]:
         error=mean_and_error(values)[1],
         detectable=detectable(values, others),
     )
-
-
-def _accuracy(name: str, curves: Curves) -> tuple[str, ...]:
-    parts = []
-    for figure in ("ApproxAP by alpha", "ApproxNDCG by alpha"):
-        low, high = min(curves[figure]), max(curves[figure])
-        ends = [1 - curves[figure][alpha].rho[-1] for alpha in (low, high)]
-        least = [1 - curves[figure][alpha].rho.max() for alpha in (low, high)]
-        parts.append(
-            f"{figure.split()[0]} ends with {ends[0]:.1%} at alpha = {low:g} and {ends[1]:.1%} at {high:g} "
-            f"(least of all epochs {least[0]:.1%} and {least[1]:.1%})"
-        )
-    return WORDS.section("summary of accuracy", name=name, accuracy="; ".join(parts))
 
 
 def _details(results: _Results) -> dict[str, Any]:

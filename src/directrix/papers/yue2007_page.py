@@ -22,7 +22,7 @@ from directrix.papers.yue2007 import (
 )
 from directrix.papers.yue2007_data import TEXTS
 from directrix.reports.report import Claim, Figure, Panel, PerQuery, Section
-from directrix.tables import Table
+from directrix.tables import Table, Value
 from directrix.types import Float64Array
 
 WORDS = Words.of("yue2007")
@@ -191,9 +191,9 @@ def _constraints(results: TrialResults) -> Iterator[Table]:
     """Make a table of what Algorithm 1 adds, next to the bound of Theorem 1; none without such trials."""
     settings, counted = results.settings, results.constraints
     rows = [
-        (one.name, f"{c:g}", added, largest, f"{bound:.1e}", passes, one_slack)
+        (one.name, f"{c:g}", added, largest, f"{bound:.1e}")
         for one in counted
-        for c, bound, largest, added, passes, one_slack in one.counts
+        for c, bound, largest, added in one.counts
     ]
     if rows:
         yield WORDS.table(
@@ -210,21 +210,19 @@ def _constraints(results: TrialResults) -> Iterator[Table]:
 
 def _by_c(results: TrialResults) -> tuple[Table, ...]:
     data_sets = list(results.collections.values())
-    chosen, means = [], []
+    chosen = []
     for kind, methods in _KINDS.items():
-        often, worth = [], []
+        often: list[tuple[Value, ...]] = []
         n_ends = n = 0
         for one in data_sets:
             for method in methods:
                 counts = list(one.chosen[method].values())
                 n_ends, n = n_ends + counts[0] + (counts[-1] if len(counts) > 1 else 0), n + sum(counts)
                 often.append((one.name, method, *counts, one.seconds[method] / sum(counts)))
-                worth.append((one.name, method, *one.by_c[method].values()))
-        columns = ("data set", "model", *(f"{c:g}" for c in data_sets[0].chosen[methods[0]]))
-        heads = [("", (*columns, "seconds per trial"))]
+        values_of_c = [f"{c:g}" for c in data_sets[0].chosen[methods[0]]]
+        heads = [("", ("data set", "model", *values_of_c, "seconds per trial"))]
         chosen.append(WORDS.table("chosen", often, heads=heads, kind=kind, n_ends=n_ends, n=n))
-        means.append(WORDS.table("means", worth, heads=[("", columns)], kind=kind))
-    return (*chosen, *means)
+    return tuple(chosen)
 
 
 # figures, values by query and sentences

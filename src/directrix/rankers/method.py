@@ -256,4 +256,5 @@ class Auto(Method):
 
 
 def _json(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
+    plain = isinstance(value, str | int | float | type(None))
+    return list(value) if isinstance(value, tuple) else value if plain else repr(value)

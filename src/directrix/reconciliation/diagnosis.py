@@ -25,31 +25,22 @@ _TELLING = 0.02  # a share of pairs this far from one half is reported
 
 @dataclass(frozen=True)
 class Unjudged:
-    """A measure with unjudged documents as not relevant, removed, and labeled for or against the ranking.
-
-    Parameters
-    ----------
-    k : int
-        Depth of ``judged_rate``: the cut-off of the measure, 10 if it has none.
-    judged_rate : float
-        Mean share of judged documents among the first k.
-    not_relevant : float
-        The measure with unjudged documents as not relevant.
-    condensed : float
-        The measure on condensed lists: unjudged documents removed (Sakai 2007).
-    relevant : float
-        The measure with all retrieved unjudged documents at the highest label.
-    worst, best : float
-        The lowest and highest value if each unjudged document has the label 0 or the highest one.
-    """
+    """A measure with unjudged documents as not relevant, removed, and labeled for or against the ranking."""
 
     k: int
+    """Depth of ``judged_rate``: the cut-off of the measure, 10 if it has none."""
     judged_rate: float
+    """Mean share of judged documents among the first k."""
     not_relevant: float
+    """The measure with unjudged documents as not relevant."""
     condensed: float
+    """The measure on condensed lists: unjudged documents removed (Sakai 2007)."""
     relevant: float
+    """The measure with all retrieved unjudged documents at the highest label."""
     worst: float
+    """The lowest value if each unjudged document has the label 0 or the highest one."""
     best: float
+    """The highest such value."""
 
     def table(self) -> Table:
         """Return the values as a table."""
@@ -114,54 +105,39 @@ def _extremes(
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Causes in the data of differing numbers of tools; part of the result of `reconcile`.
-
-    Parameters
-    ----------
-    duplicates : int
-        Documents that occur again in their query.
-    duplicate_examples : tuple of (query, document)
-        The first of them.
-    unjudged_documents : int
-        Retrieved documents without judgment, in judged queries.
-    missing_documents : int
-        Judged documents that were not retrieved.
-    queries_without_judgments, queries_not_ranked : int
-        Queries of the ranking that nobody judged, and judged queries that the ranking lacks.
-    queries_without_relevant : int
-        Judged queries in which no label is above 0.
-    tied_documents : int
-        Retrieved documents whose score another document of the query has too.
-    tied_share : float
-        Their share of the retrieved documents.
-    tied_queries : int
-        Queries with such documents.
-    tied_pairs : int
-        Pairs of tied documents with different labels.
-    file_order : float
-        Share of these pairs in which the document with the higher label comes first in the file; .5 if the
-        order says nothing, NaN without such pairs.
-    ties_from, ties_to : float
-        The measure if all ties are broken in the worst and in the best order.
-    unjudged : Unjudged or None
-        What unjudged documents mean for the measure; None if there are none.
-    """
+    """Causes in the data of differing numbers of tools; part of the result of `reconcile`."""
 
     duplicates: int
+    """Documents that occur again in their query."""
     duplicate_examples: tuple[tuple[Any, Any], ...]
+    """The first of them."""
     unjudged_documents: int
+    """Retrieved documents without judgment, in judged queries."""
     missing_documents: int
+    """Judged documents that were not retrieved."""
     queries_without_judgments: int
+    """Queries of the ranking that nobody judged."""
     queries_not_ranked: int
+    """Judged queries that the ranking lacks."""
     queries_without_relevant: int
+    """Judged queries in which no label is above 0."""
     tied_documents: int
+    """Retrieved documents whose score another document of the query has too."""
     tied_share: float
+    """Their share of the retrieved documents."""
     tied_queries: int
+    """Queries with such documents."""
     tied_pairs: int
+    """Pairs of tied documents with different labels."""
     file_order: float
+    """Share of these pairs in which the document with the higher label comes first in the file; .5 if the
+    order says nothing, NaN without such pairs."""
     ties_from: float
+    """The measure if all ties are broken in the worst order."""
     ties_to: float
+    """The measure if all ties are broken in the best order."""
     unjudged: Unjudged | None
+    """What unjudged documents mean for the measure; None if there are none."""
 
     @property
     def remarks(self) -> tuple[str, ...]:

@@ -18,30 +18,19 @@ from directrix.types import Array, Float64Array, FloatArray, Int64Array
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """A ranking, query by query, in the order in which it was given.
-
-    Parameters
-    ----------
-    scores : float64 (n_docs,)
-        -inf for a judged document that was not retrieved.
-    judgments : float64 (n_docs,) or (n_docs, n_subtopics)
-        NaN for a document that was not judged.
-    qptr : int64 (n_queries + 1,)
-    doc_ids : array (n_docs,), or None
-    query_ids : tuple
-    ranked : bool (n_queries,)
-        Queries that the ranking has.
-    judged : bool (n_queries,)
-        Queries that the judgments have.
-    """
+    """A ranking, query by query, in the order in which it was given."""
 
     scores: Float64Array
+    """float64 (n_docs,), -inf for a judged document that was not retrieved."""
     judgments: Float64Array
+    """float64 (n_docs,) or (n_docs, n_subtopics), NaN for a document that was not judged."""
     qptr: Int64Array
     doc_ids: Array | None
     query_ids: tuple[Any, ...]
     ranked: Array
+    """bool (n_queries,): queries that the ranking has."""
     judged: Array
+    """bool (n_queries,): queries that the judgments have."""
 
     @cached_property
     def labels(self) -> Float64Array:
@@ -84,6 +73,18 @@ class Material:
         tied = np.zeros(len(self.scores), dtype=bool)
         tied[rows[order[:-1][same]]] = tied[rows[order[1:][same]]] = True
         return tied
+
+
+def material_of(run: Any, qrels: Any, arrays: dict[str, Any]) -> Material:
+    """Check what `reconcile` got: a run and judgments, or arrays by name."""
+    if run is None and qrels is None:
+        return material_of_arrays(**arrays)
+    if any(given is not None for given in arrays.values()):
+        raise InputError(
+            "run and qrels were given, and arrays too; one of the two is needed. Type "
+            "reconcile(value, measure, run=run, qrels=qrels)."
+        )
+    return material_of_run(run, qrels)
 
 
 def material_of_arrays(

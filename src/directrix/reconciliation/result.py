@@ -53,22 +53,16 @@ _TITLES = {
 
 
 class Switch(NamedTuple):
-    """One point on which two settings differ.
-
-    Parameters
-    ----------
-    name : str
-        Field of the measure, or ``"ideal"``, ``"queries"``, ``"missing"``, ``"unjudged"``.
-    before, after : object
-        Its values.
-    symbol : str
-        Of the measure.
-    """
+    """One point on which two settings differ."""
 
     name: str
+    """Field of the measure, or ``"ideal"``, ``"queries"``, ``"missing"``, ``"unjudged"``."""
     before: Any
+    """Its value in the first setting."""
     after: Any
+    """Its value in the second."""
     symbol: str = ""
+    """Symbol of the measure."""
 
     @property
     def short(self) -> str:
@@ -97,36 +91,24 @@ class Switch(NamedTuple):
 
 @dataclass(frozen=True)
 class SettingMatch:
-    """A setting that gives the number, for all those under which every query has the same value.
-
-    Parameters
-    ----------
-    value : float
-        The measure under it.
-    tools : tuple of str
-        Tools that compute so by default; ``"directrix"`` is the measure as it was given.
-    switches : tuple of Switch
-        How it differs from the measure as it was given.
-    nearest_tools : tuple of str
-        Tools, alike by default, that differ least from it.
-    from_tool : tuple of Switch
-        How it differs from their default.
-    n_settings : int
-        Number of settings that no query of these data tells apart from it, with itself.
-    free : tuple of str
-        Switches that alone change nothing here.
-    setting : dict of str to object
-        Value of every switch.
-    """
+    """A setting that gives the number, for all those under which every query has the same value."""
 
     value: float
+    """The measure under it."""
     tools: tuple[str, ...]
+    """Tools that compute so by default; ``"directrix"`` is the measure as it was given."""
     switches: tuple[Switch, ...]
+    """How it differs from the measure as it was given."""
     nearest_tools: tuple[str, ...]
+    """Tools, alike by default, that differ least from it."""
     from_tool: tuple[Switch, ...]
+    """How it differs from their default."""
     n_settings: int
+    """Number of settings that no query of these data tells apart from it, with itself."""
     free: tuple[str, ...]
+    """Switches that alone change nothing here."""
     setting: dict[str, Any]
+    """Value of every switch."""
 
     @property
     def words(self) -> str:
@@ -151,24 +133,18 @@ class SettingMatch:
 
 @dataclass(frozen=True)
 class Between:
-    """The fewest switches that lead from one number to another.
-
-    Parameters
-    ----------
-    start : str
-        The number to start from.
-    is_exact : bool
-        Whether there are settings for both numbers; else the nearest ones are compared.
-    switches : tuple of Switch
-    before, after : dict of str to object
-        The settings that give the two numbers.
-    """
+    """The fewest switches that lead from one number to another."""
 
     start: str
+    """The number to start from."""
     is_exact: bool
+    """Whether there are settings for both numbers; else the nearest ones are compared."""
     switches: tuple[Switch, ...]
+    """What differs between the two settings."""
     before: dict[str, Any]
+    """The setting that gives the number to start from."""
     after: dict[str, Any]
+    """The setting that gives the number that was asked for."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return both settings and the switches in JSON types."""
@@ -183,52 +159,38 @@ class Between:
 
 @dataclass(frozen=True)
 class Reconciliation:
-    """Result of `reconcile`; ``print`` shows it.
-
-    Parameters
-    ----------
-    measure : str
-        The measure that was asked for.
-    number : str
-        The number that was asked for.
-    interval : (float, float)
-        Values that are printed as that number.
-    value : float
-        The measure as it was asked for.
-    n_queries, n_docs : int
-        Judged queries of the ranking, and their documents.
-    tools : tuple of (str, float, bool)
-        Each tool's value by default, and whether it is the number.
-    n_settings, n_matches, n_ways : int
-        Settings that were tried, those that give the number, and those of them that differ in the value of
-        some query.
-    matches : tuple of SettingMatch
-        The latter, at most 100: tools first, then the fewest switches.
-    is_cut : bool
-        Whether the settings give the number only if further decimals are cut off, not rounded.
-    nearest : SettingMatch or None
-        Where none gives the number: the setting whose value is nearest.
-    between : Between or None
-        The fewest switches from another number.
-    diagnosis : Diagnosis
-        What in the data makes numbers differ.
-    """
+    """Result of `reconcile`; ``print`` shows it."""
 
     measure: str
+    """The measure that was asked for."""
     number: str
+    """The number that was asked for."""
     interval: tuple[float, float]
+    """Values that are printed as that number."""
     value: float
+    """The measure as it was asked for."""
     n_queries: int
+    """Number of judged queries of the ranking."""
     n_docs: int
+    """Number of their documents."""
     tools: tuple[tuple[str, float, bool], ...]
+    """Each tool's value by default, and whether it is the number."""
     n_settings: int
+    """Number of settings that were tried."""
     n_matches: int
+    """Number of those that give the number."""
     n_ways: int
+    """Number of those that also differ from each other in the value of some query."""
     matches: tuple[SettingMatch, ...]
+    """The latter, at most 100: tools first, then the fewest switches."""
     is_cut: bool
+    """Whether the settings give the number only if further decimals are cut off, not rounded."""
     nearest: SettingMatch | None
+    """Where none gives the number: the setting whose value is nearest."""
     between: Between | None
+    """The fewest switches from another number."""
     diagnosis: Diagnosis
+    """What in the data makes numbers differ."""
 
     @property
     def distance(self) -> float:

@@ -11,7 +11,7 @@ from directrix.measures.base import RankingMeasure
 from directrix.measures.convention import Convention
 from directrix.measures.names import measure as parse_measure
 from directrix.reconciliation.diagnosis import diagnose
-from directrix.reconciliation.material import Material, material_of_arrays, material_of_run
+from directrix.reconciliation.material import Material, material_of
 from directrix.reconciliation.printed import Printed, printed
 from directrix.reconciliation.result import Between, Reconciliation, SettingMatch, Switch
 from directrix.reconciliation.settings import OWN, Space, is_ordered_by_ids, rows_of_tools, space_of
@@ -85,29 +85,15 @@ def reconcile(  # noqa: PLR0913 - all but the first four are optional and by nam
     >>> [switch.words for switch in found.matches[0].switches]
     ['order of ties: order of the file instead of mean over all orders']
     """
-    asked = parse_measure(measure)
-    if convention is not None:
-        asked = asked.under(convention)
+    given = parse_measure(measure)
+    asked = given if convention is None else given.under(convention)
     number = printed(value, asked)
     origin = None if start is None else printed(start, asked, "start")
-    arrays = {"qid": qid, "qptr": qptr, "group": group, "doc_ids": doc_ids}
-    if run is None and qrels is None:
-        material = material_of_arrays(scores, labels, **arrays)
-    elif all(given is None for given in (scores, labels, *arrays.values())):
-        material = material_of_run(run, qrels)
-    else:
-        raise InputError(
-            "run and qrels were given, and arrays too; one of the two is needed. Type "
-            "reconcile(value, measure, run=run, qrels=qrels)."
-        )
+    arrays = dict(scores=scores, labels=labels, qid=qid, qptr=qptr, group=group, doc_ids=doc_ids)
+    material = material_of(run, qrels, arrays)
     _check_defined(asked, material)
     space = space_of(asked, material)
     computed = compute(asked, space, material, progress)
-    if np.isnan(computed.means).all():
-        raise InputError(
-            f"{asked.name} is undefined for every query, under every setting; queries need documents of "
-            "different labels. Look at the labels with numpy.unique(labels, return_counts=True)."
-        )
     return _Search(asked, space, computed, rows_of_tools(asked, space)).result(number, origin, material)
 
 

@@ -28,18 +28,13 @@ _CUT_OFFS = (5, 10, 20, 32, 100, 1000)  # tried for a measure without one; 32 is
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """All combinations of the values of some axes that make sense together.
-
-    Parameters
-    ----------
-    axes : dict of str to tuple
-        The values of each switch, the one that was asked for first.
-    codes : int8 (n_settings, n_axes)
-        Position of the value on each axis; the first setting is the one that was asked for, all 0.
-    """
+    """All combinations of the values of some axes that make sense together."""
 
     axes: dict[str, tuple[Any, ...]]
+    """The values of each switch, the one that was asked for first."""
     codes: Array
+    """int8 (n_settings, n_axes): places of values on the axes; all 0 for the setting that was asked for,
+    the first."""
 
     def setting(self, row: int) -> dict[str, Any]:
         """Return the value of every axis in a row of ``codes``."""

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import DCG
 from directrix.measures.precision import Recall
@@ -113,7 +114,7 @@ class _Documents(NamedTuple):
 def compute(
     measure: RankingMeasure, space: Space, material: Material, progress: Progress | None = None
 ) -> Computed:
-    """Evaluate every setting of a space.
+    """Evaluate every setting of a space; raise `InputError` if all are undefined.
 
     Measures of the same documents share one sort, and settings that differ in what an empty query counts or
     in which queries are averaged share their values.
@@ -144,6 +145,11 @@ def compute(
                 chosen = _averaged(of_queries, asked | settings[row], material)
                 means[row] = formula.measure.summary(chosen)
                 signatures[row] = hash((np.round(chosen, _DIGITS) + 0.0).tobytes())
+    if np.isnan(means).all():
+        raise InputError(
+            f"{measure.name} is undefined for every query, under every setting; queries need documents of "
+            "different labels. Look at the labels with numpy.unique(labels, return_counts=True)."
+        )
     return Computed(means, signatures)
 
 

@@ -1,33 +1,46 @@
-"""The page of ``directrix demo``: its table, and the queries behind it."""
+"""The page of ``directrix demo``: what was gained, the table, and the queries behind it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from directrix.data.queries import Queries
+from directrix.errors import MissingExtra
 from directrix.experiments.crossval import top_of
-from directrix.reports.html import html
+from directrix.experiments.significance import t_interval
+from directrix.reports.figures import need_plot
 from directrix.reports.rankings import shown_rankings
-from directrix.reports.report import PerQuery, Report, Section
+from directrix.reports.report import Curve, Figure, Panel, PerQuery, Report, Section
 from directrix.tables import PValue, Table, Value, escaped_markdown, stars
 from directrix.types import Float64Array, FloatArray
 
 _TOP = 10  # documents that are shown of a ranking
 
 
-def demo_page(
+def demo_report(
     rows: Sequence[Mapping[str, Any]],
     test: Queries,
     scores: Mapping[str, FloatArray],
     values: Mapping[str, Mapping[str, Float64Array]],
     remarks: Sequence[str],
-) -> str:
-    """Return the demo as one HTML file.
+) -> Report:
+    """Return the page of the demo.
 
     A row has ``method``, means by measure, ``seconds``, and ``difference`` and ``p`` against the first;
-    ``scores`` are by method, ``values`` of the test queries by method and measure.
+    the last is the saved model. ``scores`` are by method, ``values`` of the test queries by method and
+    measure.
     """
+    measure = next(iter(values[rows[0]["method"]]))
+    by_method = {name: np.asarray(of[measure]) for name, of in values.items()}
+    gained = [_gain(by_method, measure)]
+    figures: tuple[Figure, ...] = (_gains(by_method, measure),)
+    try:
+        need_plot()
+    except MissingExtra as error:
+        figures, gained = (), [*gained, escaped_markdown(str(error))]
     table = Table(
         f"{test.n_queries} queries that took no part in training",
         (*rows[0], "stars"),
@@ -48,16 +61,51 @@ def demo_page(
         )
         for measure in next(iter(values.values()))
     )
-    report = Report(
+    notes = tuple(f"- {escaped_markdown(text)}" for text in remarks)
+    return Report(
         name="demo",
         title="directrix demo",
-        paper="Several methods on built-in data, compared query by query.",
-        summary=tuple(f"- {escaped_markdown(text)}" for text in remarks),
-        sections=(Section("Tables", (table,)),),
+        paper="Several methods on built-in synthetic data, compared query by query.",
+        summary=(),
+        sections=(
+            Section("What was gained", text=tuple(gained), figures=figures),
+            Section("All methods", (table,), notes),
+        ),
         command="directrix demo",
         per_query=parts,
     )
-    return html(report, {})
+
+
+def _gain(values: Mapping[str, Float64Array], measure: str) -> str:
+    """Say how much better the last method is than the first."""
+    (baseline, base), *_, (name, ours) = values.items()
+    low, high = t_interval(ours, base)
+    return (
+        f"**{ours.mean() - base.mean():+.3f} {escaped_markdown(measure)}** over {escaped_markdown(baseline)} "
+        f"on {len(base)} test queries of synthetic data, 95 % interval [{low:+.3f}, {high:+.3f}]: "
+        f"{escaped_markdown(name)}, the saved model, has {ours.mean():.3f}, {escaped_markdown(baseline)} "
+        f"{base.mean():.3f}."
+    )
+
+
+def _gains(values: Mapping[str, Float64Array], measure: str) -> Figure:
+    """Draw the difference of every method to the first, between the ends of its interval."""
+    (baseline, base), *others = values.items()
+    marks = []
+    for _, ours in others:
+        low, high = t_interval(ours, base)
+        marks.append([low, ours.mean() - base.mean(), high, np.nan])  # NaN ends the line
+    curves = (
+        Curve("", np.repeat(np.arange(len(others), dtype=np.float64), 4), np.ravel(marks)),
+        Curve("", np.array([-0.5, len(others) - 0.5]), np.zeros(2), "dashed"),
+    )
+    label = f"difference of {measure}"
+    panel = Panel("", curves, "", label, x_names=tuple(name for name, _ in others))
+    title = (
+        f"Difference of {measure} to {baseline}, the dashed line, on {len(base)} test queries of synthetic "
+        "data: mean and 95 % interval."
+    )
+    return Figure("gain", title, (panel,), f"{label} to {baseline} by method; the table has the means")
 
 
 def _row(row: Mapping[str, Any]) -> tuple[Value, ...]:

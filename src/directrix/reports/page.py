@@ -43,7 +43,9 @@ def outline(report: Report) -> list[tuple[str, list[Block]]]:
     parts: list[tuple[str, Sequence[Block]]] = [("In short", [joined(report.summary)])]
     if report.claims:
         parts.append((CLAIMS, [tally(report.claims), claims_table(report.claims)]))
-    parts += [(s.title, [joined(s.text), *islice(tables, len(s.tables))]) for s in report.sections]
+    parts += [
+        (s.title, [joined(s.text), *islice(tables, len(s.tables)), *s.figures]) for s in report.sections
+    ]
     parts.append(("Figures", report.figures))
     texts = (joined(report.how), joined(report.differs), missing)
     parts += [(title, [text]) for title, text in zip(ENDING, texts, strict=True)]
@@ -77,4 +79,5 @@ def _duration(report: Report) -> str:
     if seconds is None:
         return ""
     time = f"{seconds / 60:.0f} minutes" if seconds < 7200 else f"{seconds / 3600:.1f} hours"
+    time = f"{seconds:.0f} seconds" if seconds < 120 else time
     return f"Its parts, one after another, took {time} by the clock."

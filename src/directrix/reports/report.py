@@ -181,11 +181,14 @@ class Section:
         In the order of the paper, published figures next to ours with the difference.
     text : tuple of str
         Paragraphs of Markdown, before the tables.
+    figures : tuple of Figure
+        After the tables.
     """
 
     title: str
     tables: tuple[Table, ...] = ()
     text: tuple[str, ...] = ()
+    figures: tuple[Figure, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -207,6 +210,7 @@ class Report:
     command : str
         The command that writes the report.
     figures : tuple of Figure
+        Those of no section, which come after all sections.
     claims : tuple of Claim
         The paper's orderings and sentences, one by one.
     missing : tuple of (str, str)
@@ -242,3 +246,8 @@ class Report:
     def tables(self) -> tuple[Table, ...]:
         """The tables of all sections."""
         return tuple(table for section in self.sections for table in section.tables)
+
+    @property
+    def all_figures(self) -> tuple[Figure, ...]:
+        """The figures of all sections, and the others."""
+        return (*(figure for section in self.sections for figure in section.figures), *self.figures)

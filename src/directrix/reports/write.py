@@ -38,16 +38,16 @@ def write_report(folder: Path, report: Report) -> None:
     need_plot()
     pictures = {
         f"{figure.name}.{form}": draw(figure, form)
-        for figure in report.figures
+        for figure in report.all_figures
         for form in ("png", "svg", "pdf")
     }
-    drawn = {figure.name: pictures[f"{figure.name}.svg"].decode() for figure in report.figures}
+    drawn = {figure.name: pictures[f"{figure.name}.svg"].decode() for figure in report.all_figures}
     texts = {
         "tables.txt": text_of(report) + "\n",
         "tables.json": json.dumps(document(report), indent=1, allow_nan=False) + "\n",
         "tables.tex": _latex(report.tables),
         **{f"tables/{name}": table.csv() for name, table in _csv_names(report.tables).items()},
-        **{f"figures/{figure.name}.csv": data_of(figure).csv() for figure in report.figures},
+        **{f"figures/{figure.name}.csv": data_of(figure).csv() for figure in report.all_figures},
         "page.md": page(report),
         "report.html": html(report, drawn),
     }
@@ -62,7 +62,7 @@ def write_page(path: Path, report: Report) -> None:
 
     Raises `MissingExtra` if it has figures and matplotlib is not installed.
     """
-    drawn = {figure.name: draw(figure, "svg").decode() for figure in report.figures}
+    drawn = {figure.name: draw(figure, "svg").decode() for figure in report.all_figures}
     _write(path, html(report, drawn).encode())
 
 
@@ -81,7 +81,7 @@ def publish(folder: Path, report: Report) -> None:
         If matplotlib is not installed.
     """
     need_plot()
-    for figure in report.figures:
+    for figure in report.all_figures:
         _write(folder / report.name / f"{figure.name}.png", draw(figure, "png"))
     _write(folder / f"{report.name}.md", page(report, pictures=report.name).encode())
 

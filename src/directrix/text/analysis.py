@@ -42,7 +42,7 @@ def check_analyzer(name: str) -> None:
         )
 
 
-def terms_of(words: Sequence[str], analyzer: str, stop_words: Collection[str]) -> list[str | None]:
+def analyzed(words: Sequence[str], analyzer: str, stop_words: Collection[str]) -> list[str | None]:
     """Return the term of every word; None for a stop word that the analyzer leaves out."""
     stemmer, leaves_out, _ = analyzer.partition("+")
     terms = words if stemmer == "none" else _library().Stemmer(stemmer).stemWords(words)

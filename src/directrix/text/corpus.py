@@ -14,9 +14,9 @@ import numpy as np
 from directrix.data.checks import frozen
 from directrix.data.grouping import object_array
 from directrix.errors import InputError
-from directrix.text.analysis import STOP_WORDS, check_analyzer, terms_of, words_of
+from directrix.text.analysis import STOP_WORDS, analyzed, check_analyzer, words_of
 from directrix.text.documents import Document
-from directrix.text.fields import FieldTerms, Tokens, joined
+from directrix.text.fields import FieldTerms, Tokens, one_after_another
 from directrix.types import Array, Progress
 
 
@@ -132,7 +132,9 @@ class Corpus:
         if (field, analyzer) not in self._known:
             if field not in self.text_fields:
                 raise InputError(f"there is no field {field!r}; choose one of {', '.join(self.text_fields)}.")
-            words = self.fields[field] if field in self.fields else joined(list(self.fields.values()))
+            words = (
+                self.fields[field] if field in self.fields else one_after_another(list(self.fields.values()))
+            )
             known = self.vocabulary(analyzer)
             terms = FieldTerms(words.as_terms(known.term_of), len(known.numbers))
             self._known[field, analyzer] = terms
@@ -154,7 +156,7 @@ class Corpus:
             )
         if analyzer not in self._known:
             numbers: dict[str, int] = {}
-            terms = terms_of(self.words, analyzer, frozenset(self.stop_words))
+            terms = analyzed(self.words, analyzer, frozenset(self.stop_words))
             term_of = [-1 if term is None else numbers.setdefault(term, len(numbers)) for term in terms]
             self._known[analyzer] = Vocabulary(np.array(term_of, dtype=np.int32), numbers)
         found: Vocabulary = self._known[analyzer]
@@ -162,5 +164,5 @@ class Corpus:
 
     def query_terms(self, text: str, analyzer: str) -> list[str]:
         """Return the terms of a query in their order, without stop words if the analyzer leaves them out."""
-        terms = terms_of(words_of(text), analyzer, self.stop_words)
+        terms = analyzed(words_of(text), analyzer, self.stop_words)
         return [term for term in terms if term is not None]

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from directrix.data.checks import is_missing
 from directrix.data.columns import DOC, QUERY, ColumnNames, column_list
 from directrix.data.files import open_data, path_of, readable, without_compression
 from directrix.data.formats import ARROW, COLUMNS, content_of, text_table
@@ -351,5 +352,4 @@ class _Reader(NamedTuple):
 
 def _identifier(value: Any) -> str:
     """Return an identifier as text, "" for one that is missing."""
-    # the missing value of pandas's own types, NA, has no truth value
-    return "" if value is None or str(value != value) != "False" else str(value)
+    return "" if is_missing(value) else str(value)

@@ -28,7 +28,7 @@ class Tokens(NamedTuple):
         return Tokens(ids[is_kept], before[self.offsets].astype(np.int64))
 
 
-def joined(fields: Sequence[Tokens]) -> Tokens:
+def one_after_another(fields: Sequence[Tokens]) -> Tokens:
     """Return documents whose text is that of several fields, one after another."""
     lengths = np.stack([np.diff(field.offsets) for field in fields], axis=1)
     starts = np.concatenate([[0], np.cumsum(lengths)])
@@ -41,18 +41,12 @@ def joined(fields: Sequence[Tokens]) -> Tokens:
 
 @dataclass(frozen=True, eq=False)
 class FieldTerms:
-    """A field of all documents as terms of an analyzer.
-
-    Parameters
-    ----------
-    tokens : Tokens
-        Terms of every document, in their order.
-    n_terms : int
-        Number of different terms of the analyzer, in all fields.
-    """
+    """A field of all documents as terms of an analyzer."""
 
     tokens: Tokens
+    """Terms of every document, in their order."""
     n_terms: int
+    """Number of different terms of the analyzer, in all fields."""
 
     @property
     def n_docs(self) -> int:

@@ -44,7 +44,7 @@ def test_letters_are_those_of_all_pairs():
 def test_several_measures_share_the_rows():
     undefined = {name: np.where(np.arange(30) < 2, np.nan, values) for name, values in VALUES.items()}
     results = {"AP": dx.compare(VALUES, correction=None), "ROCArea": dx.compare(undefined, correction=None)}
-    caption, heads, rows = read_table(paper_table(results).latex())
+    caption, heads, rows = read_table(paper_table(results))
     assert heads == ["", "AP", "ROCArea"]
     assert [row[2][0] for row in rows] == [f"{np.nanmean(values):.4f}" for values in undefined.values()]
     assert caption.startswith("AP and ROCArea of 30 queries.")

@@ -89,23 +89,12 @@ def _find_docid(buf, p, end):
 
 
 @kernel
-def _note(errors, totals, line, code, start, end):
-    if totals[ERRORS] < MAX_ERRORS:
-        errors[totals[ERRORS], 0] = line
-        errors[totals[ERRORS], 1] = code
-        errors[totals[ERRORS], 2] = start
-        errors[totals[ERRORS], 3] = end
-    totals[ERRORS] += 1
-
-
-@kernel
-def _note_hard(hard, totals, row, place, start, end):
-    if totals[HARDS] < len(hard):
-        hard[totals[HARDS], 0] = row
-        hard[totals[HARDS], 1] = place
-        hard[totals[HARDS], 2] = start
-        hard[totals[HARDS], 3] = end
-    totals[HARDS] += 1
+def _note(table, totals, counter, a, b, c, d):
+    """Fill the next row of a table, if there is one, and count it."""
+    row = totals[counter]
+    if row < len(table):
+        table[row, 0], table[row, 1], table[row, 2], table[row, 3] = a, b, c, d
+    totals[counter] += 1
 
 
 @kernel
@@ -159,7 +148,7 @@ def _parse_head(buf, p, row, want_qid, labels, qids, hard, totals):
     start = p
     labels[row], p, kind = parse_number(buf, p)
     if kind == HARD:
-        _note_hard(hard, totals, -1 - row, 0, start, p)
+        _note(hard, totals, HARDS, -1 - row, 0, start, p)
     elif kind != 0:
         return LABEL, start, p, p
     elif labels[row] < 0.0:
@@ -197,7 +186,7 @@ def _parse_features(
         elif column < width:
             dense[row, column] = value
         if kind == HARD:
-            _note_hard(hard, totals, row, entry if sparse else column, first, p)
+            _note(hard, totals, HARDS, row, entry if sparse else column, first, p)
         entry += 1
         if code != 0:
             return code, start, p, p, entry, previous
@@ -208,38 +197,19 @@ def parse_block(
     buf, base, limit, want_qid, keep_missing, width, labels, qids, lines, spans, dense, sparse, columns,
     values, indptr, hard, errors, totals,
 ):  # fmt: skip
-    """Parse whole lines.
+    """Parse whole lines of ``buf``, uint8, whose last byte is a newline, which bounds every scan.
 
-    Parameters
-    ----------
-    buf : uint8 (n,)
-        Text; the last byte is a newline, which bounds every scan.
-    base : int
-        First valid feature index, 0 or 1.
-    limit : float
-        Largest magnitude that the dtype of the features holds.
-    want_qid : bool
-        Whether lines must, or must not, have a qid.
-    keep_missing : bool
-        Whether NaN and NULL are allowed; they become NaN.
-    width : int
-        Number of columns that ``dense`` has; larger indices are counted, not stored.
-    labels, qids, lines : float64, int64, int64 (>= number of lines)
-        Out, per row; ``lines`` is the line within the block, from 0.
-    spans : int64 (rows, 2)
-        Out: start and end of the document identifier within the block.
-    dense : (rows, width)
-        Out, must arrive filled with zeros; empty if ``sparse``.
-    sparse : bool
-        Whether to fill ``columns``, ``values``, ``indptr`` (room for every colon) instead.
-    hard : int64 (capacity, 4)
-        Out: numbers left to the caller: row (-1 - row for a label), column or entry, start, end.
-    errors : int64 (MAX_ERRORS, 4)
-        Out: line, code, start and end of what is wrong; the first of every bad line.
-    totals : int64 (N_TOTALS,)
-        Out; see the constants above. WIDTH is the largest column + 1, LAST that of the last
-        row, NARROW the smallest of all rows but the last. HARDS may exceed the capacity:
-        then call again with more room.
+    ``base`` is the first valid feature index, ``limit`` the largest magnitude of a feature. ``want_qid`` says
+    whether lines must, or must not, have a qid; with ``keep_missing`` NaN and NULL become NaN.
+
+    Filled per row: ``labels``, ``qids``, ``lines`` (the line within the block, from 0) and ``spans`` (start
+    and end of the document identifier). Features go to ``dense``, zeros (rows, width), without columns from
+    ``width`` on; or, if ``sparse``, to ``columns``, ``values`` and ``indptr``, with room for every colon.
+    ``hard`` gets the numbers left to the caller: row (-1 - row for a label), column or entry, start, end;
+    ``errors`` the first fault of every bad line: line, code, start, end.
+
+    ``totals`` are at the places above. WIDTH is the largest column + 1, LAST that of the last row, NARROW the
+    smallest of all rows but the last. HARDS may exceed the rows of ``hard``: then call again with more.
     """
     p, line, row, entry = 0, -1, 0, 0
     totals[:] = 0
@@ -260,7 +230,7 @@ def parse_block(
                 totals,
             )  # fmt: skip
         if code != 0:
-            _note(errors, totals, line, code, start, end)
+            _note(errors, totals, ERRORS, line, code, start, end)
             p = _line_end(buf, p) + 1
             continue
         comment = p

@@ -92,31 +92,22 @@ class FileBlocks:
 _SHAPE = "Each line reads `label qid:ID index:value ... # comment`."
 _NUMBER = "Correct the line or remove it. " + _SHAPE
 _ORDER = "Write the indices of each line in increasing order, once each. " + _SHAPE
+_LABEL = "the label is {token}; labels are finite and >= 0"
+_QIDS = "Add qid:ID to every line, or "
 
 _TEXTS: dict[int, tuple[str, ...]] = {  # what is wrong, the remedy, and the remedy in a shell if it differs
     kernel.LABEL: ("the label is {token}, not a number", _NUMBER),
-    kernel.LABEL_RANGE: (
-        "the label is {token}; labels are finite and >= 0",
-        "Shift the labels so that the lowest is 0, e.g. -1/1 to 0/1.",
-    ),
-    kernel.LABEL_LARGE: (
-        "the label is {token}; labels are finite and >= 0",
-        "Write the highest grade of the scale instead, e.g. 4.",
-    ),
+    kernel.LABEL_RANGE: (_LABEL, "Shift the labels so that the lowest is 0, e.g. -1/1 to 0/1."),
+    kernel.LABEL_LARGE: (_LABEL, "Write the highest grade of the scale instead, e.g. 4."),
     kernel.NO_QID: (
         "no qid: {token} follows the label, where `qid:ID` is needed",
-        "Add qid:ID to every line, or give the number of lines of each query: groups='FILE.query'.",
-        "Add qid:ID to every line, or write the number of lines of each query to a file of the same "
-        "name with .query appended.",
+        f"{_QIDS}give the number of lines of each query: groups='FILE.query'.",
+        f"{_QIDS}write the number of lines of each query to a file of the same name with .query appended.",
     ),
-    kernel.QID: (
-        "the query is {token}; files need an integer of 64 bits, e.g. qid:7",
-        "Number the queries, or build Queries.from_arrays(X, y, qid=...), which takes any identifiers.",
-        "Number the queries in the file first.",
-    ),
+    kernel.QID: ("the query is {token}; files need an integer of 64 bits, e.g. qid:7", "Number the queries."),
     kernel.QID_AND_GROUPS: (
         "{token} names a query, though the queries come from group sizes",
-        "Leave out groups= (or move the .query file away), or remove the qid from every line.",
+        "Leave out groups=, or remove the qid from every line.",
         "Move the .query file away, or remove the qid from every line.",
     ),
     kernel.FEATURE: ("{token} is no feature; `index:value` is needed", _NUMBER),
@@ -134,8 +125,7 @@ _TEXTS: dict[int, tuple[str, ...]] = {  # what is wrong, the remedy, and the rem
     kernel.VALUE: ("the value of {token} is not a number", _NUMBER),
     kernel.VALUE_MISSING: (
         "the value of {token} is missing; a finite number is needed",
-        IF_MISSING["python"],
-        IF_MISSING["shell"],
+        *IF_MISSING.values(),
     ),
     kernel.VALUE_INFINITE: ("the value of {token} is infinite; a finite number is needed", _NUMBER),
     kernel.VALUE_RANGE: (

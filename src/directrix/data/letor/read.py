@@ -119,7 +119,13 @@ def check_blocks(path: Path, blocks: list[Block], side: Path | None) -> tuple[In
             "Check that the file was written completely."
         )
     _check_last_line(path, blocks)
-    return _queries_of(path, blocks) if side is None else _queries_from_sizes(path, side, blocks)
+    if side is not None:
+        return _queries_from_sizes(path, side, blocks)
+    qids = np.concatenate([block.qids for block in blocks])
+    starts = run_starts(qids)
+    if len(np.unique(qids[starts])) < len(starts):
+        _raise_split(path, blocks, starts, qids[starts])
+    return np.append(starts, len(qids)), tuple(qids[starts].tolist())
 
 
 def _lines_before(blocks: list[Block]) -> list[int]:
@@ -181,15 +187,6 @@ def _width(path: Path, blocks: list[Block], n_features: int | None) -> int:
             f"type n_features={width}, or leave it out."
         )
     return width if n_features is None else n_features
-
-
-def _queries_of(path: Path, blocks: list[Block]) -> tuple[Int64Array, tuple[int, ...]]:
-    qids = np.concatenate([block.qids for block in blocks])
-    starts = run_starts(qids)
-    ids = qids[starts]
-    if len(np.unique(ids)) < len(ids):
-        _raise_split(path, blocks, starts, ids)
-    return np.append(starts, len(qids)), tuple(ids.tolist())
 
 
 def _raise_split(path: Path, blocks: list[Block], starts: Int64Array, ids: Int64Array) -> None:

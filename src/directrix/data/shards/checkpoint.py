@@ -62,7 +62,7 @@ def keep_answers(path: str | os.PathLike[str] | None, *, resume: bool = True) ->
             with using_driver(driver):
                 yield
     except BaseException:
-        if driver is not None and not driver.has_answers:
+        if driver is not None and not driver.entries:
             path.unlink(missing_ok=True)
         raise
     path.unlink(missing_ok=True)
@@ -97,19 +97,14 @@ class _KeepingDriver(Driver):
     def __init__(self, driver: Driver, path: Path, file: IO[bytes], *, resume: bool) -> None:
         self._driver, self._path, self._file = driver, path, file
         with readable(path):
-            self._entries, self._end = _read(path, file)
+            self.entries, self._end = _read(path, file)
             if not resume:
-                self._entries, self._end = {}, 0
+                self.entries, self._end = {}, 0
         with _writable(path):
             if not self._end:
                 file.seek(0)
                 self._end = file.write(_MAGIC)
             file.truncate(self._end)
-
-    @property
-    def has_answers(self) -> bool:
-        """Whether there is anything to resume from."""
-        return bool(self._entries)
 
     def ask(self, task: Task) -> Any:
         """Return the answer in the file, or ask and write it down."""
@@ -117,8 +112,8 @@ class _KeepingDriver(Driver):
         for shard in task.shards:
             question.update(shard.sha256.encode())
         key = question.digest()
-        if key in self._entries:
-            return self._answer(self._entries[key])
+        if key in self.entries:
+            return self._answer(self.entries[key])
         answer = self._driver.ask(task)
         if isinstance(answer, np.ndarray) and answer.dtype == np.float64 and answer.ndim <= 2:
             with _writable(self._path):
@@ -140,7 +135,7 @@ class _KeepingDriver(Driver):
         self._file.seek(self._end)
         self._file.write(head + numbers + hashlib.sha256(head + numbers).digest())
         self._file.flush()
-        self._entries[key] = _Entry(self._end + len(head), answer.shape)
+        self.entries[key] = _Entry(self._end + len(head), answer.shape)
         self._end = self._file.tell()
 
 

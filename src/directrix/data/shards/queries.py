@@ -46,11 +46,6 @@ class ShardedFeatures:
         """float32 or float64."""
         return np.dtype(self.manifest.dtype)
 
-    @property
-    def itemsize(self) -> int:
-        """Bytes of one value."""
-        return int(self.dtype.itemsize)
-
     def __len__(self) -> int:
         return self.shape[0]
 

@@ -12,10 +12,10 @@ from typing import Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
 
-from directrix.data.checks import check_labels, check_missing
+from directrix.data.checks import check_labels, check_missing, is_missing
 from directrix.data.columns import RECOGNIZED, ColumnNames
 from directrix.data.files import path_of
-from directrix.data.frames import by_column, check_finite, is_missing, places, zeros_for_missing
+from directrix.data.frames import by_column, check_cells, places, zeros_for_missing
 from directrix.data.grouping import object_array, run_starts
 from directrix.data.memory import check_room
 from directrix.data.queries import Queries, filled, rows_as_queries
@@ -102,7 +102,7 @@ class Batch(NamedTuple):
             for first in range(0, n, _ROWS):
                 for feature, column in enumerate(columns):
                     rows[first : first + _ROWS, feature] = column[first : first + _ROWS]
-        check_finite(rows, missing, names, lambda row: f"{self.path}: row {self.row + row}")
+        check_cells(rows, missing, names, lambda row: f"{self.path}: row {self.row + row}")
         return zeros_for_missing(rows, self.layout.stored) if missing == "zero" else rows
 
     def cells(self, name: str) -> list[Any]:

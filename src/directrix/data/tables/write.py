@@ -120,10 +120,10 @@ class _Sink:
         self._writer.write_batch(batch, **options)
 
     def _qids(self, qids: Array) -> Any:
-        wanted = self._schema.field("qid").type
-        fits = is_integer if wanted == self._pa.int64() else _is_text
-        # checked here, since pyarrow cuts 1.5 to 1
-        bad = [] if qids.dtype == np.int64 else [q for q in qids.tolist() if not fits(q)]
+        wanted, bad = self._schema.field("qid").type, []
+        if qids.dtype != np.int64:  # checked here, since pyarrow cuts 1.5 to 1
+            is_whole = wanted == self._pa.int64()
+            bad = [q for q in qids.tolist() if not (is_integer(q) if is_whole else isinstance(q, str))]
         if bad:
             raise InputError(
                 f"query {bad[0]!r} is no {wanted}; files need identifiers that are all integers of 64 bits "
@@ -161,7 +161,3 @@ def _qids_by_row(q: Queries) -> Array:
     if all(type(i) is int and -(2**63) <= i < 2**63 for i in q.query_ids):
         ids = ids.astype(np.int64)
     return np.repeat(ids, np.diff(q.qptr))
-
-
-def _is_text(qid: Any) -> bool:
-    return isinstance(qid, str)

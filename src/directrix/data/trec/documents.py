@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from directrix.data.checks import floats_of
+from directrix.data.checks import floats_of, is_missing
 from directrix.data.columns import LABELS, ColumnNames, find
 from directrix.data.files import Problem, open_data, raise_problems, readable, stream_blocks, to_number
 from directrix.data.frames import array_of, cells_of, columns_of
@@ -162,8 +162,7 @@ def _columns(
 def _words(column: Any, what: str, which: str) -> list[str]:
     """Identifiers as text: 351 and "351" are the same topic."""
     cells = cells_of(column)
-    # the missing value of pandas's own types, NA, has no truth value
-    bad = next((row for row, cell in enumerate(cells) if cell is None or str(cell != cell) != "False"), None)
+    bad = next((row for row, cell in enumerate(cells) if is_missing(cell)), None)
     if bad is not None:
         raise InputError(
             f"{what}: the {which} of row {bad} is missing; each row needs one.",

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from directrix.data.columns import column_list
 from directrix.data.grouping import object_array
 from directrix.data.trec.runs import Qrels, Run, read_trec_qrels, read_trec_run
 from directrix.errors import InputError, warn
@@ -34,8 +35,8 @@ def check_overlap(run: Run, other: Qrels | Run) -> None:
     what = f"{len(shared)} of {len(in_run)} queries of the run {run.tag!r} are in {name}"
     if not shared:
         raise InputError(
-            f"{what} ({some_of(run.query_ids)} against {some_of(other.query_ids)}); at least one is needed."
-            f"{alike} Give files of one collection, with the same identifiers."
+            f"{what} ({column_list(run.query_ids, 3)} against {column_list(other.query_ids, 3)}); at least "
+            f"one is needed.{alike} Give files of one collection, with the same identifiers."
         )
     if alike or len(shared) < _FEW_QUERIES * len(in_run):
         warn(f"{what}; the others do not count.{alike}", stacklevel=3)
@@ -52,9 +53,9 @@ def check_overlap(run: Run, other: Qrels | Run) -> None:
         )
         if every.isdisjoint(known) and not isinstance(other, Run):
             raise InputError(
-                f"{what} No document of the run ({some_of(run.doc_ids)}) is in the qrels "
-                f"({some_of(other.doc_ids)}), so none would count as relevant; at least one is needed. Give "
-                "files of one collection; tables read 007 as the number 7 unless the column is text."
+                f"{what} No document of the run ({column_list(run.doc_ids, 3)}) is in the qrels "
+                f"({column_list(other.doc_ids, 3)}), so none would count as relevant; one is needed. "
+                "Give files of one collection; tables read 007 as the number 7 unless the column is text."
             )
         warn(f"{what} Check that both write identifiers alike.", stacklevel=3)
 
@@ -68,11 +69,6 @@ def check_magnitude(run: Run) -> None:
             f"run {run.tag!r}: the score of document {run.doc_ids[worst]!r} is {run.scores[worst]:g}; finite "
             f"scores of at most {_LARGEST:g} are needed, since float32 holds them. Divide the run's scores."
         )
-
-
-def some_of(names: Sequence[str] | Array) -> str:
-    """Return the first identifiers as text for messages."""
-    return ", ".join(map(str, names[:3])) + (", ..." if len(names) > 3 else "")
 
 
 def _documents(part: Qrels | Run, q: int) -> Array:

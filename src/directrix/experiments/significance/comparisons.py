@@ -35,7 +35,7 @@ from directrix.experiments.significance.pairs import (
 )
 from directrix.measures.bootstrap import check_resampling
 from directrix.parameters import share
-from directrix.tables import Marked, PValue, Table, Value, json_value, stars
+from directrix.tables import Latex, PValue, Table, Value, json_value, stars
 from directrix.types import Float64Array
 
 TESTS = {
@@ -245,34 +245,33 @@ class Comparisons:
         >>> print(result.latex("P@5").split("\n")[7])
         A & \textbf{0.6500}\textsuperscript{*} \\
         """
-        return paper_table({measure: self}).latex()
+        return paper_table({measure: self})
 
 
-def paper_table(results: Mapping[str, Comparisons], what: str = "") -> Table:
-    """Return the systems by measures, the best mean of each bold, with the test in the title.
+def paper_table(results: Mapping[str, Comparisons], what: str = "") -> str:
+    """Return the systems by measures in LaTeX, the best means bold, with the test in the caption.
 
     ``results`` compare the same systems by each measure, in the same way; ``what`` is the first sentence.
     """
     one = next(iter(results.values()))
-    rows: list[tuple[Value, ...]] = []
-    for name in one.means:
-        row: list[Value] = [name]
-        for result in results.values():
-            mean, best = result.means[name], np.nanmax([*result.means.values()])
-            tested = {pair.first: stars(pair.adjusted) for pair in result.pairs}
-            mark = tested.get(name, "") if result.letters is None else result.letters[name]
-            row.append(Marked(mean, mark, is_best=f"{mean:.4f}" == f"{best:.4f}"))
-        rows.append(tuple(row))
-    marks = f"* p < .05, ** p < .01, *** p < .001 for the difference from {one.against}"
+    rows: dict[str, list[Value]] = {name: [name] for name in one.means}
+    for result in results.values():
+        marks = result.letters or {pair.first: stars(pair.adjusted) for pair in result.pairs}
+        best = f"{np.nanmax([*result.means.values()]):.4f}"
+        for name, mean in result.means.items():
+            text = rf"\textbf{{{best}}}" if f"{mean:.4f}" == best else f"{mean:.4f}"
+            mark = marks.get(name)
+            rows[name].append(Latex(text + (rf"\textsuperscript{{{mark}}}" if mark else "")))
+    reading = f"* p < .05, ** p < .01, *** p < .001 for the difference from {one.against}"
     if one.letters is not None:
-        marks = f"systems that share a letter do not differ at {one.alpha:g}"
+        reading = f"systems that share a letter do not differ at {one.alpha:g}"
     n = sorted({pair.n for result in results.values() for pair in result.pairs})
     queries = " to ".join(map(str, dict.fromkeys((n[0], n[-1]))))
     units = [text for result in results.values() for text in _unit(result)]
     what = what or f"{' and '.join(results)} of {one.n_queries} queries."
     how = _how(one, " for each measure" if len(results) > 1 else "")
-    caption = f"{what} The best values are bold; {marks}: {how}, over {queries} queries."
-    return Table(" ".join([caption, *units]), ("", *results), tuple(rows), digits=4)
+    caption = f"{what} The best values are bold; {reading}: {how}, over {queries} queries."
+    return Table(" ".join([caption, *units]), ("", *results), tuple(map(tuple, rows.values()))).latex()
 
 
 def _systems(comparison: Comparisons, measure: str) -> Table:
