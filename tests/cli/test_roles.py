@@ -151,7 +151,7 @@ def test_missing_values_and_categories_are_refused_together(products, tmp_path):
 def test_one_column_has_one_name_and_number():
     X = np.ones((4, 9))
     X[2, 8] = np.nan
-    with pytest.raises(dx.InputError, match=r"nan at row 2, feature 9 \(X\[:, 8\]\)"):
+    with pytest.raises(dx.InputError, match="nan at row 2, feature 9;"):
         dx.Queries.from_arrays(X, [0, 1, 0, 1], group=[4])
     q = dx.Queries.from_arrays(X, [0, 1, 0, 1], group=[4], missing="nan")
     with pytest.raises(dx.InputError, match="feature 9 is nan"):

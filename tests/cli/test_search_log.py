@@ -138,7 +138,6 @@ def test_a_model_that_exists_is_replaced_on_request_alone(files, tmp_path, monke
     [
         ("lightgbm", "its equivalent here is LambdaMART"),
         ("XGBoost", "its equivalent here is LambdaMART"),
-        ("rank:ndcg", "its equivalent here is LambdaMART"),
         ("ctr", "its equivalent here is Regression"),
         ("SVM-rank", "its equivalent here is RankSVM"),
         ("ranknett", "did you mean 'RankNet'?"),

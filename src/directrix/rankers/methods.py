@@ -402,7 +402,7 @@ _AUTO = Auto(
 )
 _METHODS = (_AUTO, *_BY_NAME.values())
 _ELSEWHERE = {
-    "lightgbm lgbm lgbmranker lambdarankgbdt xgboost xgb xgbranker rankndcg rankmap": "LambdaMART",
+    "lightgbm lgbm lgbmranker lambdarankgbdt xgboost xgb xgbranker": "LambdaMART",
     "catboost yetirankpairwise": "YetiRank",
     "mart gbdt gbrt gbm trees boosting boostedtrees stochasticrank": "BoostedNDCG",
     "svmrank ranksvmlinear svm pairwise bpr": "RankSVM",
