@@ -98,7 +98,7 @@ def test_missing_features(tmp_path, missing, expected):
         ({"qid": ["a", None, "b"]}, r"row 1, column 'qid': it is null"),
         ({"qid": [0.5, np.nan, 1.0]}, r"row 1, column 'qid': it is nan"),
         ({"bm25": [0.5, np.nan, 1.0]}, r"nan at .*row 1, 'bm25'; .* missing='zero'"),
-        ({"bm25": [0.5, None, 1.0]}, r"nan at .*row 1, feature 1"),
+        ({"bm25": [0.5, None, 1.0]}, r"nan at .*row 1, .bm25.;"),
         ({"bm25": [0.5, 1.0, np.inf]}, r"inf at .*row 2, 'bm25'; .* Clip the column"),
         ({"qid": [[1], [1], [2]]}, r"column 'qid' is list<.*>; an integer or text per row is needed"),
         ({"docid": [[1], [1], [2]]}, r"column 'docid' is list<.*>; an integer or text per row is needed"),
