@@ -186,7 +186,7 @@ def test_threads_are_set_for_the_run():
         dx.set_threads(None)
 
 
-OF_SCIKIT_LEARN = {"numpy", "scipy", "sklearn", "pandas", "polars", "pyarrow", "narwhals"}
+OF_SCIKIT_LEARN = {"numpy", "scipy", "scipy.sparse", "sklearn", "pandas", "polars", "pyarrow", "narwhals"}
 OF_KERNELS = {"numpy", "scipy", "numba"}
 OF_TYPER = {"pydantic", "rich"}
 HEAVY = OF_SCIKIT_LEARN | OF_KERNELS | OF_TYPER | {"lightgbm", "torch", "matplotlib"}
@@ -211,7 +211,7 @@ def modules_after(code):
         ("directrix evaluate {files.test} {files.model}", OF_TYPER | OF_KERNELS),
         ("directrix predict {files.model} {files.test}", OF_TYPER | OF_KERNELS),
         ("directrix predict {trees} {files.test}", OF_TYPER | OF_KERNELS),
-        ("directrix compare {qrels} {run} {other}", OF_TYPER | OF_KERNELS),
+        ("directrix compare {qrels} {run} {other}", OF_TYPER | OF_KERNELS | {"scipy.sparse"}),
         ("import directrix as dx; dx.read_trec_run('{run}')", {"numpy"}),
         ("import directrix as dx; dx.evaluate('nDCG', [2.0, 1.0], [0, 1], group=[2])", OF_KERNELS),
         ("import directrix as dx; dx.load('{files.model}')", OF_SCIKIT_LEARN),

@@ -17,7 +17,6 @@ from directrix.measures.precision import AP
 from directrix.papers.claims import Ordering, check_ordering, comparable, scored
 from directrix.papers.paper import Results
 from directrix.papers.qin2010 import (
-    FIGURES,
     MAP,
     NDCG_ALL,
     OWN,
@@ -272,7 +271,7 @@ def test_comparable_is_a_small_interval(gaps, verdict):
 
 
 def curve_of(rho, by_query=None, broken=0):
-    each = Bounded(np.full(len(rho), 0.5), np.full(len(rho), 0.2), np.full(len(rho), 0.1), broken)
+    each = Bounded(0.5, 0.2, 0.1, broken)
     by_query = np.full(4, np.mean(rho)) if by_query is None else np.array(by_query)
     return ErrorCurve(np.array(rho), by_query, {"relevant": each})
 
@@ -327,14 +326,3 @@ def test_accuracy_is_asked_of_every_epoch_and_every_alpha():
     broken = next(claim for text, claim in texts.items() if "no error is above" in text)
     assert broken.verdict == "does not hold"
     assert broken.evidence.startswith("2 above")
-
-
-@pytest.mark.parametrize(("covered", "is_drawn"), [(0.5, True), (0.1, False)])
-def test_the_description_of_a_figure_names_bounds_only_if_they_are_drawn(covered, is_drawn):
-    bounded = Bounded(np.full(2, covered), np.full(2, 0.2), np.full(2, 0.1), 0)
-    curve = ErrorCurve(np.full(2, 0.1), np.full(4, 0.1), {"relevant": bounded})
-    curves = {figure: {10.0: curve} for figure in FIGURES}
-    results = Approximated(Collection("TD2003", ()), results_of(first=[0.5]).compared, curves)
-    (figure,) = PAPER.figures(Results(Qin2010(), {"TD2003": results}))
-    assert any(line.style == "dashed" for panel in figure.panels for line in panel.curves) == is_drawn
-    assert ("dashed" in figure.alt) == is_drawn

@@ -112,6 +112,5 @@ def report(**changes):
         "command": "directrix reproduce some2010 --data DIR",
         "per_query": (per_query(), per_query("MQ2008", "AP", n=12, methods=METHODS[:3], seed=1)),
         "differs": ("- Other data.",),
-        "more": {"extra": [1.5, float("nan")]},
     }
     return Report(**{**parts, **changes})

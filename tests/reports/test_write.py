@@ -62,7 +62,6 @@ def test_json_has_every_digit_and_no_rankings(folder):
     assert document["tables"][0]["rows"][0][1] == 0.4512345
     assert document["per_query"][0]["values"]["ListNet"] == report().per_query[0].values["ListNet"].tolist()
     assert "D003" not in text
-    assert document["extra"] == [1.5, None]
 
 
 def test_an_undefined_value_is_null():
@@ -73,12 +72,10 @@ def test_an_undefined_value_is_null():
 
 def test_numbers_of_numpy_are_numbers_in_every_form(tmp_path):
     row = ("x", np.float64(0.1234567), np.int64(3), np.float64("nan"))
-    value = report(
-        sections=(Section("", (Table("t", ("a", "b", "c", "d"), (row,)),)),), more={"n": np.arange(2)}
-    )
+    value = report(sections=(Section("", (Table("t", ("a", "b", "c", "d"), (row,)),)),))
     write_report(tmp_path, value)
     document = json.loads((tmp_path / "tables.json").read_text())
-    assert (document["tables"][0]["rows"], document["n"]) == ([["x", 0.1234567, 3, None]], [0, 1])
+    assert document["tables"][0]["rows"] == [["x", 0.1234567, 3, None]]
     assert (tmp_path / "tables" / "01-t.csv").read_text() == "a,b,c,d\nx,0.1234567,3,nan\n"
     assert 'data-value="0.1234567" title="0.1234567">0.123<' in (tmp_path / "report.html").read_text()
     assert (

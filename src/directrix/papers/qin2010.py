@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -104,14 +104,13 @@ class Study:
         }
 
 
-@dataclass(frozen=True, eq=False)
-class Bounded:
-    """The queries that a theorem covers, epoch by epoch."""
+class Bounded(NamedTuple):
+    """The queries, of all epochs, that a theorem covers."""
 
-    covered: Float64Array  # (n_epochs,): their share
-    # (n_epochs,): mean bound and mean error over them; NaN where there are none
-    bound: Float64Array
-    error: Float64Array
+    share: float
+    # means over them; None if there are none
+    bound: float | None
+    error: float | None
     broken: int  # number of errors above their bound
 
 
@@ -262,10 +261,16 @@ def _curve(cell: Mapping[str, Any]) -> ErrorCurve:
     def array(values: Any) -> Float64Array:  # JSON has null for NaN, which NumPy reads as NaN
         return np.array(values, dtype=np.float64)
 
-    bounds = {
-        kind: Bounded(array(one["covered"]), array(one["bound"]), array(one["error"]), one["broken"])
-        for kind, one in cell["bounds"].items()
-    }
+    def bounded(of: Mapping[str, Any]) -> Bounded:
+        covered = array(of["covered"])
+        weights = covered / covered.sum() if covered.any() else None
+        bound, error = (
+            None if weights is None else float(np.nansum(weights * array(of[key])))
+            for key in ("bound", "error")
+        )
+        return Bounded(float(covered.mean()), bound, error, of["broken"])
+
+    bounds = {kind: bounded(of) for kind, of in cell["bounds"].items()}
     return ErrorCurve(array(cell["rho"]), array(cell["by_query"]), bounds)
 
 

@@ -25,7 +25,6 @@ from directrix.papers.qin2010 import (
     QUICK,
     SHORT,
     Approximated,
-    Bounded,
     Curves,
     ErrorCurve,
     Qin2010,
@@ -35,7 +34,6 @@ from directrix.rankers.means import mean_and_error
 from directrix.reports.report import Claim, Figure, Panel, PerQuery, Section, tally
 from directrix.surrogates.approx import soft_ranks
 from directrix.tables import PValue, Table, Value
-from directrix.types import Float64Array
 
 _Results = Results[Qin2010, Approximated]
 _Collections = Mapping[str, Approximated]
@@ -52,7 +50,6 @@ _ORIGINAL = {
     False: ("OHSUMED",),
 }  # collections of the paper's MAP, and of its NDCG
 _EPOCHS = (1, 10, 50, 100, 200)
-_DRAWN = 0.2  # a bound is drawn in the epochs in which it covers this share of the queries
 
 
 # claims
@@ -116,7 +113,7 @@ def _of_curves(name: str, curves: Curves) -> Iterator[Claim]:
     yield falls(name, "ApproxAP by beta", _elsewhere("Fig. 2", name, ["TD2004"]), curves["ApproxAP by beta"])
     bounds = [one for by in curves.values() for curve in by.values() for one in curve.bounds.values()]
     broken = sum(one.broken for one in bounds)
-    shares = [float(one.covered.mean()) for one in bounds]
+    shares = [one.share for one in bounds]
     yield WORDS.fact(
         "bounds", holds=broken == 0, name=name, broken=broken, least=min(shares), most=max(shares)
     )
@@ -205,7 +202,7 @@ def _approximation(name: str, curves: Curves) -> Iterator[Table]:
     rows = [
         (
             label,
-            *(value for kind in BOUNDS for value in _mean_bounds(curve.bounds[kind])),
+            *(value for kind in BOUNDS for value in curve.bounds[kind][:3]),
             sum(bounded.broken for bounded in curve.bounds.values()),
         )
         for label, curve in _labeled(curves)
@@ -231,14 +228,6 @@ def _errors(name: str, curves: Curves) -> Table:
     ]
     columns = ("surrogate", *(f"epoch {e}" for e in epochs), "mean")
     return WORDS.table("errors", rows, heads=[("", columns)], name=name)
-
-
-def _mean_bounds(bounded: Bounded) -> tuple[Value, ...]:
-    def mean(values: Float64Array) -> float | None:
-        known = ~np.isnan(values)
-        return float(np.average(values[known], weights=bounded.covered[known])) if known.any() else None
-
-    return float(bounded.covered.mean()), mean(bounded.bound), mean(bounded.error)
 
 
 def _mean_ap(key: str, collections: _Collections, methods: Sequence[str]) -> Table:
@@ -329,25 +318,17 @@ def _figures(results: _Results) -> Iterator[Figure]:
 
 
 def _error_figure(name: str, curves: Curves) -> Figure:
-    panels, has_bounds = [], False
+    panels = []
     for number, figure in enumerate(FIGURES, 1):
         surrogate, _, parameter = figure.split()
         fixed = {"ApproxAP by alpha": ", beta = 10", "ApproxAP by beta": ", alpha = 100"}.get(figure, "")
-        epochs = range(1, len(next(iter(curves[figure].values())).rho) + 1)
-        lines = [line(f"{parameter} = {value:g}", epochs, one.rho) for value, one in curves[figure].items()]
-        value, sharpest = list(curves[figure].items())[-1]
-        bounded = sharpest.bounds["relevant"]
-        bound = np.where(bounded.covered >= _DRAWN, bounded.bound, np.nan)
-        if not np.isnan(bound).all():
-            has_bounds = True
-            share = f"{bounded.covered.mean():.0%} of queries"
-            lines.append(line(f"bound, {parameter} = {value:g}, {share}", epochs, bound, "dashed"))
-            lines.append(line("error of these", epochs, bounded.error, "points"))
-        panels.append(
-            Panel(f"Fig. {number}: {surrogate}{fixed}", tuple(lines), "epoch", "mean error", y_scale="log")
+        lines = tuple(
+            line(f"{parameter} = {value:g}", range(1, len(one.rho) + 1), one.rho)
+            for value, one in curves[figure].items()
         )
-    drawn = "; dashed, where it covers enough queries, the mean bound of the theorem" if has_bounds else ""
-    return WORDS.figure("errors", panels, name=name, file=name.lower(), bounds=drawn)
+        title = f"Fig. {number}: {surrogate}{fixed}"
+        panels.append(Panel(title, lines, "epoch", "mean error", y_scale="log"))
+    return WORDS.figure("errors", panels, name=name, file=name.lower())
 
 
 def _per_query(results: _Results) -> Iterator[PerQuery]:
@@ -378,8 +359,7 @@ def _summary(results: _Results, claims: Sequence[Claim]) -> Iterator[str]:
     for name, one in collections.items():
         curves = [curve for by in one.curves.values() for curve in by.values() if curve.bounds]
         gap, relevant = (
-            float(np.mean([curve.bounds[kind].covered.mean() for curve in curves]))
-            for kind in ("gap", "relevant")
+            float(np.mean([curve.bounds[kind].share for curve in curves])) for kind in ("gap", "relevant")
         )
         parts.append(f"{name} {gap:.0%} and {relevant:.0%}")
     yield from WORDS.section("summary of bounds", shares=", ".join(parts))

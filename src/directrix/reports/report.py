@@ -223,8 +223,6 @@ class Report:
         For inspecting queries, one for each data set and measure.
     differs : tuple of str
         What differs from the paper, if ``how`` does not contain it; paragraphs of Markdown.
-    more : mapping
-        JSON: further keys of ``tables.json``.
     """
 
     name: str
@@ -240,7 +238,6 @@ class Report:
     settings: Mapping[str, Any] = field(default_factory=dict)
     per_query: tuple[PerQuery, ...] = ()
     differs: tuple[str, ...] = ()
-    more: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def tables(self) -> tuple[Table, ...]:

@@ -126,7 +126,6 @@ def document(report: Report) -> dict[str, Any]:
             }
             for part in report.per_query
         ],
-        **json_value(report.more),
     }
 
 

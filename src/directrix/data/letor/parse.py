@@ -316,34 +316,34 @@ def parse_file(
 
     The array, if there is one, holds the features: of a plain file whose first block has the widest row.
     """
-    with contextlib.ExitStack() as stack:
-        if (compressed := open_compressed(path)) is not None:
-            compressed.close()
-            return list(each_block(path, parser)), None
-        text = stack.enter_context(FileBlocks(path))
+    if (compressed := open_compressed(path)) is not None:
+        compressed.close()
+        return list(each_block(path, parser)), None
+    with FileBlocks(path) as text:
 
         def parse(b: int, out: Array | None = None) -> Block:
             if b % _LOOKS == 0:
                 check_left(path, b * BLOCK_BYTES)
             return parser.parse(text.read(b), is_first=b == 0, out=out)
 
+        def parse_rows(width: int) -> tuple[list[Block], Array] | None:
+            """Parse into the rows of an array; None if it does not fit into memory, or is too narrow."""
+            counts = _each(lambda b: _n_lines(text.read(b)), numbers)
+            starts = np.cumsum([0, *counts]).tolist()
+            try:
+                dense = _zeros(path, starts[-1], width, parser.dtype)
+            except InputError:
+                return None
+            blocks = _each(lambda b: parse(b, dense[starts[b] : starts[b + 1]]), numbers)
+            is_wide = max(block.width for block in blocks) <= width
+            return (blocks, _without_gaps(dense, blocks, starts)) if is_wide else None
+
         numbers = range(len(text))
         first = parse(0) if numbers else None
+        done = None
         if first is not None and not _is_thin(len(first.labels), first.width, first.n_entries, sparse=sparse):
-            width, counts = (
-                max(first.width, n_features or 0),
-                _each(lambda b: _n_lines(text.read(b)), numbers),
-            )
-            starts = np.cumsum([0, *counts]).tolist()
-            dense = None
-            with contextlib.suppress(InputError):  # if it does not fit, CSR may
-                dense = _zeros(path, starts[-1], width, parser.dtype)
-            if dense is not None:
-                rows = dense
-                blocks = _each(lambda b: parse(b, rows[starts[b] : starts[b + 1]]), numbers)
-                if max(block.width for block in blocks) <= width:
-                    return blocks, _without_gaps(dense, blocks, starts)
-        return _each(parse, numbers), None
+            done = parse_rows(max(first.width, n_features or 0))
+        return done or (_each(parse, numbers), None)
 
 
 def _n_lines(text: bytes) -> int:
@@ -410,14 +410,16 @@ def assemble(
     parser: BlockParser, blocks: list[Block], dense: Array | None, width: int, *, sparse: bool | None
 ) -> Any:
     """Return the features of all blocks as one array with this width."""
-    from scipy.sparse import csr_array, vstack
-
     sizes = [len(block.labels) for block in blocks]
     starts = np.cumsum([0, *sizes]).tolist()
     is_thin = _is_thin(starts[-1], width, sum(block.n_entries for block in blocks), sparse=sparse)
-    if dense is not None:
-        return csr_array(dense) if is_thin else dense
+    if dense is not None and not is_thin:
+        return dense
     if is_thin:
+        from scipy.sparse import csr_array, vstack  # not at the top: dense features do not wait for it
+
+        if dense is not None:
+            return csr_array(dense)
         parts = [csr_array(block.csr, shape=(n, width)) for block, n in zip(blocks, sizes, strict=True)]
         csr = csr_array(vstack(parts, format="csr"))
         csr.eliminate_zeros()
