@@ -78,7 +78,7 @@ def test_json_has_the_figures_of_a_cross_validation(done, folds):
         "p": test.p,
     }
     assert document["significance"]["against"] == "Regression"
-    assert "trainings: 15 of 15, 0 s left" in result.stderr
+    assert "training runs: 15 of 15, 0 s left" in result.stderr
 
 
 def test_the_folder_holds_the_trainings_and_what_they_depend_on(done):
@@ -249,7 +249,7 @@ def test_what_is_wrong_is_said_before_anything_is_done(folds, tmp_path):
         (("--method", "Regression", "-m", "nDGC"), 2, "did you mean nDCG"),
         (("--method", "Regression", "--select", "AP@x"), 2, "AP@x"),
         (("--method", "Regression", "--convention", "letor9"), 2, "letor9"),
-        (("--method", "Regression", "--jobs", 0), 2, "--jobs 0: a number of parallel trainings"),
+        (("--method", "Regression", "--jobs", 0), 2, "--jobs 0: a number of parallel training runs"),
         (("--method", "Regression", "--folds", 4), 2, "--folds 4:"),
         ((), 2, "--method"),
     ]
@@ -304,11 +304,13 @@ def test_shards_at_the_same_time_end_in_the_same_table(done, folds, tmp_path):
     for process in running:
         stdout, stderr = process.communicate(timeout=300)
         assert (process.returncode, stdout) == (0, ""), stderr
-        assert "of 15 trainings are finished; the last command is without --shard" in stderr
+        assert "of 15 training runs are finished; the last command is without --shard" in stderr
     lines = [path.read_bytes().count(b"\n") for path in sorted(folder.glob("cells-*.jsonl"))]
     assert lines == [5, 5, 5]
     result = succeed(*command, "--format", "json")
-    assert "trainings:" not in result.stderr.replace("finished trainings:", "")  # nothing was left to do
+    assert "training runs:" not in result.stderr.replace(
+        "finished training runs:", ""
+    )  # nothing was left to do
     assert without_times(json.loads(result.stdout)) == without_times(done[1])
 
 

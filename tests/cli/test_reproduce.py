@@ -135,7 +135,7 @@ def test_latex_has_a_table_for_each(done):
             "'nobody1999' is not the name of a paper. Give one of these. ",
         ),
         (["yue2007", "--data", "."], 1, "qrels.trec7.txt; the judgments and runs of TREC-7 are needed"),
-        (["yue2007", "--data", ".", "--jobs", "0"], 2, "--jobs 0: a number of parallel trainings"),
+        (["yue2007", "--data", ".", "--jobs", "0"], 2, "--jobs 0: a number of parallel training runs"),
         (["yue2007"], 2, "--data"),
     ],
 )

@@ -65,7 +65,7 @@ def crossval_command(
     seed: options.SeedOption = 0,
     jobs: options.JobsOption = -1,
     output: Annotated[
-        Path, Option("--output", "-o", help="Folder of the finished trainings, to resume from.")
+        Path, Option("--output", "-o", help="Folder of the finished training runs, to resume from.")
     ] = Path("crossval"),
     shard: _Shard = None,
     latex: _Latex = None,
@@ -76,8 +76,8 @@ def crossval_command(
 ) -> None:
     """Compare methods on folds: select settings on validation queries, report results on test queries.
 
-    Every finished training is kept in the folder: the same command resumes an interrupted run, and a command
-    with other methods adds them.
+    Every finished training run is kept in the folder: the same command resumes an interrupted run, and a
+    command with other methods adds them.
     """
     from directrix.experiments.crossval import cross_validate, plan_entry, train_shard
     from directrix.reports.compare import crossval_report
@@ -109,17 +109,17 @@ def crossval_command(
         "set": json.loads(json.dumps(fixed, default=repr)),
     }
     path = _open_folder(output, splits, entries, plan)
-    with progress_lines("trainings") as progress:
+    with progress_lines("training runs") as progress:
         how: dict[str, Any] = {"path": path, "n_jobs": jobs, "progress": progress}
         how |= {"select": select, "convention": tool, "seed": seed}
         if place is not None:
             finished, n_cells = train_shard(place, splits, entries, names, **how)
-            remark(f"{finished} of {n_cells} trainings are finished; the last command is without --shard")
+            remark(f"{finished} of {n_cells} training runs are finished; the last command is without --shard")
             return
         result = cross_validate(splits, entries, names, **how)
     show(form, result.tables(), result.to_dict(), _rows(result))
     _note_failures(result)
-    remark(f"finished trainings: {path}")
+    remark(f"finished training runs: {path}")
     if latex is not None:
         write_text(r"% needs \usepackage{booktabs}" + "\n" + result.latex() + "\n", latex, "LaTeX table")
     save_report(

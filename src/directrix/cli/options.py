@@ -77,7 +77,7 @@ SettingsOption = Annotated[
     ),
 ]
 SeedOption = Annotated[int, Option(min=0, max=2**32 - 1, help="Seed of all random numbers.")]
-JobsOption = Annotated[int, Option(help="Number of parallel trainings; -1 = one per core.")]
+JobsOption = Annotated[int, Option(help="Number of parallel training runs; -1 = one per core.")]
 NamesOption = Annotated[
     list[str] | None,
     option(
@@ -97,7 +97,7 @@ ClusterOption = Annotated[
     option(
         metavar="local:N|dask://HOST:PORT",
         help="Where to compute: N processes of this machine, or a Dask cluster. Data are then a folder of "
-        "`directrix shard`; crossval spreads its trainings.",
+        "`directrix shard`; crossval spreads its training runs.",
     ),
 ]
 
@@ -163,7 +163,7 @@ def check_jobs(jobs: int) -> None:
     """Raise `InputError` unless ``jobs`` is a number of processes or -1."""
     if jobs == 0 or jobs < -1:
         raise InputError(
-            f"--jobs {jobs}: a number of parallel trainings is needed, or -1 for one per core; "
+            f"--jobs {jobs}: a number of parallel training runs is needed, or -1 for one per core; "
             "type e.g. --jobs 2."
         )
 

@@ -413,7 +413,7 @@ def _checked(q: Queries, valid: Any, weights: Weights, n_jobs: int, time_budget:
             check_unrepeated(part, which)
     if n_jobs != 1 and time_budget is not None:
         raise InputError(
-            f"{n_jobs} trainings at a time cannot share a time budget.",
+            f"{n_jobs} training runs at a time cannot share a time budget.",
             python="Leave out n_jobs or time_budget.",
             shell="Leave out --jobs or --time-budget.",
         )

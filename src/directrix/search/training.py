@@ -204,7 +204,7 @@ def training_ahead(
 
     if n_jobs == 0:
         raise InputError(
-            "n_jobs=0 trains nothing; type a number of trainings at a time, or -1 for one per core."
+            "n_jobs=0 trains nothing; type a number of training runs at a time, or -1 for one per core."
         )
     if effective_n_jobs(n_jobs) == 1 or len(candidates) * len(folds) < 2:
         yield None
