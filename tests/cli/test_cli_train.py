@@ -15,7 +15,7 @@ def test_it_prints_the_candidates_and_says_what_it_chose(files, tmp_path):
     result = succeed("train", files.train, "--valid", files.valid, *way, "-o", tmp_path / "m.json")
     lines = result.stdout.splitlines()
     assert lines[0].split()[:4] == ["candidate", "nDCG@5", "valid", "error"]
-    assert len(lines) == 1 + 3 * 2  # alpha x l2
+    assert len(lines) == 1 + 3 * 2 + 1  # alpha x l2, and a single feature
     assert sum("chosen" in line for line in lines) == 1
     assert "by nDCG@5 on 7 validation queries" in result.stderr
     assert "mean |ApproxNDCG(" in result.stderr
@@ -42,6 +42,7 @@ def test_json_holds_every_candidate_and_the_gap(files, tmp_path):
     )
     found = json.loads(result.stdout)
     keys = ["measure", "selection", "why", "chosen", "members", "gap", "above_minimum", "candidates"]
+    keys += ["single_feature"]
     assert list(found) == keys
     assert found["members"] == []
     assert found["above_minimum"] is None

@@ -52,7 +52,7 @@ def test_a_run_and_qrels(runs):
 
 def test_no_setting_gives_the_number(runs):
     done = reconcile(runs, "--value", "0.0123")
-    assert done.exit_code == 1
+    assert done.exit_code == 3
     assert "gives AP = 0.0123; the nearest gives" in done.stderr
     assert "The setting nearest to AP = 0.0123" in done.stdout
 

@@ -141,9 +141,9 @@ WRONG = [
     (
         ROWS | {"title": ["u", "v", "w"]},
         {},
-        "the column 'title' holds no numbers .*'u'.*Name the columns of features",
+        "features must be numbers, got 'title' .*'u'.*Name the columns of features",
     ),
-    (ROWS | {"day": np.array(["2020", "2021", "2022"], "M8[D]")}, {}, "the column 'day' holds no numbers"),
+    (ROWS | {"day": np.array(["2020", "2021", "2022"], "M8[D]")}, {}, "features must be numbers, got 'day'"),
     (ROWS | {"f1": [1.0]}, {}, r"the column 'f1' has shape \(1,\)|'f1' has 1 rows"),
     ([1, 2], {}, "the frame has the type list; a frame, or a dict of columns, with"),
     (np.eye(3), {}, "the frame has the type ndarray"),

@@ -199,7 +199,7 @@ def test_ranges_beyond_the_largest_float_are_refused(kind):
 def test_values_that_scaling_would_make_infinite_are_refused():
     small = np.array([[0.0], [1e-30]], dtype=np.float32)
     scale = dx.data.fit_scale("minmax", small)
-    message = r"features: 1e\+30 in column 0 is too large for float32 once it is scaled"
+    message = r"features: 1e\+30 in feature 1 is too large for float32 once it is scaled"
     with pytest.raises(dx.InputError, match=message):
         scale.apply(np.array([[np.nan], [1e30]], dtype=np.float32), np.array([0, 2]))
     with rejects(dx.InputError):

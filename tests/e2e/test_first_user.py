@@ -107,7 +107,7 @@ def test_columns_are_taken_by_their_names(named, tmp_path):
     succeed("predict", path, tmp_path / "other.parquet", "--by-position")
     q = dx.Queries.from_arrays(frame.rename(columns={"signal_3": "bm25"}), np.zeros(60), group=[60])
     with pytest.raises(
-        dx.InputError, match="column 4 of the data is 'bm25', of the training data 'signal_3'"
+        dx.InputError, match="feature 4 of the data is 'bm25', of the training data 'signal_3'"
     ):
         ranker.predict_queries(q)
     few = dx.Queries.from_arrays(frame.iloc[:, :60], np.zeros(60), group=[60])
@@ -298,7 +298,7 @@ def test_a_weekly_job_stops_where_the_gain_is_not_shown(data_dir, tmp_path):
     page = tmp_path / "week.html"
     asked = ("-m", "AP", "--against", live, "--require-gain", ".005", "--report", page)
     result = run("compare", qrels, live, new, *asked)
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert "AP -0.0062, 95 % interval [-0.0203, 0.0078]; a gain of 0.005 is not shown" in result.stderr
     assert "is not shown" in page.read_text(encoding="utf-8")
     succeed("compare", qrels, live, new, *asked[:4], "--require-gain", "-.03")

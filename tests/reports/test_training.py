@@ -39,12 +39,13 @@ def column(report, title, name):
 
 
 def test_the_race_has_every_candidate_and_the_lead_over_it(result, report):
-    assert column(report, "candidates", "candidate") == [c.label for c in result.candidates]
-    assert column(report, "candidates", "nDCG@10 valid") == [c.valid for c in result.candidates]
+    rows = [*result.candidates, result.baseline]
+    assert column(report, "candidates", "candidate") == [c.label for c in rows]
+    assert column(report, "candidates", "nDCG@10 valid") == [c.valid for c in rows]
     leads = column(report, "candidates", "lead")
     errors = column(report, "candidates", "its error")
     for c, lead, error, outcome in zip(
-        result.candidates, leads, errors, column(report, "candidates", "outcome"), strict=True
+        rows, leads, errors, column(report, "candidates", "outcome"), strict=True
     ):
         if c is result.chosen:
             assert (lead, error, outcome) == (None, None, "chosen")

@@ -122,6 +122,9 @@ def test_a_candidate_that_takes_more_than_its_share_is_judged_as_it_stands(monke
         assert cut.values.shape == (40,)
 
 
+CLOCK = "under a time budget results depend on the clock: another run may choose otherwise"
+
+
 def test_what_no_time_is_left_for_is_not_tried(monkeypatch):
     monkeypatch.setattr(clock_module, "working_time", Clock(60.0))
     found = search(TRAIN, VALID, method="ApproxNDCG", settings=APPROX, time_budget=30.0)
@@ -130,6 +133,7 @@ def test_what_no_time_is_left_for_is_not_tried(monkeypatch):
     assert found.notes == (
         "not trained for lack of time: ApproxNDCG (2 settings)",
         "the time budget of 30 s was used up: the candidates took 480.0 s",
+        CLOCK,
     )
 
 
@@ -147,6 +151,7 @@ def test_under_a_budget_a_setting_is_begun_only_if_it_can_nearly_end(monkeypatch
 
     monkeypatch.setattr(race_module, "train_candidate", run)
     clock = SimpleNamespace(left=left, start=lambda number, text, part: setattr(clock, "share", part))
+    clock.finish = lambda text: None
     race = Race(trials, [None], dx.NDCG(), clock)
     race._tried = [replace(candidate("MLP", np.ones(60)), seconds=10.0)]
     race._run(trials, 0)
@@ -307,8 +312,9 @@ def test_a_method_whose_training_was_stopped_is_not_called_behind(monkeypatch):
         "YetiRank num_leaves=31 l2=20 after 8 of 300 trees",
         "not trained for lack of time: YetiRank (5 settings)",
         "the candidates took 371.0 s of the time budget of 900 s",  # it was not used up
+        CLOCK,
     ]
-    assert not [*notes_on_budget(900.0, 371.0, [c for c in candidates if not c.progress], [])]
+    assert [*notes_on_budget(900.0, 371.0, [c for c in candidates if not c.progress], [])] == [CLOCK]
 
 
 def test_a_training_whose_last_step_exceeds_the_time_is_whole(monkeypatch):
@@ -316,7 +322,7 @@ def test_a_training_whose_last_step_exceeds_the_time_is_whole(monkeypatch):
     settings = {"alpha": 3.0, "l2": 1e-4, "max_iter": 1}
     found = search(TRAIN, VALID, method="ApproxNDCG", settings=settings, time_budget=6.5)
     assert [(c.outcome, c.progress, c.steps) for c in found.candidates] == [("", "", 1)]
-    assert found.notes == ("the time budget of 6.5 s was used up: the candidates took 9.0 s",)
+    assert found.notes == ("the time budget of 6.5 s was used up: the candidates took 9.0 s", CLOCK)
 
 
 def test_compilation_is_not_charged_to_the_budget(monkeypatch):
@@ -328,7 +334,7 @@ def test_compilation_is_not_charged_to_the_budget(monkeypatch):
 
     def compiling(self, step):
         if not compiled:
-            with numba.core.event.trigger_event("numba:compile"):
+            with numba.core.event.trigger_event("numba:compile", data={"dispatcher": None}):
                 now.now += 100.0
             compiled.append(1)
         return watch(self, step)
@@ -338,4 +344,4 @@ def test_compilation_is_not_charged_to_the_budget(monkeypatch):
     found = search(TRAIN, VALID, method="ApproxNDCG", settings=APPROX, time_budget=20.0)
     assert compiled
     assert {c.outcome for c in found.candidates} == {""}
-    assert found.notes == ()
+    assert found.notes == (CLOCK,)

@@ -208,9 +208,10 @@ def test_progress_counts_to_the_number_of_candidates():
     seen = []
     found = search(TRAIN, VALID, settings=FIXED, progress=lambda *step: seen.append(step))
     total = len(found.candidates)
-    assert [step for step in seen if "step" not in step[2]] == [
-        (number, total, "ApproxNDCG") for number in range(total)
-    ]
+    begun = [step for step in seen if step[2] == "ApproxNDCG"]
+    assert begun == [(number, total, "ApproxNDCG") for number in range(total)]
+    ended = [step for step in seen if ": nDCG@10 0." in step[2]]
+    assert [step[:2] for step in ended] == [(number + 1, total) for number in range(total)]
     assert (0, total, "ApproxNDCG, step 15") in seen
 
 

@@ -11,7 +11,7 @@ from typer import Option
 
 from directrix.cli import options
 from directrix.cli.options import Format
-from directrix.cli.reading import ModelData, TrainingData, check_writable, query_classes
+from directrix.cli.reading import ModelData, TrainingData, check_writable, load_model, query_classes
 from directrix.cli.show import echo, progress_bar, remark, save_report, show
 from directrix.data.formats import inputs
 from directrix.data.shards.context import is_on_cluster
@@ -107,7 +107,6 @@ def certify_command(
     """
     from directrix.experiments.optimality.certificate import check_steps, n_directions
     from directrix.measures.names import measure
-    from directrix.rankers.loading import load
 
     with options.usage():
         goals = [measure(name) for name in options.measure_names(measures, default=())]
@@ -115,7 +114,7 @@ def certify_command(
         chosen = {"eps": eps, "delta": delta, "steps": check_steps(_step_sizes(steps)), "relative": relative}
         _check_polish(output, len(goals), polish=polish, other_test=exact or one_weight)
     check_writable(output, model, data)
-    ranker = load(model)
+    ranker = load_model(model, data)
     if is_on_cluster():
         from directrix.data.shards.queries import open_shards
 
@@ -336,9 +335,7 @@ def explain_command(
         from directrix.reports.figures import need_plot
 
         need_plot()
-    from directrix.rankers.loading import load
-
-    ranker = load(model)
+    ranker = load_model(model, data)
 
     def read(path: Path) -> Queries:
         return reading.read(ranker.saved_model(), path, model)
@@ -419,7 +416,6 @@ def describe_command(
 ) -> None:
     """Print the card of a model: its training and data, figures with intervals, features, known limits."""
     from directrix.experiments.card import card_of
-    from directrix.rankers.loading import load
     from directrix.reports.card import card_report
     from directrix.tables import notes_once
 
@@ -430,7 +426,7 @@ def describe_command(
         if names and data is None:
             raise typer.BadParameter("--measure is reported on DATA; give it too: describe MODEL DATA.")
     check_writable(report, model, data)
-    ranker, q = load(model), None
+    ranker, q = load_model(model, data), None
     if data is not None:
         q = reading.read(ranker.saved_model(), data, model)
     found = card_of(ranker, model, q, names, seed=seed)

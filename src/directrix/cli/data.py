@@ -164,9 +164,9 @@ def _read(
     runs: list[Path], qrels: Path, depth: int, columns: RunColumns, report: Callable[[int, int, str], None]
 ) -> RunScores:
     """Read runs and qrels, with a remark about the topics that only one of them has."""
-    from directrix.cli.rankings import named_columns, tables_of
+    from directrix.cli.rankings import named_columns, read_qrels, tables_of
     from directrix.data.trec.features import runs_as_features
-    from directrix.data.trec.runs import read_trec_qrels, read_trec_run
+    from directrix.data.trec.runs import read_trec_run
 
     tables = tables_of([qrels, *runs], columns.names())
     names = named_columns(qrels, tables, columns.names())
@@ -176,7 +176,7 @@ def _read(
             report(number, len(runs), path.name)
             yield read_trec_run(path, **names(path, "score")) if path in tables else path
 
-    scores = runs_as_features(reported(), read_trec_qrels(qrels, **names(qrels, "label")), depth)
+    scores = runs_as_features(reported(), read_qrels(qrels, **names(qrels, "label")), depth)
     for topics, which in ((scores.unjudged, "without judgments"), (scores.unretrieved, "in no run")):
         if topics:
             shown = ", ".join(topics[:5]) + (", ..." if len(topics) > 5 else "")

@@ -105,11 +105,12 @@ def _data(seed: int, n_docs: int = 50, n_features: int = 60) -> Queries:
     return replace(queries, features=features.astype(np.float32))
 
 
-def _trainings(train: Queries, valid: Queries, seed: int) -> list[tuple[str, Callable[[], Ranker]]]:
+def _trainings(train: Queries, valid: Queries, seed: int) -> list[tuple[str, Callable[[], Any]]]:
     """Return the name of each row, and a function that trains its ranker."""
     from directrix.measures.names import measure
     from directrix.rankers.methods import method
     from directrix.search.search import AutoRanker
+    from directrix.search.single_feature import best_feature
 
     goal = measure(_MEASURE)
 
@@ -122,9 +123,11 @@ def _trainings(train: Queries, valid: Queries, seed: int) -> list[tuple[str, Cal
         ranker: Ranker = auto.search(train, valid).ranker
         return ranker
 
+    single = best_feature(train, goal)
     # Without a penalty the weights grow until the last bits of a processor decide which optimum is reached.
     return [
         (_BASELINE, fixed(_BASELINE)),
+        (single.label, lambda: single),
         ("ListNet", fixed("ListNet", l2=1e-3)),
         ("LambdaRank", fixed("LambdaRank", learning_rate=1e-3, **_SHORT)),
         *(

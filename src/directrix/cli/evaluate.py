@@ -241,7 +241,7 @@ _CommonQueries = Annotated[
 _RequiredGain = Annotated[
     float | None,
     options.option(
-        help="Exit with 1 unless the interval of the gain over --against is at or above this number, for "
+        help="Exit with 3 unless the interval of the gain over --against is at or above this number, for "
         "every other ranking."
     ),
 ]
@@ -272,7 +272,7 @@ def compare_command(
     Systems that share a letter do not differ significantly. A topic that a run lacks and another run has
     counts as if nothing had been retrieved for it.
 
-    Exit status: 0 fine, 1 the data cannot be used or the gain of --require-gain is not shown, 2 wrong usage.
+    Exit status 3 means that the gain of --require-gain is not shown.
     """
     from directrix.cli.rankings import check_system_names, judged_rankings
     from directrix.experiments.significance.comparisons import checked_correction
@@ -320,7 +320,7 @@ def compare_command(
         ),
     )
     if not all(gains.values()):
-        raise typer.Exit(1)
+        raise typer.Exit(options.NOT_SHOWN)
 
 
 def _compared(

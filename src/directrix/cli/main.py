@@ -1,11 +1,12 @@
 """The ``directrix`` command: all commands, what each does before its work, and errors as exit statuses.
 
-Exit status: 0 success, 1 the data cannot be used, 2 wrong usage, 128 + n stopped by signal n (130 by Ctrl-C).
+docs/how-to/scripts.md lists the exit statuses.
 """
 
 from __future__ import annotations
 
 import atexit
+import difflib
 import errno
 import functools
 import gc
@@ -96,6 +97,9 @@ class _Commands(TyperGroup):
                 return super().invoke(ctx)
         except typer.BadParameter as error:
             error.message = error.message.removeprefix("Value error, ")  # of Pydantic
+            if choice := re.match(r"'(.+?)' is not one of (.+)\.", error.message):
+                near = difflib.get_close_matches(choice[1].lower(), re.findall(r"'(.+?)'", choice[2]), n=1)
+                error.message += f" Did you mean {near[0]!r}?" if near else ""
             raise
         except (InputError, MissingExtra) as error:
             _fail(message_of(error))

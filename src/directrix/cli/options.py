@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from directrix.measures.convention import Convention
 
 
+NOT_SHOWN = 3
+"""Exit status of a command whose data are fine and whose answer is no."""
+
+
 class Missing(StrEnum):
     """Meaning of ``nan`` and ``NULL`` as feature values."""
 

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from directrix.cli.reading import RankedData
+from directrix.cli.reading import RankedData, is_model
+from directrix.cli.show import remark
+from directrix.data.checks import check_unrepeated
 from directrix.data.columns import OPTIONS, ColumnNames, find, kind_of
 from directrix.data.files import Problem, open_data, raise_problems, readable, short_name, to_number
 from directrix.data.formats import QRELS, content_of, is_documents_table
@@ -102,19 +104,18 @@ def judged_rankings(
     count, as in trec_eval; ``topics`` says what happens to those that a run lacks. ``names`` are what the
     user calls the rankings.
     """
-    columns = given.names()
+    models = {path: SavedModel.read(path) for path in rankings if is_model(path)}
+    columns = given.names_for(models.values(), data)
     if (trec := read_trec(data, rankings, columns)) is not None:
         qrels, runs = trec
         return _judged_runs(system_names(rankings, names, [run.tag for run in runs]), runs, qrels, topics)
-    models = {}
-    for path in filter(is_model, rankings):
-        models[path] = SavedModel.read(path)
     shards = None
     if is_on_cluster():
         from directrix.data.shards.queries import open_shards
 
         shards = open_shards(data)
     q = given.read_for(models.values(), data) if shards is None else shards.judged()
+    check_unrepeated(q, str(data))
     ids = tuple(map(str, q.query_ids))
     doc_ids = None if q.doc_ids is None else np.array(document_names(q), dtype=object)
     judged = []
@@ -152,8 +153,19 @@ def _read(
     data: Path, rankings: list[Path], tables: dict[Path, list[str]], columns: ColumnNames
 ) -> tuple[Qrels, list[Run]]:
     names = named_columns(data, tables, columns)
-    qrels = read_trec_qrels(data, **names(data, "label"))
+    qrels = read_qrels(data, **names(data, "label"))
     return qrels, [read_trec_run(path, **names(path, "score")) for path in rankings]
+
+
+def read_qrels(path: Path, **names: Any) -> Qrels:
+    """Read judgments; a note says how negative ones count."""
+    qrels = read_trec_qrels(path, **names)
+    if n_negative := int((qrels.labels < 0.0).sum()):
+        remark(
+            f"note: {n_negative:,} of {len(qrels.labels):,} labels of {path} are negative (down to "
+            f"{qrels.labels.min():g}); they count as 0, judged and not relevant"
+        )
+    return qrels
 
 
 def named_columns(
@@ -225,12 +237,6 @@ def _number(line: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def is_model(path: Path) -> bool:
-    """Return whether a file begins like JSON; the readers report what cannot be read."""
-    content = content_of(path)
-    return content == "json" or (".json" in path.suffixes and not path.is_file())
-
-
 def tables_of(paths: list[Path], columns: ColumnNames) -> dict[Path, list[str]]:
     """Return the names of columns of those files that are tables.
 
@@ -240,7 +246,7 @@ def tables_of(paths: list[Path], columns: ColumnNames) -> dict[Path, list[str]]:
 
     tables = {path: column_names(path) for path in paths if is_documents_table(path)}
     for key in OPTIONS if tables else ():
-        name = None if key in ("features", "categorical") else getattr(columns, key)
+        name = None if key in ("features", "categorical", "excluded") else getattr(columns, key)
         if name is not None and not any(name in known for known in tables.values()):
             path, known = list(tables.items())[-1 if key == "score" else 0]
             find(known, key, name, str(path), "")  # raises

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,14 +12,17 @@ from typer import Option
 
 from directrix.cli.options import Missing, option
 from directrix.cli.show import remark
-from directrix.data.columns import QUERY, ColumnNames, column_list
+from directrix.data.columns import DOC, LABELS, QUERY, ColumnNames, column_list
 from directrix.data.files import check_replaceable
-from directrix.data.formats import format_of, is_documents_table, named, read_file, text_table
+from directrix.data.formats import content_of, format_of, is_documents_table, named, read_file, text_table
 from directrix.errors import InputError, short_text
 
 if TYPE_CHECKING:
     from directrix.data.queries import Queries
     from directrix.rankers.saved import SavedModel
+
+RECORDED = ("qid", "label", "doc_id")
+"""Columns whose names, where they are given, a model file keeps."""
 
 _SHARE = 0.4  # of the available memory: a search copies parts of the queries
 
@@ -50,6 +53,9 @@ _Categorical = Annotated[
         "features that are categories, for trees",
         "those of a dictionary type.",
     ),
+]
+_Excluded = Annotated[
+    str | None, _column("--exclude-columns", "text, dates and the like, to leave out", "none.")
 ]
 _Score = Annotated[str | None, _column("--score-column", "scores of runs", "score or sim.")]
 _Missing = Annotated[
@@ -85,11 +91,12 @@ class Columns:
     doc_id_column: _DocId = None
     feature_columns: _Features = None
     categorical_columns: _Categorical = None
+    exclude_columns: _Excluded = None
 
     def names(self) -> ColumnNames:
         """Return the names that were given."""
         several: dict[str, Any] = {}
-        for name in ("feature_columns", "categorical_columns"):
+        for name in ("feature_columns", "categorical_columns", "exclude_columns"):
             text, given = getattr(self, name), f"--{name.replace('_', '-')}"
             several[name] = None if text is None else tuple(filter(None, text.split(",")))
             if several[name] == ():
@@ -100,6 +107,7 @@ class Columns:
             self.doc_id_column,
             several["feature_columns"],
             several["categorical_columns"],
+            several["exclude_columns"],
             score=getattr(self, "score_column", None),
         )
 
@@ -158,7 +166,41 @@ class ModelData(Columns):
     missing: _ModelMissing = None
     by_position: ByPositionOption = False
 
-    def read_for(self, models: Iterable[SavedModel], path: Path, *, has_labels: bool = True) -> Queries:
+    def names_for(self, models: Iterable[SavedModel], path: Path) -> ColumnNames:
+        """Return the names of columns: of a table, those of the training data where none is given."""
+        names, trained = self.names(), [saved.training["data"].get("columns", {}) for saved in models]
+        if any(trained) and format_of(path).has_names:
+            known = _columns_of(path)
+            for key, name in (pair for columns in trained for pair in columns.items()):
+                if key in RECORDED and name in known and getattr(names, key) is None:
+                    names = replace(names, **{key: name})
+        return names
+
+    def _with_features(self, names: ColumnNames, models: Collection[SavedModel], path: Path) -> ColumnNames:
+        """Add the features of models, by name, that a table has; a note names its other columns."""
+        is_open = names.features is None and not self.by_position and format_of(path).has_names
+        if not is_open or any(saved.names is None for saved in models):
+            return names
+        categories = {
+            name: kind is not None
+            for saved in models
+            for name, kind in zip(
+                saved.names or (), saved.categories or (None,) * saved.n_features, strict=True
+            )
+        }
+        known = _columns_of(path)
+        features = tuple(name for name in categories if name in known)
+        if not features or "features" in set(known) - set(categories):  # a list, or columns of other names
+            return names
+        used = (names.qid, names.label, names.doc_id, *QUERY, *DOC, *LABELS, *categories)
+        surplus = [name for name in known if name not in (*used, *(names.excluded or ()))]
+        _check_lacking([name for name in categories if name not in known], surplus, path, "the model")
+        if surplus:
+            remark(f"note: these columns of {path} are left out, as no feature of the model: {some(surplus)}")
+        chosen = tuple(name for name in features if categories[name] or name in (names.categorical or ()))
+        return replace(names, features=features, categorical=chosen or None, excluded=None)
+
+    def read_for(self, models: Collection[SavedModel], path: Path, *, has_labels: bool = True) -> Queries:
         """Read data for models, with missing values as in their training.
 
         ``--missing`` decides only for models whose training data had to be complete; a remark says so.
@@ -177,7 +219,8 @@ class ModelData(Columns):
                     f"note: the model was trained with --missing {trained}; this is --missing "
                     f"{how.value}{rest}"
                 )
-        return read_file(path, missing=how.value, columns=replace(self.names(), has_labels=has_labels))
+        names = self._with_features(self.names_for(models, path), models, path)
+        return read_file(path, missing=how.value, columns=replace(names, has_labels=has_labels))
 
     def matched(self, q: Queries, saved: SavedModel, path: Path, model: Path) -> Queries:
         """Return the data of ``path`` with the features of the ``model``; see `same_features`."""
@@ -192,6 +235,33 @@ class ModelData(Columns):
 @dataclass(frozen=True, kw_only=True)
 class RankedData(ModelData, RunColumns):
     """How data are read that rankings of any kind are evaluated on."""
+
+
+def check_model(path: Path, data: Path | None) -> None:
+    """Raise `InputError` for data where a model belongs."""
+    if (content := content_of(path)) not in ("json", "jsonl", ""):
+        is_swapped = data is not None and is_model(data)
+        remedy = f"Swap them: {data} {path}" if is_swapped else "Give a file that `directrix train` wrote"
+        raise InputError(f"the model must be a model file, got {path}, which holds {content}. {remedy}.")
+
+
+def load_model(path: Path, data: Path | None) -> Any:
+    """Load the model that a command applies to data."""
+    from directrix.rankers.loading import load
+
+    check_model(path, data)
+    return load(path)
+
+
+def is_model(path: Path) -> bool:
+    """Return whether a file begins like JSON; the readers report what cannot be read."""
+    return content_of(path) == "json" or (".json" in path.suffixes and not path.is_file())
+
+
+def _columns_of(path: Path) -> list[str]:
+    from directrix.data.tables.files import column_names
+
+    return column_names(path)
 
 
 def check_writable(path: Path | None, *inputs: Path | None) -> None:
@@ -234,24 +304,21 @@ def same_features(
     names = None if names is None else tuple(map(str, names))
     if by_position:
         if q.n_features > n_features:
-            q = replace(q, features=_columns(q, slice(n_features)), feature_names=None)
+            q = _taken(q, range(n_features), None)
         return replace(replace(q, feature_names=None).widened(n_features), feature_names=names)
-    remedy = "Give data with the same features, or take them as they stand: --by-position."
     if names is not None and q.feature_names is not None:
-        lacks = [name for name in names if name not in q.feature_names]
         more = [name for name in q.feature_names if name not in names]
-        if lacks or more:
-            parts = [f"lacks {some(lacks)}"] * bool(lacks) + [f"also has {some(more)}"] * bool(more)
-            text = f"{path} does not have the features of {other}: it {' and '.join(parts)}."
-            raise InputError(f"{text} {remedy}")
+        _check_lacking([name for name in names if name not in q.feature_names], more, path, other)
+        if more:
+            remark(f"note: {other} does not use these features of {path}: {some(more)}")
         if q.feature_names == names:
             return q
         place = {name: column for column, name in enumerate(q.feature_names)}
-        return replace(q, features=_columns(q, [place[name] for name in names]), feature_names=names)
+        return _taken(q, [place[name] for name in names], names)
     if q.n_features != n_features:
         raise InputError(
             f"{path} has {q.n_features} features, {other} has {n_features}"
-            f"{'' if names is None else f' ({some(names)})'}; both must have the same ones. {remedy}"
+            f"{'' if names is None else f' ({some(names)})'}; both must have the same ones. {_BY_POSITION}"
             + " That adds zeros for the last features, which sparse files leave out."
             * (q.n_features < n_features)
         )
@@ -260,8 +327,19 @@ def same_features(
     return q
 
 
-def _columns(q: Queries, which: Any) -> Any:
-    """Return some columns of the features, stored as they were: another layout would give other bits."""
+_BY_POSITION = "Give data with the same features, or take them as they stand: --by-position."
+
+
+def _check_lacking(lacks: list[str], more: list[str], path: Path, other: str) -> None:
+    if lacks:
+        also = f" and also has {some(more)}" if more else ""
+        raise InputError(
+            f"{path} does not have the features of {other}: it lacks {some(lacks)}{also}. {_BY_POSITION}"
+        )
+
+
+def _taken(q: Queries, columns: Sequence[int], names: tuple[str, ...] | None) -> Queries:
+    """Return data with some columns of the features, stored as they were: another layout has other bits."""
     import numpy as np
 
     if q.held == "file":
@@ -269,11 +347,14 @@ def _columns(q: Queries, which: Any) -> Any:
             f"{q.features.source.name}: columns of features that stay in a file cannot be moved or left out; "
             "type --no-stream, or rewrite the file with the columns of the training data."
         )
-    columns = q.features[:, which]
-    if isinstance(columns, np.ndarray):
-        return np.ascontiguousarray(columns)
-    columns.sort_indices()
-    return columns
+    features = q.features[:, list(columns)]
+    if isinstance(features, np.ndarray):
+        features = np.ascontiguousarray(features)
+    else:
+        features.sort_indices()
+    categories = None if q.categories is None else tuple(q.categories[column] for column in columns)
+    kept = categories if any(categories or ()) else None
+    return replace(q, features=features, feature_names=names, categories=kept)
 
 
 def query_classes(path: Path) -> dict[str, str]:

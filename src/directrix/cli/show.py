@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +19,9 @@ from directrix.errors import visible
 if TYPE_CHECKING:
     from directrix.reports.report import Report
     from directrix.tables import Table
+
+
+_SILENCE = 10.0  # seconds
 
 
 def show(form: Format, tables: Sequence[Table], document: Any, rows: Table | None = None) -> None:
@@ -100,6 +105,42 @@ def progress_bar(text: str) -> Iterator[Callable[[int, int, str], None]]:
             progress.update(task, completed=done, total=total, description=visible(f"{text}: {current}"))
 
         yield report
+
+
+@contextmanager
+def progress_log(text: str) -> Iterator[Callable[[int, int, str], None]]:
+    """Show a search: a bar on a terminal; in a log a line for each finished item, and signs of life.
+
+    Yields a function of the number of finished items, their total, and the last result or current name.
+    """
+    if sys.stderr.isatty():
+        with progress_bar(text) as report:
+            yield report
+        return
+    begun = last = time.monotonic()
+    finished, current, ended = 0, "", threading.Event()
+
+    def print_line(done: int, total: int, now: str) -> None:
+        nonlocal last, finished, current
+        current = f"[{min(done + 1, total)}/{total}] {now}"
+        if done > finished:
+            remark(f"[{done}/{total}] {now}")
+            last, finished = time.monotonic(), done
+
+    def print_signs() -> None:
+        nonlocal last
+        while not ended.wait(1.0):
+            if current and time.monotonic() - last >= _SILENCE:
+                last = time.monotonic()
+                remark(f"{current} ({last - begun:.0f} s so far)")
+
+    thread = threading.Thread(target=print_signs, daemon=True)
+    with suppress(RuntimeError):  # where the system starts no more threads, there are no signs
+        thread.start()
+    try:
+        yield print_line
+    finally:
+        ended.set()
 
 
 @contextmanager

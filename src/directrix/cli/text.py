@@ -366,7 +366,7 @@ def reconcile_command(
     Tries gain, discount, order of ties, empty queries, cut-off, denominators, relevance level, query sets and
     missing documents, and looks for what in the data makes numbers differ.
 
-    Exit status: 0 fine, 1 the data cannot be used or no setting gives the number, 2 wrong usage.
+    Exit status 3 means that no setting gives the number.
     """
     from directrix.measures.names import measure as parse_measure
     from directrix.reconciliation.printed import printed
@@ -386,7 +386,7 @@ def reconcile_command(
             remark(text)
     show(form, found.tables(top), found.to_dict())
     if not found.matches:
-        raise typer.Exit(1)
+        raise typer.Exit(options.NOT_SHOWN)
 
 
 def _ranking(data: Path, scores: Path, reading: RankedData) -> dict[str, Any]:

@@ -14,8 +14,18 @@ import typer
 from typer import Option
 
 from directrix.cli import options
-from directrix.cli.reading import ByPositionOption, ModelData, TrainingData, check_writable, same_features
-from directrix.cli.show import progress_bar, remark, show, write_text
+from directrix.cli.reading import (
+    RECORDED,
+    ByPositionOption,
+    ModelData,
+    TrainingData,
+    check_model,
+    check_writable,
+    load_model,
+    same_features,
+)
+from directrix.cli.show import progress_log, remark, show, write_text
+from directrix.data.columns import RECOGNIZED, ColumnNames
 from directrix.data.formats import format_of, inputs, read_file
 from directrix.data.shards.context import is_on_cluster, is_sharded
 from directrix.errors import InputError, short_text
@@ -151,7 +161,10 @@ def train_command(
         Path | None,
         options.option(help="Validation data. Default: cross-validation on the training queries."),
     ] = None,
-    output: Annotated[Path, Option("--output", "-o", help="Model file to write.")] = Path("model.json"),
+    output: Annotated[
+        Path | None, options.option("--output", "-o", help="Model file to write. Default: model.json.")
+    ] = None,
+    force: Annotated[bool, Option("--force", help="Replace model.json without -o.")] = False,
     report: _Report = None,
     search: SearchOptions,
     reading: TrainingData,
@@ -169,6 +182,10 @@ def train_command(
     """
     with options.usage():
         ranker = search.ranker()
+    if output is None:
+        output = Path("model.json")
+        if output.exists() and not force:
+            raise InputError(f"{output} exists; type -o {output} or --force to replace it, or -o FILE.")
     check_writable(output, train, valid)
     if report is not None:
         _check_report(report, output, train, valid)
@@ -187,9 +204,9 @@ def train_command(
         validation = same_features(
             validation, queries.n_features, names, valid, str(train), by_position=by_position
         )
-    with progress_bar(f"training {search.method} for {search.measure}") as progress:
+    with progress_log(f"training {search.method} for {search.measure}") as progress:
         result = ranker.search(queries, validation, progress=progress)
-    _save(result, output, form, start)
+    _save(result, output, form, start, reading.names())
     if report is not None:
         from directrix.reports.training import write_training_report
 
@@ -198,9 +215,14 @@ def train_command(
         remark(f"open: {report}")
 
 
-def _save(result: SearchResult, output: Path, form: options.Format, start: float) -> None:
+def _save(
+    result: SearchResult, output: Path, form: options.Format, start: float, names: ColumnNames = RECOGNIZED
+) -> None:
     from directrix.reports.training import race_table
 
+    if columns := {key: name for key in RECORDED if (name := getattr(names, key)) is not None}:
+        training = result.ranker.training_
+        result.ranker.training_ = {**training, "data": {**training["data"], "columns": columns}}
     result.ranker.save(output)
     show(form, [race_table(result)], _document(result))
     _print_remarks(result)
@@ -230,7 +252,7 @@ def _train_shards(ranker: AutoRanker, train: Path, valid: Any, output: Path, *, 
     answers = output.with_name(f"{output.name}.answers")
     judged = open_shards(valid) if is_sharded(valid) else read_file(valid)
     with (
-        progress_bar(f"training for {ranker.measure}") as progress,
+        progress_log(f"training for {ranker.measure}") as progress,
         keep_answers(answers, resume=resume),
     ):
         return ranker.search(open_shards(train), judged, progress=progress)
@@ -270,6 +292,9 @@ def _document(result: SearchResult) -> dict[str, Any]:
         "candidates": [
             {"method": c.name} | {name: getattr(c, name) for name in fields} for c in result.candidates
         ],
+        "single_feature": None
+        if (single := result.baseline) is None
+        else {name: getattr(single, name) for name in ("label", "valid", "error", "train")},
     }
 
 
@@ -346,6 +371,7 @@ def predict_command(
 
     options.check_tag("--run", run)
     check_writable(output, model, data)
+    check_model(model, data)
     saved = SavedModel.read(model)
     q = reading.read(saved, data, model, has_labels=False)
     scores = saved.predict_queries(q)
@@ -386,10 +412,9 @@ def export_command(
     of the model on drawn rows and on DATA. If they differ by more than rounding, nothing is written.
     """
     from directrix.export.verification import export as write
-    from directrix.rankers.loading import load
 
     check_writable(output, model, check)
-    ranker = load(model)
+    ranker = load_model(model, check)
     q = None if check is None else reading.read(ranker.saved_model(), check, model)
     found = write(ranker, output, to=to.value, check=q)
     remark(f"saved: {output} ({output.stat().st_size:,} bytes)")

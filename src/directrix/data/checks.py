@@ -351,3 +351,17 @@ def weights_of(weights: Any, n: int, name: str, what: str, advice: str = "") -> 
             f"{name} is zero everywhere; at least one weight must be positive. Leave {name} out."
         )
     return array
+
+
+def check_unrepeated(q: Any, which: str) -> None:
+    """Raise `InputError` if a query of `Queries` has a document twice."""
+    if q.doc_ids is None:
+        return
+    for query, first, last in zip(q.query_ids, q.qptr[:-1].tolist(), q.qptr[1:].tolist(), strict=True):
+        named = [doc for doc in q.doc_ids[first:last].tolist() if doc is not None]
+        if len(set(named)) < len(named):
+            twice = next(doc for i, doc in enumerate(named) if doc in named[:i])
+            raise InputError(
+                f"{which}: query {query} has the document {twice!r} twice; each one may occur once. Remove "
+                "one of the rows, or name another column of documents."
+            )

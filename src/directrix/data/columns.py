@@ -27,11 +27,12 @@ OPTIONS = {
     "doc_id": "--doc-id-column",
     "features": "--feature-columns",
     "categorical": "--categorical-columns",
+    "excluded": "--exclude-columns",
     "score": "--score-column",
 }
 """How a column is named in a shell."""
 
-_SEVERAL = ("features", "categorical")
+_SEVERAL = ("features", "categorical", "excluded")
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,8 @@ class ColumnNames:
     features: tuple[Hashable, ...] | None = None
     categorical: tuple[Hashable, ...] | None = None
     """Features that are categories, whatever their type."""
+    excluded: tuple[Hashable, ...] | None = None
+    """Columns that are no features."""
     has_labels: bool = True
     """Whether a column of labels is needed; data to score may lack it."""
     score: Hashable | None = None
@@ -92,7 +95,7 @@ def kind_of(known: Sequence[Any], names: ColumnNames) -> str:
     )
     if score is not None and label is None:
         return "run"
-    used = (label, doc_id, score, of.qid, *QUERY, *DOC, *SUBTOPICS, "rank")
+    used = (label, doc_id, score, of.qid, *QUERY, *DOC, *SUBTOPICS, "rank", *(names.excluded or ()))
     if names.features is not None or label is None or doc_id is None or set(known).difference(used):
         return "data"
     return "qrels" if score in (None, label) else "judged run"
@@ -123,7 +126,8 @@ def roles_of(known: Sequence[Any], names: ColumnNames, what: str, call: str) -> 
     label = find(known, "label", names.label, what, call, optional=not names.has_labels)
     doc_id = find(known, "doc_id", names.doc_id, what, call, optional=True)
     if names.features is None:
-        used = (qid, label, doc_id, *QUERY, *DOC)
+        excluded = (find(known, "excluded", name, what, call) for name in names.excluded or ())
+        used = (qid, label, doc_id, *QUERY, *DOC, *excluded)
         features = tuple(name for name in known if name not in used)
     else:
         features = tuple(find(known, "features", name, what, call) for name in names.features)
@@ -190,6 +194,11 @@ def feature_names(names: Iterable[object] | None, n_features: int) -> tuple[str,
             "may occur once. Rename one, or leave out feature_names to number them."
         )
     return texts
+
+
+def feature_label(column: int, names: Sequence[Any] | None = None) -> str:
+    """Return what messages call a feature: its name, or without names its number from 1."""
+    return repr(names[column]) if names else f"feature {column + 1}"
 
 
 def column_list(names: Iterable[Any], most: int = 20) -> str:

@@ -19,7 +19,7 @@ from directrix.data.checks import (
     is_missing,
     unmasked,
 )
-from directrix.data.columns import ColumnNames, column_list, roles_of
+from directrix.data.columns import ColumnNames, column_list, feature_label, roles_of
 from directrix.data.sparse import cell_of, entries
 from directrix.errors import NO_ITEMS, InputError
 from directrix.types import Array, Float64Array, is_sparse
@@ -158,17 +158,20 @@ def matrix_of(frame: Any, what: str = "features") -> Array:
             )
     dtype = np.float32 if {array.dtype for array in arrays.values()} == {np.dtype(np.float32)} else np.float64
     out = np.empty((len(arrays[first]) if arrays else 0, len(arrays)), dtype=dtype)
+    bad = {}
     for i, (name, array) in enumerate(arrays.items()):
         try:
             if array.dtype.kind in "mM":
                 raise TypeError(f"it holds {array.dtype}")
             out[:, i] = array if array.dtype.kind in "fiub" else floats_of(array)
         except (TypeError, ValueError, OverflowError) as error:
-            raise InputError(
-                f"{what}: the column {name!r} holds no numbers ({error}); a feature is a number per row.",
-                python=f"Name the columns of features, features=[...], or encode or drop {name!r}.",
-                shell="Name the columns of features: --feature-columns NAME,... .",
-            ) from None
+            bad[name] = error
+    if bad:
+        raise InputError(
+            f"{what}: features must be numbers, got {', '.join(f'{k!r} ({e})' for k, e in bad.items())}.",
+            python=f"Name the columns of features, features=[...], or encode or drop {list(bad)}.",
+            shell=f"Leave them out: --exclude-columns {','.join(map(str, bad))}.",
+        )
     return out
 
 
@@ -260,9 +263,8 @@ def check_cells(features: Any, missing: str, names: Sequence[Any], place: Callab
     remedy = (
         IF_MISSING if np.isnan(value) else {"python": clip, "shell": "Clip the column, or drop these rows."}
     )
-    name = f" ({names[column]!r})" if names else ""
     raise InputError(
-        f"features: {value} at {place(row)}, column {column}{name}; finite numbers are needed "
+        f"features: {value} at {place(row)}, {feature_label(column, names)}; finite numbers are needed "
         f"(values that are NaN or infinite: {int(bad.sum()):,}).",
         **remedy,
     )

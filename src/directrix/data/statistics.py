@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from directrix.data.checks import has_finite_sum
+from directrix.data.columns import feature_label
 from directrix.data.sparse import absent_values, column_reader
 from directrix.errors import InputError
 from directrix.threads import run_chunks
@@ -168,8 +169,8 @@ def check_width(width: Array, where: str, columns: Any = None) -> None:
     if np.isinf(width).any():
         column = _number_of(np.argmax(np.isinf(width)), columns)
         raise InputError(
-            f"features: the range or deviation of column {column} in {where} is too large for a float; "
-            f"values below 1e150 can be scaled. Divide the column first, e.g. X[:, {column}] /= 1e200."
+            f"features: the range or deviation of {feature_label(column)} in {where} is too large for a "
+            f"float; values below 1e150 can be scaled. Divide the column first, e.g. X[:, {column}] /= 1e200."
         )
 
 
@@ -204,10 +205,10 @@ def mapped(
         bad = ~np.isfinite(out[rows]) & np.isfinite(given)
         if bad.any():
             row, column = np.unravel_index(np.argmax(bad), bad.shape)
+            name = feature_label(_number_of(column, columns))
             raise InputError(
-                f"features: {given[row, column].item():g} in column {_number_of(column, columns)} is too "
-                f"large for {out.dtype} once it is scaled; values near those of training are needed. Clip "
-                "the column, or use features in float64."
+                f"features: {given[row, column].item():g} in {name} is too large for {out.dtype} once it is "
+                "scaled; values near those of training are needed. Clip it, or use features in float64."
             )
     return out
 
@@ -294,7 +295,7 @@ def knot_scores(features: Array, knots: Rows, scores: Rows, columns: Any = None)
         row, column = np.argwhere(np.isinf(features))[0]
         number = _number_of(column, columns)
         raise InputError(
-            f"features: {features[row, column]:g} in column {number}; finite numbers are needed. "
+            f"features: {features[row, column]:g} in {feature_label(number)}; finite numbers are needed. "
             f"Clip the column, e.g. numpy.clip(X[:, {number}], -1e30, 1e30)."
         )
     out = np.empty_like(features, order="C")

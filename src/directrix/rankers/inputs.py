@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from directrix.data.checks import weights_of
+from directrix.data.columns import feature_label
 from directrix.data.memory import check_room
 from directrix.data.queries import Queries
 from directrix.errors import InputError, short_text, warn
@@ -226,22 +227,29 @@ def goal_of(given: Any) -> RankingMeasure:
 
 
 _ADVICE = {
-    "python": "Train trees, which split by sets of categories: BoostedRanker() without a scale; or give each "
-    "category a column of 0 and 1, e.g. pandas.get_dummies(frame).",
-    "shell": "Type --method YetiRank, whose trees split by sets of categories, or name the other columns: "
-    "--feature-columns NAME,OTHER.",
+    "python": "Train trees, which take categories and missing values: BoostedRanker() without a scale; or "
+    "give each category a column of 0 and 1, e.g. pandas.get_dummies(frame).",
+    "shell": "Type --method YetiRank, whose trees take categories and missing values, or leave columns out: "
+    "--exclude-columns NAME,OTHER.",
 }
 
 
-def refuse_categories(q: Data, what: str) -> None:
-    """Raise `InputError` if a column of the data holds categories, which ``what`` cannot use."""
-    column = next((i for i, names in enumerate(q.categories or ()) if names is not None), None)
-    if column is not None:
-        name = column if q.feature_names is None else q.feature_names[column]
-        raise InputError(
-            f"the column {name!r} holds categories, whose order means nothing; {what} compares numbers.",
-            **_ADVICE,
-        )
+def refuse_categories(q: Data, ranker: Any) -> None:
+    """Raise `InputError` for categories that a ranker cannot use; it names missing values too."""
+    columns = [i for i, names in enumerate(q.categories or ()) if names is not None]
+    if ranker.takes_categories or not columns:
+        return
+    shown = ", ".join(feature_label(i, q.feature_names) for i in columns)
+    also = [
+        f", and {flaw.n:,} values are missing, first of {feature_label(flaw.column, q.feature_names)}"
+        for flaw in q.flaws
+        if np.isnan(flaw.value) and not ranker.takes_missing
+    ]
+    raise InputError(
+        f"{shown} hold{'s' * (len(columns) == 1)} categories, whose order means nothing{''.join(also)}; "
+        f"{type(ranker).__name__} {'takes neither' if also else 'compares numbers'}.",
+        **_ADVICE,
+    )
 
 
 def column_of(name: int | str, known: Sequence[str], n_features: int, parameter: str) -> int:
@@ -301,9 +309,8 @@ def training_for(  # noqa: PLR0913
     """Check what ``fit`` was given; see there."""
     which = "the validation data"
     valid = valid if valid is None or valid is q else read_as(valid, q.missing, which)
+    refuse_categories(q, ranker)
     check_training(q, valid, allow_missing=ranker.takes_missing)
-    if not ranker.takes_categories:
-        refuse_categories(q, type(ranker).__name__)
     if valid is not None and valid is not q:
         valid = matched(valid, q.categories, which)
     # one object for both is a choice: that of a search on few queries

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from functools import partial
 from typing import Any
 
@@ -400,6 +401,17 @@ _AUTO = Auto(
     tries={measure: tuple(_BY_NAME[name] for name in names) for measure, names in _SUITS.items()},
 )
 _METHODS = (_AUTO, *_BY_NAME.values())
+_ELSEWHERE = {
+    "lightgbm lgbm lgbmranker lambdarankgbdt xgboost xgb xgbranker": "LambdaMART",
+    "catboost yetirankpairwise": "YetiRank",
+    "mart gbdt gbrt gbm trees boosting boostedtrees stochasticrank": "BoostedNDCG",
+    "svmrank ranksvmlinear svm pairwise bpr": "RankSVM",
+    "adarank": "AdaRank-NDCG (AdaRank-MAP for AP)",
+    "linear ridge ols ctr pointwise logistic logisticregression mse rmse": "Regression",
+    "listwise softmax softmaxloss": "ListNet",
+}
+"""Names in other tools, in lower case without signs, and what comes nearest here."""
+
 _FOLDED = {m.name.lower(): m for m in _METHODS}
 
 
@@ -447,6 +459,9 @@ def method(name: Any) -> Method:
     if name.lower() not in _FOLDED:
         near = difflib.get_close_matches(name.lower(), _FOLDED, n=1)
         meant = f"did you mean {_FOLDED[near[0]].name!r}? The" if near else "the"
+        word = re.sub(r"[\W_]", "", name.lower())
+        if equivalent := next((own for words, own in _ELSEWHERE.items() if word in words.split()), None):
+            meant = f"its equivalent here is {equivalent}. The"
         names = ", ".join(m.name for m in _METHODS)
         raise InputError(f"method {short_text(name)} is not known; {meant} methods are {names}.")
     return _FOLDED[name.lower()]

@@ -305,7 +305,7 @@ _PARTS = {
     "training": dict,
 }
 _ENSEMBLE = {"members": [{"weight": float, "spread": float, "model": {"type": frozenset(_STORED)}}]}
-_TRAINED_ENSEMBLE = {"measure": str, "versions": dict, "data": dict}
+_TRAINED_ENSEMBLE = {"measure": str, "versions": dict, "data": {"columns?": {str: str}}}
 _TRAINED = _TRAINED_ENSEMBLE | {
     "surrogate": str,
     "trainer": str,

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from directrix.data.columns import feature_label
 from directrix.data.frames import Categories, spelled_name
 from directrix.data.queries import Queries, filled
 from directrix.data.sparse import entries
@@ -36,7 +37,7 @@ def check_names(q: Data, names: Iterable[str] | None, which: str = "the data") -
         return
     column = next(i for i, pair in enumerate(zip(q.feature_names, known, strict=True)) if pair[0] != pair[1])
     raise InputError(
-        f"column {column + 1} of {which} is {q.feature_names[column]!r}, of the training data "
+        f"{feature_label(column)} of {which} is {q.feature_names[column]!r}, of the training data "
         f"{known[column]!r}; both must have the same features in the same order.",
         python="Bring them into the same order, frame[names], or take them by position: "
         "dataclasses.replace(q, feature_names=None).",
@@ -52,8 +53,8 @@ def check_finite(q: Data, name: str, *, allow_missing: bool = False) -> None:
             continue
         kind = "missing values (NaN)" if is_gap else "infinite values"
         raise InputError(
-            f"{flaw.where} of {name}: feature {flaw.column + 1} is {flaw.value:g}, and {flaw.n - 1:,} more "
-            f"are; this model takes no {kind}.",
+            f"{flaw.where} of {name}: {feature_label(flaw.column, q.feature_names)} is {flaw.value:g}, and "
+            f"{flaw.n - 1:,} more are; this model takes no {kind}.",
             **(_FILL if is_gap else _CLIP),
         )
 
@@ -92,11 +93,11 @@ def matched(q: Any, categories: Categories | None, which: str = "the data") -> A
     for column, (own, wanted) in enumerate(zip(q.categories or none, categories or none, strict=True)):
         if own == wanted:
             continue
-        name = repr(column if q.feature_names is None else q.feature_names[column])
+        name = feature_label(column, q.feature_names)
         if own is None or wanted is None:
             have, needed = ("numbers", "categories") if own is None else ("categories", "numbers")
             raise InputError(
-                f"the column {name} of {which} holds {have}, the model was trained on {needed} in it; give "
+                f"{name} of {which} holds {have}, the model was trained on {needed} in it; give "
                 "a frame or a table with the columns of the training data."
             )
         exact = {text: float(i) for i, text in enumerate(wanted)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -122,10 +123,12 @@ def race_table(result: SearchResult) -> Table:
     """Return a row for every candidate: its figures, why training ended, its part in the choice."""
     name = result.ranker.measure_.name
     heads = ("candidate", f"{name} valid", "error", f"{name} train", "steps", "status", "seconds", "")
-    rows = [
+    rows: list[tuple[Value, ...]] = [
         (c.label, c.valid, c.error, c.train, c.steps, c.status, f"{c.seconds:.1f}", result.part_of(c))
         for c in result.candidates
     ]
+    if (single := result.baseline) is not None:
+        rows.append((single.label, single.valid, single.error, single.train, None, "", "", single.outcome))
     return Table("", heads, tuple(rows), digits=4)
 
 
@@ -135,14 +138,15 @@ def _race_table(result: SearchResult, inspection: Inspection) -> Table:
     heads, rows = race.columns, race.rows
     values = next(iter(inspection.values.values()))
     wider: list[tuple[Value, ...]] = []
-    for c, (label, valid, error, *others, outcome) in zip(result.candidates, rows, strict=True):
+    compared: list[Any] = [*result.candidates, *filter(None, [result.baseline])]
+    for c, (label, valid, error, *others, outcome) in zip(compared, rows, strict=True):
         lead: tuple[Value, Value] = mean_and_error(values[: len(c.values)] - c.values)
         is_chosen = c is result.chosen and not result.members
         if math.isnan(c.valid) or c.outcome == "sample" or c.progress or is_chosen:
             lead = None, None
         wider.append(tuple(map(_or_none, (label, outcome, valid, error, *lead, *others))))
     return Table(
-        f"All {len(rows)} candidates, in the order of preference",
+        f"All {len(result.candidates)} candidates, in the order of preference",
         (heads[0], "outcome", *heads[1:3], "lead", "its error", *heads[3:-1]),
         tuple(wider),
         notes=(

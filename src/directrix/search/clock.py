@@ -52,6 +52,11 @@ class Clock:
         self._stop = min(working_time() + share, self._end)
         self._report("")
 
+    def finish(self, text: str) -> None:
+        """End a candidate, and say what it gave."""
+        self._number, self._text = self._number + 1, text
+        self._report("")
+
     def start_fold(self, folds_left: int) -> None:
         """Begin a fold, which may take an even part of what is left of the candidate's share."""
         now = working_time()

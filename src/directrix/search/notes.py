@@ -12,10 +12,28 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.kinds import KINDS
+from directrix.rankers.means import mean_and_error
 from directrix.rankers.method import Method
-from directrix.search.candidates import SAMPLE, UNTRAINED, Candidate
+from directrix.search.candidates import DROPPED, SAMPLE, UNTRAINED, Candidate
 from directrix.search.choice import Blend, contenders, difference
 from directrix.search.folds import Fold
+from directrix.search.single_feature import Baseline
+from directrix.types import Float64Array
+
+
+def standing(trained: Candidate, tried: Sequence[Candidate], measure: RankingMeasure) -> str:
+    """Say in one line what a candidate gave, and how it compares with those ``tried`` so far."""
+    best = max(contenders(tried), key=lambda c: c.or_worst)
+    if trained.progress:
+        reason = f"stopped by the time budget after {trained.progress}"
+    elif trained.outcome == DROPPED:
+        queries = f"{len(trained.values)} queries"
+        reason = f"dropped: on its {queries} more than two standard errors behind {best.label}"
+    elif trained.or_worst == best.or_worst:
+        reason = "the best so far"
+    else:
+        reason = f"{best.or_worst - trained.or_worst:.4f} behind {best.label}"
+    return f"{trained.label}: {measure.name} {trained.valid:.4f}, {trained.seconds:.1f} s; {reason}"
 
 
 def why_chosen(chosen: Candidate, candidates: Sequence[Candidate], measure: RankingMeasure) -> str:
@@ -76,6 +94,25 @@ def notes_on_data(
         )
 
 
+_POSITIONS = ("position", "pos", "rank", "serp_rank", "serp_position", "old_rank", "current_rank")
+
+
+def notes_on_features(
+    names: Sequence[str] | None, baseline: Baseline | None, values: Float64Array
+) -> Iterator[str]:
+    """Yield notes on features that hold an old ranking, and on a lead over the best one, by ``values``."""
+    if positions := [name for name in names or () if name.lower() in _POSITIONS]:
+        yield (
+            f"the feature {', '.join(positions)} looks like the position in an earlier ranking: a model that "
+            "uses it repeats that ranking, and cannot score documents without a position. Leave it out: "
+            "--exclude-columns, features= in Python"
+        )
+    if baseline is not None:
+        ahead, error = mean_and_error(values - baseline.values)
+        if ahead <= 2.0 * error:
+            yield f"ahead of the {baseline.label} by {ahead:.4f} +- {error:.4f}, which may be chance"
+
+
 def notes_on_methods(
     absent: Sequence[Method],
     unable: Mapping[str, Sequence[str]],
@@ -121,3 +158,5 @@ def notes_on_budget(
         yield f"the time budget of {budget:g} s was used up: the candidates took {used:.1f} s"
     elif stopped or untrained:
         yield f"the candidates took {used:.1f} s of the time budget of {budget:g} s"
+    if budget < math.inf:
+        yield "under a time budget results depend on the clock: another run may choose otherwise"

@@ -17,6 +17,7 @@ from directrix.search.candidates import SAMPLE, UNTRAINED, Candidate
 from directrix.search.choice import contenders, difference, eligible
 from directrix.search.clock import Clock
 from directrix.search.folds import Fold, sample
+from directrix.search.notes import standing
 from directrix.search.training import train_candidate, training_ahead
 from directrix.trainers.boosting import sharing_bins
 from directrix.types import Float64Array
@@ -175,11 +176,13 @@ class Race:
                     )
                 except InputError as error:  # data that no method can train on were rejected before
                     self.failed.setdefault(candidate.name, error)
+                    self.clock.finish(f"{candidate.label}: not trained: {error}")
                     continue
                 finally:
                     if ahead is not None:
                         ahead.end(number)
                 self._add(trained, self.candidates.index(candidate))
+                self.clock.finish(standing(trained, self._tried, self.measure))
 
     def _add(self, trained: Candidate, place: int) -> None:
         """Keep the rankers of what can still be chosen, unless it is trained again on all queries."""

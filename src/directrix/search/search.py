@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from directrix.data.checks import weights_of
+from directrix.data.checks import check_unrepeated, weights_of
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
@@ -34,8 +34,16 @@ from directrix.search.candidates import CUT_SHORT, UNTRAINED, Candidate, candida
 from directrix.search.choice import Blend, choice
 from directrix.search.clock import Clock
 from directrix.search.folds import UNWEIGHTED, Fold, search_folds
-from directrix.search.notes import notes_on_budget, notes_on_data, notes_on_methods, why_blended, why_chosen
+from directrix.search.notes import (
+    notes_on_budget,
+    notes_on_data,
+    notes_on_features,
+    notes_on_methods,
+    why_blended,
+    why_chosen,
+)
 from directrix.search.race import Race
+from directrix.search.single_feature import Baseline, baseline_of
 from directrix.search.training import refit
 from directrix.types import Float64Array, Progress
 
@@ -155,7 +163,10 @@ class AutoRanker(Ranker):
             )
         weights = training.doc_weight, training.query_weight
         progress = _Printer() if training.verbose else None
-        self._run(self._plan(training.measure), training.queries, training.valid, weights, progress)
+        plan = self._plan(training.measure)
+        result = self._run(plan, training.queries, training.valid, weights, progress)
+        if training.verbose:
+            print(f"chosen: {result.name}\nwhy: {result.why}", flush=True)
         return self
 
     def search(
@@ -272,7 +283,9 @@ class AutoRanker(Ranker):
         has_gap = mixed is None and best.method.surrogate is not None and not is_sharded
         gap = surrogate_gap(ranker, q) if has_gap else math.nan
         unable = {"cannot keep to the constraints": plan.unable, reason: _absent(plan.candidates, candidates)}
+        baseline = baseline_of(parts, measure, seed)
         notes = (
+            *notes_on_features(q.feature_names, baseline, values),
             *notes_on_data(parts, measure, best, ranker, gap),
             *notes_on_methods(plan.absent, unable, race.failed),
             *notes_on_budget(self.time_budget or math.inf, used, tried, race.untried),
@@ -281,7 +294,7 @@ class AutoRanker(Ranker):
         )
         _record(ranker, values, selection, len(tried))
         self.search_ = SearchResult(
-            ranker, best, tried, selection, why, gap, notes, members, scores, self.folds, seed
+            ranker, best, tried, selection, why, gap, notes, members, scores, self.folds, seed, baseline
         )
         self.ranker_, self.measure_, self.result_ = ranker, ranker.measure_, ranker.result_
         self._name_features(q)
@@ -354,6 +367,8 @@ class SearchResult:
     folds : int or None
     seed : int
         As they were given: with the data they determine the folds, see `search_folds`.
+    baseline : Baseline or None
+        Figures of the best single feature, chosen on training queries; None as `baseline_of` says.
     """
 
     ranker: Any
@@ -367,6 +382,7 @@ class SearchResult:
     scores: Float64Array = field(default_factory=lambda: np.zeros(0), compare=False, repr=False)
     folds: int | None = None
     seed: int = 0
+    baseline: Baseline | None = None
 
     @property
     def name(self) -> str:
@@ -392,6 +408,9 @@ class SearchResult:
 def _checked(q: Queries, valid: Any, weights: Weights, n_jobs: int, time_budget: float | None) -> Weights:
     """Return the weights as arrays, or raise `InputError` if a search cannot use what it is given."""
     check_trainable(q)
+    for part, which in ((q, "the training data"), (valid, "the validation data")):
+        if part is not None:
+            check_unrepeated(part, which)
     if n_jobs != 1 and time_budget is not None:
         raise InputError(
             f"{n_jobs} trainings at a time cannot share a time budget.",
@@ -471,12 +490,12 @@ def _record(ranker: Any, values: Float64Array, selection: str, n_candidates: int
 
 
 class _Printer:
-    """Prints a line at the beginning of every candidate of a search."""
+    """Prints a line at the end of every candidate of a search."""
 
     def __init__(self) -> None:
-        self._last = -1
+        self._last = 0
 
     def __call__(self, done: int, total: int, text: str) -> None:
-        if done != self._last:
+        if done > self._last:
             self._last = done
-            print(f"[{min(done + 1, total)}/{total}]\t{text}", flush=True)
+            print(f"[{done}/{total}]\t{text}", flush=True)

@@ -44,12 +44,16 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
             yield number, line.decode("utf-8", "replace")
 
 
-def markup_of(path: Path) -> Callable[[Path], Iterator[Document]] | None:
+def markup_of(path: Path, key: str) -> Callable[[Path], Iterator[Document]] | None:
     """Return the reader for the first line of a file that is not blank, if it is TREC or SMART markup."""
     with readable(path), open_data(path) as file:
         while line := file.readline(4096):
             text = line.decode("utf-8", "replace").strip()
-            if _BEGIN.match(text):
+            if begin := _BEGIN.match(text):
+                if key == "docno" and begin[1].lower() == "top":
+                    raise InputError(
+                        f"{path}: documents are needed, got queries (<top>). Give the collection."
+                    )
                 return _trec
             if text:
                 return _smart if text.startswith(".I ") else None
@@ -276,7 +280,7 @@ class _Reader(NamedTuple):
         """Return the documents of a file; None if its form is not known."""
         content = content_of(path)
         if not (ARROW.is_named(path) or content in ARROW.contents or COLUMNS.is_named(path)):
-            if (kind := markup_of(path)) is not None:
+            if (kind := markup_of(path, self.key)) is not None:
                 return kind(path)
             if content not in COLUMNS.contents:
                 return None
@@ -334,9 +338,13 @@ class _Reader(NamedTuple):
         for name in wanted:
             if name in known:
                 return name
+        problem = f"there is no {' or '.join(wanted)}, which would hold the identifiers"
+        if self.key == "docno" and (queries := [name for name in known if name in QUERY]):
+            problem = (
+                f"documents are needed, got queries (by the name {queries[0]}), or documents without a name"
+            )
         raise InputError(
-            f"{what}: there is no {' or '.join(wanted)}, which would hold the identifiers; there are "
-            f"{column_list(known)}.",
+            f"{what}: {problem}; there are {column_list(known)}.",
             python="Name one: id_column=NAME.",
             shell="Name one: --id-column NAME.",
         )

@@ -67,7 +67,7 @@ def test_a_dictionary_is_a_category_and_stays_one(dictionary, tmp_path):
 
 def test_text_is_a_category_if_it_is_named(text, tmp_path):
     status, said = command("convert", text, tmp_path / "new.arrow", "--missing", "nan")
-    assert (status, "type --categorical-columns shop" in " ".join(said.split())) == (1, True)
+    assert (status, "keep categories: --categorical-columns shop" in " ".join(said.split())) == (1, True)
     named = ("--categorical-columns", "shop", "--missing", "nan")
     status, said = command("convert", text, tmp_path / "new.arrow", *named)
     assert status == 0, said

@@ -70,6 +70,8 @@ def decoding(path: Path) -> Iterator[None]:
 FEATURE_NAMES, CATEGORIES = b"directrix.feature_names", b"directrix.categories"
 """Keys of the names of features, and of their categories, in the metadata of a schema, as lists in JSON."""
 
+_CALL = "directrix.data.read_parquet(path"
+
 INDEX = re.compile(r"__index_level_\d+__")  # a column in which pandas stores its index
 
 
@@ -100,7 +102,7 @@ class Layout:
 def layout_of(schema: Any, path: Path, names: ColumnNames, cells: Any = None) -> Layout:
     """Return what the columns hold, or raise `InputError`; ``cells`` is the table, of text, for messages."""
     known = [name for name in schema.names if not INDEX.fullmatch(name)]
-    roles = roles_of(known, names, str(path), "directrix.data.read_parquet(path")
+    roles = roles_of(known, names, str(path), _CALL)
     kinds = {name: schema.field(name).type for name in filter(None, roles[:3])}
     if twice := [name for name, times in Counter(roles.features).items() if times > 1]:
         raise InputError(f"{path}: two columns have the name {twice[0]!r}; rename one.")
@@ -121,9 +123,8 @@ def layout_of(schema: Any, path: Path, names: ColumnNames, cells: Any = None) ->
         for name in roles.features
         if not is_list and (name in chosen or types.is_dictionary(kinds[name]))
     )
-    for name in filter(None, (roles.label, *(() if is_list else roles.features))):
-        if name not in categorical:
-            _check_number(path, name, kinds[name], cells)
+    used = (name for name in (roles.label, *(() if is_list else roles.features)) if name not in categorical)
+    _check_numbers(path, {name: kinds[name] for name in filter(None, used)}, roles.label, cells)
     of = roles.qid, roles.label, roles.doc_id
     if not is_list:
         dtype = _dtype([kinds[name] for name in roles.features])
@@ -162,16 +163,40 @@ def _is_number(kind: Any) -> bool:
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
 
 
-def _check_number(path: Path, name: str, kind: Any, cells: Any) -> None:
-    if not _is_number(kind) and not import_arrow().types.is_null(kind):
-        where = "" if cells is None else not_a_number(cells.column(name))
+def _check_numbers(path: Path, kinds: dict[str, Any], label: str | None, cells: Any) -> None:
+    """Raise one `InputError` for all columns that hold no numbers, by their types."""
+    types = import_arrow().types
+    others = {name: kind for name, kind in kinds.items() if not (_is_number(kind) or types.is_null(kind))}
+    if not others:
+        return
+    shown = ", ".join(
+        f"{name!r} ({kind}{'' if cells is None else not_a_number(cells.column(name))})"
+        for name, kind in others.items()
+    )
+    if label in others:
         raise InputError(
-            f"{path}: the column {name!r} is {kind}{where}; numbers are needed.",
-            python=f"Leave it out: table.drop_columns([{name!r}]); or, for trees, write it as a dictionary: "
-            "table.column(name).dictionary_encode().",
-            shell=f"If it holds categories, for trees, type --categorical-columns {name}; or name the "
-            "columns of features: --feature-columns NAME,... .",
+            f"{path}: labels and features must be numbers, got {shown}. Write labels as grades, e.g. 0 to 4.",
+            python="Or name their column: label=NAME.",
+            shell="Or name their column: --label-column NAME.",
         )
+    # text with a value for every other document is no category, nor is a date
+    categories = [
+        name
+        for name, kind in others.items()
+        if not types.is_temporal(kind)
+        and (cells is None or len(cells.column(name).unique()) <= max(20, cells.num_rows // 10))
+    ]
+    python, shell = f"table.drop_columns({list(others)})", f"--exclude-columns {','.join(others)}"
+    if categories:
+        rest = ",".join(name for name in others if name not in categories)
+        python += "; for trees, keep categories: table.column(name).dictionary_encode()"
+        shell += f"; for trees, keep categories: --categorical-columns {','.join(categories)}"
+        shell += f" --exclude-columns {rest}" if rest else ""
+    raise InputError(
+        f"{path}: features must be numbers, got {shown}.",
+        python=f"Leave them out: {python}.",
+        shell=f"Leave them out: {shell}.",
+    )
 
 
 def _dtype(kinds: list[Any]) -> np.dtype[Any]:
@@ -295,6 +320,8 @@ class TableFiles:
         self._files, layouts = [], []
         for file in self.paths:
             with decoding(file):
+                if _form(file) is _Text and text_table(file) != "jsonl":  # names come before the rest is read
+                    roles_of(header_of(file), names, str(file), _CALL)
                 content = _form(file)(file, names)
                 if content.n_rows < 0:
                     raise ValueError(f"its header says that it has {content.n_rows:,} rows")

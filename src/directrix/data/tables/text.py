@@ -122,4 +122,4 @@ def not_a_number(column: Any) -> str:
         ((row, cell) for row, cell in cells if isinstance(cell, str) and to_number(cell) != to_number(cell)),
         None,
     )
-    return "" if bad is None else f" ({bad[1][:40]!r} in row {bad[0]})"
+    return "" if bad is None else f", {bad[1][:40]!r} in row {bad[0]}"

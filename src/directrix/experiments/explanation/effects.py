@@ -36,6 +36,8 @@ class Dependence:
         Standard error over queries of the difference from the rank with the feature's own value.
     own_rank : float
         Mean rank of the same documents with their own values.
+    categories : tuple of str (n,)
+        Names of the values of a feature that holds categories, else empty.
     """
 
     feature: str
@@ -43,6 +45,7 @@ class Dependence:
     rank: Float64Array
     error: Float64Array
     own_rank: float
+    categories: tuple[str, ...] = ()
 
 
 def dependence(ranker: Any, q: Queries, column: int, feature: str, seed: int) -> Dependence:
@@ -52,8 +55,8 @@ def dependence(ranker: Any, q: Queries, column: int, feature: str, seed: int) ->
     again: the partial dependence of Friedman (2001, Eq. 53), of the rank instead of the score. Cost: at most
     30 predictions of all queries, whose features are dense.
     """
-    is_category = q.categories is not None and q.categories[column] is not None
-    values = _values(q.features[:, column], is_category=is_category)
+    categories = None if q.categories is None else q.categories[column]
+    values = _values(q.features[:, column], is_category=categories is not None)
     rng = np.random.default_rng([seed, column])
     features = np.array(q.features)
     changed = replace(q, features=features)
@@ -70,7 +73,8 @@ def dependence(ranker: Any, q: Queries, column: int, feature: str, seed: int) ->
     changes = [mean_and_error(of_value - ranks[0]) for of_value in ranks[1:]]
     own_rank = float(ranks[0].mean())
     mean, error = np.array(changes).reshape(-1, 2).T
-    return Dependence(feature, values, own_rank + mean, error, own_rank)
+    names = () if categories is None else tuple(categories[int(place)] for place in values)
+    return Dependence(feature, values, own_rank + mean, error, own_rank, names)
 
 
 def _values(column: Array, *, is_category: bool) -> Float64Array:
@@ -163,7 +167,9 @@ def dependence_table(moves: tuple[Dependence, ...]) -> Table:
     """Return the mean ranks at the ends of each feature's values."""
     rows: list[tuple[Value, ...]] = []
     for one in moves:
-        ends = [(f"{one.values[i]:.4g}", float(one.rank[i])) for i in (0, -1)]
+        low, high = (np.argmax(one.rank), np.argmin(one.rank)) if one.categories else (0, -1)
+        texts = one.categories or [f"{value:.4g}" for value in one.values]
+        ends = [(texts[i], float(one.rank[i])) for i in (int(low), int(high))]
         rows.append((one.feature, one.own_rank, *ends[0], *ends[1], float(one.error.max())))
     return Table(
         "Mean rank of a document, by the value of one of its features",
@@ -172,8 +178,8 @@ def dependence_table(moves: tuple[Dependence, ...]) -> Table:
         groups=(("", 1), ("rank", 1), ("low", 2), ("high", 2), ("", 1)),
         notes=(
             "Documents drawn from every query get the value, and nothing else changes; rank 1 is the top. "
-            "low, high: the 5 % and 95 % quantiles of the feature. error: the largest standard error of a "
-            "change.",
+            "low, high: the 5 % and 95 % quantiles of the feature; of categories the one that ranks lowest, "
+            "and highest. error: the largest standard error of a change.",
         ),
         digits=1,
     )

@@ -123,6 +123,7 @@ class Explanation:
             if name in moves:
                 parts = ("values", "rank", "error", "own_rank")
                 row["dependence"] = {part: getattr(moves[name], part) for part in parts}
+                row["dependence"] |= {"values": moves[name].categories} if moves[name].categories else {}
             features.append(row)
         groups = [
             {

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from directrix.data.frames import Categories
 from directrix.data.queries import Queries
 from directrix.data.sparse import dense
 from directrix.errors import InputError, short_text
@@ -34,6 +35,7 @@ class RankedQuery:
         Features as they are in the data.
     contributions : float64 (n_docs, n_features)
         Each row adds up to the score minus the mean score of the query; see `Contributions`.
+    categories : Categories, optional
     """
 
     query: Hashable
@@ -43,6 +45,7 @@ class RankedQuery:
     scores: Float64Array
     values: Array
     contributions: Float64Array
+    categories: Categories | None = None
 
     def tables(self, top: int | None = None) -> tuple[Table]:
         """Return the first documents, each with the features that contribute most to its score."""
@@ -50,7 +53,8 @@ class RankedQuery:
         each = zip(self.documents, self.labels, self.scores, self.values, self.contributions, strict=True)
         for place, (document, label, score, values, parts) in enumerate(list(each)[:top], start=1):
             most = [
-                f"{self.names[f]} {parts[f]:+.3g} ({values[f]:.4g})" for f in contributing(parts)[:_NAMED]
+                f"{self.names[f]} {parts[f]:+.3g} ({shown_value(values[f], f, self.categories)})"
+                for f in contributing(parts)[:_NAMED]
             ]
             rows.append((place, document, f"{label:g}", float(score), ", ".join(most)))
         table = Table(
@@ -79,7 +83,7 @@ class RankedQuery:
                         {
                             "feature": self.names[f],
                             "contribution": float(parts[f]),
-                            "value": float(values[f]),
+                            "value": named_value(values[f], f, self.categories),
                         }
                         for f in contributing(parts)
                     ],
@@ -106,6 +110,7 @@ class Advantage:
         Their features.
     contributions : float64 (n_features,)
         They add up to the difference of the scores.
+    categories : Categories, optional
     """
 
     query: Hashable
@@ -115,12 +120,17 @@ class Advantage:
     scores: tuple[float, float]
     values: Array
     contributions: Float64Array
+    categories: Categories | None = None
 
     def tables(self, top: int | None = None) -> tuple[Table]:
         """Return what each feature adds to the difference of the two documents."""
         (above, below), shown, rest = self.documents, self.ranked[:top], self.ranked[len(self.ranked[:top]) :]
         rows: list[tuple[Value, ...]] = [
-            (self.names[f], float(self.contributions[f]), *(f"{value:.6g}" for value in self.values[:, f]))
+            (
+                self.names[f],
+                float(self.contributions[f]),
+                *(shown_value(value, f, self.categories, 6) for value in self.values[:, f]),
+            )
             for f in shown
         ]
         if rest:
@@ -145,8 +155,8 @@ class Advantage:
                 {
                     "feature": self.names[f],
                     "contribution": float(self.contributions[f]),
-                    "above": float(self.values[0, f]),
-                    "below": float(self.values[1, f]),
+                    "above": named_value(self.values[0, f], f, self.categories),
+                    "below": named_value(self.values[1, f], f, self.categories),
                 }
                 for f in self.ranked
             ],
@@ -164,12 +174,24 @@ class Advantage:
             return f"{above} and {below} have the same score."
         reasons = [
             f"{self.names[f]} {self.contributions[f]:+.3g} "
-            f"({self.values[0, f]:.4g} against {self.values[1, f]:.4g})"
+            f"({' against '.join(shown_value(value, f, self.categories) for value in self.values[:, f])})"
             for f in self.ranked[:_NAMED]
         ]
         rest = len(self.ranked) - len(reasons)
         more = f", and {rest} more" if rest else ""
         return f"{above} is above {below} by {gap:.3g}: {', '.join(reasons)}{more}."
+
+
+def named_value(value: float, column: int, categories: Categories | None) -> float | str:
+    """Return a value of a feature, of a category its name."""
+    names = None if categories is None else categories[column]
+    return float(value) if names is None or np.isnan(value) else names[int(value)]
+
+
+def shown_value(value: float, column: int, categories: Categories | None, digits: int = 4) -> str:
+    """Return `named_value` as text."""
+    known = named_value(value, column, categories)
+    return known if isinstance(known, str) else f"{known:.{digits}g}"
 
 
 def contributing(contributions: Float64Array) -> list[int]:
@@ -207,6 +229,7 @@ class OfQuery:
             self._scores[rows],
             self._values(rows),
             parts,
+            self.q.categories,
         )
 
     def advantage(self, contributions: Contributions, first: str, second: str) -> Advantage:
@@ -224,6 +247,7 @@ class OfQuery:
             (float(self._scores[a]), float(self._scores[b])),
             self._values(np.array([a, b])),
             contributions.of(self.q, [a], [b])[0],
+            self.q.categories,
         )
 
     def _place(self, document: object) -> int:
