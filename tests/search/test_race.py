@@ -334,7 +334,7 @@ def test_compilation_is_not_charged_to_the_budget(monkeypatch):
 
     def compiling(self, step):
         if not compiled:
-            with numba.core.event.trigger_event("numba:compile"):
+            with numba.core.event.trigger_event("numba:compile", data={"dispatcher": None}):
                 now.now += 100.0
             compiled.append(1)
         return watch(self, step)

@@ -238,7 +238,7 @@ class RankedData(ModelData, RunColumns):
 
 
 def check_model(path: Path, data: Path | None) -> None:
-    """Raise `InputError` for data in the place of a model."""
+    """Raise `InputError` for data where a model belongs."""
     if (content := content_of(path)) not in ("json", "jsonl", ""):
         is_swapped = data is not None and is_model(data)
         remedy = f"Swap them: {data} {path}" if is_swapped else "Give a file that `directrix train` wrote"

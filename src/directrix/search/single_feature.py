@@ -23,7 +23,7 @@ _MOST_DOCS = 60_000  # on which features are compared
 
 @dataclass(frozen=True)
 class SingleFeature:
-    """One feature in the place of a ranker; missing values come last."""
+    """A ranker that is one feature; missing values come last."""
 
     column: int
     sign: float

@@ -83,7 +83,7 @@ class RankedQuery:
                         {
                             "feature": self.names[f],
                             "contribution": float(parts[f]),
-                            "value": value_of(values[f], f, self.categories),
+                            "value": named_value(values[f], f, self.categories),
                         }
                         for f in contributing(parts)
                     ],
@@ -155,8 +155,8 @@ class Advantage:
                 {
                     "feature": self.names[f],
                     "contribution": float(self.contributions[f]),
-                    "above": value_of(self.values[0, f], f, self.categories),
-                    "below": value_of(self.values[1, f], f, self.categories),
+                    "above": named_value(self.values[0, f], f, self.categories),
+                    "below": named_value(self.values[1, f], f, self.categories),
                 }
                 for f in self.ranked
             ],
@@ -182,15 +182,15 @@ class Advantage:
         return f"{above} is above {below} by {gap:.3g}: {', '.join(reasons)}{more}."
 
 
-def value_of(value: float, column: int, categories: Categories | None) -> float | str:
+def named_value(value: float, column: int, categories: Categories | None) -> float | str:
     """Return a value of a feature, of a category its name."""
     names = None if categories is None else categories[column]
     return float(value) if names is None or np.isnan(value) else names[int(value)]
 
 
 def shown_value(value: float, column: int, categories: Categories | None, digits: int = 4) -> str:
-    """Return `value_of` as text."""
-    known = value_of(value, column, categories)
+    """Return `named_value` as text."""
+    known = named_value(value, column, categories)
     return known if isinstance(known, str) else f"{known:.{digits}g}"
 
 
