@@ -14,7 +14,7 @@ from directrix.fusion.combination import (
     pool_of,
     runs_of,
 )
-from directrix.fusion.engines import ENGINES, configuration
+from directrix.fusion.engines import ENGINES, computes, configuration
 from directrix.fusion.methods import Weigher, dominated
 from tests.messages import rejects
 from tests.reference.lines import points_between
@@ -237,6 +237,35 @@ def test_a_gain_is_said_to_be_shown_or_not():
     assert "chosen: CombSUM, shown to beat your best run (tested gain 0.1" in str(fusion)
     fusion = dx.fuse({"a": runs["a"], "again": runs["a"]}, qrels, method="CombSUM")
     assert "CombSUM, not shown to beat your best run (tested gain 0.0000" in fusion.verdict
+
+
+def test_the_gain_over_the_best_run_is_what_compare_says_of_the_written_run(tmp_path):
+    """Without weights the fused run is the same in all folds; the best run is that of all queries."""
+    runs, qrels = made(seed=3, n_runs=2, n_docs=40)
+    fusion = dx.fuse(runs, qrels, "AP", method="CombSUM")
+    best = max(fusion.runs, key=fusion.runs.__getitem__)
+    of_query = {
+        name: dx.evaluate("AP", run=run, qrels=qrels, per_query=True)["AP"]
+        for name, run in (("fused", fusion.apply(runs)), ("best", runs[best]))
+    }
+    (pair,) = dx.compare(of_query).pairs
+    gain = next(row.over_best_run for row in fusion.rows if row.method == "CombSUM")
+    assert (gain.difference, gain.p) == pytest.approx((pair.difference, pair.p), rel=1e-9)
+    np.testing.assert_allclose(gain.interval, pair.interval, rtol=1e-9)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_of_all_methods_the_best_that_an_engine_computes_is_taken(engine):
+    runs, qrels = made(seed=3, n_runs=2, n_docs=40)
+    fusion = dx.fuse(runs, qrels, "AP", method="CombMNZ")
+    chosen = fusion.among(lambda one: computes(engine, one))
+    row = next(row for row in fusion.rows if row.method == chosen.method)
+    assert computes(engine, row.combination)
+    assert not computes(engine, fusion.combination)
+    others = [row for row in fusion.rows if computes(engine, row.combination)]
+    assert row.tested == max(row.tested for row in others)
+    assert chosen.combination == row.combination
+    assert chosen.among(lambda one: computes(engine, one)) is chosen
 
 
 FAR = {f"q{q}": {f"d{place}": -float(place) for place in range(99)} for q in range(5)}

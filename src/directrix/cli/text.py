@@ -315,7 +315,7 @@ def fuse_command(
     import numpy as np
 
     from directrix.cli.rankings import check_system_names, read_qrels_and_runs, system_names
-    from directrix.fusion.engines import check_one_set_of_weights, configuration
+    from directrix.fusion.engines import check_one_set_of_weights, computes, configuration
     from directrix.fusion.fuse import fuse as best_fusion
 
     with options.usage():
@@ -330,11 +330,17 @@ def fuse_command(
             named, judged, measure, method=method, classes=of_query, n_folds=folds, seed=seed, progress=report
         )
     if config is not None:
+        if method == "auto":
+            best, fusion = fusion.method, fusion.among(lambda one: computes(config, one))
+            if fusion.method != best:
+                remark(f"note: {config} does not compute {best}; this is the best method that it computes")
         check_one_set_of_weights(fusion.of_class)
         text, differs = configuration(config, fusion.names, fusion.combination)
         echo(text, exact=True)
         for difference in differs:
             remark(f"note: {difference}")
+        if not computes(config, fusion.combination):
+            remark(f"note: the gain is that of {fusion.method}, not of what {config} computes")
     elif form is options.Format.table:
         echo(str(fusion))
     else:

@@ -11,6 +11,14 @@ from directrix.fusion.combination import Combination
 
 _DEPTH = 1000  # documents of each run that an engine combines
 _QUERIES = 5  # of a hybrid query of OpenSearch
+_NORMALIZERS = {
+    "opensearch": ("min-max", "z-score"),
+    "elasticsearch": ("min-max", "none"),
+    "vespa": ("min-max", "none"),
+    "qdrant": ("none",),
+    "weaviate": ("min-max",),
+}
+"""Normalizers of each engine, of weighted sums."""
 _LACKS = "a document that one of the queries does not find gets 0 there, not the lowest score"
 
 
@@ -19,8 +27,7 @@ def configuration(engine: str, names: tuple[str, ...], combination: Combination)
 
     Raises `InputError` if the engine is unknown or has nothing near the combination.
     """
-    if engine not in ENGINES:
-        raise InputError(f"there is no engine {engine!r}; choose one of {', '.join(ENGINES)}.")
+    _check(engine)
     if combination.kind == "run":
         best = names[combination.weights.index(max(combination.weights))]
         raise InputError(
@@ -34,6 +41,19 @@ def configuration(engine: str, names: tuple[str, ...], combination: Combination)
             *notes,
         ]
     return text, notes
+
+
+def computes(engine: str, c: Combination) -> bool:
+    """Return whether an engine computes just this combination; `configuration` writes the nearest one."""
+    _check(engine)
+    if c.kind == "rrf":
+        return engine != "weaviate" and not (engine == "qdrant" and _is_weighted(c))
+    return c.kind == "linear" and c.normalizer in _NORMALIZERS.get(engine, ())
+
+
+def _check(engine: str) -> None:
+    if engine not in ENGINES:
+        raise InputError(f"there is no engine {engine!r}; choose one of {', '.join(ENGINES)}.")
 
 
 def check_one_set_of_weights(of_class: Mapping[str, Combination]) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +26,7 @@ class Row(NamedTuple):
     tested: float
     """Mean over queries, each with what the other folds chose."""
     over_best_run: Pair
-    """Gain over the run that is best on the other folds."""
+    """Gain over the run that is best on all queries, which favors the run slightly."""
     over_rrf: Pair
     combination: Combination | None
     """What all queries chose; None if that depends on the class of a query."""
@@ -66,6 +66,20 @@ class Fusion:
     def weights(self) -> dict[str, float]:
         """The weight of each run."""
         return dict(zip(self.names, self.combination.weights, strict=True))
+
+    def among(self, is_possible: Callable[[Combination], bool]) -> Fusion:
+        """Choose the best of the combinations for which a function is true, such as those of an engine.
+
+        Returns the same result if the chosen one is among them, or if there is none.
+        """
+        if all(map(is_possible, self.of_class.values())):
+            return self
+        known = [(row, row.combination) for row in self.rows if row.combination is not None]
+        possible = [(row, one) for row, one in known if is_possible(one)]
+        if not possible:
+            return self
+        row, combination = max(possible, key=lambda pair: pair[0].tested)
+        return replace(self, method=row.method, of_class={"": combination}, interval=None)
 
     def apply(self, runs: Any, classes: Mapping[Any, Any] | None = None, tag: str = "fused") -> Run:
         """Combine runs of the same systems for any queries; documents are by falling score.
@@ -123,8 +137,9 @@ class Fusion:
         heads = ("gain", "low", "high", "p")
         notes = [
             f"in sample: weights chosen on all queries; tested: in {self.n_folds} folds, each query with the "
-            "weights chosen on the other folds. low, high: 95 % interval; p: two-sided paired t-test, of "
-            "each pair alone.",
+            "weights chosen on the other folds, and in the row best run with the run that is best there. "
+            "gain: of tested, over the run that is best on all queries. low, high: 95 % interval; p: "
+            "two-sided paired t-test, of each pair alone.",
             f"chosen: {self.verdict}; the highest of several tested values is slightly too high.",
         ]
         if self.interval is not None:

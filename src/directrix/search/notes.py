@@ -105,12 +105,13 @@ def notes_on_features(
         yield (
             f"the feature {', '.join(positions)} looks like the position in an earlier ranking: a model that "
             "uses it repeats that ranking, and cannot score documents without a position. Leave it out: "
-            "--exclude-columns, features= in Python"
+            f"--exclude-columns {','.join(positions)}; in Python, features="
         )
     if baseline is not None:
         ahead, error = mean_and_error(values - baseline.values)
         if ahead <= 2.0 * error:
-            yield f"ahead of the {baseline.label} by {ahead:.4f} +- {error:.4f}, which may be chance"
+            where = "ahead of" if ahead > 0.0 else "not ahead of"
+            yield f"{where} the {baseline.label}: difference {ahead:+.4f} +- {error:.4f}, which may be chance"
 
 
 def notes_on_methods(
