@@ -5,6 +5,7 @@ import itertools
 import re
 from dataclasses import dataclass
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -406,3 +407,25 @@ def test_an_error_in_code_of_the_user_is_not_hidden():
 
     with pytest.raises(AttributeError, match="absent"):
         check_surrogate(Faulty())
+
+
+class Scalar(dx.ListNet):
+    """One value for all queries, as for a mean."""
+
+    def value_and_grad(self, scores, labels, qptr):
+        value, grad = super().value_and_grad(scores, labels, qptr)
+        return value.mean(), grad
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (SimpleNamespace(value_and_grad=dx.ListNet().value_and_grad), "it has no properties"),
+        (SimpleNamespace(), "it has no value_and_grad and no properties"),
+        (dx.ListNet, "it is a class; an object of it is needed"),
+        (Scalar(), r"must have the shapes \(.*got \(\) and"),
+    ],
+)
+def test_what_no_test_can_use_is_said(wrong, words):
+    with pytest.raises(LawBroken, match=words):
+        check_surrogate(wrong)

@@ -138,7 +138,7 @@ def saved(folder, change=None, **settings):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: dx.method(None), "method None .*name"),
+        (lambda: dx.method(None), "method None must be a surrogate"),
         (lambda: dx.LinearRanker(dx.ApproxNDCG).fit(X, Y, qid=QID), r"class.*ApproxNDCG\(\)"),
         (lambda: dx.LinearRanker("nDCG@10").fit(X, Y, qid=QID), "is a measure.*ApproxNDCG"),
         (lambda: dx.LinearRanker("AP").fit(X, Y, qid=QID), "is a measure.*ApproxAP"),
@@ -194,7 +194,8 @@ def test_validation_queries_of_one_label_are_said():
     found = search(queries(), queries(labels=[1, 1, 0, 0]), settings={"alpha": 3.0, "l2": 0.0, "max_iter": 2})
     assert any("no validation query has documents of different labels" in text for text in found.notes)
     q = queries()
-    assert search(q, q, method="ApproxNDCG", settings={"alpha": 3.0, "l2": 0.0}).notes == ()
+    notes = search(q, q, method="ApproxNDCG", settings={"alpha": 3.0, "l2": 0.0}).notes
+    assert not any("no validation query" in text for text in notes)
 
 
 def test_a_search_of_regression_has_no_gap():

@@ -56,8 +56,8 @@ OBJECTS = memoryview(np.array(["a", "b"], dtype=object))
         ),
         (lambda: dx.Queries.from_arrays({"a": RAGGED}, [0, 1], group=[2]), "a column: not an array"),
         (lambda: feature_names(OBJECTS, 2), "feature_names"),
-        (lambda: dx.ListNet().value_and_grad(RECORDS, [1.0], [0, 1]), "scores has dtype"),
-        (lambda: dx.ListNet().value_and_grad(RECORDS[:0], [1.0], [0, 1]), "scores has dtype"),
+        (lambda: dx.ListNet().value_and_grad(RECORDS, [1.0], [0, 1]), "scores"),
+        (lambda: dx.ListNet().value_and_grad(RECORDS[:0], [1.0], [0, 1]), "scores"),
         (lambda: dx.ListNet().value_and_grad(np.ma.array(RECORDS), [1.0], [0, 1]), "scores"),
         (lambda: dx.Queries.from_arrays(np.eye(2), [0, 1], qid=OBJECTS), "qid"),
         (

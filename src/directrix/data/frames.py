@@ -168,8 +168,8 @@ def matrix_of(frame: Any, what: str = "features") -> Array:
             bad[name] = error
     if bad:
         raise InputError(
-            f"{what}: features must be numbers, got {', '.join(f'{k!r} ({e})' for k, e in bad.items())}.",
-            python=f"Name the columns of features, features=[...], or encode or drop {list(bad)}.",
+            f"{what}: columns must hold numbers, got {', '.join(f'{k!r} ({e})' for k, e in bad.items())}.",
+            python=f"Encode or drop {list(bad)}; `Queries.from_frame` takes features=[...].",
             shell=f"Leave them out: --exclude-columns {','.join(map(str, bad))}.",
         )
     return out

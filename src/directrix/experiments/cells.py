@@ -175,10 +175,10 @@ def _check_meanings(path: str, before: Mapping[str, str], now: Mapping[str, str]
     changed = [name for name in now if before.get(name) != now[name]]
     if changed:
         raise InputError(
-            f"{path}: {', '.join(changed)} changed (the code, or a value it refers to) after trainings were "
+            f"{path}: {', '.join(changed)} changed (the code, or a value it refers to) after training runs "
             "finished with it; one table would mix both definitions.",
             python="Give another path, or remove the file.",
-            shell=f"Give another folder, e.g. -o {Path(path).parent}-2, or remove the file.",
+            shell=f"Give another folder, e.g. -o {Path(path).parent}-2, or remove its files *.jsonl.",
         )
 
 

@@ -367,6 +367,8 @@ def check_surrogate(surrogate: Surrogate) -> dict[str, str]:
     >>> laws["gradient is the slope"], laws["convex as a loss"]
     ('kept where no scores tie', 'not tested: convex is not claimed')
     """
+    if problem := _misfit(surrogate):
+        raise LawBroken(f"{surrogate!r} breaks\n- {problem}")
     rng, broken, report = np.random.default_rng(0), [], {}
     for test, condition in INVARIANTS:
         name = test.__name__.lstrip("_").replace("_", " ")
@@ -385,6 +387,24 @@ def check_surrogate(surrogate: Surrogate) -> dict[str, str]:
     if broken:
         raise LawBroken(f"{surrogate!r} breaks\n- " + "\n- ".join(broken))
     return report
+
+
+def _misfit(surrogate: Any) -> str:
+    """Return what a surrogate lacks for any test: members, or shapes of value and gradient."""
+    needed = ("value_and_grad", "properties")
+    if isinstance(surrogate, type):
+        return "it is a class; an object of it is needed"
+    if lacking := [name for name in needed if not hasattr(surrogate, name)]:
+        return f"it has no {' and no '.join(lacking)}, which every surrogate needs"
+    case = next(random_cases(np.random.default_rng(0)))
+    value, grad = (np.shape(part) for part in surrogate.value_and_grad(case.scores, case.labels, case.qptr))
+    wanted = (len(case.qptr) - 1,), case.scores.shape
+    if (value, grad) != wanted:
+        return (
+            f"value and gradient must have the shapes {wanted[0]} and {wanted[1]}, one number per query and "
+            f"per document, got {value} and {grad}"
+        )
+    return ""
 
 
 def _permuting_documents_permutes_the_gradient(

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from directrix.data.checks import reject_masked, unmasked
-from directrix.data.frames import Categories, by_column, collected, encoded, is_dict, matrix_of
+from directrix.data.frames import Categories, by_column, collected, encoded, is_dict, matrix_of, names_of
 from directrix.data.grouping import require_queries
 from directrix.data.queries import Queries, need_data
 from directrix.errors import InputError
@@ -478,6 +478,10 @@ def _checked_rows(ranker: Any, X: Any, *labels: Any, reset: bool) -> Any:
                 f"X or y holds a number that is no float ({error}); numbers up to 1e308 are needed. Type "
                 "numpy.asarray(X, dtype=float) to find it."
             ) from None
+        except ValueError:
+            if names_of(X):
+                matrix_of(X)  # names the columns that hold no numbers
+            raise
     known = list(getattr(ranker, "feature_names_in_", X)) if not reset else list(X)
     if set(known) != set(X):
         raise InputError(

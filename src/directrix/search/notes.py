@@ -105,7 +105,7 @@ def notes_on_features(
         yield (
             f"the feature {', '.join(positions)} looks like the position in an earlier ranking: a model that "
             "uses it repeats that ranking, and cannot score documents without a position. Leave it out: "
-            f"--exclude-columns {','.join(positions)}; in Python, features="
+            f"--exclude-columns {','.join(positions)}; in Python, drop the column"
         )
     if baseline is not None:
         ahead, error = mean_and_error(values - baseline.values)
