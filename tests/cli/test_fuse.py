@@ -79,7 +79,7 @@ def test_the_combined_run_is_written(here, tmp_path):
             1,
             "queries of the classes a, b have weights of their own",
         ),
-        (("--method", "magic"), 1, "choose auto or one of"),
+        (("--method", "magic"), 1, "must be one of 'auto', 'best run'"),
         (("--classes", "QRELS"), 1, "query q0 has the class 0 "),
         (("--classes", "TWICE"), 1, "2: query q0 has the class a above. Each query has one class."),
         (("--classes", "OTHERS"), 1, "no query that has a class (x1) is judged and in the runs (q0"),

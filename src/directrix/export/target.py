@@ -86,8 +86,10 @@ class ExportTarget:
         else:
             return
         taken = " or ".join(_KINDS[kind] for kind in self.models)
+        method = "ApproxNDCG" if Linear in self.models else "LambdaMART"
         raise InputError(
-            f"{self.title} takes {taken} of plain features, and this model {what}; choose {ANY_MODEL}."
+            f"{self.title} takes {taken} of plain features, and this model {what}; choose {ANY_MODEL}, or "
+            f"train such a model, e.g. the method {method}."
         )
 
     def _prepared(self, trees: Trees) -> Trees:

@@ -71,7 +71,7 @@ ALIASES = {
     "tau": "KendallTau",
     "setp": "Precision",
     "setr": "Recall",
-    **dict.fromkeys(("hit", "hits", "hitrate", "hit_rate"), "Success"),
+    **dict.fromkeys(("hit", "hits", "hitrate", "hit_rate", "hr"), "Success"),
 }
 """Other names of measures, in small letters."""
 _DEFINED: dict[str, type[RankingMeasure]] = {}
@@ -125,8 +125,8 @@ def measure(text: Any) -> RankingMeasure:
     text : str or measure
         ``NAME(field=value, ...)@cut-off`` in the grammar of ir-measures, any case; the
         parentheses and the cut-off may be missing. Also every ``repr`` of a measure, and the
-        aliases MAP, MRR, Prec, AUC, tau, and for Success HitRate, hit_rate, Hit and Hits: ``"HitRate@10"``.
-        Also trec_eval's names: map, recip_rank, P_5, recall_100, success_1, map_cut_100,
+        aliases MAP, MRR, Prec, AUC, tau, and for Success HitRate, hit_rate, Hit, Hits and HR:
+        ``"HitRate@10"``. Also trec_eval's names: map, recip_rank, P_5, recall_100, success_1, map_cut_100,
         iprec_at_recall_0.10, set_F, num_rel_ret, and ndcg_cut_10, with its linear gains (ndcg alone is
         nDCG).
 

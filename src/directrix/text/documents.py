@@ -178,7 +178,8 @@ def query_texts(given: Any, field: str | None = None, id_column: str | None = No
         text = next((fields[key] for key in wanted if key in fields), None)
         if text is None:
             raise InputError(
-                f"{place}: query {name} has no {' or '.join(wanted)}, but {column_list([*fields])}.",
+                f"{place}: query {name} has no {' or '.join(wanted)}, but "
+                f"{column_list([*fields]) or 'no field at all'}.",
                 python="Name one: field=NAME.",
                 shell="Name one: --query-field NAME.",
             )
