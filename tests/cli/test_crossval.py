@@ -236,7 +236,8 @@ def test_a_measure_whose_module_was_edited_is_refused(folds, tmp_path, monkeypat
     refused = after(3.00, "--method", "RankCosine")
     assert (refused.exit_code, refused.stdout, Path("cv/cells.jsonl").read_bytes()) == (1, "", cells)
     assert "cv/cells.jsonl: measure Steep@5 changed" in refused.stderr
-    assert "Give another folder, e.g. -o cv-2, or remove the file." in " ".join(refused.stderr.split())
+    said = " ".join(refused.stderr.split())
+    assert "Give another folder, e.g. -o cv-2, or remove its files *.jsonl." in said
     assert after(1.0).exit_code == 0
 
 

@@ -108,7 +108,7 @@ def test_a_lead_that_may_be_chance_is_a_note():
     X = rng.normal(size=(300, 1))
     q = dx.Queries.from_arrays(X, np.digitize(X[:, 0] + rng.normal(size=300), [0.0, 1.0]), group=[10] * 30)
     result = dx.AutoRanker("nDCG@5", method="Regression").search(q)
-    assert any("ahead of the single feature 1 by 0.0000" in note for note in result.notes)
+    assert any("not ahead of the single feature 1: difference +0.0000" in note for note in result.notes)
 
 
 def test_a_time_budget_makes_results_depend_on_the_clock(files, tmp_path):

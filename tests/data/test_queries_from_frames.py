@@ -141,9 +141,9 @@ WRONG = [
     (
         ROWS | {"title": ["u", "v", "w"]},
         {},
-        "features must be numbers, got 'title' .*'u'.*Name the columns of features",
+        "columns must hold numbers, got 'title' .*'u'.*takes features=",
     ),
-    (ROWS | {"day": np.array(["2020", "2021", "2022"], "M8[D]")}, {}, "features must be numbers, got 'day'"),
+    (ROWS | {"day": np.array(["2020", "2021", "2022"], "M8[D]")}, {}, "columns must hold numbers, got 'day'"),
     (ROWS | {"f1": [1.0]}, {}, r"the column 'f1' has shape \(1,\)|'f1' has 1 rows"),
     ([1, 2], {}, "the frame has the type list; a frame, or a dict of columns, with"),
     (np.eye(3), {}, "the frame has the type ndarray"),
