@@ -22,7 +22,7 @@ from directrix.types import Float64Array, Int64Array, Model, Surrogate
 
 def kernel_for(surrogate: Surrogate, model: Model, *, fuses: bool) -> Composed:
     """Return fused kernels where a source ``fuses`` and they exist: for some surrogates and models."""
-    if fuses:
+    if fuses and kernel_surrogate(surrogate) is surrogate:
         if isinstance(surrogate, ApproxRank) and isinstance(model, LinearModel):
             return Fused(surrogate, model)
         if isinstance(surrogate, Lambda) and _is_small(model):

@@ -352,8 +352,14 @@ def uniforms(labels: Float64Array, qptr: Int64Array, draw: int, sample: int = 0)
 
 
 def kernel_surrogate(surrogate: Surrogate) -> KernelSurrogate:
-    """Return the surrogate itself if it has kernels, otherwise an adapter with the same methods."""
-    return surrogate if isinstance(surrogate, KernelSurrogate) else _Plain(surrogate)
+    """Return the surrogate itself if it has kernels, otherwise an adapter with the same methods.
+
+    A subclass with a ``value_and_grad`` of its own has none: those that it inherits are not its function.
+    """
+    if isinstance(surrogate, KernelSurrogate):
+        is_inherited = type(surrogate).value_and_grad is KernelSurrogate.value_and_grad
+        return surrogate if is_inherited else _Plain(surrogate)
+    return _Plain(surrogate)
 
 
 @dataclass(frozen=True, eq=False)
@@ -370,6 +376,10 @@ class _Plain(KernelSurrogate):
     @property
     def steepness(self) -> float:
         return float(getattr(self.surrogate, "steepness", 1.0))
+
+    def redraw(self, *numbers: int) -> _Plain:
+        is_random = "random" in self.properties
+        return _Plain(self.surrogate.redraw(*numbers)) if is_random else self  # type: ignore[attr-defined]
 
     def prepare(
         self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
