@@ -296,7 +296,7 @@ def test_intervals_stand_beside_the_mean_of_all_queries(files):
 UNUSABLE = {
     "two columns left": (
         "query,language,device\n1,en,phone\n",
-        "besides 'query' must be one, got language, device.",
+        "other than 'query' is needed, got language, device.",
     ),
     "no column left": ("query\n1\n", "got none. Name it segment."),
     "two of a query": ("query,segment\n1,x\n1,y\n", "query 1 has the segments x and y; each query has one."),

@@ -8,6 +8,7 @@ import pytest
 import directrix as dx
 from directrix.measures.base import RankingMeasure
 from directrix.measures.prepared import rank
+from directrix.measures.terms import value_of
 from directrix.registry import MEASURES, classes
 from tests.reference import measures as naive
 
@@ -64,3 +65,24 @@ def test_a_measure_must_say_how_it_is_computed():
 
     with pytest.raises(TypeError, match="must define its terms"):
         Nothing()([1.0], [1.0], [0, 1])
+
+
+@pytest.mark.parametrize("name", ["NDCG", "DCG", "AP", "RR", "Success", "Precision", "ERR", "RBP"])
+@pytest.mark.parametrize("member", ["worth", "discounts", "norm"])
+def test_a_subclass_is_evaluated_by_its_own_terms(name, member):
+    """Not by the kernel that it inherits, which computes those of its base."""
+    kind = classes(MEASURES)[name]
+
+    def smaller(self, *given):
+        return getattr(kind, member)(self, *given) * 0.5
+
+    derived = type(f"Own{name}", (kind,), {member: smaller})
+    fields = {"k": 3} if name == "Success" else {}
+    rng = np.random.default_rng(0)
+    scores, labels, qptr = rng.normal(size=40), rng.integers(0, 3, 40).astype(float), np.arange(0, 41, 10)
+    value, before = derived(**fields)(scores, labels, qptr), kind(**fields)(scores, labels, qptr)
+    terms = derived(**fields).terms(labels, qptr)
+    in_order = rank(scores, labels, qptr)
+    wanted = value_of(kind.form, derived(**fields).terms(in_order.labels, qptr), in_order, kind().fill)
+    np.testing.assert_array_equal(value, wanted)
+    assert (value != before).any() or (terms.norm != kind(**fields).terms(labels, qptr).norm).any()

@@ -360,7 +360,7 @@ def _taken(q: Queries, columns: Sequence[int], names: tuple[str, ...] | None) ->
 def query_classes(path: Path) -> dict[str, str]:
     """Read the class of every query: a table with a column of queries, or lines of a query and its class.
 
-    The class of a table is in the column "segment" or "class", or in the only one besides that of queries.
+    The class of a table is in the column "segment" or "class", or in the only one but that of queries.
     The two parts of a line are separated by a tab, a comma or blanks.
     """
     from directrix.data.files import Problem, open_data, raise_problems, readable
@@ -397,7 +397,7 @@ def _classes_of_table(path: Path, known: list[str], query: str) -> dict[str, str
     named = [name for name in ("segment", "class") if name in others] or others
     if len(named) != 1:
         found = column_list(others) or "none"
-        raise InputError(f"{path}: the column besides {query!r} must be one, got {found}. Name it segment.")
+        raise InputError(f"{path}: one column other than {query!r} is needed, got {found}. Name it segment.")
     table = table_of(path, ColumnNames(categorical=tuple(named)))
     of_query: dict[str, str] = {}
     for key, value in zip(*(table.column(name).to_pylist() for name in (query, *named)), strict=True):

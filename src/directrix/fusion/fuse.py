@@ -90,8 +90,7 @@ def fuse(  # noqa: PLR0913 - all but the first three are optional and by name
         raise InputError(f"{n} queries are judged; n_folds={n_folds} need as many or more. Give fewer folds.")
     methods = fusion_methods(has_classes=classes is not None)
     if method not in ("auto", *methods):
-        names = ", ".join(map(repr, ("auto", *methods)))
-        raise InputError(f"method={method!r} must be one of {names}.")
+        raise InputError(f"method={method!r} must be one of {str(['auto', *methods])[1:-1]}.")
     of_query, weigher = classes_of(pool, classes), Weigher(pool, parse_measure(measure), seed)
     _check_weights_matter(weigher, of_query, classes)
     tested = _cross_validate(weigher, methods, of_query, n_folds, progress)

@@ -341,9 +341,9 @@ def check_surrogate(surrogate: Surrogate) -> dict[str, str]:
     Parameters
     ----------
     surrogate : Surrogate
-        With the property ``tends_to_measure`` it needs ``at(smoothing)`` and ``measure``;
-        with ``bound`` or ``value_free``, ``measure``; with ``convexifiable``, ``prepare``, ``fill`` and
-        ``convexify(scores, prepared, qptr)``; with ``random`` or ``estimated``, ``redraw(*numbers)``.
+        With the property ``tends_to_measure`` it needs ``at(smoothing)`` and ``measure``; with ``bound`` or
+        ``value_free``, ``measure``; with ``convexifiable``, ``prepare``, ``fill`` and ``convexify(scores,
+        prepared, qptr)``; with ``random`` or ``estimated``, ``redraw(*numbers)``.
 
     Returns
     -------
@@ -356,9 +356,7 @@ def check_surrogate(surrogate: Surrogate) -> dict[str, str]:
     LawBroken
         If an invariant is broken, or a property needs a member that is missing; the message lists each.
 
-    Notes
-    -----
-    40 to 82 small queries for most invariants; milliseconds for a compiled kernel.
+    Cost: 40 to 82 small queries for most invariants; milliseconds for a compiled kernel.
 
     Examples
     --------
@@ -367,8 +365,7 @@ def check_surrogate(surrogate: Surrogate) -> dict[str, str]:
     >>> laws["gradient is the slope"], laws["convex as a loss"]
     ('kept where no scores tie', 'not tested: convex is not claimed')
     """
-    if problem := _misfit(surrogate):
-        raise LawBroken(f"{surrogate!r} breaks\n- {problem}")
+    _check_form(surrogate)
     rng, broken, report = np.random.default_rng(0), [], {}
     for test, condition in INVARIANTS:
         name = test.__name__.lstrip("_").replace("_", " ")
@@ -389,22 +386,25 @@ def check_surrogate(surrogate: Surrogate) -> dict[str, str]:
     return report
 
 
-def _misfit(surrogate: Any) -> str:
-    """Return what a surrogate lacks for any test: members, or shapes of value and gradient."""
-    needed = ("value_and_grad", "properties")
+def _check_form(surrogate: Any) -> None:
+    """Raise `LawBroken` for what no test can use: missing members, or other shapes of value and gradient."""
+    problem = ""
+    lacking = [name for name in ("value_and_grad", "properties") if not hasattr(surrogate, name)]
     if isinstance(surrogate, type):
-        return "it is a class; an object of it is needed"
-    if lacking := [name for name in needed if not hasattr(surrogate, name)]:
-        return f"it has no {' and no '.join(lacking)}, which every surrogate needs"
-    case = next(random_cases(np.random.default_rng(0)))
-    value, grad = (np.shape(part) for part in surrogate.value_and_grad(case.scores, case.labels, case.qptr))
-    wanted = (len(case.qptr) - 1,), case.scores.shape
-    if (value, grad) != wanted:
-        return (
-            f"value and gradient must have the shapes {wanted[0]} and {wanted[1]}, one number per query and "
-            f"per document, got {value} and {grad}"
-        )
-    return ""
+        problem = "it is a class; an object of it is needed"
+    elif lacking:
+        problem = f"it has no {' and no '.join(lacking)}, which every surrogate needs"
+    else:
+        scores, labels, qptr = next(random_cases(np.random.default_rng(0)))[1:]
+        value, grad = map(np.shape, surrogate.value_and_grad(scores, labels, qptr))
+        wanted = (len(qptr) - 1,), scores.shape
+        if (value, grad) != wanted:
+            problem = (
+                f"value and gradient must have the shapes {wanted[0]} and {wanted[1]}, one number per query "
+                f"and per document, got {value} and {grad}"
+            )
+    if problem:
+        raise LawBroken(f"{surrogate!r} breaks\n- {problem}")
 
 
 def _permuting_documents_permutes_the_gradient(

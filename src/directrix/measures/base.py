@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, fields, replace
+from functools import cache
 from importlib import import_module
 from typing import Any, ClassVar, Literal, Self
 
@@ -275,6 +276,11 @@ class RankingMeasure(metaclass=_CutByAt):
         """Return the arguments of the measure's kernel, before the array of values that it fills."""
         raise NotImplementedError(f"{type(self).__name__} must define settings(ranking, part)")
 
+    def evaluated(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
+        """Value of every query: `of_ranking`, or of terms that a subclass of it states."""
+        of_terms = self.form is not None and restates_terms(type(self))
+        return self.by_terms(ranking) if of_terms else self.of_ranking(ranking, part)
+
     def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
         """Value of every query of a ranking, with the queries' share of `label_part`.
 
@@ -286,6 +292,21 @@ class RankingMeasure(metaclass=_CutByAt):
             kernel = getattr(import_module(f"directrix.measures._kernels.{module}"), name)
             kernel(*self.settings(ranking, part), value)
             return value
+        return self.by_terms(ranking)
+
+    def by_terms(self, ranking: Ranking) -> Float64Array:
+        """Value of every query of a ranking, from the terms of the labels."""
         if self.form is None:
             raise TypeError(f"{type(self).__name__} must define its terms and `form`, or `of_ranking`")
         return value_of(self.form, self.terms(ranking.labels, ranking.qptr), ranking, self.fill)
+
+
+@cache
+def restates_terms(kind: type[RankingMeasure]) -> bool:
+    """Whether a class states terms below the class whose kernel or `of_ranking` computes other ones."""
+
+    def depth(name: str) -> int:
+        return next(i for i, base in enumerate(kind.__mro__) if name in vars(base))
+
+    computed = min(depth("compiled"), depth("of_ranking"))
+    return any(depth(name) < computed for name in ("worth", "discounts", "norm", "cutoff"))

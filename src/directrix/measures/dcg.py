@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.measures.base import Empty, RankingMeasure
+from directrix.measures.base import Empty, RankingMeasure, restates_terms
 from directrix.measures.prepared import Ranking, Ties
 from directrix.measures.terms import HIGHEST_EXPONENT, Discount, Form, Gain, Terms, discounts, gains
 from directrix.types import Float64Array, Int64Array
@@ -85,6 +85,7 @@ class NDCG(_Discounted):
     """
 
     symbol: ClassVar[str] = "nDCG"
+    compiled: ClassVar[str] = "dcg.dcg"
     empty: Empty = "zero"
 
     @property
@@ -103,7 +104,8 @@ class NDCG(_Discounted):
 
     def terms(self, labels: Float64Array, qptr: Int64Array) -> Terms:
         """State the measure as a sum, with the norm that evaluation has: powers of 2 may differ in a bit."""
-        return super().terms(labels, qptr)._replace(norm=self.label_part(labels, qptr))
+        terms = super().terms(labels, qptr)
+        return terms if restates_terms(type(self)) else terms._replace(norm=self.label_part(labels, qptr))
 
     def _ideal(self, labels: Float64Array, qptr: Int64Array, *, exponential: bool) -> Float64Array:
         from directrix.measures._kernels.dcg import ideal_dcg

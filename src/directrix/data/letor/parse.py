@@ -235,7 +235,7 @@ class BlockParser:
     def _run(
         self, text: bytes, dense: Array, n_entries: int, room: int
     ) -> tuple[Block, Int64Array, Int64Array]:
-        """Parse into ``dense``, or with ``n_entries`` >= 0 into CSR with room for so many."""
+        """Parse into ``dense``, or with ``n_entries`` >= 0 into CSR with room for that number."""
         n_lines, as_csr = len(dense), n_entries >= 0
         labels, qids = np.zeros(n_lines), np.zeros(n_lines, dtype=np.int64)
         lines, spans = np.zeros(n_lines, dtype=np.int64), np.zeros((n_lines, 2), dtype=np.int64)
