@@ -13,6 +13,7 @@ from types import SimpleNamespace
 
 import numba
 import pytest
+from numba.core import registry
 
 import directrix
 from directrix import kernels
@@ -92,6 +93,19 @@ def test_kernels_of_a_wheel_serve_every_processor_that_has_their_instructions(tm
         monkeypatch.setenv("NUMBA_CPU_FEATURES", "+sse4.2,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe")
         assert use(tmp_path / "empty", "f8") == (0, 1, "")
         assert use(tmp_path / "empty", "f4") == (1, 0, "")  # the wheel lacks it
+
+
+def test_kernels_of_a_wheel_are_left_aside_on_request(made, tmp_path, monkeypatch):
+    monkeypatch.setattr(kernels, "BASELINE", registry.cpu_target.target_context.codegen().magic_tuple()[1])
+    monkeypatch.setattr(kernels, "_baseline", lambda processor: processor)
+    monkeypatch.setattr(kernels._KernelCache, "shipped", tmp_path)
+    monkeypatch.setattr(kernels._KernelCache, "reads_shipped", True)
+    made(tmp_path)(1.0)  # fills the folder
+    again = made(tmp_path / "empty")
+    assert (again(1.0), *counts(again)) == (2.0, 0, 1)
+    kernels.ignore_shipped()
+    native = made(tmp_path / "empty")
+    assert (native(1.0), *counts(native)) == (2.0, 1, 0)
 
 
 def test_code_of_other_settings_is_not_used(tmp_path, monkeypatch):

@@ -22,7 +22,7 @@ from functools import cache, cached_property, partial
 from importlib import import_module
 from multiprocessing import current_process
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numba
 from numba.core import caching, codegen, compiler, event, registry, serialize
@@ -86,7 +86,6 @@ _PATIENCE = 1.0
 """Seconds of compilation before the note."""
 _LOGGER = logging.getLogger("directrix")
 _warnings_given: set[str] = set()
-_ignored: set[str] = set()  # SHIPPED, once `ignore_shipped` was called
 
 
 class _Compilation(event.Listener):
@@ -163,7 +162,7 @@ def all_kernels() -> list[Any]:
 
 def ignore_shipped() -> None:
     """Compile for the very processor from now on in this process, even what a wheel has for the baseline."""
-    _ignored.add(SHIPPED)
+    _KernelCache.reads_shipped = False
 
 
 def compilations() -> tuple[int, int]:
@@ -174,6 +173,8 @@ def compilations() -> tuple[int, int]:
 
 class _KernelCache(caching.NullCache):
     """Reads and writes compiled code of one kernel, with the methods that Numba's dispatcher calls."""
+
+    reads_shipped: ClassVar[bool] = True
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._source = inspect.getfile(function)
@@ -198,10 +199,10 @@ class _KernelCache(caching.NullCache):
         # enough for code that is ready: `refresh`, which loads all that compiling needs, takes longer than
         # the rest of a short command
         _RUNTIME.initialize(target_context)
-        codegen = target_context.codegen()
-        paths = [folder / self._file(sig, _made_for(codegen)) for folder in self.folders]
-        if _serves_baseline(codegen) and SHIPPED not in _ignored:
-            paths.append(self.shipped / self._file(sig, _made_for_baseline(codegen)))
+        processor = target_context.codegen().magic_tuple()
+        paths = [folder / self._file(sig, processor) for folder in self.folders]
+        if self.reads_shipped and _runs_baseline(processor):
+            paths.append(self.shipped / self._file(sig, _baseline(processor)))
         for path in paths:
             try:
                 content = path.read_bytes()
@@ -217,7 +218,7 @@ class _KernelCache(caching.NullCache):
         if data.library.has_dynamic_globals:  # addresses of this process
             return
         code = _DUMPS(data._reduce())
-        content, name = hashlib.sha256(code).digest() + code, self._file(sig, _made_for(data.codegen))
+        content, name = hashlib.sha256(code).digest() + code, self._file(sig, data.codegen.magic_tuple())
         for folder in self.folders:
             try:  # is_dir fails too, in a folder of another user
                 is_new = not folder.is_dir()
@@ -238,29 +239,29 @@ class _KernelCache(caching.NullCache):
         """Folder of the files that came with a wheel."""
         return Path(self._source).parent / SHIPPED
 
-    def _file(self, sig: Any, made_for: str) -> str:
+    def _file(self, sig: Any, processor: _Processor) -> str:
         # the field names of a named tuple count too: compiled code knows fields by position
         signature = _short(repr([(repr(kind), getattr(kind, "fields", ())) for kind in sig]))
-        return f"{self.name}.{_stamp()}.{made_for}.{signature}.nbc"
+        return f"{self.name}.{_stamp()}.{_made_for(processor)}.{signature}.nbc"
 
 
-def _made_for(codegen: Any) -> str:
+_Processor = tuple[str, str, str]
+"""System, name and features, as LLVM calls them."""
+
+
+def _made_for(processor: _Processor) -> str:
     """Changes with the processor, and with settings of Numba that change the code."""
-    return _made_by_settings(codegen.magic_tuple())
-
-
-def _made_for_baseline(codegen: Any) -> str:
-    """`_made_for` of a process with ``NUMBA_CPU_NAME=x86-64-v3 NUMBA_CPU_FEATURES=``."""
-    return _made_by_settings((codegen.magic_tuple()[0], BASELINE, ""))
-
-
-def _made_by_settings(processor: tuple[str, str, str]) -> str:
     return _short(repr([processor, *(str(getattr(_CONFIG, name, None)) for name in _SETTINGS)]))
 
 
-def _serves_baseline(codegen: Any) -> bool:
-    """Whether this processor runs code for the baseline."""
-    _, name, features = codegen.magic_tuple()
+def _baseline(processor: _Processor) -> _Processor:
+    """The processor of a process with ``NUMBA_CPU_NAME=x86-64-v3 NUMBA_CPU_FEATURES=``."""
+    return processor[0], BASELINE, ""
+
+
+def _runs_baseline(processor: _Processor) -> bool:
+    """Whether a processor runs code for the baseline."""
+    _, name, features = processor
     return name == BASELINE or _NEEDS.issubset(features.split(","))
 
 
@@ -326,8 +327,8 @@ class Survey(NamedTuple):
 
 def survey() -> Survey:
     """Look at all folders that may hold compiled kernels; see `Survey`."""
-    codegen = registry.cpu_target.target_context.codegen()
-    current = f".{_stamp()}.{_made_for(codegen)}."
+    processor = registry.cpu_target.target_context.codegen().magic_tuple()
+    current = f".{_stamp()}.{_made_for(processor)}."
     stores = [compiled._cache for compiled in all_kernels() if not _CONFIG.DISABLE_JIT]
     places, names, stale = [], set(), []
     for rank in range(max((len(store.folders) for store in stores), default=0)):
@@ -344,11 +345,11 @@ def survey() -> Survey:
         places.append(CacheFolder(str(starred), all(map(_can_write, folders)), len(usable), size_of(usable)))
     compiled = sum(store.name in names for store in stores)
     shipped = 0
-    if _serves_baseline(codegen):
-        version = f"{_stamp()}.{_made_for_baseline(codegen)}"
+    if _runs_baseline(processor):
+        version = f"{_stamp()}.{_made_for(_baseline(processor))}"
         others = [store for store in stores if store.name not in names]
         shipped = sum(any(store.shipped.glob(f"{store.name}.{version}.*")) for store in others)
-    return Survey(codegen.magic_tuple()[1], len(KERNELS), compiled, shipped, places, stale)
+    return Survey(processor[1], len(KERNELS), compiled, shipped, places, stale)
 
 
 def remove_stale() -> int:

@@ -173,10 +173,8 @@ def _prepared(command: Callable[..., None]) -> Callable[..., None]:
         computes = command.__name__ not in _WITHOUT_NUMBERS
         if computes:
             check_address_space()
-        if not (computes and sys.stderr.isatty()):
-            logging.getLogger("directrix").setLevel(
-                logging.ERROR
-            )  # that kernels are compiled, as progress bars
+        if not (computes and sys.stderr.isatty()):  # a note on compiling is for terminals, as progress bars
+            logging.getLogger("directrix").setLevel(logging.ERROR)
         _use_threads(threads)
         for name, group in groups.items():
             given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
