@@ -11,14 +11,6 @@ from directrix.fusion.combination import Combination
 
 _DEPTH = 1000  # documents of each run that an engine combines
 _QUERIES = 5  # of a hybrid query of OpenSearch
-_NORMALIZERS = {
-    "opensearch": ("min-max", "z-score"),
-    "elasticsearch": ("min-max", "none"),
-    "vespa": ("min-max", "none"),
-    "qdrant": ("none",),
-    "weaviate": ("min-max",),
-}
-"""Normalizers of each engine, of weighted sums."""
 _LACKS = "a document that one of the queries does not find gets 0 there, not the lowest score"
 
 
@@ -44,11 +36,14 @@ def configuration(engine: str, names: tuple[str, ...], combination: Combination)
 
 
 def computes(engine: str, c: Combination) -> bool:
-    """Return whether an engine computes just this combination; `configuration` writes the nearest one."""
+    """Return whether an engine computes just this combination; `configuration` writes the nearest one.
+
+    Of weighted sums that is min-max, where a document that a run lacks has 0, as in the engines.
+    """
     _check(engine)
     if c.kind == "rrf":
         return engine != "weaviate" and not (engine == "qdrant" and _is_weighted(c))
-    return c.kind == "linear" and c.normalizer in _NORMALIZERS.get(engine, ())
+    return engine != "qdrant" and c.kind == "linear" and c.normalizer == "min-max"
 
 
 def _check(engine: str) -> None:

@@ -89,8 +89,7 @@ def fuse(  # noqa: PLR0913 - all but the first three are optional and by name
     if (n := len(pool.query_ids)) < n_folds:
         raise InputError(f"{n} queries are judged; n_folds={n_folds} need as many or more. Give fewer folds.")
     methods = fusion_methods(has_classes=classes is not None)
-    if method not in ("auto", *methods):
-        raise InputError(f"method={method!r} must be one of {str(['auto', *methods])[1:-1]}.")
+    _check_method(method, methods)
     of_query, weigher = classes_of(pool, classes), Weigher(pool, parse_measure(measure), seed)
     _check_weights_matter(weigher, of_query, classes)
     tested = _cross_validate(weigher, methods, of_query, n_folds, progress)
@@ -100,6 +99,12 @@ def fuse(  # noqa: PLR0913 - all but the first three are optional and by name
             progress(step, (n_folds + 1) * len(methods), name)
         chosen[name] = choose(weigher, of_query)
     return _fusion(weigher, chosen, tested, of_query, method, n_folds)
+
+
+def _check_method(method: str, methods: dict[str, Choose]) -> None:
+    names = "auto", *methods
+    if method not in names:
+        raise InputError(f"method must be one of {column_list(map(repr, names))}, got {method!r}.")
 
 
 def _cross_validate(
