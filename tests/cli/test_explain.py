@@ -91,8 +91,8 @@ def test_wrong_options_are_named(files, arguments, status, words):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("22 a\n22 b\n", "2: query 22 has the class a above. Each query has one class."),
-        ("22\n", "1: '22' is not a query and its class"),
+        ("22 a\n22 b\n", "2: query 22 has the segment a above. Each query has one segment."),
+        ("22\n", "1: '22' is not a query and its segment"),
         ("1 a\n", "none of the 8 queries, 22 to 29, has a group, though e.g. '1' has one"),
     ],
 )

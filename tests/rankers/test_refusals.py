@@ -4,6 +4,7 @@ import json
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from tests.messages import rejects
 from tests.search import search
@@ -138,6 +139,12 @@ def saved(folder, change=None, **settings):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (
+            lambda: dx.LinearRanker().fit(
+                pd.DataFrame({"a": [0.0, 1.0], "b": ["x", "y"]}), [0, 1], group=[2]
+            ),
+            "columns must hold numbers, got 'b' .*'x'",
+        ),
         (lambda: dx.method(None), "method None must be a surrogate"),
         (lambda: dx.LinearRanker(dx.ApproxNDCG).fit(X, Y, qid=QID), r"class.*ApproxNDCG\(\)"),
         (lambda: dx.LinearRanker("nDCG@10").fit(X, Y, qid=QID), "is a measure.*ApproxNDCG"),

@@ -358,9 +358,9 @@ def _taken(q: Queries, columns: Sequence[int], names: tuple[str, ...] | None) ->
 
 
 def query_classes(path: Path) -> dict[str, str]:
-    """Read the class of every query: a table with a column of queries, or lines of a query and its class.
+    """Read the segment of every query: a table with a column of queries, or lines of a query and its segment.
 
-    The class of a table is in the column "segment" or "class", or in the only one but that of queries.
+    The segment of a table is in the column "segment" or "class", or in the only one but that of queries.
     The two parts of a line are separated by a tab, a comma or blanks.
     """
     from directrix.data.files import Problem, open_data, raise_problems, readable
@@ -381,11 +381,11 @@ def query_classes(path: Path) -> dict[str, str]:
             separator = next((mark for mark in "\t," if mark in text), None)
             query, *rest = (field.strip() for field in text.split(separator, 1))
             if not rest or not rest[0]:
-                problem = f"{short_text(text)} is not a query and its class"
+                problem = f"{short_text(text)} is not a query and its segment"
                 problems.append(Problem(number, problem, "Write e.g. 301 navigational."))
             elif of_query.setdefault(query, rest[0]) != rest[0]:
-                problem = f"query {query} has the class {of_query[query]} above"
-                problems.append(Problem(number, problem, "Each query has one class."))
+                problem = f"query {query} has the segment {of_query[query]} above"
+                problems.append(Problem(number, problem, "Each query has one segment."))
     raise_problems(path, problems)
     return of_query
 

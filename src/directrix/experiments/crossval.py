@@ -172,7 +172,8 @@ def train_shard(
     """Train the share of one of several jobs, which write to one folder at a time; see `run_cells`.
 
     ``shard`` is the place of the job, from 1, and their number; the other arguments are those of
-    `cross_validate`, which takes over what is finished. Returns the numbers of finished trainings and of all.
+    `cross_validate`, which takes over what is finished. Returns the numbers of finished training runs and of
+    all.
     """
     how = {name: rest.pop(name, None) for name in ("n_jobs", "progress")}
     cells = [cell for task in _tasks(splits, entries, measures, **rest)[0] for cell in task.cells()]

@@ -356,7 +356,9 @@ def check_surrogate(surrogate: Surrogate) -> dict[str, str]:
     LawBroken
         If an invariant is broken, or a property needs a member that is missing; the message lists each.
 
-    Cost: 40 to 82 small queries for most invariants; milliseconds for a compiled kernel.
+    Notes
+    -----
+    40 to 82 small queries for most invariants; milliseconds for a compiled kernel.
 
     Examples
     --------
@@ -372,18 +374,22 @@ def check_surrogate(surrogate: Surrogate) -> dict[str, str]:
         if reason := condition(surrogate):
             report[name] = f"not tested: {reason}"
             continue
-        try:
-            problems = list(itertools.islice(test(surrogate, rng), 1))
-        except AttributeError as error:  # such as at(), which tends_to_measure needs
-            if error.obj is not surrogate:
-                raise
-            problems = [f"the surrogate has no {error.name}, which it needs"]
-        broken += [f"{name}: {problem}" for problem in problems]
+        broken += [f"{name}: {problem}" for problem in _first_problem(test, surrogate, rng)]
         without_ties = test in _AT_TIES and _AT_TIES[test](surrogate)
         report[name] = "kept where no scores tie" if without_ties else "kept"
     if broken:
         raise LawBroken(f"{surrogate!r} breaks\n- " + "\n- ".join(broken))
     return report
+
+
+def _first_problem(test: Any, surrogate: Any, rng: np.random.Generator) -> list[str]:
+    """Return the first problem that a test yields, or that the surrogate lacks a member, such as ``at``."""
+    try:
+        return list(itertools.islice(test(surrogate, rng), 1))
+    except AttributeError as error:
+        if error.obj is not surrogate:
+            raise
+        return [f"the surrogate has no {error.name}, which it needs"]
 
 
 def _check_form(surrogate: Any) -> None:

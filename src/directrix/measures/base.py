@@ -276,7 +276,7 @@ class RankingMeasure(metaclass=_CutByAt):
         """Return the arguments of the measure's kernel, before the array of values that it fills."""
         raise NotImplementedError(f"{type(self).__name__} must define settings(ranking, part)")
 
-    def evaluated(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
+    def values_of(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
         """Value of every query: `of_ranking`, or of terms that a subclass of it states."""
         of_terms = self.form is not None and restates_terms(type(self))
         return self.by_terms(ranking) if of_terms else self.of_ranking(ranking, part)

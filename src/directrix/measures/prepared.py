@@ -269,7 +269,7 @@ class Prepared:
                 for rule, members in rules.items():
                     resolved = ranking.under(rule)
                     for i in members:
-                        values[i][first:last] = self._measures[i].evaluated(resolved, parts[i])
+                        values[i][first:last] = self._measures[i].values_of(resolved, parts[i])
 
         run_chunks(work, len(self._chunks) - 1)
         return values

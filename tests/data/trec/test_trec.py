@@ -120,6 +120,7 @@ def test_names_that_do_not_fit_a_column(name, tmp_path):
 
 
 BAD_RUNS = {
+    "judgments": (b"1 0 a 1\n", r"must be a run \(6 columns\), and line 1 has 4, as in judgments\. Swap"),
     "columns": (b"1 Q0 a 1 0.5 t\n1 Q0 b 2 0.5\n", r"run:2: 5 columns where 6 are needed, '1 Q0 b 2 0.5'"),
     "score": (b"1 Q0 a 1 high t\n", r"run:1: the score is 'high'; a finite number is needed"),
     "twice": (
@@ -185,6 +186,7 @@ def test_bad_runs_give_their_message(name, tmp_path):
         ("1 0 a 1\n1 b 1\n", r"qrels:2: 3 columns where 4 are needed"),
         ("1 0 a relevant\n", r"qrels:1: the label is 'relevant'"),
         ("1 a 1\n1 a 0\n", r"qrels:2: query 1 has the document 'a' already"),
+        ("\n1 Q0 a 1 0.5 t\n", r"must be judgments \(4 columns\), and line 2 has 6, as in a run\. Swap"),
     ],
 )
 def test_bad_judgments_give_their_message(content, message, tmp_path):

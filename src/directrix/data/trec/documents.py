@@ -187,11 +187,11 @@ def read_lines(path: Path, value: str) -> tuple[str, Documents]:
     for words, where, counts in _blocks(path):
         if not wanted:
             wanted = 6 if value == "score" else 3 if counts[0] == 3 else 4
-            if counts[0] == 10 - wanted:
+            if (wanted, counts[0]) in ((4, 6), (6, 4)):
                 given, needed = ("a run", "judgments") if wanted == 4 else ("judgments", "a run")
                 raise InputError(
-                    f"{path} must be {needed} ({wanted} columns), and line {where[0]} has {counts[0]}, as "
-                    f"{given} has. Swap the two files."
+                    f"{path} must be {needed} ({wanted} columns), and line {where[0]} has {counts[0]}, as in "
+                    f"{given}. Swap the two files."
                 )
             tag = _decoded(words[: counts[0]])[-1]
         is_good = counts == wanted
