@@ -31,6 +31,7 @@ LAYERS += [
     "trainers",
     "rankers",
     "search",
+    "clicks",
     "experiments",
     "reports",
     "cluster",

@@ -26,6 +26,7 @@ LAYERS = {
     "trainers": "Trainers",
     "rankers": "Rankers",
     "search": "Search",
+    "clicks": "Clicks",
     "experiments": "Experiments",
     "reports": "Reports",
     "cluster": "Clusters",

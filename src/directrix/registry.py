@@ -177,6 +177,9 @@ PUBLIC = {
 """Names of ``directrix`` itself."""
 
 NAMESPACES = {
+    "clicks": {
+        "Log": "clicks.log",
+    },
     "data": {
         "Qrels": "data.trec.runs",
         "Run": "data.trec.runs",

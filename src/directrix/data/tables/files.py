@@ -20,7 +20,7 @@ from directrix.data.files import Stamp, check_stamp, readable
 from directrix.data.formats import ARROW, content_of, table_files, text_table
 from directrix.data.frames import Categories, categories_from
 from directrix.data.stored import Extent
-from directrix.data.tables.text import header_of, not_a_number, read_columns
+from directrix.data.tables.text import header_of, not_a_number, read_columns, text_batches
 from directrix.errors import InputError, MissingExtra
 
 
@@ -303,6 +303,19 @@ def table_of(path: Path, names: ColumnNames = RECOGNIZED) -> Any:
             tables.append(pa.Table.from_batches(rows, content.schema))
     with decoding(path):
         return pa.concat_tables(tables)
+
+
+def table_batches(path: Path, names: ColumnNames = RECOGNIZED) -> Iterator[Any]:
+    """Give the rows of a table, or of a folder of them, as Arrow tables of some thousand rows."""
+    for file in _paths(path):
+        with decoding(file):
+            form = _form(file)
+            if form is _Text:
+                yield from text_batches(import_arrow(), file, names)
+                continue
+            content = form(file, names)
+            for _, batch in content.batches(content.schema.names, 0, _BATCH_ROWS):
+                yield import_arrow().Table.from_batches([batch])
 
 
 class TableFiles:

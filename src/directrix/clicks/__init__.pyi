@@ -1,0 +1,5 @@
+"""Public names for type checkers; written by tests/test_public_names.py."""
+
+from directrix.clicks.log import Log as Log
+
+__all__: list[str]
