@@ -177,6 +177,9 @@ PUBLIC = {
 """Names of ``directrix`` itself."""
 
 NAMESPACES = {
+    "clicks": {
+        "interleave": "clicks.interleaving",
+    },
     "data": {
         "Qrels": "data.trec.runs",
         "Run": "data.trec.runs",
@@ -257,6 +260,7 @@ RESULTS = {
     "CrossValidation": "experiments.crossval_result",
     "Explanation": "experiments.explanation.explain",
     "Importance": "experiments.importance",
+    "InterleavedList": "clicks.interleaving",
     "Matching": "experiments.measure_matching",
     "Polished": "experiments.optimality",
     "Reconciliation": "reconciliation.result",

@@ -1,0 +1,5 @@
+"""Public names for type checkers; written by tests/test_public_names.py."""
+
+from directrix.clicks.interleaving import interleave as interleave
+
+__all__: list[str]
