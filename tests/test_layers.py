@@ -30,8 +30,8 @@ LAYERS = [
 LAYERS += [
     "trainers",
     "rankers",
-    "search",
     "clicks",
+    "search",
     "experiments",
     "reports",
     "cluster",

@@ -179,6 +179,7 @@ PUBLIC = {
 NAMESPACES = {
     "clicks": {
         "Log": "clicks.log",
+        "interleave": "clicks.interleaving",
     },
     "data": {
         "Qrels": "data.trec.runs",
@@ -260,6 +261,7 @@ RESULTS = {
     "CrossValidation": "experiments.crossval_result",
     "Explanation": "experiments.explanation.explain",
     "Importance": "experiments.importance",
+    "InterleavedList": "clicks.interleaving",
     "Matching": "experiments.measure_matching",
     "Polished": "experiments.optimality",
     "Reconciliation": "reconciliation.result",

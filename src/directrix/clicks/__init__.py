@@ -1,4 +1,4 @@
-"""Logs of clicks: click models, position bias, and simulated logs.
+"""Logs of clicks: click models, position bias, simulated logs; interleaving of rankings.
 
 A log shows which documents users saw for a query, at which positions, and which of them they clicked.
 """

@@ -1,5 +1,6 @@
 """Public names for type checkers; written by tests/test_public_names.py."""
 
+from directrix.clicks.interleaving import interleave as interleave
 from directrix.clicks.log import Log as Log
 
 __all__: list[str]

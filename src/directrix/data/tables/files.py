@@ -293,14 +293,16 @@ def column_names(path: Path) -> list[str]:
         return [name for name in names if not INDEX.fullmatch(name)]
 
 
-def table_of(path: Path, names: ColumnNames = RECOGNIZED) -> Any:
-    """Read all columns of a table, or of a folder of them, into memory."""
+def table_of(path: Path, names: ColumnNames = RECOGNIZED, columns: list[str] | None = None) -> Any:
+    """Read columns of a table, or of a folder of them, into memory; by default all."""
     pa, tables = import_arrow(), []
     for file in _paths(path):
         with decoding(file):
             content = _form(file)(file, names)
-            rows = [batch for _, batch in content.batches(content.schema.names, 0, _BATCH_ROWS)]
-            tables.append(pa.Table.from_batches(rows, content.schema))
+            chosen = content.schema.names if columns is None else columns
+            rows = [batch for _, batch in content.batches(chosen, 0, _BATCH_ROWS)]
+            schema = pa.schema([content.schema.field(name) for name in chosen])
+            tables.append(pa.Table.from_batches(rows, schema))
     with decoding(path):
         return pa.concat_tables(tables)
 
