@@ -10,7 +10,7 @@ import pytest
 import directrix as dx
 from directrix.clicks import log as log_module
 from directrix.clicks import reading
-from directrix.clicks.log import Pairs
+from directrix.clicks.sessions import Pairs
 from tests.messages import rejects
 
 Log = dx.clicks.Log
@@ -100,9 +100,9 @@ def test_files_are_read_like_frames(tmp_path, ending, aggregate):
 def test_parts_of_a_file_are_added_up(monkeypatch):
     frame = pd.DataFrame(rows(200))
     parts = [frame[i : i + 30] for i in range(0, len(frame), 30)]
-    log = reading._log_of(iter(parts), {}, "parts", "", aggregate=True)
+    log = Log(*reading._log_of(iter(parts), {}, "parts", "", aggregate=True))
     assert counts_of(log) == counts(rows(200))
-    whole = reading._log_of(iter(parts), {}, "parts", "", aggregate=False)
+    whole = Log(*reading._log_of(iter(parts), {}, "parts", "", aggregate=False))
     for ours, theirs in zip(whole.sessions, Log.from_frame(frame).sessions, strict=True):
         assert np.array_equal(ours, theirs)
 

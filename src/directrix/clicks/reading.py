@@ -1,4 +1,4 @@
-"""Build logs from tables: columns by name, identifiers as numbers, rows as sessions or counts."""
+"""Read the arrays of logs from tables: columns by name, identifiers as numbers, rows as sessions or counts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.clicks.log import Cells, Log, Pairs, Sessions
+from directrix.clicks.sessions import Cells, Pairs, Sessions
 from directrix.data.checks import as_floats, is_missing
 from directrix.data.columns import KNOWN, ColumnNames, find
 from directrix.data.files import path_of
@@ -17,18 +17,19 @@ from directrix.data.grouping import check_identifiers, object_array, run_starts
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, Int64Array
 
+_Content = tuple[Pairs, Sessions | Cells]
 _LAST = 2**15 - 1  # of an int16
 _COLUMNS = (*("query", "doc", "position", "clicked"), *("session", "impressions"))
 _KINDS = {"query": "query", "doc": "document", "session": "session", "user": "user", "ranker": "ranker"}
 _OF_SESSIONS = ("user", "ranker", "time", "propensity")
 
 
-def log_of_frame(frame: Any, names: Mapping[str, Hashable | None]) -> Log:
-    """Build a log from a frame; ``names`` are the columns that the user gave. See `Log.from_frame`."""
+def log_of_frame(frame: Any, names: Mapping[str, Hashable | None]) -> _Content:
+    """Return the content of a frame; ``names`` are the columns that the user gave. See `Log.from_frame`."""
     return _log_of([frame], names, "the frame", "directrix.clicks.Log.from_frame(frame", aggregate=False)
 
 
-def read_log(given: Any, names: Mapping[str, Hashable | None], *, aggregate: bool) -> Log:
+def read_log(given: Any, names: Mapping[str, Hashable | None], *, aggregate: bool) -> _Content:
     """Read a log from a file or a folder of files, part by part; see `Log.read`."""
     from directrix.data.tables.files import table_batches
 
@@ -107,7 +108,7 @@ def _text(cell: Any) -> str:
 
 def _log_of(
     parts: Iterable[Any], names: Mapping[str, Hashable | None], what: str, call: str, *, aggregate: bool
-) -> Log:
+) -> _Content:
     numbers = {key: _Numbers(kind) for key, kind in _KINDS.items()}
     rows: list[dict[str, Array]] = []
     n_rows = 0
@@ -131,8 +132,8 @@ def _log_of(
     pairs = Pairs(query_ids, qptr, docs[known % len(docs)])
     if "session" not in joined:
         position = joined["position"].astype(np.int64)
-        return Log(pairs, Cells(pair, position, joined["impressions"], joined["clicked"]))
-    return Log(pairs, _sessions(joined, pair, numbers, partial(_place, what, 0)))
+        return pairs, Cells(pair, position, joined["impressions"], joined["clicked"])
+    return pairs, _sessions(joined, pair, numbers, partial(_place, what, 0))
 
 
 def _place(what: str, first: int, row: int) -> str:
