@@ -1,4 +1,4 @@
-"""Read the arrays of logs from tables: columns by name, identifiers as numbers, rows as sessions or counts."""
+"""Read the arrays of a log from tables: columns by name, identifiers as numbers, sessions or counts."""
 
 from __future__ import annotations
 
