@@ -179,6 +179,8 @@ PUBLIC = {
 NAMESPACES = {
     "clicks": {
         "Log": "clicks.log",
+        "model": "clicks.models",
+        "simulate": "clicks.simulation",
         "interleave": "clicks.interleaving",
     },
     "data": {
@@ -257,6 +259,7 @@ NAMESPACES = {
 RESULTS = {
     "Approximation": "experiments.surrogate_error",
     "Certificate": "experiments.optimality",
+    "ClickModel": "clicks.base",
     "Comparisons": "experiments.significance",
     "CrossValidation": "experiments.crossval_result",
     "Explanation": "experiments.explanation.explain",

@@ -2,5 +2,7 @@
 
 from directrix.clicks.interleaving import interleave as interleave
 from directrix.clicks.log import Log as Log
+from directrix.clicks.models import model as model
+from directrix.clicks.simulation import simulate as simulate
 
 __all__: list[str]
