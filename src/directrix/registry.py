@@ -179,7 +179,9 @@ PUBLIC = {
 NAMESPACES = {
     "clicks": {
         "Log": "clicks.log",
+        "ab_test": "clicks.online",
         "interleave": "clicks.interleaving",
+        "interleaving_test": "clicks.online",
     },
     "data": {
         "Qrels": "data.trec.runs",
@@ -263,6 +265,7 @@ RESULTS = {
     "Importance": "experiments.importance",
     "InterleavedList": "clicks.interleaving",
     "Matching": "experiments.measure_matching",
+    "OnlineTest": "clicks.online",
     "Polished": "experiments.optimality",
     "Reconciliation": "reconciliation.result",
     "RunScores": "data.trec.features",

@@ -2,5 +2,7 @@
 
 from directrix.clicks.interleaving import interleave as interleave
 from directrix.clicks.log import Log as Log
+from directrix.clicks.online import ab_test as ab_test
+from directrix.clicks.online import interleaving_test as interleaving_test
 
 __all__: list[str]
