@@ -181,7 +181,9 @@ NAMESPACES = {
         "Log": "clicks.log",
         "model": "clicks.models",
         "simulate": "clicks.simulation",
+        "ab_test": "clicks.online",
         "interleave": "clicks.interleaving",
+        "interleaving_test": "clicks.online",
     },
     "data": {
         "Qrels": "data.trec.runs",
@@ -266,6 +268,7 @@ RESULTS = {
     "Importance": "experiments.importance",
     "InterleavedList": "clicks.interleaving",
     "Matching": "experiments.measure_matching",
+    "OnlineTest": "clicks.online",
     "Polished": "experiments.optimality",
     "Reconciliation": "reconciliation.result",
     "RunScores": "data.trec.features",
