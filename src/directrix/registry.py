@@ -180,6 +180,7 @@ NAMESPACES = {
     "clicks": {
         "Log": "clicks.log",
         "model": "clicks.models",
+        "propensities": "clicks.position_bias",
         "simulate": "clicks.simulation",
         "ab_test": "clicks.online",
         "interleave": "clicks.interleaving",
@@ -269,6 +270,7 @@ RESULTS = {
     "InterleavedList": "clicks.interleaving",
     "Matching": "experiments.measure_matching",
     "OnlineTest": "clicks.online",
+    "Propensities": "clicks.position_bias",
     "Polished": "experiments.optimality",
     "Reconciliation": "reconciliation.result",
     "RunScores": "data.trec.features",
