@@ -179,7 +179,9 @@ PUBLIC = {
 NAMESPACES = {
     "clicks": {
         "Log": "clicks.log",
+        "evaluate": "clicks.counterfactual",
         "interleave": "clicks.interleaving",
+        "training_data": "clicks.gains",
     },
     "data": {
         "Qrels": "data.trec.runs",
