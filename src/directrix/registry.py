@@ -179,6 +179,7 @@ PUBLIC = {
 NAMESPACES = {
     "clicks": {
         "Log": "clicks.log",
+        "by_clicked_document": "clicks.gains",
         "evaluate": "clicks.counterfactual",
         "interleave": "clicks.interleaving",
         "training_data": "clicks.gains",

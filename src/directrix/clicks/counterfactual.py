@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from directrix.clicks.gains import (
+    EstimatorSettings,
     Gains,
-    Settings,
-    candidates_of,
+    documents_of,
     gain_measure,
-    gains_of,
     impressions_of,
-    joined,
+    mean_gains,
+    places_in_log,
     settings_of,
 )
 from directrix.clicks.log import Log
@@ -43,7 +43,7 @@ _ONE_QUERY = 0.5  # of the variance
 
 @dataclass(frozen=True)
 class Estimate:
-    """What one ranker would have earned, by one estimator.
+    """Estimate of what one ranker would have earned, by one estimator.
 
     Parameters
     ----------
@@ -146,35 +146,26 @@ class CounterfactualResult:
     def tables(self) -> tuple[Table, ...]:
         """Return the estimates, and the differences of the rankers from the first, as tables."""
         doubts = {f"{one.ranker}, {one.estimator}: {text}." for one in self.estimates for text in one.doubts}
-        mark = {True: "", False: "*"}
+        rows = [
+            (one.ranker, one.estimator, one.value, *one.interval, f"{one.effective:,.0f}", one.unshown)
+            for one in self.estimates
+        ]
         values = Table(
             f"{self.measure} by the log, {self.n_sessions:,} sessions of {self.n_queries:,} queries",
-            ("ranker", "estimator", self.measure, "low", "high", "effective", "never shown", ""),
-            tuple(
-                (
-                    one.ranker,
-                    one.estimator,
-                    one.value,
-                    *one.interval,
-                    f"{one.effective:,.0f}",
-                    f"{one.unshown:.1%}",
-                    mark[not one.doubts],
-                )
-                for one in self.estimates
-            ),
+            ("ranker", "estimator", self.measure, "low", "high", "effective", "unshown", ""),
+            tuple((*row, "*" * bool(one.doubts)) for row, one in zip(rows, self.estimates, strict=True)),
             digits=4,
             notes=(
                 f"low, high: {1 - self.alpha:.0%} interval by queries. effective: effective sample size in "
-                "impressions. never shown: share of the documents that the ranker would show and the log "
-                "does not. *: the interval means little, see below.",
+                "impressions. unshown: share of the documents that the ranker would show and the log does "
+                "not. *: the interval means little, see below.",
                 *self.notes,
                 *sorted(doubts),
             ),
         )
+        first = self.estimates[0].ranker
         pairs = [
-            self.compare(one.ranker, self.estimates[0].ranker, one.estimator)
-            for one in self.estimates
-            if one.ranker != self.estimates[0].ranker
+            self.compare(one.ranker, first, one.estimator) for one in self.estimates if one.ranker != first
         ]
         if not pairs:
             return (values,)
@@ -211,104 +202,112 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     alpha: float = 0.05,
     seed: int = 0,
 ) -> CounterfactualResult:
-    r"""Estimate what rankers would have earned in the sessions of a log that another ranker served.
+    """Estimate what rankers would have earned in the sessions of a log that another ranker served.
 
     Parameters
     ----------
     log : Log
     rankers : mapping of str to ranker, scores, or run
-        Fitted rankers or scores (n_docs,) of ``features``; or rankings: a `Run`, its path, a frame, or
+        Fitted rankers, or scores (n_docs,), of ``features``; or a `Run`, its path, a frame, or
         ``{query: {document: score}}``.
     measure : measure or str
         A sum of gains: "DCG@k", "P@k" or "ARP", of linear gains, or one with ``gain="linear"``. Or "CTR@k":
-        clicks per impression at the first k positions, for which the logging ranker earns what the log says.
+        clicks per impression at the first k positions, of which the logging ranker has those of the log.
     features : Queries, frame, dict of columns, or path, optional
         Candidates, by query and document; needed unless all rankers are runs.
     estimators : sequence of str
-        Those of `training_data`; "self-normalized": "ips" over the share of the ranker's weights that falls
-        on documents with impressions. Of "CTR@k" in logs with sessions, from randomized lists also
-        "whole-list", "independent", "reward-interaction" and "pseudo-inverse", see
-        `directrix.clicks.slates`. The row "naive" is always there.
+        Those of `training_data`, or "self-normalized", "ips" over the share of the ranker's weights that is
+        on documents with impressions. Of "CTR@k", by randomized lists, also "whole-list", "independent",
+        "reward-interaction" and "pseudo-inverse", see `directrix.clicks.slates`. "naive" is always there.
     propensities, clip, policy, model, seed
         As in `training_data`.
     biased : bool
-        Take any measure, such as nDCG, on the estimated gains, negative ones as 0; a note says that the
-        result is biased.
+        Take any measure, such as nDCG, on estimated gains, negative ones as 0; a note says that it is biased.
     alpha : float in (0, 1)
         Intervals have confidence 1 - alpha.
-
-    Returns
-    -------
-    CounterfactualResult
 
     Raises
     ------
     InputError
-        If no document that a ranker shows has impressions, if the measure is no sum of gains, or as
+        If the log shows nothing that a ranker would show, the measure is no sum of gains, or as
         `training_data`.
 
     Warns
     -----
     UserWarning
-        If an interval means nothing: few queries, one that has most of the variance, a small effective
-        sample, or many documents without impressions.
+        If an interval means little: few queries, one with most of the variance, a small effective sample, or
+        documents that were never shown, which earn 0 except by "doubly-robust".
 
     Notes
     -----
-    The value is sum_q n_q V_q / sum_q n_q, with V_q the sum of the gains of query q by the ranker's ranks,
-    and n_q its sessions. Intervals take queries as independent: linearized ratio, Student's t. Tied
-    documents share the mean of their ranks' weights. Documents without impressions earn 0, except by
-    "doubly-robust". Cost: one pass over the log per estimator, and a sort of the scores.
+    The value is sum_q n_q V_q / sum_q n_q, V_q the sum of the gains of query q by the ranker's ranks, n_q its
+    sessions; tied documents share their ranks. Intervals are by queries: linearized ratio, Student's t.
+    Rankers that were trained on the same clicks look better than they are. O(rows of the log) per estimator.
 
     Examples
     --------
-    >>> import directrix as dx
+    >>> import directrix as dx, warnings
     >>> rows = {"query": ["q"] * 4, "doc": list("abab"), "position": [1, 2, 1, 2], "clicked": [1, 1, 0, 0]}
     >>> log = dx.clicks.Log.from_frame({"session": [1, 1, 2, 2]} | rows)
     >>> rankers = {"old": {"q": {"a": 2.0, "b": 1.0}}, "new": {"q": {"a": 1.0, "b": 2.0}}}
-    >>> import warnings
     >>> with warnings.catch_warnings(action="ignore"):  # one query
     ...     result = dx.clicks.evaluate(log, rankers, "CTR@1", propensities=[1.0, 0.5])
     >>> [one.value for one in result.estimates if one.estimator == "ips"]  # b: click rate .5, over .5
     [0.5, 1.0]
     """
-    goal = _goal_of(measure, is_biased=biased)
+    if not isinstance(rankers, Mapping) or not rankers:
+        raise InputError(f'rankers={short_text(rankers)}: names and rankers are needed: {{"new": ranker}}.')
+    goal, alpha = _goal_of(measure, is_biased=biased), share(alpha, "alpha")
     names = tuple(dict.fromkeys(("naive", *([estimators] if isinstance(estimators, str) else estimators))))
-    of_docs = {name: "ips" if name == "self-normalized" else name for name in names if name not in SLATES}
-    settings = settings_of(log, propensities, [*of_docs.values()], clip, policy, model, seed)
+    of_gains = ["ips" if name == "self-normalized" else name for name in names if name not in SLATES]
+    settings = settings_of(log, propensities, of_gains, clip, policy, model, seed)
     _check_goal(goal, names, log, settings)
-    q = None if features is None else candidates_of(features, "evaluate")
+    result = _evaluated(log, rankers, goal, names, settings, features, alpha)
+    if doubtful := [one for one in result.estimates if one.doubts]:
+        texts = column_list((f"{one.ranker} by {one.estimator}: {one.doubts[0]}" for one in doubtful), 3)
+        warn(f"these intervals mean little: {texts}.", stacklevel=2)
+    return result
+
+
+def _evaluated(
+    log: Log,
+    rankers: Mapping[Any, Any],
+    goal: _Goal,
+    names: tuple[str, ...],
+    settings: EstimatorSettings,
+    features: Any,
+    alpha: float,
+) -> CounterfactualResult:
+    q = None if features is None else documents_of(features, "evaluate")
     pairs = log.pairs if q is None else Pairs.of_queries(q)
-    place = np.arange(len(pairs)) if q is None else joined(log.pairs, q)
-    targets = {str(name): _target_of(name, ranker, pairs, q) for name, ranker in _named(rankers).items()}
+    place = np.arange(len(pairs)) if q is None else places_in_log(log.pairs, q)
+    targets = {str(name): _target_of(name, ranker, pairs, q) for name, ranker in rankers.items()}
     shown = impressions_of(log, place, settings.bias, len(pairs))
-    gains = {name: gains_of(of, shown, settings, q) for name, of in of_docs.items()}
     sessions = _sessions_of(log, pairs, targets.values())
-    evaluation = _Evaluation(
-        goal, settings, pairs, sessions, gains, _slates_of(log, place, pairs, sessions, goal.k)
-    )
+    slates = _slates_of(log, place, pairs, sessions, goal.k) if set(names) & set(SLATES) else None
+    gains = {
+        name: mean_gains("ips" if name == "self-normalized" else name, shown, settings, q)
+        for name in names
+        if name not in SLATES
+    }
+    evaluation = _Evaluation(goal, settings, pairs, sessions, gains, slates)
     sums, estimates = {}, []
     for ranker, target in targets.items():
         for name in names:
-            of, effective, unshown = (evaluation.of_slates if name in SLATES else evaluation.of_gains)(
-                name, target
-            )
+            estimate = evaluation.of_slates if name in SLATES else evaluation.of_gains
+            sums[ranker, name], effective, unshown = estimate(name, target)
             if unshown == 1.0:
                 raise InputError(
                     f"{ranker}: the log never shows what it would show, as {name!r} needs it, and says "
                     "nothing about it. Log randomized rankings, or evaluate another ranker."
                 )
-            sums[ranker, name] = of
-            estimates.append(_estimate(ranker, name, of, effective, unshown, share(alpha, "alpha")))
-    if doubtful := [one for one in estimates if one.doubts]:
-        texts = column_list((f"{one.ranker} by {one.estimator}: {one.doubts[0]}" for one in doubtful), 3)
-        warn(f"these intervals mean little: {texts}.", stacklevel=2)
+            estimates.append(_estimate(ranker, name, sums[ranker, name], effective, unshown, alpha))
     counts = int((sessions > 0.0).sum()), int(sessions.sum())
     return CounterfactualResult(goal.name, tuple(estimates), *counts, alpha, _notes(goal, names), sums)
 
 
 class _Goal(NamedTuple):
-    """What is estimated."""
+    """The measure that is estimated."""
 
     name: str
     measure: Any
@@ -317,7 +316,9 @@ class _Goal(NamedTuple):
     is_biased: bool = False
     k: int = 2**31
 
-    def weights(self, n: int, settings: Settings, estimator: str) -> tuple[Float64Array, Float64Array]:
+    def weights(
+        self, n: int, settings: EstimatorSettings, estimator: str
+    ) -> tuple[Float64Array, Float64Array]:
         """Return what a gain counts at each rank, and what is earned there without any (n,)."""
         weights, base = np.zeros(n), np.zeros(n)
         top = slice(0, min(n, self.k))
@@ -352,10 +353,10 @@ class _Target(NamedTuple):
 
 
 class _Evaluation(NamedTuple):
-    """What all rankers and estimators share."""
+    """Everything that the estimates share."""
 
     goal: _Goal
-    settings: Settings
+    settings: EstimatorSettings
     pairs: Pairs
     """The candidates."""
     sessions: Float64Array
@@ -433,7 +434,7 @@ def _goal_of(given: Any, *, is_biased: bool) -> _Goal:
     return _Goal(name, measure, divisor, k=min(measure.depth, 2**31))
 
 
-def _check_goal(goal: _Goal, names: Sequence[str], log: Log, settings: Settings) -> None:
+def _check_goal(goal: _Goal, names: Sequence[str], log: Log, settings: EstimatorSettings) -> None:
     """Raise `InputError` for estimators that do not estimate the measure, or not from this log."""
     of_lists = [name for name in names if name in SLATES]
     if goal.measure is None:
@@ -454,14 +455,6 @@ def _check_goal(goal: _Goal, names: Sequence[str], log: Log, settings: Settings)
             f"{', '.join(of_lists)} estimate clicks in lists, and no {goal.name} of relevance; type "
             f"measure='CTR@{min(goal.k, log.n_positions)}'."
         )
-
-
-def _named(rankers: Any) -> Mapping[Any, Any]:
-    if not isinstance(rankers, Mapping) or not rankers:
-        raise InputError(
-            f'rankers={short_text(rankers)}: a mapping of names to rankers is needed; type {{"new": ranker}}.'
-        )
-    return rankers
 
 
 def _target_of(name: Any, given: Any, pairs: Pairs, q: Queries | None) -> _Target:
@@ -545,9 +538,10 @@ def _estimate(
         doubts.append(f"one query has {top:.0%} of the variance")
     if effective < _FEW_IMPRESSIONS:
         doubts.append(f"the effective sample is {effective:.0f} impressions")
-    if unshown > _MANY_UNSHOWN and name != "doubly-robust":
-        doubts.append(f"{unshown:.0%} of what it would show was never shown")
     interval, _ = _interval(sums.value, influence, n_queries, alpha)
+    is_narrow = unshown * abs(sums.value) > (interval[1] - interval[0]) / 4.0  # next to what may be missing
+    if name != "doubly-robust" and (unshown > _MANY_UNSHOWN or is_narrow):
+        doubts.append(f"{unshown:.0%} of what it would show was never shown")
     return Estimate(ranker, name, sums.value, interval, effective, unshown, tuple(doubts))
 
 

@@ -1,4 +1,4 @@
-"""From clicks to gains: a function of an impression, its mean by document, and training data of the means."""
+"""Gains of documents from clicks: a function of an impression, its mean, and training data of the means."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Bias(NamedTuple):
     by_row: bool = False
 
 
-class Settings(NamedTuple):
+class EstimatorSettings(NamedTuple):
     """How gains are estimated, see `training_data`."""
 
     bias: Bias | None
@@ -106,25 +106,18 @@ def training_data(  # noqa: PLR0913 - all but the first two are optional
     r"""Return the documents of a log with features, mean gains as labels, and impressions as counts.
 
     The gain of an impression at position k with click c, where P(c = 1) = alpha_k r + beta_k for a document
-    of relevance r; alpha is the propensity theta and beta is 0 without trust bias:
+    of relevance r; alpha is the propensity theta, and beta is 0 without trust bias:
 
-    ================  ======================================================================
-    naive             c
-    ips               c / alpha_k
-    clipped           c / max(alpha_k, clip)
-    policy-aware      (c - beta_k) / E[alpha]
-    affine            (c - beta_k) / alpha_k
-    doubly-robust     r^ + (c - alpha_k r^ - beta_k) / E[alpha]
-    ================  ======================================================================
+    - "naive": c; "ips": c / alpha_k; "clipped": c / max(alpha_k, clip); "affine": (c - beta_k) / alpha_k;
+    - "policy-aware": (c - beta_k) / E[alpha]; "doubly-robust": r^ + (c - alpha_k r^ - beta_k) / E[alpha],
+      E[alpha] the mean over the impressions of the document, as observed or by ``policy``.
 
-    E[alpha] is the mean of alpha over the impressions of the document: as observed, or by ``policy``. A label
-    is the mean over the impressions of a query and document, unbiased for r but for "naive" and "clipped",
-    "ips" with trust bias, and a wrong bias; it may be negative or above 1.
+    A label is the mean over the impressions of a query and document, of any sign; unbiased for r, except by
+    "naive" and "clipped", and by "ips" with trust bias.
 
     Parameters
     ----------
     log : Log
-        With sessions or counts.
     features : Queries, frame, dict of columns, or path
         Features by query and document identifier; labels are not used.
     estimator : str
@@ -136,9 +129,8 @@ def training_data(  # noqa: PLR0913 - all but the first two are optional
     policy : float (n_docs, n_positions), optional
         Probability with which the logging policy shows each row of ``features`` at each position.
     model : ranker or float (n_docs,), optional
-        For "doubly-robust": r^ of each row of ``features``, or a ranker, not fitted, that is trained on the
-        policy-aware gains of one half of the queries for the other half; its scores become r^ by isotonic
-        regression. Default: a linear regression.
+        For "doubly-robust": r^ of each row of ``features``, or an unfitted ranker, trained on policy-aware
+        gains of one half of the queries for the other half; isotonic regression turns its scores into r^.
     seed : int >= 0
         Seed of the halves.
 
@@ -154,16 +146,8 @@ def training_data(  # noqa: PLR0913 - all but the first two are optional
 
     Notes
     -----
-    Train for what adds gains up: ``ApproxMeasure(DCG(k=10, gain="linear"))``, `Lambda`, `YetiRank` of it, or
-    ``Regression(target="labels")``; other losses and measures are refused, since they are biased. For
-    Propensity SVM-rank (Joachims, Swaminathan & Schnabel 2017) train "RankSVM" on ``labels > 0`` with
-    ``doc_weight`` = labels times counts of "ips". O(rows of the log).
-
-    References
-    ----------
-    Joachims et al. (2017), doi:10.1145/3018661.3018699 (IPS); Oosterhuis & de Rijke (2020),
-    doi:10.1145/3397271.3401102 (policy-aware); Vardasbi, Oosterhuis & de Rijke (2020),
-    doi:10.1145/3340531.3412031 (affine); Oosterhuis (2023), doi:10.1145/3569453 (doubly robust).
+    Train for a sum of gains, such as ``AutoRanker("DCG(gain=linear)@10")``; others are biased and refused.
+    For Propensity SVM-rank see `by_clicked_document`. O(rows of the log). Sources: docs/decisions/clicks.md.
 
     Examples
     --------
@@ -175,18 +159,48 @@ def training_data(  # noqa: PLR0913 - all but the first two are optional
     >>> q.labels, q.counts  # (1 + 0) / 2 and (0 + 1 / .5) / 2
     (array([0.5, 1. ]), array([2., 2.]))
     """
-    q = candidates_of(features, "training_data")
+    q = documents_of(features, "training_data")
     settings = settings_of(log, propensities, [estimator], clip, policy, model, seed)
-    shown = impressions_of(log, joined(log.pairs, q), settings.bias, q.n_docs)
-    gains = gains_of(estimator, shown, settings, q)
+    shown = impressions_of(log, places_in_log(log.pairs, q), settings.bias, q.n_docs)
+    gains = mean_gains(estimator, shown, settings, q)
     return _with_gains(
         q, gains, np.ones(q.n_docs, bool) if estimator == "doubly-robust" else gains.counts > 0
     )
 
 
+def by_clicked_document(q: Queries) -> tuple[Queries, Float64Array]:
+    """Return a query for each document with a gain > 0, which alone has label 1 there, and their weights.
+
+    The weight is the gain times the impressions: of "ips" the sum of 1 / theta over the clicks. "RankSVM" on
+    these queries is Propensity SVM-rank (Joachims, Swaminathan & Schnabel 2017, doi:10.1145/3018661.3018699):
+    it bounds the rank of each clicked document among all others. Features are copied for each.
+
+    Parameters
+    ----------
+    q : Queries
+        Of `training_data`.
+
+    Examples
+    --------
+    >>> import directrix as dx
+    >>> q = dx.Queries.from_arrays([[1.0], [0.5], [0.0]], [0.5, 0, 2.0], qid=[7, 7, 7], counts=[4, 4, 1])
+    >>> clicked, weight = dx.clicks.by_clicked_document(q)
+    >>> clicked.labels, weight
+    (array([1., 0., 0., 0., 0., 1.]), array([2., 2.]))
+    >>> ranker = dx.LinearRanker("RankSVM").fit_queries(clicked, query_weight=weight)
+    """
+    chosen = np.flatnonzero(q.labels > 0.0)
+    query = np.searchsorted(q.qptr, chosen, side="right") - 1
+    copies = q.take(query)
+    labels = np.zeros(copies.n_docs)
+    labels[copies.qptr[:-1] + chosen - q.qptr[query]] = 1.0
+    weight = q.labels[chosen] * (1.0 if q.counts is None else q.counts[chosen])
+    return replace(copies, labels=labels, counts=None, query_ids=tuple(range(len(chosen)))), weight
+
+
 def settings_of(
     log: Log, propensities: Any, estimators: Sequence[str], clip: float, policy: Any, model: Any, seed: int
-) -> Settings:
+) -> EstimatorSettings:
     """Return checked settings of estimators; `InputError` for an unknown one, or if it lacks trust bias."""
     for name in estimators:
         if name not in ESTIMATORS:
@@ -198,7 +212,7 @@ def settings_of(
             "estimator='affine' corrects trust bias, and the propensities have none; give them with it, "
             "propensities=[alpha, beta] by position, or type estimator='ips'."
         )
-    return Settings(bias, clip, policy, model, seed_number(seed))
+    return EstimatorSettings(bias, clip, policy, model, seed_number(seed))
 
 
 def bias_of(log: Log, given: Any) -> Bias:
@@ -230,7 +244,7 @@ def bias_of(log: Log, given: Any) -> Bias:
     return Bias(np.asarray(alpha, np.float64), None if beta is None else np.asarray(beta, np.float64))
 
 
-def candidates_of(features: Any, where: str) -> Queries:
+def documents_of(features: Any, where: str) -> Queries:
     """Return features by document as `Queries`; labels are not needed."""
     names = ColumnNames(has_labels=False)
     if isinstance(features, Queries):
@@ -250,7 +264,7 @@ def candidates_of(features: Any, where: str) -> Queries:
     return q
 
 
-def joined(pairs: Pairs, q: Queries) -> Int64Array:
+def places_in_log(pairs: Pairs, q: Queries) -> Int64Array:
     """Return for each row of features its pair in the log, or -1; `InputError` if none is there."""
     mine = Pairs.of_queries(q)
     place = pairs.places(mine)
@@ -279,16 +293,18 @@ def impressions_of(log: Log, place: Int64Array, bias: Bias | None, n_docs: int) 
         beta = np.zeros(len(pair)) if bias is None or bias.beta is None else bias.beta[at]
     doc = doc_of[pair]
     known = (doc >= 0) & (n > 0.0)
-    if (share := n[known].sum() / n.sum()) < _FEW:
+    query, has_features = log.pairs.query, np.zeros(len(log.pairs.query_ids), dtype=bool)
+    has_features[query[place[place >= 0]]] = True
+    if (share := n[known].sum() / n[has_features[query[pair]]].sum()) < _FEW:
         warn(
-            f"{share:.1%} of the impressions of the log are of documents with features; the others do not "
-            "count.",
+            f"{share:.1%} of the impressions of queries with features are of documents with features; the "
+            "others do not count. Give features of all documents that were shown.",
             stacklevel=3,
         )
     return Impressions(doc[known], n[known], clicks[known] / n[known], alpha[known], beta[known], n_docs)
 
 
-def gains_of(estimator: str, shown: Impressions, settings: Settings, q: Queries | None) -> Gains:
+def mean_gains(estimator: str, shown: Impressions, settings: EstimatorSettings, q: Queries | None) -> Gains:
     """Return the mean gains of candidates by one estimator: a slope times the click, plus an offset."""
     alpha, beta = shown.alpha, shown.beta
     slope, offset, relevance = np.ones(len(alpha)), np.zeros(len(alpha)), np.zeros(shown.n_docs)
@@ -308,33 +324,24 @@ def gains_of(estimator: str, shown: Impressions, settings: Settings, q: Queries 
     return Gains(gain, shown.counts, shown.sum(slope), shown.sum(slope**2))
 
 
-def _expected_alpha(shown: Impressions, settings: Settings) -> Float64Array:
+def _expected_alpha(shown: Impressions, settings: EstimatorSettings) -> Float64Array:
     """Mean of alpha over the positions of each candidate, as the policy shows it where it does."""
     if settings.policy is None:
         return shown.mean(shown.alpha)
-    policy = as_floats(settings.policy, "policy", "one row per document of the features")
-    bias = settings.bias
-    is_positional = bias is not None and not bias.by_row
-    if policy.ndim != 2 or len(policy) != shown.n_docs or not ((policy >= 0.0) & (policy <= 1.0)).all():
+    policy, bias = as_floats(settings.policy, "policy", "one row per document of the features"), settings.bias
+    n_known = 0 if bias is None or bias.by_row else len(bias.alpha)
+    is_sound = policy.ndim == 2 and len(policy) == shown.n_docs and policy.shape[1] <= n_known
+    if bias is None or not is_sound or not ((policy >= 0.0) & (policy <= 1.0)).all():
         raise InputError(
-            f"policy has shape {policy.shape}; it must be probabilities of shape ({shown.n_docs}, "
-            "n_positions), one row per document of the features. Leave it out to use observed frequencies."
-        )
-    if bias is None or not is_positional or policy.shape[1] > len(bias.alpha):
-        raise InputError(
-            f"policy has {policy.shape[1]} positions, and the propensities are not known for all of them; "
-            "give propensities by position, e.g. propensities=[1.0, 0.7, ...]."
+            f"policy has shape {policy.shape}; probabilities of {shown.n_docs} documents of the features by "
+            f"up to {n_known} positions with propensities are needed. Leave it out for observed frequencies."
         )
     total = policy.sum(axis=1)
-    if (lacks := (total == 0.0) & (shown.counts > 0.0)).any():
-        raise InputError(
-            f"policy never shows row {int(np.argmax(lacks))} of the features, which the log shows; give its "
-            "probabilities."
-        )
-    return policy @ bias.alpha[: policy.shape[1]] / np.where(total > 0.0, total, 1.0)
+    observed = shown.mean(shown.alpha)  # of a document that the policy never shows, and the log does
+    return np.where(total > 0.0, policy @ bias.alpha[: policy.shape[1]] / np.maximum(total, 1e-300), observed)
 
 
-def _relevance(shown: Impressions, settings: Settings, q: Queries | None) -> Float64Array:
+def _relevance(shown: Impressions, settings: EstimatorSettings, q: Queries | None) -> Float64Array:
     """Return r^ of every candidate: as given, or by a ranker fitted on the other half of the queries."""
     if q is None:
         raise InputError("estimator='doubly-robust' needs features; type features=.")
@@ -351,7 +358,7 @@ def _relevance(shown: Impressions, settings: Settings, q: Queries | None) -> Flo
     from sklearn.isotonic import IsotonicRegression
 
     ranker = clone(given) if given is not None else LinearRanker(Regression(target="labels"))
-    gains = gains_of("policy-aware", shown, settings, q)
+    gains = mean_gains("policy-aware", shown, settings, q)
     relevance = np.zeros(q.n_docs)
     order = np.random.default_rng(settings.seed).permutation(q.n_queries)
     for half in (0, 1):
