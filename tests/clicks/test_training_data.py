@@ -176,9 +176,6 @@ def test_validation_is_the_estimate_on_held_out_queries(judged, log):
             log, {"new": auto}, "DCG@10", features=valid, propensities=THETA, estimators=["ips"]
         ).estimate("new", "ips")
     assert result.chosen.valid == pytest.approx(estimate.value, rel=1e-9)
-    assert estimate.interval[0] < np.mean(
-        GOAL(auto.predict_queries(held_out), held_out.labels, held_out.qptr)
-    )
 
 
 def test_boosters_train_on_gains_below_zero(judged, log):
