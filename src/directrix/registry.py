@@ -179,14 +179,14 @@ PUBLIC = {
 NAMESPACES = {
     "clicks": {
         "Log": "clicks.log",
+        "ab_test": "clicks.online",
         "by_clicked_document": "clicks.gains",
         "evaluate": "clicks.counterfactual",
         "interleave": "clicks.interleaving",
-        "training_data": "clicks.gains",
+        "interleaving_test": "clicks.online",
         "model": "clicks.models",
         "simulate": "clicks.simulation",
-        "ab_test": "clicks.online",
-        "interleaving_test": "clicks.online",
+        "training_data": "clicks.gains",
     },
     "data": {
         "Qrels": "data.trec.runs",
@@ -266,6 +266,7 @@ RESULTS = {
     "Certificate": "experiments.optimality",
     "ClickModel": "clicks.base",
     "Comparisons": "experiments.significance",
+    "CounterfactualResult": "clicks.counterfactual",
     "CrossValidation": "experiments.crossval_result",
     "Explanation": "experiments.explanation.explain",
     "Importance": "experiments.importance",
