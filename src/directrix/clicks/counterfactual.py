@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from directrix.clicks.gains import (
+    ESTIMATORS,
     EstimatorSettings,
     Gains,
+    check_estimators,
     documents_of,
     gain_measure,
     impressions_of,
@@ -259,6 +261,7 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
         raise InputError(f'rankers={short_text(rankers)}: names and rankers are needed: {{"new": ranker}}.')
     goal, alpha = _goal_of(measure, is_biased=biased), share(alpha, "alpha")
     names = tuple(dict.fromkeys(("naive", *([estimators] if isinstance(estimators, str) else estimators))))
+    check_estimators(names, (*ESTIMATORS, "self-normalized", *SLATES))
     of_gains = ["ips" if name == "self-normalized" else name for name in names if name not in SLATES]
     settings = settings_of(log, propensities, of_gains, clip, policy, model, seed)
     _check_goal(goal, names, log, settings)
