@@ -180,6 +180,8 @@ PUBLIC = {
 NAMESPACES = {
     "clicks": {
         "Log": "clicks.log",
+        "model": "clicks.models",
+        "simulate": "clicks.simulation",
         "ab_test": "clicks.online",
         "interleave": "clicks.interleaving",
         "interleaving_test": "clicks.online",
@@ -260,6 +262,7 @@ NAMESPACES = {
 RESULTS = {
     "Approximation": "experiments.surrogate_error",
     "Certificate": "experiments.optimality",
+    "ClickModel": "clicks.base",
     "Comparisons": "experiments.significance",
     "CrossValidation": "experiments.crossval_result",
     "Explanation": "experiments.explanation.explain",
