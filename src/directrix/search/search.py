@@ -33,7 +33,7 @@ from directrix.rankers.named_trainers import seed_of
 from directrix.search.candidates import CUT_SHORT, UNTRAINED, Candidate, candidates_of
 from directrix.search.choice import Blend, choice
 from directrix.search.clock import Clock
-from directrix.search.folds import UNWEIGHTED, Fold, search_folds
+from directrix.search.folds import UNWEIGHTED, Fold, few, search_folds
 from directrix.search.notes import (
     notes_on_budget,
     notes_on_data,
@@ -281,7 +281,7 @@ class AutoRanker(Ranker):
             ranker = EnsembleRanker.of_fitted(rankers, [weight for _, weight in members], q, measure)
         scores, values = (best.scores, best.values) if mixed is None else (mixed.scores, mixed.values)
         has_gap = mixed is None and best.method.surrogate is not None and not is_sharded
-        gap = surrogate_gap(ranker, q) if has_gap else math.nan
+        gap = surrogate_gap(ranker, few(q)) if has_gap else math.nan
         unable = {"cannot keep to the constraints": plan.unable, reason: _absent(plan.candidates, candidates)}
         baseline = baseline_of(parts, measure, seed)
         notes = (
