@@ -104,12 +104,11 @@ def test_what_lost_on_the_sample_is_not_trained_on_all(monkeypatch):
 
 def test_trees_take_all_of_the_time_if_the_others_would_cut_them(monkeypatch):
     monkeypatch.setattr(race_module, "_ENOUGH", 300)
-    world = World(monkeypatch, many=False)
-    _, tried = world.race(90.0)
-    (trees,) = (
-        c for c in tried if c.name == "YetiRank" and c.settings["num_leaves"] == 31 and c.steps == 100
-    )
+    world = World(monkeypatch, many=False, slow=0.1)
+    _, tried = world.race(61.0)  # of which they need 40
+    (trees,) = (c for c in tried if c.label == "YetiRank num_leaves=31 l2=20")
     assert trees.outcome == ""
+    assert [c.label for c, _ in world.begun].count(trees.label) == 1
 
 
 @pytest.mark.parametrize("budget", BUDGETS)

@@ -15,7 +15,7 @@ from directrix.types import Array, Float64Array
 
 UNWEIGHTED: Weights = (None, None)
 
-MANY_DOCS = 200_000
+MANY_DOCS = 100_000
 """Training documents, from which methods are compared on a sample of the queries."""
 SAMPLE_DOCS = 60_000
 

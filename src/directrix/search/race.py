@@ -221,10 +221,8 @@ class Race:
                     self.untried += [c.name for c in following]
                     return
                 usual, is_trees = self._expected.get(candidate.name, 0.0), _turn(candidate) == _OF_TREES
-                suits = (
-                    is_trees and left > _REST * self.clock.budget
-                )  # trees get a learning rate for the time
-                if can_choose and usual and left < _LEAST_PART * usual and not suits:
+                adapts = is_trees and left > _REST * self.clock.budget  # by its learning rate
+                if can_choose and usual and left < _LEAST_PART * usual and not adapts:
                     self.untried.append(candidate.name)
                     continue
                 least = 0.0
