@@ -247,7 +247,7 @@ def test_a_budget_that_the_sample_uses_up_still_leaves_a_ranker(monkeypatch):
         (397.0, TREES, 0.1),
         (160.0, TREES, 0.15),
         (10.0, TREES, 0.15),
-        (80.0, TREES | {"highest": 0.3}, 0.2),
+        (80.0, TREES | {"highest": 0.3}, 0.19),
         (10.0, TREES | {"highest": 0.3}, 0.3),
         (10.0, {}, None),  # a rate that was set
         (10.0, TREES | {"n_trees": 12}, None),  # they fit

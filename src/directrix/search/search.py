@@ -247,6 +247,7 @@ class AutoRanker(Ranker):
         self, plan: _Plan, q: Any, valid: Any, weights: Weights, progress: Progress | None
     ) -> SearchResult:
         """Train and evaluate the candidates, and choose."""
+        clock = Clock(self.time_budget, len(plan.candidates), progress)
         measure, seed = plan.measure, seed_of(self.random_state)
         n_jobs = 1 if self.n_jobs is None else int(self.n_jobs)
         is_sharded = q.held == "shards"
@@ -260,7 +261,8 @@ class AutoRanker(Ranker):
         parts, selection = search_folds(q, valid, weights, self.folds, seed)
         for part in () if is_sharded else (parts[0].train, parts[0].valid):
             check_measurable(measure, part)
-        clock = Clock(self.time_budget, len(candidates), progress)
+        baseline = baseline_of(parts, measure, seed)
+        clock.total = len(candidates)
         race = Race(candidates, parts, measure, clock, n_jobs=n_jobs, is_costly=is_sharded)
         tried, used = tuple(race.run()), clock.used
         may_blend = not self.single and not is_sharded and len({c.name for c in candidates}) > 1
@@ -285,7 +287,6 @@ class AutoRanker(Ranker):
         has_gap = mixed is None and best.method.surrogate is not None and not is_sharded
         gap = surrogate_gap(ranker, few(q)) if has_gap else math.nan
         unable = {"cannot keep to the constraints": plan.unable, reason: _absent(plan.candidates, candidates)}
-        baseline = baseline_of(parts, measure, seed)
         notes = (
             *notes_on_features(q.feature_names, baseline, values),
             *notes_on_data(parts, measure, best, ranker, gap),
