@@ -25,6 +25,7 @@ LAYERS = {
     "objectives": "Objectives",
     "trainers": "Trainers",
     "rankers": "Rankers",
+    "clicks": "Clicks",
     "search": "Search",
     "experiments": "Experiments",
     "reports": "Reports",

@@ -177,6 +177,14 @@ PUBLIC = {
 """Names of ``directrix`` itself."""
 
 NAMESPACES = {
+    "clicks": {
+        "Log": "clicks.log",
+        "model": "clicks.models",
+        "simulate": "clicks.simulation",
+        "ab_test": "clicks.online",
+        "interleave": "clicks.interleaving",
+        "interleaving_test": "clicks.online",
+    },
     "data": {
         "Qrels": "data.trec.runs",
         "Run": "data.trec.runs",
@@ -253,11 +261,14 @@ NAMESPACES = {
 RESULTS = {
     "Approximation": "experiments.surrogate_error",
     "Certificate": "experiments.optimality",
+    "ClickModel": "clicks.base",
     "Comparisons": "experiments.significance",
     "CrossValidation": "experiments.crossval_result",
     "Explanation": "experiments.explanation.explain",
     "Importance": "experiments.importance",
+    "InterleavedList": "clicks.interleaving",
     "Matching": "experiments.measure_matching",
+    "OnlineTest": "clicks.online",
     "Polished": "experiments.optimality",
     "Reconciliation": "reconciliation.result",
     "RunScores": "data.trec.features",

@@ -1,0 +1,10 @@
+"""Public names for type checkers; written by tests/test_public_names.py."""
+
+from directrix.clicks.interleaving import interleave as interleave
+from directrix.clicks.log import Log as Log
+from directrix.clicks.models import model as model
+from directrix.clicks.online import ab_test as ab_test
+from directrix.clicks.online import interleaving_test as interleaving_test
+from directrix.clicks.simulation import simulate as simulate
+
+__all__: list[str]
