@@ -65,8 +65,9 @@ class AutoRanker(Ranker):
     """Try the settings of a method's grid, and keep the ranker with the best validation score.
 
     Of several methods each is tried with the setting in the middle of its grid, and the best third with all
-    settings. From 100,000 documents on the default trees are trained first, then the two best methods that are
-    ahead of them on a sample. With several methods, keeps an ensemble if it leads by more than one standard error.
+    settings. From 100,000 documents on the default trees are trained first, then the two best methods that
+    are ahead of them on a sample. With several methods, keeps an ensemble if it leads by more than one
+    standard error.
 
     Parameters
     ----------
