@@ -180,11 +180,14 @@ PUBLIC = {
 NAMESPACES = {
     "clicks": {
         "Log": "clicks.log",
-        "model": "clicks.models",
-        "simulate": "clicks.simulation",
         "ab_test": "clicks.online",
+        "by_clicked_document": "clicks.gains",
+        "evaluate": "clicks.counterfactual",
         "interleave": "clicks.interleaving",
         "interleaving_test": "clicks.online",
+        "model": "clicks.models",
+        "simulate": "clicks.simulation",
+        "training_data": "clicks.gains",
     },
     "data": {
         "Qrels": "data.trec.runs",
@@ -264,6 +267,7 @@ RESULTS = {
     "Certificate": "experiments.optimality",
     "ClickModel": "clicks.base",
     "Comparisons": "experiments.significance",
+    "CounterfactualResult": "clicks.counterfactual",
     "CrossValidation": "experiments.crossval_result",
     "Explanation": "experiments.explanation.explain",
     "Importance": "experiments.importance",
