@@ -124,11 +124,12 @@ COMMANDS = {
     "export": "train",
     **dict.fromkeys(("convert", "shard", "features"), "data"),
     **dict.fromkeys(("index", "candidates", "text_features", "rerank", "fuse", "reconcile"), "text"),
+    **dict.fromkeys(("clicks describe", "clicks interleave"), "clicks"),
     "methods": "train",
     **{name: name for name in ("reproduce", "demo", "doctor")},
 }
 """Commands in the order of ``directrix --help``, and their modules in ``directrix.cli``, each with a function
-NAME_command."""
+NAME_command; a word before the name is a group of commands."""
 
 BY_TEXT = (
     *("Success", "RPrecision", "IPrec", "Bpref", "InfAP", "JudgedRate", "GMAP", "SetF", "SetAP"),
