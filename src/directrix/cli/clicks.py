@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 GROUP = "Learn from logs of clicks, and compare rankers by clicks."
 
-_Log = Annotated[
+LogArgument = Annotated[
     Path,
     options.argument(
         metavar="LOG",
@@ -33,7 +33,7 @@ _Log = Annotated[
 
 def clicks_describe_command(
     *,
-    log: _Log,
+    log: LogArgument,
     columns: LogColumns,
     report: options.ReportOption = None,
     form: options.FormatOption = options.Format.table,

@@ -20,7 +20,6 @@ from directrix.data.formats import read_file
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
-    from directrix.clicks.log import Log
     from directrix.data.queries import Queries
 
 _Propensities = Annotated[
@@ -28,7 +27,7 @@ _Propensities = Annotated[
     options.option(
         metavar="P1,P2,...",
         help="Probabilities of examination from position 1, or alpha and beta of trust bias as A1,A2,.../B1,"
-        "B2,... . Default: the column propensity of the log, or else an estimate from the log.",
+        "B2,... . Default: the column propensity of the log.",
     ),
 ]
 _Clip = Annotated[float, Option(min=1e-9, max=1.0, help="Lowest propensity of clipped.")]
@@ -38,9 +37,9 @@ _Clip = Annotated[float, Option(min=1e-9, max=1.0, help="Lowest propensity of cl
 class ClickSearch(SearchOptions):
     """The options of a search that is judged by gains from clicks."""
 
-    measure: Annotated[
-        str, options.option("--measure", "-m", help="A sum of gains: DCG@K, P@K or ARP.")
-    ] = "DCG@10"
+    measure: Annotated[str, options.option("--measure", "-m", help="A sum of gains: DCG@K, P@K or ARP.")] = (
+        "DCG@10"
+    )
 
 
 def clicks_train_command(
@@ -51,9 +50,9 @@ def clicks_train_command(
         Path,
         options.argument(metavar="FEATURES", help="Features of the documents, by query and document."),
     ],
-    output: Annotated[
-        Path, options.option("--output", "-o", help="Model file to write.")
-    ] = Path("model.json"),
+    output: Annotated[Path, options.option("--output", "-o", help="Model file to write.")] = Path(
+        "model.json"
+    ),
     force: Annotated[bool, Option("--force", help="Replace the model file.")] = False,
     estimator: Annotated[
         str,
@@ -73,6 +72,8 @@ def clicks_train_command(
     trained on. Correction needs traffic: compare with --estimator naive, by `directrix clicks evaluate` on
     another part of the log.
     """
+    import numpy as np
+
     from directrix.clicks.gains import gain_measure, training_data
 
     start = time.perf_counter()
@@ -85,10 +86,16 @@ def clicks_train_command(
     with options.usage():
         search.ranker()
     documents = _features(features, reading)
+    name: Any = estimator  # checked there
     q = training_data(
-        columns.read(log), documents, estimator, propensities=_positions(propensities), clip=clip, seed=search.seed
+        columns.read(log),
+        documents,
+        name,
+        propensities=_positions(propensities),
+        clip=clip,
+        seed=search.seed,
     )
-    weights = None, _impressions(q)
+    weights = None, np.add.reduceat(np.asarray(q.counts), q.qptr[:-1])
     with progress_log(f"training {search.method} for {search.measure}") as progress:
         result = search.ranker(q).search(q, weights=weights, progress=progress)
     save_result(result, output, form, start, reading.names())
@@ -115,12 +122,6 @@ def _positions(text: str | None) -> Any:
     return rows[0] if len(rows) == 1 else rows
 
 
-def _impressions(q: Queries) -> Any:
-    import numpy as np
-
-    return np.add.reduceat(q.counts, q.qptr[:-1])
-
-
 def clicks_evaluate_command(
     *,
     context: typer.Context,
@@ -136,7 +137,9 @@ def clicks_evaluate_command(
     measure: Annotated[
         str,
         options.option(
-            "--measure", "-m", help="A sum of gains: DCG@K, P@K or ARP; or CTR@K, clicks at the first K positions."
+            "--measure",
+            "-m",
+            help="A sum of gains: DCG@K, P@K or ARP; or CTR@K, clicks at the top K.",
         ),
     ] = "DCG@10",
     estimators: Annotated[
