@@ -22,6 +22,7 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,12 +49,11 @@ FILES = {"parquet": "Parquet", "txt": "LETOR text"}
 Key = tuple[int, str, int]
 
 
-def measure(n_docs: int, rows: list[str], trees: list[int], python: str) -> list[dict[str, Any]]:
+def measure(n_docs: int, rows: list[str], trees: list[int], python: str) -> Iterator[dict[str, Any]]:
     """Train rows on one size, a process for each."""
     law, n_queries = Law(), round(n_docs / DOCS_PER_QUERY)
     n_valid = min(max(n_queries // 10, 100), 1000)
     split = Split(law.queries(n_queries), law.queries(n_valid, "valid"), law.queries(1000, "test"))
-    cells = []
     for row in rows:
         settings = [COMMON[row] | {"n_trees": n} for n in trees]
         found = trained(row, settings, split, python if row in SETTINGS else sys.executable)
@@ -62,9 +62,7 @@ def measure(n_docs: int, rows: list[str], trees: list[int], python: str) -> list
             test = mean_and_error(np.array(one["test"]["nDCG@10"]))
             shown = {what: one[what] for what in ("seconds", "processor", "note")} | {"test": test}
             where = {"documents": n_docs, "row": row, "trees": n, "version": f"{package} {found['version']}"}
-            cells.append(where | {"peak": found["peak"]} | shown)
-            print(cells[-1], file=sys.stderr)
-    return cells
+            yield where | {"peak": found["peak"]} | shown
 
 
 def from_file(n_docs: int, kind: str, n_trees: int) -> dict[str, Any]:
@@ -117,6 +115,7 @@ def draw(done: dict[Key, dict[str, Any]]) -> None:
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import LogLocator
 
     sizes = sorted({key[0] for key in done})
     figure, axes = plt.subplots(1, len(sizes), figsize=(4.2 * len(sizes), 3.4), squeeze=False)
@@ -132,6 +131,8 @@ def draw(done: dict[Key, dict[str, Any]]) -> None:
                 )  # fmt: skip
         ax.set(xscale="log", xlabel="seconds of training", ylabel="test nDCG@10")
         ax.set_title(f"{n_docs:,} documents")
+        ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        ax.xaxis.set_major_formatter("{x:g}")
         ax.xaxis.set_minor_formatter("")
         ax.grid(visible=True, which="major", color="#dddddd", lw=0.6)
         ax.spines[["top", "right"]].set_visible(False)
@@ -153,16 +154,18 @@ def main() -> int:
     RESULTS.mkdir(exist_ok=True)
     rows = [r for r in options.rows if r not in SETTINGS or _is_there(options.peers, r)]
     for n_docs in options.documents:
-        done, cells = read(), []
+        done = read()
+        cells: Iterable[dict[str, Any]] = ()
         if options.files:
             most = max(options.trees)
-            cells = [
-                from_file(n_docs, kind, most) for kind in FILES if (n_docs, FILES[kind], most) not in done
-            ]
+            new = [kind for kind in options.files if (n_docs, FILES[kind], most) not in done]
+            cells = (from_file(n_docs, kind, most) for kind in new)
         elif new := [r for r in rows if any((n_docs, r, n) not in done for n in options.trees)]:
             cells = measure(n_docs, new, options.trees, options.peers)
         with CELLS.open("a") as file:
-            file.writelines(json.dumps(cell) + "\n" for cell in cells)
+            for cell in cells:
+                file.write(json.dumps(cell) + "\n")
+                file.flush()
     print(versions())
     done = read()
     print(", ".join(sorted({cell["version"] for cell in done.values() if "version" in cell})))
