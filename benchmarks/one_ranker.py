@@ -78,8 +78,11 @@ def main(arguments: Sequence[str]) -> int:
 def few_rows() -> dict[str, np.ndarray]:
     """Some random rows to warm up with."""
     rng = np.random.default_rng(0)
-    X, y = rng.random((400, 5), dtype=np.float32), rng.integers(0, 3, 400).astype(float)
-    return {f"{p}_{k}": v for p in PARTS for k, v in (("X", X), ("y", y), ("qptr", np.arange(0, 401, 20)))}
+    rows = {}
+    for part in PARTS:  # a search rejects validation rows that are those of the training
+        X, y = rng.random((400, 5), dtype=np.float32), rng.integers(0, 3, 400).astype(float)
+        rows |= {f"{part}_X": X, f"{part}_y": y, f"{part}_qptr": np.arange(0, 401, 20)}
+    return rows
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ LAYERS = [
 LAYERS += [
     "trainers",
     "rankers",
+    "clicks",
     "search",
     "experiments",
     "reports",

@@ -113,7 +113,7 @@ def printed(environment, folder, *arguments):
         ("'Toy' in dx.measures()", "True"),
         ("dx.measure('Toy@3')([3., 2, 1], [1., 0, 1], [0, 3]).round(2)", "[1.5]"),
         ("dx.LinearRanker('ToyLoss').surrogate", "ToyLoss"),
-        ("dx.surrogate('ToyLoss')", "ToyLoss(intercept=True)"),
+        ("dx.surrogate('ToyLoss')", "ToyLoss(intercept=True, target='gains')"),
         ("dx.LinearRanker('ToyLoss', trainer='toy', max_iter=2).fit_queries(q).result_.status", "max_iter"),
         ("dx.trainers.ToyTrainer.short_name", "toy"),
     ],

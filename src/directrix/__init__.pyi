@@ -77,6 +77,7 @@ from directrix.trainers.stochastic import Adam as Adam
 from directrix.trainers.stochastic import SGD as SGD
 from directrix.trainers.wrappers import Anneal as Anneal
 from directrix.trainers.wrappers import Restarts as Restarts
+from directrix import clicks as clicks
 from directrix import data as data
 from directrix import experiments as experiments
 from directrix import laws as laws

@@ -124,11 +124,12 @@ COMMANDS = {
     "export": "train",
     **dict.fromkeys(("convert", "shard", "features"), "data"),
     **dict.fromkeys(("index", "candidates", "text_features", "rerank", "fuse", "reconcile"), "text"),
+    **dict.fromkeys(("clicks describe", "clicks interleave"), "clicks"),
     "methods": "train",
     **{name: name for name in ("reproduce", "demo", "doctor")},
 }
 """Commands in the order of ``directrix --help``, and their modules in ``directrix.cli``, each with a function
-NAME_command."""
+NAME_command; a word before the name is a group of commands."""
 
 BY_TEXT = (
     *("Success", "RPrecision", "IPrec", "Bpref", "InfAP", "JudgedRate", "GMAP", "SetF", "SetAP"),
@@ -177,6 +178,17 @@ PUBLIC = {
 """Names of ``directrix`` itself."""
 
 NAMESPACES = {
+    "clicks": {
+        "Log": "clicks.log",
+        "ab_test": "clicks.online",
+        "by_clicked_document": "clicks.gains",
+        "evaluate": "clicks.counterfactual",
+        "interleave": "clicks.interleaving",
+        "interleaving_test": "clicks.online",
+        "model": "clicks.models",
+        "simulate": "clicks.simulation",
+        "training_data": "clicks.gains",
+    },
     "data": {
         "Qrels": "data.trec.runs",
         "Run": "data.trec.runs",
@@ -253,11 +265,15 @@ NAMESPACES = {
 RESULTS = {
     "Approximation": "experiments.surrogate_error",
     "Certificate": "experiments.optimality",
+    "ClickModel": "clicks.base",
     "Comparisons": "experiments.significance",
+    "CounterfactualResult": "clicks.counterfactual",
     "CrossValidation": "experiments.crossval_result",
     "Explanation": "experiments.explanation.explain",
     "Importance": "experiments.importance",
+    "InterleavedList": "clicks.interleaving",
     "Matching": "experiments.measure_matching",
+    "OnlineTest": "clicks.online",
     "Polished": "experiments.optimality",
     "Reconciliation": "reconciliation.result",
     "RunScores": "data.trec.features",

@@ -14,6 +14,8 @@ WEIGHING = {
     "ApproxAP",
     "ApproxPrecision",
     "SmoothNDCG",
+    "RankNet",
+    "RankSVM",
     "SoftNDCG",
     "YetiRank",
     "Gumbel",

@@ -68,7 +68,9 @@ def test_queries_without_pairs_count_zero(surrogate):
 
 
 def test_pairs_are_counted_by_query():
-    level, share = dx.RankNet().prepare(np.array([2.0, 0.5, 2.0, 7.0, 7.0, 1.0, 0.0]), np.array([0, 3, 3, 7]))
+    level, _, share = dx.RankNet().prepare(
+        np.array([2.0, 0.5, 2.0, 7.0, 7.0, 1.0, 0.0]), np.array([0, 3, 3, 7])
+    )
     assert level.tolist() == [1, 0, 1, 2, 2, 1, 0]
     np.testing.assert_allclose(share, [1 / 2, 0, 1 / 5], rtol=1e-15)
 

@@ -20,6 +20,8 @@ import scipy.sparse as sp
 from joblib import Parallel, delayed
 
 from directrix import kernels
+from directrix.clicks.models import model as click_model
+from directrix.clicks.simulation import simulate
 from directrix.data.letor.read import read_letor
 from directrix.data.queries import Queries
 from directrix.data.synthetic import make_linear
@@ -87,12 +89,20 @@ def steps() -> dict[str, Callable[[], None]]:
         "trees": _trees,
         "reading": _reading,
         "text": _text,
+        "clicks": _clicks,
     }
 
 
 def _for_all(work: Callable[[str], None], names: Iterable[str]) -> None:
     for name in names:
         work(name)
+
+
+def _clicks() -> None:
+    q = _queries()[0]
+    log = simulate(q, q.labels, n_sessions=50)
+    for name in ("PBM", "DBN"):
+        click_model(name, max_iter=2).fit(log)
 
 
 def _queries() -> list[Any]:

@@ -18,8 +18,11 @@ from directrix.data.formats import content_of, format_of, is_documents_table, na
 from directrix.errors import InputError, short_text
 
 if TYPE_CHECKING:
+    from directrix.clicks.log import Log
     from directrix.data.queries import Queries
+    from directrix.rankers.inputs import Weights
     from directrix.rankers.saved import SavedModel
+    from directrix.types import Float64Array
 
 RECORDED = ("qid", "label", "doc_id")
 """Columns whose names, where they are given, a model file keeps."""
@@ -58,6 +61,12 @@ _Excluded = Annotated[
     str | None, _column("--exclude-columns", "text, dates and the like, to leave out", "none.")
 ]
 _Score = Annotated[str | None, _column("--score-column", "scores of runs", "score or sim.")]
+_Weight = Annotated[
+    str | None, _column("--weight-column", "weights of documents, such as inverse propensities", "none.")
+]
+_QueryWeight = Annotated[
+    str | None, _column("--query-weight-column", "weights of queries, such as their traffic", "none.")
+]
 _Missing = Annotated[
     Missing,
     Option(
@@ -112,6 +121,44 @@ class Columns:
         )
 
 
+_Session = Annotated[
+    str | None, _column("--session-column", "result pages", "session or session_id; without: counts.")
+]
+_Query = Annotated[str | None, _column("--query-column", "queries", "as --qid-column of other commands.")]
+_Doc = Annotated[str | None, _column("--doc-column", "documents", "docno, doc_id, document or doc.")]
+_Position = Annotated[str | None, _column("--position-column", "positions, from 1", "position, rank or pos.")]
+_Clicked = Annotated[
+    str | None, _column("--clicked-column", "clicks, 0 or 1, or their number", "clicked, click or clicks.")
+]
+_Impressions = Annotated[
+    str | None, _column("--impressions-column", "impressions of counts", "impressions or views.")
+]
+_User = Annotated[str | None, _column("--user-column", "users", "user or user_id.")]
+_Ranker = Annotated[
+    str | None, _column("--ranker-column", "rankers that were served", "ranker, system or variant.")
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogColumns:
+    """Names of the columns of a log of clicks."""
+
+    session_column: _Session = None
+    query_column: _Query = None
+    doc_column: _Doc = None
+    position_column: _Position = None
+    clicked_column: _Clicked = None
+    impressions_column: _Impressions = None
+    user_column: _User = None
+    ranker_column: _Ranker = None
+
+    def read(self, path: Path) -> Log:
+        """Read a log into memory."""
+        from directrix.clicks.log import Log
+
+        return Log.read(path, **{name.removesuffix("_column"): given for name, given in vars(self).items()})
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunColumns(Columns):
     """Names of the columns of tables, of which some may be runs."""
@@ -157,6 +204,78 @@ class TrainingData(Columns):
             "of memory are available"
         )
         return replace(q, missing=self.missing.value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeightedData(TrainingData):
+    """How training data with weights are read; the columns of weights are no features."""
+
+    weight_column: _Weight = None
+    query_weight_column: _QueryWeight = None
+
+    def names(self) -> ColumnNames:
+        """Return the names that were given; columns of weights are excluded."""
+        names = super().names()
+        of_weights = tuple(filter(None, (self.weight_column, self.query_weight_column)))
+        return replace(names, excluded=(*(names.excluded or ()), *of_weights)) if of_weights else names
+
+    def weighs(self, path: Path, *, optional: bool) -> WeightedData:
+        """Return these options for a file; `InputError` if its columns have no names, or it lacks a weight.
+
+        Data that are not trained on may lack them: ``optional``.
+        """
+        of = {"weight_column": self.weight_column, "query_weight_column": self.query_weight_column}
+        options = {name: f"--{name.replace('_', '-')}" for name, column in of.items() if column is not None}
+        if not options:
+            return self
+        has_names = format_of(path).has_names
+        if not has_names and not optional:
+            raise InputError(
+                f"{path} is {format_of(path).name} text, whose columns have no names; leave out "
+                f"{', '.join(options.values())}, or give CSV, TSV, JSON lines or Parquet."
+            )
+        known = _columns_of(path) if has_names else []
+        lacks = {name: of[name] for name in options if of[name] not in known}
+        if lacks and not optional:
+            name, column = next(iter(lacks.items()))
+            raise InputError(
+                f"{path}: there is no column {column}; the columns are {column_list(known)}. Type "
+                f"{options[name]} NAME."
+            )
+        kept = {name: None if name in lacks else column for name, column in of.items()}
+        return replace(self, **kept)  # type: ignore[arg-type]  # these are two of the fields
+
+    def weights(self, path: Path, q: Queries) -> Weights:
+        """Return weights of the documents and of the queries; None for those without a column.
+
+        Raises `InputError` if a weight is no number >= 0, or that of a query is not the same in all rows.
+        """
+        return self._of_documents(path, q, self.weight_column), self._of_queries(path, q)
+
+    def _of_documents(self, path: Path, q: Queries, column: str | None) -> Float64Array | None:
+        from directrix.data.checks import weights_of
+        from directrix.data.tables.files import table_of
+
+        if column is None:
+            return None
+        values = table_of(path, columns=[column]).column(column).to_numpy()
+        return weights_of(values, q.n_docs, column, "row")[q.rows]
+
+    def _of_queries(self, path: Path, q: Queries) -> Float64Array | None:
+        import numpy as np
+
+        weights = self._of_documents(path, q, self.query_weight_column)
+        if weights is None:
+            return None
+        of_query = weights[q.qptr[:-1]]
+        if len(other := np.flatnonzero(weights != np.repeat(of_query, np.diff(q.qptr)))):
+            query = int(np.searchsorted(q.qptr, other[0], side="right")) - 1
+            raise InputError(
+                f"{path}: query {q.query_ids[query]} has the weights {of_query[query]:g} and "
+                f"{weights[other[0]]:g}; the weight of a query must be the same in all its rows. For weights "
+                "of documents type --weight-column."
+            )
+        return of_query
 
 
 @dataclass(frozen=True, kw_only=True)

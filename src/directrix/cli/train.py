@@ -18,7 +18,7 @@ from directrix.cli.reading import (
     RECORDED,
     ByPositionOption,
     ModelData,
-    TrainingData,
+    WeightedData,
     check_model,
     check_writable,
     load_model,
@@ -167,7 +167,7 @@ def train_command(
     force: Annotated[bool, Option("--force", help="Replace model.json without -o.")] = False,
     report: _Report = None,
     search: SearchOptions,
-    reading: TrainingData,
+    reading: WeightedData,
     by_position: ByPositionOption = False,
     stream: _Stream = None,
     resume: _Resume = False,
@@ -191,21 +191,24 @@ def train_command(
         _check_report(report, output, train, valid)
     start = time.perf_counter()
     if is_on_cluster():
-        _check_shards(train, valid, report, search)
+        _check_shards(train, valid, report, search, reading)
         _save(_train_shards(ranker, train, valid, output, resume=resume), output, form, start)
         return
     if resume:
         raise InputError("--resume continues a training on shards; add --cluster, or leave it out.")
+    reading = reading.weighs(train, optional=False)
     queries = reading.read_or_open(train, stream=stream)
+    weights = reading.weights(train, queries)
     ranker, validation = search.ranker(queries), None
     if valid is not None:
-        validation = reading.read_or_open(valid, stream=stream if format_of(valid).is_table else None)
+        of_valid = reading.weighs(valid, optional=True)
+        validation = of_valid.read_or_open(valid, stream=stream if format_of(valid).is_table else None)
         names = queries.feature_names
         validation = same_features(
             validation, queries.n_features, names, valid, str(train), by_position=by_position
         )
     with progress_log(f"training {search.method} for {search.measure}") as progress:
-        result = ranker.search(queries, validation, progress=progress)
+        result = ranker.search(queries, validation, weights=weights, progress=progress)
     _save(result, output, form, start, reading.names())
     if report is not None:
         from directrix.reports.training import write_training_report
@@ -229,7 +232,9 @@ def _save(
     remark(f"saved: {output} ({time.perf_counter() - start:.1f} s)")
 
 
-def _check_shards(train: Path, valid: Path | None, report: Path | None, search: SearchOptions) -> None:
+def _check_shards(
+    train: Path, valid: Path | None, report: Path | None, search: SearchOptions, reading: WeightedData
+) -> None:
     """Reject options that sharded training does not support, before starting a cluster."""
     if not is_sharded(train):
         raise InputError(
@@ -238,7 +243,8 @@ def _check_shards(train: Path, valid: Path | None, report: Path | None, search: 
         )
     if valid is None:
         raise InputError("--cluster needs validation data, a file or a folder of shards: add --valid.")
-    given = {"--report": report, "--folds": search.folds, "--time-budget": search.time_budget}
+    given: dict[str, Any] = {"--report": report, "--folds": search.folds, "--time-budget": search.time_budget}
+    given |= {"--weight-column": reading.weight_column, "--query-weight-column": reading.query_weight_column}
     for option, value in given.items():
         if value is not None:
             raise InputError(f"{option} is not for a training on shards; leave it out.")

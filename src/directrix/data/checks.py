@@ -184,19 +184,19 @@ def frozen(array: Any, name: str) -> Any:
 
 
 def check_ranking(
-    scores: Any, labels: Any, qptr: Any, *, allow_infinite: bool = False
+    scores: Any, labels: Any, qptr: Any, *, allow_infinite: bool = False, signed: bool = False
 ) -> tuple[FloatArray, Float64Array, Int64Array]:
     """Check what measures and surrogates take, in one pass; arrays of the right form are not copied.
 
     Return contiguous arrays: scores (n_docs,) as float32 if they are, else as float64; labels (n_docs,) as
-    float64, finite and >= 0; query boundaries (n_queries + 1,) as int64, see `check_qptr`. With
+    float64, see `check_labels`; query boundaries (n_queries + 1,) as int64, see `check_qptr`. With
     ``allow_infinite`` a score may be infinite: -inf marks a document that was not retrieved. The
     `InputError` names the row and the query of the first value that cannot be used.
     """
     scores = _numbers(scores, "scores")
     scores = np.ascontiguousarray(scores, dtype=None if scores.dtype == np.float32 else np.float64)
     qptr = check_qptr(qptr, len(scores), "scores")
-    labels = check_labels(labels, qptr=qptr)
+    labels = check_labels(labels, qptr=qptr, signed=signed)
     check_length(len(labels), len(scores), "labels", "scores")
     bad = np.isnan(scores) if allow_infinite else ~np.isfinite(scores)
     if bad.any():
@@ -233,17 +233,24 @@ def check_qptr(qptr: Any, n_docs: int, of: str = "rows") -> Int64Array:
 
 
 def check_labels(
-    labels: Any, *, qptr: Int64Array | None = None, place: Callable[[int], str] = "row {}".format
+    labels: Any,
+    *,
+    qptr: Int64Array | None = None,
+    place: Callable[[int], str] = "row {}".format,
+    signed: bool = False,
 ) -> Float64Array:
-    """Return labels as contiguous float64 (n_docs,); they must be finite and >= 0.
+    """Return labels as contiguous float64 (n_docs,); they must be finite and, unless ``signed``, >= 0.
 
     The message names a row by its ``place``, and the query that the boundaries say.
     """
     out = np.ascontiguousarray(_numbers(labels, "labels"), dtype=np.float64)
-    bad = ~((out >= 0.0) & (out < np.inf))
+    bad = ~np.isfinite(out) if signed else ~((out >= 0.0) & (out < np.inf))
     if bad.any():
         row = int(np.argmax(bad))
-        remedy = "Shift the labels so that the lowest is 0, e.g. y - y.min()."
+        remedy = (
+            "Shift the labels so that the lowest is 0, e.g. y - y.min(); gains below 0, as clicks give them, "
+            "are for DCG(gain=linear) and what is trained for it."
+        )
         if np.isnan(out[row]):
             remedy = "Drop unlabeled rows or give them 0: keep = ~numpy.isnan(y)."
         elif out[row] > 0:
@@ -251,7 +258,7 @@ def check_labels(
         where = place(row) if qptr is None else _place(row, qptr)
         raise InputError(
             f"labels: {int(bad.sum()):,} of {len(out):,} cannot be used; the first is {out[row].item()!r} at "
-            f"{where}; labels are finite and >= 0. {remedy}"
+            f"{where}; labels are finite{'' if signed else ' and >= 0'}. {remedy}"
         )
     return out
 

@@ -17,9 +17,14 @@ SUBTOPICS = ("subtopic", "subtopic_id", "iteration", "iter")
 KNOWN: dict[str, tuple[str, ...]] = {
     **{"qid": QUERY, "doc_id": DOC, "score": SCORES, "label": LABELS},
     "subtopic": SUBTOPICS,
+    **{"query": QUERY, "doc": DOC, "session": ("session", "session_id", "search_id", "serp_id")},
+    **{"position": ("position", "rank", "pos"), "clicked": ("clicked", "click", "clicks", "is_click")},
+    **{"impressions": ("impressions", "n_impressions", "views"), "user": ("user", "user_id")},
+    **{"ranker": ("ranker", "system", "variant"), "time": ("time", "timestamp")},
+    "propensity": ("propensity",),
 }
-"""Names of PyTerrier, ir_datasets, ir_measures, ranx and trec_eval, in the order in which they are looked
-for."""
+"""Names of PyTerrier, ir_datasets, ir_measures, ranx and trec_eval, and of logs of clicks, in the order in
+which they are looked for."""
 
 OPTIONS = {
     "qid": "--qid-column",
@@ -161,7 +166,8 @@ def find(
             f"{f'did you mean {near[0]!r}? The' if asked is not None and near else 'the'} columns are "
             f"{column_list(known)}.",
             python=f"Type {call}, {key}={'[NAME, ...]' if key in _SEVERAL else 'NAME'}).",
-            shell=f"Type {OPTIONS.get(key)} {'NAME,OTHER' if key in _SEVERAL else 'NAME'}.",
+            shell=f"Type {OPTIONS.get(key, f'--{key}-column')} "
+            f"{'NAME,OTHER' if key in _SEVERAL else 'NAME'}.",
         )
     if (times := list(known).count(name)) > 1:
         raise InputError(

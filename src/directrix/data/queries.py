@@ -18,6 +18,7 @@ from directrix.data.checks import (
     check_qptr,
     check_shape,
     frozen,
+    weights_of,
 )
 from directrix.data.columns import ColumnNames
 from directrix.data.columns import feature_names as feature_names_of
@@ -56,7 +57,7 @@ class Queries:
         Features of every document; all documents of a query are contiguous. Those of
         `directrix.data.open_parquet` stay in their file.
     labels : float64 (n_docs,)
-        Relevance labels, >= 0, higher is better.
+        Relevance labels, >= 0, higher is better; with ``counts`` mean gains, of any sign.
     qptr : int64 (n_queries + 1,)
         Query ``q`` owns rows ``qptr[q] <= i < qptr[q + 1]``.
     query_ids : tuple of hashable, length n_queries
@@ -71,6 +72,9 @@ class Queries:
         For each feature the names of its categories, whose places the feature holds; None for a number.
     missing : {"error", "zero", "nan"}
         How missing values were read, which a ranker keeps and applies to the data that it scores.
+    counts : float64 (n_docs,), or None
+        Impressions of which each label is the mean gain; None: labels are judgments. Only measures that add
+        up gains can be trained for or evaluated on gains, see `directrix.clicks.training_data`.
     """
 
     features: Any
@@ -82,14 +86,16 @@ class Queries:
     rows: Int64Array
     categories: Categories | None = None
     missing: str = "error"
+    counts: Float64Array | None = None
 
     def __post_init__(self) -> None:
         n_docs, n_features = check_form(self.features)
         object.__setattr__(self, "qptr", check_qptr(self.qptr, n_docs, "rows of features"))
-        for name in ("labels", "qptr", "doc_ids", "rows"):
+        for name in ("labels", "qptr", "doc_ids", "rows", "counts"):
             object.__setattr__(self, name, frozen(getattr(self, name), name))
         object.__setattr__(self, "features", frozen_features(self.features))
-        shapes = dict.fromkeys(("labels", "rows", "doc_ids"), n_docs) | {"query_ids": self.n_queries}
+        shapes = dict.fromkeys(("labels", "rows", "doc_ids", "counts"), n_docs)
+        shapes["query_ids"] = self.n_queries
         for name, n in (shapes | dict.fromkeys(("feature_names", "categories"), n_features)).items():
             check_shape(getattr(self, name), n, name)
 
@@ -106,7 +112,8 @@ class Queries:
             return f"Queries(empty, {self.n_features} features {form})"
         sizes = np.diff(self.qptr)
         docs = f"{self.n_docs:,} documents ({sizes.min()} to {sizes.max()} per query)"
-        labels = f"labels {self.labels.min():g} to {self.labels.max():g}"
+        kind = "labels" if self.counts is None else "gains"
+        labels = f"{kind} {self.labels.min():g} to {self.labels.max():g}"
         return f"Queries({self.n_queries:,} queries, {docs}, {self.n_features:,} features {form}, {labels})"
 
     @property
@@ -146,7 +153,8 @@ class Queries:
     def digest(self) -> str:
         """SHA-256 of features, labels and boundaries: the same data give the same text."""
         state = hashlib.sha256()
-        for part in (*arrays_of(self.features), self.labels, self.qptr):
+        counts = () if self.counts is None else (self.counts,)
+        for part in (*arrays_of(self.features), self.labels, self.qptr, *counts):
             state.update(str((part.dtype.str, part.shape)).encode())
             for _, rows in blocks(part, self.qptr):
                 state.update(np.ascontiguousarray(rows).data)
@@ -175,7 +183,7 @@ class Queries:
         return replace(self, features=features, feature_names=None)
 
     @classmethod
-    def from_arrays(
+    def from_arrays(  # noqa: PLR0913 - all but the first two are optional and by name
         cls,
         X: Any,
         y: Any,
@@ -185,6 +193,7 @@ class Queries:
         doc_ids: Iterable[object] | None = None,
         feature_names: Iterable[str] | None = None,
         missing: Literal["error", "zero", "nan"] = "error",
+        counts: Any = None,
     ) -> Queries:
         """Check arrays, group their rows by query, stably, and freeze the result.
 
@@ -194,7 +203,7 @@ class Queries:
             Features, not infinite. float32 and float64 are kept, other numbers become float64;
             frames (pandas, polars, pyarrow) and dicts give `feature_names` too.
         y : array (n_docs,)
-            Labels, finite and >= 0.
+            Labels, finite and >= 0; with ``counts`` gains, finite.
         qid : hashables, length n_docs, or None
             Query of every row, in any order and of any hashable type; ``numpy.zeros(len(y))`` for rows of
             a single query.
@@ -207,6 +216,8 @@ class Queries:
             Names of columns, each one once.
         missing : {"error", "zero", "nan"}
             What NaN in X means. "nan" keeps it, for trees and for models with a scale that fills it.
+        counts : array (n_docs,), or None
+            Impressions >= 0 of which each label is the mean gain.
 
         Raises
         ------
@@ -229,15 +240,19 @@ class Queries:
         categories = by_column(by_name, list(X)) if by_name else None
         features = check_features(X, missing)
         n_docs = int(features.shape[0])
-        labels = check_labels(y)
+        labels = check_labels(y, signed=counts is not None)
         check_length(len(labels), n_docs, "y (labels)")
+        if counts is not None:
+            counts = weights_of(counts, n_docs, "counts", "document")
         rows, qptr, query_ids = rows_by_query(qid, group, n_docs)
         docs = None if doc_ids is None else document_ids(doc_ids, n_docs)
         if not np.array_equal(rows, np.arange(n_docs)):
             features, labels = features[rows], labels[rows]
-            docs = None if docs is None else docs[rows]
+            docs, counts = (None if part is None else part[rows] for part in (docs, counts))
         columns = feature_names_of(names, int(features.shape[1]))
-        return filled(cls(features, labels, qptr, query_ids, docs, columns, rows, categories, missing))
+        return filled(
+            cls(features, labels, qptr, query_ids, docs, columns, rows, categories, missing, counts)
+        )
 
     @classmethod
     def from_frame(
@@ -310,6 +325,7 @@ class Queries:
             qptr=qptr,
             query_ids=tuple(self.query_ids[q] for q in chosen),
             doc_ids=None if self.doc_ids is None else self.doc_ids[index],
+            counts=None if self.counts is None else self.counts[index],
             rows=np.arange(len(index)),
         )
 

@@ -21,7 +21,7 @@ from directrix.experiments.crossval_result import CrossValidation, FoldResult, T
 from directrix.experiments.splits import Split
 from directrix.fingerprint import fingerprint
 from directrix.kernels import working_time
-from directrix.measures.base import RankingMeasure
+from directrix.measures.base import RankingMeasure, check_gains
 from directrix.measures.convention import Convention
 from directrix.measures.convention import convention as find_convention
 from directrix.measures.evaluation import warn_lacking
@@ -448,6 +448,8 @@ def train_and_test(
 
 
 def _values(measures: tuple[RankingMeasure, ...], scores: Float64Array, q: Queries) -> list[Float64Array]:
+    for measure in measures:
+        check_gains(q, measure)
     return list(Prepared(measures, q.labels, q.qptr, q.doc_ids)(scores))
 
 

@@ -94,7 +94,7 @@ class BoosterObjective(Remembering):
         return newton_step(grad, curvature)
 
     def _objective(self, rows: GroupedRows) -> ScoreObjective:
-        q = _queries(rows)
+        q = _queries(rows, adds_gains=getattr(self.surrogate, "adds_gains", False))
         return ScoreObjective(q, self.surrogate, query_weight=rows.query_weight, doc_weight=rows.doc_weight)
 
 
@@ -192,7 +192,8 @@ def pointers(sizes: Any, n_docs: int) -> Int64Array:
     return check_group(sizes, n_docs)
 
 
-def _queries(rows: GroupedRows) -> Queries:
+def _queries(rows: GroupedRows, *, adds_gains: bool) -> Queries:
     labels = np.asarray(rows.labels, dtype=np.float64)
     pointers(rows.sizes, len(labels))
-    return Queries.from_arrays(np.zeros((len(labels), 1)), labels, group=rows.sizes)
+    counts = np.ones(len(labels)) if adds_gains else None  # then labels may be below 0
+    return Queries.from_arrays(np.zeros((len(labels), 1)), labels, group=rows.sizes, counts=counts)

@@ -22,7 +22,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "ties": ("expected", "order", "trec", "ranx", "worst"),
     "empty": ("zero", "skip", "one"),
     "gain": ("exp", "linear"),
-    "discount": ("log2", "letor3"),
+    "discount": ("log2", "letor3", "none"),
 }
 _WHOLE_LIST = 2**62
 _TOO_LARGE = 10**300  # an integer above it may not fit into a float
@@ -192,6 +192,14 @@ class RankingMeasure(metaclass=_CutByAt):
         rule: Ties = getattr(self, "ties", "expected")
         return rule
 
+    @property
+    def adds_gains(self) -> bool:
+        """Whether it adds up gains of any sign without a divisor that depends on them.
+
+        Of such measures alone an unbiased estimate of each gain gives an unbiased estimate of the value.
+        """
+        return False
+
     def check_labels(self, highest: float) -> None:
         """Raise `InputError` if the measure is not defined for labels up to ``highest``."""
 
@@ -299,6 +307,18 @@ class RankingMeasure(metaclass=_CutByAt):
         if self.form is None:
             raise TypeError(f"{type(self).__name__} must define its terms and `form`, or `of_ranking`")
         return value_of(self.form, self.terms(ranking.labels, ranking.qptr), ranking, self.fill)
+
+
+def check_gains(q: Any, of: Any) -> None:
+    """Raise `InputError` if labels of the data are gains, and a measure or surrogate does not add them up."""
+    if getattr(q, "counts", None) is None or getattr(of, "adds_gains", False):
+        return
+    raise InputError(
+        f"the labels are mean gains of impressions, and {getattr(of, 'name', of)} does not add them up as "
+        "they are: its mean would not be that of the true gains. DCG, the sum of the first gains, and the "
+        "position of relevant documents do: 'DCG(gain=linear)@10', 'DCG(gain=linear, discount=none)@5', "
+        "'DCG(gain=linear, discount=position)', and ApproxMeasure, SmoothMeasure, Lambda or YetiRank of them."
+    )
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 
@@ -64,8 +64,8 @@ class NDCG(_Discounted):
         Cut-off rank; None counts the whole list.
     gain : {"exp", "linear"}
         :math:`2^l - 1`, or :math:`l`.
-    discount : {"log2", "letor3"}
-        :math:`1/\log_2(1+p)`, or 1, 1, :math:`1/\log_2 p` (see `discounts`).
+    discount : {"log2", "letor3", "none"}
+        :math:`1/\log_2(1+p)`; or 1, 1, :math:`1/\log_2 p` (see `discounts`); or 1 for every rank.
     ties : {"expected", "order", "trec", "ranx", "worst"}
         Tied documents: mean over all their orders; input order; document id descending; the order of
         ranx's sort; lowest label first.
@@ -119,7 +119,13 @@ class NDCG(_Discounted):
 class DCG(_Discounted):
     r"""Discounted cumulative gain, not normalized: :math:`\sum_{\pi(i) \le k} g(l_i) D(\pi(i))`.
 
-    Parameters as for `NDCG`; a query without gains has the value 0.
+    Parameters as for `NDCG`; a query without gains has the value 0. With ``discount="none"`` it is the sum
+    of the first k gains, k times the precision if gains are 0 or 1. ``discount="position"`` is for this
+    measure alone: minus the sum of the ranks of the relevant documents (the "average relevant position",
+    without its divisor; Joachims, Swaminathan & Schnabel 2017, Eq. 2).
+
+    Labels with ``gain="linear"`` are gains of any sign: an unbiased estimate of the gain of each document,
+    from clicks, gives an unbiased estimate of this sum.
 
     Examples
     --------
@@ -129,6 +135,12 @@ class DCG(_Discounted):
 
     symbol: ClassVar[str] = "DCG"
     highest: ClassVar[float] = np.inf
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {"discount": get_args(Discount)}
+
+    @property
+    def adds_gains(self) -> bool:
+        """Whether labels are gains themselves."""
+        return self.gain == "linear"
 
     @property
     def fill(self) -> float:

@@ -94,7 +94,9 @@ class LineSearch:
         doc_ids: Any = None,
     ) -> None:
         self.measure = parse_measure(measure)
-        _, self._labels, self._qptr = check_ranking(np.zeros(as_array(labels, "labels").size), labels, qptr)
+        no_scores = np.zeros(as_array(labels, "labels").size)
+        signed = self.measure.adds_gains
+        _, self._labels, self._qptr = check_ranking(no_scores, labels, qptr, signed=signed)
         self._exact = self.measure.prepare(self._labels, self._qptr, doc_ids=doc_ids)
         terms = self.measure.terms(self._labels, self._qptr)
         assert self.measure.form is not None, "a measure without a form has no terms"
@@ -179,8 +181,9 @@ class LineSearch:
         return np.concatenate([t for t, _ in blocks])[1:], np.concatenate([v for _, v in blocks])
 
     def _line(self, scores: Any, direction: Any) -> tuple[Float64Array, Float64Array]:
-        s, _, _ = check_ranking(scores, self._labels, self._qptr)
-        u, _, _ = check_ranking(direction, self._labels, self._qptr)
+        signed = self.measure.adds_gains
+        s, _, _ = check_ranking(scores, self._labels, self._qptr, signed=signed)
+        u, _, _ = check_ranking(direction, self._labels, self._qptr, signed=signed)
         return s.astype(np.float64), u.astype(np.float64)
 
     def _pieces(
@@ -230,7 +233,7 @@ class LineSearch:
         """Ends of ranges of t with a bounded number of crossings each, estimated from random pairs."""
         s, u, _, worth, _, _ = groups.arrays
         n = np.diff(groups.qptr)
-        earning = np.add.reduceat(np.append(worth > 0.0, False), groups.qptr[:-1]) * (n > 0)
+        earning = np.add.reduceat(np.append(worth != 0.0, False), groups.qptr[:-1]) * (n > 0)
         wanted = int(np.ceil((earning * n).sum() / _CROSSINGS_AT_ONCE))
         if wanted <= 1:
             return np.array(within)

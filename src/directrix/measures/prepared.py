@@ -183,8 +183,9 @@ class IdsNeeded(InputError):
 class Prepared:
     """Measures with everything that depends on the labels alone already done.
 
-    Labels are numbers >= 0; or judgments, if one of the measures reads them: NaN where a document was not
-    judged, below 0 where it was in the pool only, and one column for each subtopic.
+    Labels are numbers >= 0, for measures with `adds_gains` of any sign; or judgments, if one of the measures
+    reads them: NaN where a document was not judged, below 0 where it was in the pool only, and one column for
+    each subtopic.
 
     The measures, of the class `directrix.measures.RankingMeasure`, share one sort, but for those that break
     ties by document id or as ranx does, which have their own. ``doc_ids`` are for ``ties="trec"``, and needed
@@ -204,7 +205,8 @@ class Prepared:
             self.labels = grades(judged)
             self._seen = {"judgments": statuses(judged), "subtopics": judged}
         else:
-            self.labels = check_labels(labels, qptr=self._qptr)
+            signed = all(m.adds_gains for m in self._measures)
+            self.labels = check_labels(labels, qptr=self._qptr, signed=signed)
         self._seen["labels"] = self.labels
         highest = float(self.labels.max(initial=0.0))
         for m in self._measures:

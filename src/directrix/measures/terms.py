@@ -36,7 +36,7 @@ class Terms(NamedTuple):
     ----------
     worth : float64 (n_docs,)
         >= 0: gain, relevance (0 or 1, for all forms but "sum" and "cascade"), or chance to stop. A document
-        of worth 0 earns nothing.
+        of worth 0 earns nothing. A gain of a measure with `adds_gains` has any sign.
     discount : float64 (longest,)
         Of the ranks 1, 2, ... of the longest query.
     norm : float64 (n_queries,)
@@ -84,11 +84,11 @@ HIGHEST_EXPONENT = 1000
 _HIGHEST_SQUARED = 256
 
 Gain = Literal["exp", "linear"]
-Discount = Literal["log2", "letor3"]
+Discount = Literal["log2", "letor3", "none", "position"]
 
 
 def gains(labels: Float64Array, gain: Gain = "exp") -> Float64Array:
-    r"""Gain of every label >= 0.
+    r"""Gain of every label.
 
     ``"exp"``: :math:`2^l - 1` (Burges et al. 2005), `InputError` for a label above 1000, whose gain would be
     infinite; ``"linear"``: :math:`l` (Järvelin & Kekäläinen 2002).
@@ -110,6 +110,11 @@ def gains(labels: Float64Array, gain: Gain = "exp") -> Float64Array:
     return np.exp2(labels) - 1.0
 
 
+def gains_of(q: Any) -> Float64Array:
+    """Gain of every document of `Queries`: its label where those are gains, else as `gains`."""
+    return gains(q.labels, "exp" if q.counts is None else "linear")
+
+
 def check_squared_gains(labels: Float64Array) -> None:
     """Raise `InputError` for a label above 256: the square of its exponential gain would not be a float."""
     highest = float(labels.max(initial=0.0))
@@ -121,11 +126,11 @@ def check_squared_gains(labels: Float64Array) -> None:
 
 
 def discounts(n: int, discount: Discount = "log2") -> Float64Array:
-    r"""Discount of the ranks 1..n, in (0, 1], read-only.
+    r"""Discount of the ranks 1..n, read-only.
 
     ``"log2"``: :math:`D(p) = 1/\log_2(1 + p)`. ``"letor3"``: :math:`D(1) = 1` and :math:`D(p) = 1/\log_2 p`
     from 2 on (so D(2) = 1 too), as in the script Eval-Score-3.0 of LETOR 3.0 and in Järvelin & Kekäläinen
-    (2002).
+    (2002). ``"none"``: 1. ``"position"``: minus the rank.
 
     Examples
     --------
@@ -146,7 +151,11 @@ def reciprocal_ranks(n: int) -> Float64Array:
 @lru_cache(maxsize=32)
 def _table(n: int, discount: Discount) -> Float64Array:
     rank = np.arange(1, n + 1, dtype=np.float64)
-    if discount == "letor3":
+    if discount == "none":
+        table = np.ones(n)
+    elif discount == "position":
+        table = -rank
+    elif discount == "letor3":
         rank[0] = 2.0  # D(1) = D(2) = 1
         table = 1.0 / np.log2(rank)
     else:
@@ -171,7 +180,7 @@ class Sums(NamedTuple):
 
 def sums_of(form: Form, terms: Terms, qptr: Int64Array, fill: float) -> Sums:
     """Return the terms as the kernels take them; ``fill`` is the value of an empty query."""
-    is_empty = (query_sums(terms.worth, qptr) <= 0.0) | (terms.norm <= 0.0)
+    is_empty = (query_sums(np.abs(terms.worth), qptr) <= 0.0) | (terms.norm <= 0.0)
     scale = np.divide(1.0, terms.norm, out=np.zeros(len(qptr) - 1), where=~is_empty)
     constant = np.where(is_empty, fill, 1.0 if form == "pairs" else 0.0)
     table = np.append(0.0, np.cumsum(terms.discount))

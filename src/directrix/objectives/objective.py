@@ -21,6 +21,7 @@ import numpy as np
 from directrix.data.checks import as_floats, weights_of
 from directrix.data.queries import need_data
 from directrix.errors import InputError
+from directrix.measures.base import check_gains
 from directrix.models.linear import LinearModel, one_per_feature
 from directrix.objectives.kernels import Composed, kernel_for
 from directrix.objectives.penalty import L2, Bounds, nearest_in
@@ -289,12 +290,14 @@ def make_objective(
     Raises
     ------
     InputError
-        If there is no query, or weights do not fit, are negative or add up to 0.
+        If there is no query, weights do not fit, are negative or add up to 0, or labels are gains that the
+        surrogate does not add up.
     """
     need_data(queries, "an objective")
     if not queries.n_queries:
         raise InputError("there is no query to train on; pass Queries with at least one query.")
     parsed = as_surrogate(surrogate) if isinstance(surrogate, str) else surrogate
+    check_gains(queries, parsed)
     weight = weights_of(query_weight, queries.n_queries, "query_weight", "query")
     if query_weight is not None:
         weight = weight / weight.mean()

@@ -14,7 +14,8 @@ import numpy as np
 from directrix.data.checks import weights_of
 from directrix.data.queries import Queries
 from directrix.errors import warn
-from directrix.measures.terms import gains, query_sums
+from directrix.measures.base import check_gains
+from directrix.measures.terms import gains_of, query_sums
 from directrix.surrogates.base import kernel_surrogate, spread_curvature, writable
 from directrix.types import Float64Array, FloatArray, Surrogate
 
@@ -30,6 +31,7 @@ class ScoreObjective:
     def __init__(
         self, queries: Queries, surrogate: Surrogate, *, query_weight: Any = None, doc_weight: Any = None
     ) -> None:
+        check_gains(queries, surrogate)
         self.queries = queries
         weight = weights_of(query_weight, queries.n_queries, "query_weight", "query")
         self._weight = weight / weight.sum()
@@ -48,7 +50,7 @@ class ScoreObjective:
         return other
 
     def _centered_gains(self) -> Float64Array:
-        gain, sizes = gains(self.queries.labels), np.diff(self._qptr)
+        gain, sizes = gains_of(self.queries), np.diff(self._qptr)
         centered: Float64Array = gain - np.repeat(query_sums(gain, self._qptr) / np.maximum(sizes, 1), sizes)
         return centered
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from directrix.data.queries import Queries
 from directrix.errors import InputError
-from directrix.measures.base import RankingMeasure
+from directrix.measures.base import RankingMeasure, check_gains
 from directrix.measures.dcg import NDCG
 from directrix.models.trees import Trees, lightgbm
 from directrix.objectives.scores import ScoreObjective
@@ -189,6 +189,7 @@ class BoostedRanker(StoredRanker):
         if surrogate != _LAMBDARANK:
             objective = ScoreObjective(data, surrogate, query_weight=by_query, doc_weight=by_document)
         elif by_document is None:
+            check_gains(data, surrogate)
             objective = by_query
         else:
             raise InputError(

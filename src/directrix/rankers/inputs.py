@@ -14,7 +14,7 @@ from directrix.data.columns import feature_label
 from directrix.data.memory import check_room
 from directrix.data.queries import Queries
 from directrix.errors import InputError, short_text, warn
-from directrix.measures.base import RankingMeasure
+from directrix.measures.base import RankingMeasure, check_gains
 from directrix.measures.names import measure as parse_measure
 from directrix.measures.precision import unreached
 from directrix.parameters import whole
@@ -110,7 +110,7 @@ def check_trainable(q: Data) -> None:
         python="Number the features without gaps, or leave some out.",
     )
     highest, kind = max(q.label_counts), str(q.features.dtype)
-    if highest > _HIGHEST_LABEL[kind]:
+    if highest > _HIGHEST_LABEL[kind] and getattr(q, "counts", None) is None:
         raise InputError(
             f"the highest label of the training data is {highest:g}; labels are grades such as 0 to 4, up to "
             f"{_HIGHEST_LABEL[kind]} for {kind} features: scores as large as 2^label must fit into it.",
@@ -162,6 +162,7 @@ def check_measurable(measure: RankingMeasure, q: Queries) -> None:
             f"`# docid = X` to every line (doc_ids= in Python), or break ties otherwise: "
             f"{type(measure).symbol}(ties=expected)."
         )
+    check_gains(q, measure)
     check_reached(measure, q)
     measure.prepare(q.labels, q.qptr, doc_ids=q.doc_ids)
 

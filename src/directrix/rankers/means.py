@@ -14,7 +14,7 @@ from directrix.data.shards.queries import ShardedQueries
 from directrix.data.shards.task import OpenShard, Question, check_code
 from directrix.data.stored import blocks
 from directrix.fingerprint import fingerprint
-from directrix.measures.base import RankingMeasure
+from directrix.measures.base import RankingMeasure, check_gains
 from directrix.models.rows import scores_of
 from directrix.types import Float64Array, Measure, Model
 
@@ -39,6 +39,7 @@ def mean_and_error(values: Float64Array) -> tuple[float, float]:
 def values_of(measure: Measure, scores: Float64Array, q: Queries) -> Float64Array:
     """Value of a measure for every query."""
     # a measure that the user defined need not take identifiers, which only break ties
+    check_gains(q, measure)
     known = {"doc_ids": q.doc_ids} if isinstance(measure, RankingMeasure) else {}
     return measure(scores, q.labels, q.qptr, **known)
 
@@ -50,6 +51,7 @@ def mean_of(measure: Measure, scores: Float64Array, q: Queries, weights: Float64
 
 def evaluator_of(measure: Measure, q: Queries) -> Callable[[Float64Array], Float64Array]:
     """Value of a measure for every query as a function of scores; what depends on labels is computed once."""
+    check_gains(q, measure)
     if not isinstance(measure, RankingMeasure):
         return lambda scores: values_of(measure, scores, q)
     ready = measure.prepare(q.labels, q.qptr, doc_ids=q.doc_ids)

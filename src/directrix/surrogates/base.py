@@ -78,6 +78,11 @@ class KernelSurrogate(ABC):
     def properties(self) -> frozenset[str]:
         """Properties of the surrogate; `directrix.laws.check_surrogate` tests them."""
 
+    @property
+    def adds_gains(self) -> bool:
+        """Whether labels may be gains of any sign, see `RankingMeasure.adds_gains`."""
+        return False
+
     def prepare(
         self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
     ) -> tuple[Any, ...]:
@@ -184,7 +189,7 @@ class KernelSurrogate(ABC):
         scores : float32 or float64 (n_docs,)
             Any finite numbers; higher is ranked first.
         labels : float64 (n_docs,)
-            Grades >= 0.
+            Grades >= 0; with `adds_gains` gains of any sign.
         qptr : int64 (n_queries + 1,)
             Query ``q`` owns the documents ``qptr[q] <= i < qptr[q + 1]``.
 
@@ -200,7 +205,7 @@ class KernelSurrogate(ABC):
             If the arrays have different lengths, or hold NaN or infinities, or if the value is beyond all
             floats: that of a square of scores of 1e155 is.
         """
-        scores, labels, qptr = check_ranking(scores, labels, qptr)
+        scores, labels, qptr = check_ranking(scores, labels, qptr, signed=self.adds_gains)
         scores, qptr = writable(scores), writable(qptr)
         value, grad = self.fill_all(scores, self.prepare(labels, qptr), qptr)
         if np.isinf(value).any():
@@ -374,6 +379,10 @@ class _Plain(KernelSurrogate):
         return self.surrogate.properties
 
     @property
+    def adds_gains(self) -> bool:
+        return bool(getattr(self.surrogate, "adds_gains", False))
+
+    @property
     def steepness(self) -> float:
         return float(getattr(self.surrogate, "steepness", 1.0))
 
@@ -411,6 +420,11 @@ class SumSurrogate(KernelSurrogate):
                 f"discount of its rank; use the surrogate made for it, such as {self.for_ap}, or "
                 f"Lambda({chosen.name!r})."
             )
+
+    @property
+    def adds_gains(self) -> bool:
+        """Whether the measure adds up gains of any sign."""
+        return bool(self.measure.adds_gains)
 
     def worths(self, labels: Float64Array, qptr: Int64Array) -> tuple[Float64Array, Float64Array]:
         """Worth of every document over the norm of its query, and the discounts of the ranks that count."""

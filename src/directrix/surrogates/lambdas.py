@@ -83,6 +83,11 @@ class RankwiseSurrogate(KernelSurrogate):
             )
 
     @property
+    def adds_gains(self) -> bool:
+        """Whether the measure adds up gains of any sign."""
+        return bool(self.measure.adds_gains)
+
+    @property
     def properties(self) -> frozenset[str]:
         """shift_invariant; unit_interval if the measure lies in it."""
         return frozenset({"shift_invariant"} | ({"unit_interval"} if self.measure.highest <= 1.0 else set()))

@@ -6,7 +6,7 @@ A loss over a list compares the scores with one list made of the labels, in O(n)
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
@@ -69,6 +69,9 @@ class Regression(LossSurrogate):
         True: b is the query's own best intercept, so that only differences within the query are
         predicted, and a shift of its scores does not change the loss. False: b = 0, plain regression,
         for a model that has an intercept of its own.
+    target : {"gains", "labels"}
+        What is predicted: the gains 2^l - 1; or the labels themselves, gains of any sign, all documents of a
+        query with the weight u = 1/n: weights that depend on noisy gains would make the prediction wrong.
 
     Notes
     -----
@@ -90,7 +93,14 @@ class Regression(LossSurrogate):
 
     compiled: ClassVar[str] = "pointwise.regression_chunk"
     entries: ClassVar[tuple[str, ...]] = ("document", "document")
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {"target": get_args(Target)}
     intercept: bool = True
+    target: Target = "gains"
+
+    @property
+    def adds_gains(self) -> bool:
+        """Whether labels are predicted as they are."""
+        return self.target == "labels"
 
     @property
     def properties(self) -> frozenset[str]:
@@ -108,9 +118,12 @@ class Regression(LossSurrogate):
         InputError
             If a label is above 256: squares of its gain would overflow.
         """
+        sizes = np.diff(qptr)
+        if self.target == "labels":
+            weight = np.repeat(1.0 / np.maximum(sizes, 1), sizes)
+            return labels.copy(), weight if doc_weight is None else weight * doc_weight
         check_squared_gains(labels)
         relevant = labels > 0.0
-        sizes = np.diff(qptr)
         n_relevant = np.repeat(query_sums(relevant.astype(np.float64), qptr), sizes)
         same_class = np.where(relevant, n_relevant, np.repeat(sizes, sizes) - n_relevant)
         share = np.where((n_relevant > 0.0) & (n_relevant < np.repeat(sizes, sizes)), 0.5, 1.0)
@@ -137,10 +150,15 @@ class _Pairwise(LossSurrogate):
 
     measure: ClassVar[RankingMeasure] = KendallTau()
     """Kendall's tau-b, which counts the same pairs; not a limit."""
-    entries: ClassVar[tuple[str, ...]] = ("document", "query")
+    entries: ClassVar[tuple[str, ...]] = ("document", "document", "query")
+
+    def prepare(self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None) -> Any:
+        """Rank of each label in its query, from 0, weight of the document, 1/number of pairs of a query."""
+        levels, shares = super().prepare(labels, qptr)
+        return levels, np.ones(len(labels)) if doc_weight is None else doc_weight, shares
 
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> Any:
-        """Rank of every document's label in its query, from 0, and 1/number of pairs of every query."""
+        """Ranks of the labels, and 1/number of pairs."""
         sizes = np.diff(qptr)
         order, level = by_label(labels, qptr)
         levels = np.empty(len(labels), dtype=np.int64)
@@ -157,14 +175,16 @@ class RankNet(_Pairwise):
 
     .. math:: -\frac1P \sum_{l_i > l_j} \log\big(1 + e^{-(s_i - s_j)}\big)
 
-    with P the number of pairs of different labels of the query; 0 if there is none.
+    with P the number of pairs of different labels of the query; 0 if there is none. The weight of a document
+    is a factor on the pairs in which it is the better one.
 
     Notes
     -----
     Burges et al. add up all pairs of all queries; here all queries have the same weight, as in every
     measure. ``query_weight`` = P gives their sum, up to a factor.
 
-    O(P) time, O(n) memory: four pairs share a division, and a document one logarithm.
+    O(P) time, O(n) memory: four pairs share a division, and a document one logarithm; where weights differ,
+    each pair has its own.
 
     References
     ----------
@@ -187,7 +207,9 @@ class RankSVM(_Pairwise):
 
     .. math:: -\frac1P \sum_{l_i > l_j} \max(0,\, 1 - (s_i - s_j))^2
 
-    with P the number of pairs of different labels of the query; 0 if there is none.
+    with P the number of pairs of different labels of the query; 0 if there is none. The weight of a document
+    is a factor on the pairs in which it is the better one: with labels 1 for clicks, and the inverse
+    propensities of their positions, this is Propensity SVM-rank (Joachims, Swaminathan & Schnabel 2017).
 
     Notes
     -----
@@ -203,7 +225,7 @@ class RankSVM(_Pairwise):
     References
     ----------
     Chapelle, Keerthi (2010), Efficient algorithms for ranking with SVMs, Eq. 4 (there with C in place of
-    1/P), doi:10.1007/s10791-009-9109-9.
+    1/P), doi:10.1007/s10791-009-9109-9; Joachims, Swaminathan, Schnabel (2017), doi:10.1145/3018661.3018699.
 
     Examples
     --------

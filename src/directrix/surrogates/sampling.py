@@ -247,6 +247,11 @@ class Gumbel(KernelSurrogate):
         return (inner & _KEPT) | {"random"}
 
     @property
+    def adds_gains(self) -> bool:
+        """Whether the surrogate does."""
+        return self._inner.adds_gains
+
+    @property
     def measure(self) -> Any:
         """Measure of the surrogate."""
         return self.surrogate.measure

@@ -15,7 +15,7 @@ from directrix.data.shards.queries import ShardedQueries
 from directrix.data.shards.task import OpenShard, Question
 from directrix.data.sparse import deviations
 from directrix.errors import InputError
-from directrix.measures.terms import check_squared_gains, gains
+from directrix.measures.terms import check_squared_gains, gains, gains_of
 from directrix.parameters import number
 from directrix.threads import one_blas_thread, run_chunks
 from directrix.types import Float64Array, is_sparse
@@ -27,7 +27,8 @@ def regression_start(queries: Any, *, ridge: float = 1.0, sample_weight: Any = N
     .. math:: \min_{w, b} \sum_i u_i (w \cdot x_i + b - g_i)^2 + \rho \lVert w \rVert^2
 
     with :math:`g = 2^l - 1` and weights u such that relevant (l > 0) and irrelevant documents
-    weigh the same in total, n/2 each.
+    weigh the same in total, n/2 each. Where labels are gains of impressions, g is the label, and u the number
+    of impressions.
 
     Parameters
     ----------
@@ -74,7 +75,8 @@ def regression_start(queries: Any, *, ridge: float = 1.0, sample_weight: Any = N
     if getattr(queries, "held", "") == "shards":
         return _of_shards(queries, ridge)
     need_queries(queries, "regression_start")
-    check_squared_gains(queries.labels)
+    if queries.counts is None:
+        check_squared_gains(queries.labels)
     if sample_weight is not None:
         return _fitted(queries, ridge, sample_weight)
     known = _STARTS.setdefault(queries, {})
@@ -91,9 +93,11 @@ _STARTS: WeakKeyDictionary[Queries, dict[float, Float64Array]] = WeakKeyDictiona
 def _fitted(queries: Queries, ridge: float, sample_weight: Any) -> Float64Array:
     n, n_relevant = queries.n_docs, int((queries.labels > 0.0).sum())
     weight = weights_of(sample_weight, n, "sample_weight", "document")
-    if 0 < n_relevant < n:
+    if queries.counts is not None:
+        weight = weight * queries.counts
+    elif 0 < n_relevant < n:
         weight = weight * _class_weights(queries.labels, _halves(n, n_relevant))
-    X, gain = queries.features, gains(queries.labels)
+    X, gain = queries.features, gains_of(queries)
     is_packed = is_sparse(X)
     with one_blas_thread():
         if is_packed:

@@ -20,7 +20,7 @@ from directrix.data.files import Stamp, check_stamp, readable
 from directrix.data.formats import ARROW, content_of, table_files, text_table
 from directrix.data.frames import Categories, categories_from
 from directrix.data.stored import Extent
-from directrix.data.tables.text import header_of, not_a_number, read_columns
+from directrix.data.tables.text import header_of, not_a_number, read_columns, text_batches
 from directrix.errors import InputError, MissingExtra
 
 
@@ -293,16 +293,31 @@ def column_names(path: Path) -> list[str]:
         return [name for name in names if not INDEX.fullmatch(name)]
 
 
-def table_of(path: Path, names: ColumnNames = RECOGNIZED) -> Any:
-    """Read all columns of a table, or of a folder of them, into memory."""
+def table_of(path: Path, names: ColumnNames = RECOGNIZED, columns: list[str] | None = None) -> Any:
+    """Read columns of a table, or of a folder of them, into memory; by default all."""
     pa, tables = import_arrow(), []
     for file in _paths(path):
         with decoding(file):
             content = _form(file)(file, names)
-            rows = [batch for _, batch in content.batches(content.schema.names, 0, _BATCH_ROWS)]
-            tables.append(pa.Table.from_batches(rows, content.schema))
+            chosen = content.schema.names if columns is None else columns
+            rows = [batch for _, batch in content.batches(chosen, 0, _BATCH_ROWS)]
+            schema = pa.schema([content.schema.field(name) for name in chosen])
+            tables.append(pa.Table.from_batches(rows, schema))
     with decoding(path):
         return pa.concat_tables(tables)
+
+
+def table_batches(path: Path, names: ColumnNames = RECOGNIZED) -> Iterator[Any]:
+    """Give the rows of a table, or of a folder of them, as Arrow tables of some thousand rows."""
+    for file in _paths(path):
+        with decoding(file):
+            form = _form(file)
+            if form is _Text:
+                yield from text_batches(import_arrow(), file, names)
+                continue
+            content = form(file, names)
+            for _, batch in content.batches(content.schema.names, 0, _BATCH_ROWS):
+                yield import_arrow().Table.from_batches([batch])
 
 
 class TableFiles:

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -57,16 +58,40 @@ def read_columns(pa: Any, path: Path, names: ColumnNames) -> Any:
     return table
 
 
+def text_batches(pa: Any, path: Path, names: ColumnNames) -> Iterator[Any]:
+    """Give a file as tables, one block of lines after another; columns of these names are text.
+
+    The first block decides the types of the other columns of CSV and TSV.
+    """
+    import pyarrow.csv
+    import pyarrow.json
+
+    if text_table(path) == "jsonl":
+        with open_data(path) as file:
+            for block in stream_blocks(file, _BLOCK):
+                objects = pa.BufferReader(_objects(path, block))
+                yield pyarrow.json.read_json(objects, pyarrow.json.ReadOptions(block_size=2 * _BLOCK))
+        return
+    types = {name: pa.string() for name in header_of(path) if name in (names.categorical or ())}
+    with open_data(path) as file, pyarrow.csv.open_csv(file, *_csv_options(pa, path, types)) as reader:
+        for batch in reader:
+            yield pa.Table.from_batches([batch])
+
+
 def _of_csv(pa: Any, path: Path, types: dict[Any, Any]) -> Any:
     import pyarrow.csv
 
     with open_data(path) as file:
-        return pyarrow.csv.read_csv(
-            file,
-            pyarrow.csv.ReadOptions(block_size=_BLOCK),
-            pyarrow.csv.ParseOptions(delimiter=_SIGNS[text_table(path)], newlines_in_values=True),
-            pyarrow.csv.ConvertOptions(column_types=types),
-        )
+        return pyarrow.csv.read_csv(file, *_csv_options(pa, path, types))
+
+
+def _csv_options(pa: Any, path: Path, types: dict[Any, Any]) -> tuple[Any, Any, Any]:
+    """Return how to read, parse and convert."""
+    return (
+        pa.csv.ReadOptions(block_size=_BLOCK),
+        pa.csv.ParseOptions(delimiter=_SIGNS[text_table(path)], newlines_in_values=True),
+        pa.csv.ConvertOptions(column_types=types),
+    )
 
 
 def _objects(path: Path, text: bytes) -> bytes:

@@ -76,17 +76,17 @@ def _pass_by(s, u, size, worth, factor, before, above, lower):
     """
     n = len(s)
     for e in range(n):
-        if not worth[e] > 0.0:
+        if worth[e] == 0.0:
             continue
         for g in range(n):
-            if u[g] == u[e] or (g < e and worth[g] > 0.0):
+            if u[g] == u[e] or (g < e and worth[g] != 0.0):
                 continue
             a, b = (e, g) if e < g else (g, e)
             if (s[a] - s[b]) / (u[b] - u[a]) < lower:
-                if worth[a] > 0.0:
+                if worth[a] != 0.0:
                     before[a] += size[b]
                     above[a] += factor[b]
-                if worth[b] > 0.0:
+                if worth[b] != 0.0:
                     before[b] -= size[a]
                     above[b] -= factor[a]
 
@@ -123,7 +123,7 @@ def begin(family, qptr, first, last, spec, groups, lower, state, value):
         if lower > -np.inf:
             _pass_by(s[a:b], u[a:b], size[a:b], worth[a:b], factor[a:b], before[a:b], above[a:b], lower)
         for g in range(a, b):
-            if worth[g] > 0.0:
+            if worth[g] != 0.0:
                 earned[g] = _earned(
                     family, size[g], worth[g], before[g], above[g], k[q], table, passed, dptr[g]
                 )
@@ -140,10 +140,10 @@ def _crossings(s, u, worth, lower, upper, key, pair):
     """
     n, count, room = len(s), 0, len(key)
     for e in range(n):
-        if not worth[e] > 0.0:
+        if worth[e] == 0.0:
             continue
         for g in range(n):
-            if u[g] == u[e] or (g < e and worth[g] > 0.0):
+            if u[g] == u[e] or (g < e and worth[g] != 0.0):
                 continue
             a, b = (e, g) if e < g else (g, e)
             t = (s[a] - s[b]) / (u[b] - u[a])
@@ -177,13 +177,13 @@ def _one_query(family, k, table, passed, scale, groups, state, key, pair, n_even
         while i < n_events and key[i] == now:
             a, b = pair[i] >> _BITS, pair[i] & _SECOND
             i += 1
-            if worth[a] > 0.0:
+            if worth[a] != 0.0:
                 before[a] += size[b]
                 above[a] += factor[b]
                 now_a = _earned(family, size[a], worth[a], before[a], above[a], k, table, passed, dptr[a])
                 change += now_a - earned[a]
                 earned[a] = now_a
-            if worth[b] > 0.0:
+            if worth[b] != 0.0:
                 before[b] -= size[a]
                 above[b] -= factor[a]
                 now_b = _earned(family, size[b], worth[b], before[b], above[b], k, table, passed, dptr[b])

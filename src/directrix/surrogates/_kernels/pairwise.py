@@ -42,8 +42,8 @@ def by_level(order, level, starts, index):
 
 
 @kernel
-def _hinges(x, middle, pull):
-    """Sum of max(0, 1 - (x_i - x_j))^2 over j < middle <= i; subtracts its gradient from pull.
+def _hinges(x, weight, middle, pull):
+    """Sum of w_i max(0, 1 - (x_i - x_j))^2 over j < middle <= i; subtracts its gradient from pull.
 
     Both parts are in descending order. Going down the x_i, the sums over the pairs that are
     active only grow, by what is >= 0: nothing cancels. Likewise going up the x_j.
@@ -61,47 +61,52 @@ def _hinges(x, middle, pull):
             twice += hinge * hinge
             count += 1
             j += 1
-        total += twice
-        pull[i] += 2.0 * once
-    count, once, i = 0, 0.0, n - 1
+        total += weight[i] * twice
+        pull[i] += 2.0 * weight[i] * once
+    weights, once, i = 0.0, 0.0, n - 1
     for j in range(middle - 1, -1, -1):
-        if count > 0:
-            once += count * (x[j] - x[j + 1])
+        if weights > 0.0:
+            once += weights * (x[j] - x[j + 1])
         while i >= middle and 1.0 - (x[i] - x[j]) > 0.0:
-            once += 1.0 - (x[i] - x[j])
-            count += 1
+            once += weight[i] * (1.0 - (x[i] - x[j]))
+            weights += weight[i]
             i -= 1
         pull[j] -= 2.0 * once
     return total
 
 
 @kernel
-def _merge(x, pull, index, middle, x2, pull2, index2):
+def _merge(x, pull, weight, index, middle, x2, pull2, weight2, index2):
     """Merge two parts in descending order into one."""
     n, i, j = len(x), 0, middle
     for place in range(n):
         if j == n or (i < middle and x[i] >= x[j]):
-            x2[place], pull2[place], index2[place] = x[i], pull[i], index[i]
+            x2[place], pull2[place], weight2[place], index2[place] = x[i], pull[i], weight[i], index[i]
             i += 1
         else:
-            x2[place], pull2[place], index2[place] = x[j], pull[j], index[j]
+            x2[place], pull2[place], weight2[place], index2[place] = x[j], pull[j], weight[j], index[j]
             j += 1
     for place in range(n):
-        x[place], pull[place], index[place] = x2[place], pull2[place], index2[place]
+        x[place], pull[place], weight[place], index[place] = (
+            x2[place],
+            pull2[place],
+            weight2[place],
+            index2[place],
+        )
 
 
 @kernel
-def _svm_query(s, level, share, grad, floats, integers):
+def _svm_query(s, level, weights, share, grad, floats, integers):
     """Minus the mean squared hinge of one query."""
     n = len(s)
     if not finite_or_nan(s, grad):
         return np.nan
-    x, pull, x2, pull2 = floats[0], floats[1], floats[2], floats[3]
+    x, pull, x2, pull2, weight, weight2 = floats[0], floats[1], floats[2], floats[3], floats[4], floats[5]
     order, index, index2, starts = integers[0], integers[1], integers[2], integers[3]
     descending_order(s, order[:n])
     blocks = by_level(order[:n], level, starts, index)
     for i in range(n):
-        x[i], pull[i] = np.float64(s[index[i]]), 0.0
+        x[i], pull[i], weight[i] = np.float64(s[index[i]]), 0.0, weights[index[i]]
     total = 0.0
     # Neighbors first, then runs of two levels, of four ...: each pair of levels meets once.
     while blocks > 1:
@@ -110,8 +115,9 @@ def _svm_query(s, level, share, grad, floats, integers):
             lo = starts[block]
             if block + 1 < blocks:
                 middle, hi = starts[block + 1] - lo, starts[block + 2]
-                total += _hinges(x[lo:hi], middle, pull[lo:hi])
-                _merge(x[lo:hi], pull[lo:hi], index[lo:hi], middle, x2, pull2, index2)
+                of = x[lo:hi], pull[lo:hi], weight[lo:hi], index[lo:hi]
+                total += _hinges(of[0], of[2], middle, of[1])
+                _merge(of[0], of[1], of[2], of[3], middle, x2, pull2, weight2, index2)
             starts[n_merged] = lo
             n_merged += 1
         starts[n_merged] = n
@@ -122,12 +128,13 @@ def _svm_query(s, level, share, grad, floats, integers):
 
 
 @kernel
-def rank_svm_chunk(levels, shares, scores, qptr, first, last, value, grad):
+def rank_svm_chunk(levels, weights, shares, scores, qptr, first, last, value, grad):
     """Fill ``value[q]`` and the gradient of the documents of queries first <= q < last.
 
     Parameters
     ----------
     levels : int64 (n_docs,)        rank of the label in its query, from 0
+    weights : float64 (n_docs,)     of the documents: factors on pairs in which one is the better
     shares : float64 (n_queries,)   1 / number of pairs, 0 if there is none
 
     Notes
@@ -135,10 +142,11 @@ def rank_svm_chunk(levels, shares, scores, qptr, first, last, value, grad):
     Sorting, then O(n log(number of levels)) per query.
     """
     n = longest_query(qptr, first, last)
-    floats, integers = np.empty((4, n)), np.empty((4, n + 1), dtype=np.int64)
+    floats, integers = np.empty((6, n)), np.empty((4, n + 1), dtype=np.int64)
     for q in range(first, last):
         lo, hi = qptr[q], qptr[q + 1]
-        value[q] = _svm_query(scores[lo:hi], levels[lo:hi], shares[q], grad[lo:hi], floats, integers)
+        of = scores[lo:hi], levels[lo:hi], weights[lo:hi]
+        value[q] = _svm_query(of[0], of[1], of[2], shares[q], grad[lo:hi], floats, integers)
 
 
 # --------------------------------------------------------------------------------- RankNet
@@ -201,8 +209,8 @@ def _near_pairs(x, starts, n_levels, middle, floats, pull):
 
 
 @kernel
-def _far_pairs(x, starts, n_levels, pull):
-    """The same for any scores, with an exponential and a logarithm per pair."""
+def _far_pairs(x, weight, starts, n_levels, pull):
+    """The same for any scores and weights of the better documents, with a logarithm per pair."""
     total = 0.0
     for here in range(1, n_levels):
         below = starts[here]
@@ -210,45 +218,47 @@ def _far_pairs(x, starts, n_levels, pull):
             for j in range(below):
                 z = x[j] - x[i]
                 e = math.exp(-abs(z))
-                total += math.log1p(e) + max(z, 0.0)
-                p = (1.0 if z > 0.0 else e) / (1.0 + e)
+                total += weight[i] * (math.log1p(e) + max(z, 0.0))
+                p = weight[i] * ((1.0 if z > 0.0 else e) / (1.0 + e))
                 pull[i] += p
                 pull[j] -= p
     return total
 
 
 @kernel
-def _net_query(s, level, share, grad, floats, integers):
+def _net_query(s, level, weights, share, grad, floats, integers):
     """Minus the mean cross entropy of one query."""
     n = len(s)
     if not finite_or_nan(s, grad):
         return np.nan
-    x, pull = floats[0, :n], floats[1, :n]
+    x, pull, weight = floats[0, :n], floats[1, :n], floats[6, :n]
     order, index, starts = integers[0, :n], integers[1], integers[2]
     for i in range(n):
         order[i] = i
     n_levels = by_level(order, level, starts, index)
-    low, high = np.inf, -np.inf
+    low, high, alike = np.inf, -np.inf, True
     for i in range(n):
-        x[i], pull[i] = np.float64(s[index[i]]), 0.0
+        x[i], pull[i], weight[i] = np.float64(s[index[i]]), 0.0, weights[index[i]]
         low, high = min(low, x[i]), max(high, x[i])
-    if high - low <= _WIDEST:
+        alike &= weight[i] == 1.0
+    if alike and high - low <= _WIDEST:
         total = _near_pairs(x, starts, n_levels, 0.5 * (low + high), floats, pull)
     else:
-        total = _far_pairs(x, starts, n_levels, pull)
+        total = _far_pairs(x, weight, starts, n_levels, pull)
     for i in range(n):
         grad[index[i]] = grad.dtype.type(share * pull[i])
     return -share * total
 
 
 @kernel
-def rank_net_chunk(levels, shares, scores, qptr, first, last, value, grad):
+def rank_net_chunk(levels, weights, shares, scores, qptr, first, last, value, grad):
     """Same as `rank_svm_chunk` for RankNet: O(number of pairs), a quarter of a division for each."""
     n = longest_query(qptr, first, last)
-    floats, integers = np.empty((6, n + GAP)), np.empty((3, n + 1), dtype=np.int64)
+    floats, integers = np.empty((7, n + GAP)), np.empty((3, n + 1), dtype=np.int64)
     for q in range(first, last):
         lo, hi = qptr[q], qptr[q + 1]
         if hi > lo:
-            value[q] = _net_query(scores[lo:hi], levels[lo:hi], shares[q], grad[lo:hi], floats, integers)
+            of = scores[lo:hi], levels[lo:hi], weights[lo:hi]
+            value[q] = _net_query(of[0], of[1], of[2], shares[q], grad[lo:hi], floats, integers)
         else:
             value[q] = 0.0

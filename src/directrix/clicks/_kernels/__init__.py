@@ -1,0 +1,1 @@
+"""Compiled passes of expectation maximization over logs of clicks: arrays in, arrays out."""

@@ -1,0 +1,302 @@
+"""What all click models share: likelihood, probabilities, perplexity, simulation."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+
+from directrix.clicks.log import Log
+from directrix.clicks.sessions import Cells, Pairs
+from directrix.errors import InputError, NotConverged, short_text, warn
+from directrix.parameters import number, seed_number, whole
+from directrix.tables import Table, json_value
+from directrix.types import Array, Float64Array
+
+_SESSIONS = 1 << 16  # walked through together
+_ROWS = 1 << 22  # evaluated together
+
+
+class ClickModel:
+    r"""A model of clicks; made by `model`.
+
+    Parameters
+    ----------
+    prior : (float, float)
+        Pseudo-counts of every rate: a rate is (successes + prior[0]) / (trials + prior[0] + prior[1]), the
+        mode under a Beta(1 + prior[0], 1 + prior[1]) prior.
+    max_iter : int >= 1
+        Maximum number of passes of expectation maximization.
+    tol : float >= 0
+        It stops when a pass increases the log-posterior by less than ``tol`` per impression.
+
+    Attributes
+    ----------
+    pairs_ : Pairs
+        Pairs of query and document of the log that it was fitted to.
+    attraction_ : float64 (n_pairs,)
+        Probability that an examined document is clicked.
+    examination_ : float64 (n_positions,)
+        Probability that a position is examined; of UBM (n_positions, n_positions), by position, and by that
+        of the last click above, 0 if there is none.
+    trace_ : list of float
+        Log-posterior before each pass; empty for closed forms.
+    """
+
+    needs_sessions: ClassVar[bool] = True
+
+    def __init__(self, *, prior: Any = (0.01, 0.01), max_iter: int = 500, tol: float = 1e-7) -> None:
+        try:
+            first, second = prior
+        except (TypeError, ValueError):
+            raise InputError(
+                f"prior={short_text(prior)}; two pseudo-counts are needed: (0.01, 0.01)."
+            ) from None
+        self.prior = tuple(number(x, "prior", least=0.0, example=0.01) for x in (first, second))
+        self.max_iter = whole(max_iter, "max_iter")
+        self.tol = number(tol, "tol", least=0.0, example=1e-7)
+        self.pairs_: Pairs | None = None
+        self.attraction_: Float64Array = np.empty(0)
+        self.examination_: Float64Array = np.ones(1)
+        self.trace_: list[float] = []
+        self._trust: tuple[Float64Array, Float64Array] | None = None
+
+    @property
+    def name(self) -> str:
+        """Name of the model."""
+        return type(self).__name__
+
+    def fit(self, log: Log) -> ClickModel:
+        """Fit the model to a log and return it.
+
+        Raises
+        ------
+        InputError
+            If the model needs sessions and the log has counts alone.
+        """
+        if self.needs_sessions:
+            _ = log.sessions
+        self.pairs_, self.trace_, self._trust = log.pairs, [], None
+        self._fit(log)
+        return self
+
+    def log_likelihood(self, log: Log) -> float:
+        """Return the log-likelihood of all clicks of a log, in nats; -inf if the model excludes one of them.
+
+        A document that the model does not know has the mean of the prior as its attraction.
+        """
+        from scipy.special import xlog1py, xlogy
+
+        total = 0.0
+        for p, n, c, _ in self._parts(log, given_clicks=True):
+            total += float((xlogy(c, p) + xlog1py(n - c, -p)).sum())
+        return total
+
+    def click_probability(self, log: Log, *, given_clicks: bool = False) -> Float64Array:
+        """Return the probability of a click for each row of the sessions, or each cell of counts.
+
+        ``given_clicks``: given the clicks above in the session, else the marginal probability.
+        """
+        parts = [p for p, *_ in self._parts(log, given_clicks=given_clicks)]
+        return np.concatenate(parts)
+
+    def perplexity(self, log: Log, *, given_clicks: bool = False) -> Float64Array:
+        r"""Return the perplexity at each position, float64 (n_positions,); 1 is perfect, 2 is a coin.
+
+        .. math:: 2^{-\frac{1}{n_k} \sum c \log_2 p + (1 - c) \log_2 (1 - p)}
+
+        over the n_k sessions that have a position k; NaN where none has.
+        """
+        from scipy.special import xlog1py, xlogy
+
+        k = log.n_positions + 1
+        total, shown = np.zeros(k), np.zeros(k)
+        for p, n, c, position in self._parts(log, given_clicks=given_clicks):
+            total += np.bincount(position, xlogy(c, p) + xlog1py(n - c, -p), k)
+            shown += np.bincount(position, n, k)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            perplexity: Float64Array = np.exp(-total / shown)[1:]
+        return perplexity
+
+    def simulate(self, log: Log, seed: int = 0) -> Log:
+        """Return the log with clicks that the model draws; what is shown stays. Same seed, same clicks."""
+        seed = seed_number(seed)
+        sessions, clicks = log.sessions, []
+        for block, (first, last) in enumerate(self._blocks(log)):
+            rng = np.random.default_rng([seed, block])
+            clicks.append(self._walk(log, first, last, rng.random)[1])
+        return Log(log.pairs, sessions._replace(click=np.concatenate(clicks)))
+
+    def known(
+        self,
+        pairs: Pairs,
+        attraction: Float64Array,
+        curve: Float64Array,
+        trust: tuple[Float64Array, Float64Array] | None = None,
+    ) -> ClickModel:
+        """Return a model whose attractions are known; for `simulate`.
+
+        A model that is not fitted derives its other parameters from ``curve``, the examination by position.
+        ``trust`` are the probabilities, by position, that users click an examined document if it attracts,
+        and if not.
+        """
+        users = copy.copy(self)
+        if users.pairs_ is None:
+            users._assume(curve)
+        users.pairs_, users.attraction_, users._trust = pairs, attraction, trust
+        return users
+
+    def tables(self) -> tuple[Table, ...]:
+        """Return the parameters by position as a table."""
+        columns = self._by_position()
+        rows = zip(*columns.values(), strict=True)
+        return (
+            Table(
+                f"{self.name}, {len(self._fitted()):,} pairs of query and document",
+                ("position", *columns),
+                tuple((str(k), *map(float, row)) for k, row in enumerate(rows, start=1)),
+                digits=4,
+            ),
+        )
+
+    def __str__(self) -> str:
+        return "\n\n".join(table.text() for table in self.tables())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the parameters by position in JSON types."""
+        return dict(json_value({"model": self.name, "n_pairs": len(self._fitted())} | self._by_position()))
+
+    # what a model defines
+
+    def _fit(self, log: Log) -> None:
+        raise NotImplementedError
+
+    def _assume(self, curve: Float64Array) -> None:
+        self.examination_ = curve
+
+    def _by_position(self) -> dict[str, Array]:
+        return {"examination": self.examination_}
+
+    def _begin(self, n: int, *, marginal: bool) -> Array:
+        """Return what sessions know before their first row."""
+        raise NotImplementedError
+
+    def _examined(self, state: Array, position: Array) -> Float64Array:
+        """Return the probability that each of these positions is examined."""
+        raise NotImplementedError
+
+    def _next(self, state: Array, row: dict[str, Any], click: Array | None) -> Array:
+        """Return what sessions know after a row; without ``click`` its probability is averaged over."""
+        raise NotImplementedError
+
+    # what all models share
+
+    def rate(self, successes: Any, trials: Any) -> Any:
+        """Return rates under the prior; 1/2 where nothing is known."""
+        above, below = successes + self.prior[0], trials + sum(self.prior)
+        return np.divide(above, below, out=np.full(np.shape(above), 0.5), where=np.asarray(below) > 0)
+
+    def _fitted(self) -> Pairs:
+        if self.pairs_ is None:
+            raise InputError(f'this {self.name} is not fitted; type model("{self.name}").fit(log).')
+        return self.pairs_
+
+    def _of_pairs(self, values: Float64Array, log: Log) -> Float64Array:
+        """Return values of the model's pairs for those of a log; the mean of the prior for unknown ones."""
+        places = self._fitted().places(log.pairs)
+        known: Float64Array = np.where(places >= 0, values[places], float(self.rate(0.0, 0.0)))
+        return known
+
+    def _attraction_of(self, log: Log) -> Float64Array:
+        return self._of_pairs(self.attraction_, log)
+
+    def _attracted(self, attraction: Float64Array, position: Array) -> Float64Array:
+        """Return the probability of a click on examined documents."""
+        if self._trust is None:
+            return attraction
+        relevant, other = (at_position(values, position) for values in self._trust)
+        return attraction * relevant + (1.0 - attraction) * other
+
+    def _parts(self, log: Log, *, given_clicks: bool) -> Iterator[tuple[Array, Array, Array, Array]]:
+        """Give probabilities, impressions, clicks and positions, some sessions at a time."""
+        sessions = log.sessions
+        for first, last in self._blocks(log):
+            rows = slice(sessions.ptr[first], sessions.ptr[last])
+            p, _ = self._walk(log, first, last, "given" if given_clicks else "marginal")
+            yield p, np.ones(len(p)), sessions.click[rows].astype(np.float64), sessions.position[rows]
+
+    def _blocks(self, log: Log) -> list[tuple[int, int]]:
+        n = len(log.sessions.query)
+        return [(first, min(first + _SESSIONS, n)) for first in range(0, n, _SESSIONS)]
+
+    def _walk(self, log: Log, first: int, last: int, clicks: Any) -> tuple[Float64Array, Array]:
+        """Go through sessions from the top, all at once: return probabilities of clicks, and the clicks.
+
+        ``clicks``: "given", "marginal", or a function that draws uniform numbers.
+        """
+        s, marginal = log.sessions, clicks == "marginal"
+        begins, lengths = s.ptr[first:last] - s.ptr[first], np.diff(s.ptr[first : last + 1])
+        rows = slice(s.ptr[first], s.ptr[last])
+        pair, position, click = s.pair[rows], s.position[rows], s.click[rows].copy()
+        values = self._values(log)
+        attraction = self._attracted(values["attraction"][pair], position)
+        p, state = np.empty(len(pair)), self._begin(last - first, marginal=marginal)
+        for step in range(int(lengths.max(initial=0))):
+            at = np.flatnonzero(lengths > step)
+            now = begins[at] + step
+            row = {key: of_pair[pair[now]] for key, of_pair in values.items()} | {"position": position[now]}
+            row["attraction"], known = attraction[now], state[at]
+            p[now] = row["p"] = self._examined(known, row["position"]) * row["attraction"]
+            if callable(clicks):
+                click[now] = clicks(len(now)) < p[now]
+            state[at] = self._next(known, row, None if marginal else click[now])
+        return p, click
+
+    def _values(self, log: Log) -> dict[str, Float64Array]:
+        """Return the parameters by pair of a log."""
+        return {"attraction": self._attraction_of(log)}
+
+    def check_converged(self, *, converged: bool) -> None:
+        """Warn unless expectation maximization converged."""
+        if not converged:
+            warn(
+                f"{self.name} was still improving after {self.max_iter} passes; raise max_iter or tol.",
+                NotConverged,
+                stacklevel=4,
+            )
+
+
+class Memoryless(ClickModel):
+    """Models whose clicks do not depend on each other: counts suffice."""
+
+    needs_sessions = False
+
+    def _parts(self, log: Log, *, given_clicks: bool) -> Iterator[tuple[Array, Array, Array, Array]]:
+        rows = log.content
+        pair, position = rows.pair, rows.position
+        n, c = (
+            (rows.impressions, rows.clicks) if isinstance(rows, Cells) else (np.ones(len(pair)), rows.click)
+        )
+        attraction = self._attraction_of(log)
+        for first in range(0, len(pair), _ROWS):
+            block = slice(first, first + _ROWS)
+            attracted = self._attracted(attraction[pair[block]], position[block])
+            p = at_position(self.examination_, position[block]) * attracted
+            yield p, n[block].astype(np.float64), c[block].astype(np.float64), position[block]
+
+    def _begin(self, n: int, *, marginal: bool) -> Array:
+        return np.empty(n)
+
+    def _examined(self, state: Array, position: Array) -> Float64Array:
+        return at_position(self.examination_, position)
+
+    def _next(self, state: Array, row: dict[str, Any], click: Array | None) -> Array:
+        return state
+
+
+def at_position(by_position: Float64Array, position: Array) -> Float64Array:
+    """Return a value for each position; positions below the last known one have its value."""
+    values: Float64Array = by_position[np.minimum(position, len(by_position)) - 1]
+    return values

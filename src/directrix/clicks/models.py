@@ -1,0 +1,365 @@
+"""Click models by name: three baselines, two of positions, four of users who go from the top down."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+import numpy as np
+
+from directrix.clicks._kernels.em import pass_over_sessions
+from directrix.clicks.base import ClickModel, Memoryless, at_position
+from directrix.clicks.expectation import Counts, Estimate, log_prior, maximize
+from directrix.clicks.log import Log, counted
+from directrix.clicks.sessions import Pairs
+from directrix.errors import InputError, short_text
+from directrix.threads import query_chunks, run_chunks
+from directrix.types import Array, Float64Array, Int64Array
+
+_ROWS = 1 << 19  # of a chunk of sessions that one thread sums over
+
+
+class GCTR(Memoryless):
+    """One rate of clicks for all documents and positions: a baseline; made by `model`."""
+
+    def _fit(self, log: Log) -> None:
+        cells = log.aggregate()
+        rate = float(self.rate(cells.clicks.sum(), cells.impressions.sum()))
+        self.attraction_, self.examination_ = np.full(len(log.pairs), rate), np.ones(log.n_positions)
+
+    def _attraction_of(self, log: Log) -> Float64Array:
+        return np.full(len(log.pairs), self.attraction_[0])
+
+
+class RCTR(Memoryless):
+    """A rate of clicks for each position: a baseline; made by `model`."""
+
+    def _fit(self, log: Log) -> None:
+        cells, k = log.aggregate(), log.n_positions + 1
+        n, c = (np.bincount(cells.position, x, k)[1:] for x in (cells.impressions, cells.clicks))
+        self.attraction_, self.examination_ = np.ones(len(log.pairs)), self.rate(c, n)
+
+    def _attraction_of(self, log: Log) -> Float64Array:
+        return np.ones(len(log.pairs))
+
+
+class DCTR(Memoryless):
+    """A rate of clicks for each pair of query and document: a baseline; made by `model`."""
+
+    def _fit(self, log: Log) -> None:
+        cells = log.aggregate()
+        n, c = (np.bincount(cells.pair, x, len(log.pairs)) for x in (cells.impressions, cells.clicks))
+        self.attraction_, self.examination_ = self.rate(c, n), np.ones(log.n_positions)
+
+    def _assume(self, curve: Float64Array) -> None:
+        self.examination_ = np.ones(len(curve))
+
+
+class PBM(Memoryless):
+    r"""The position-based model; made by `model`.
+
+    .. math:: P(c = 1) = \theta_k\, r(q, d)
+
+    It is known up to a factor, so the examination of position 1 is 1. Counts suffice. Richardson et al.
+    (2007), doi:10.1145/1242572.1242643; Craswell et al. (2008), doi:10.1145/1341531.1341545.
+    """
+
+    def _fit(self, log: Log) -> None:
+        cells, k = log.aggregate(), log.n_positions
+        counts = Counts.of(cells.pair, cells.position - 1, cells.impressions, cells.clicks, len(log.pairs))
+        _fit_groups(self, counts, k, np.arange(1, k))
+
+
+class UBM(ClickModel):
+    r"""The user browsing model: examination depends on the position and on that of the last click above.
+
+    .. math:: P(c_k = 1 \mid c_{<k}) = \theta_{k,k'}\, r(q, d)
+
+    The examination of position 1 is 1, as in `PBM`; made by `model`. Dupret & Piwowarski (2008),
+    doi:10.1145/1390334.1390392.
+    """
+
+    def _fit(self, log: Log) -> None:
+        k = log.n_positions
+        group = (log.sessions.position - 1) * np.int32(k) + _last_click(log)
+        keys, n, c = counted(log, group, k * k)
+        counts = Counts.of(keys // (k * k), keys % (k * k), n, c, len(log.pairs))
+        _fit_groups(self, counts, k * k, np.flatnonzero(np.tri(k))[1:])
+        self.examination_ = np.tril(self.examination_.reshape(k, k))
+
+    def _assume(self, curve: Float64Array) -> None:
+        k = len(curve)
+        after = np.subtract.outer(np.arange(k), np.arange(k))
+        self.examination_ = np.tril(curve[np.clip(after, 0, k - 1)])
+
+    def _by_position(self) -> dict[str, Array]:
+        return {
+            f"after a click at {k}" if k else "no click": column
+            for k, column in enumerate(self.examination_.T)
+        }
+
+    def _begin(self, n: int, *, marginal: bool) -> Array:
+        start = np.zeros((n, len(self.examination_))) if marginal else np.zeros(n, dtype=np.int64)
+        if marginal:
+            start[:, 0] = 1.0
+        return start
+
+    def _examined(self, state: Array, position: Array) -> Float64Array:
+        of = np.minimum(position, len(self.examination_)) - 1
+        examined: Float64Array
+        if state.ndim == 1:
+            examined = self.examination_[of, state]
+            return examined
+        over_clicks: Float64Array = np.einsum("ij,ij->i", state, self.examination_[of])
+        return over_clicks
+
+    def _next(self, state: Array, row: dict[str, Any], click: Array | None) -> Array:
+        last = len(self.examination_) - 1
+        position = np.minimum(row["position"], last)  # the last position is above no other
+        after: Array
+        if click is not None:
+            after = np.where(click, position, state)
+        else:
+            of = np.minimum(row["position"], last + 1) - 1
+            after = state * (1.0 - self.examination_[of] * row["attraction"][:, None])
+            after[np.arange(len(after)), position] += row["p"]
+        return after
+
+
+class _Cascade(ClickModel):
+    """Models of users who go from the top down and stop somewhere."""
+
+    perseverance_ = 1.0
+    """Probability to go on after a document that did not satisfy."""
+
+    def _begin(self, n: int, *, marginal: bool) -> Array:
+        return np.ones(n)
+
+    def _examined(self, state: Array, position: Array) -> Float64Array:
+        return state
+
+    def _next(self, state: Array, row: dict[str, Any], click: Array | None) -> Array:
+        on, attraction = self._goes_on(row), row["attraction"]
+        after: Array
+        if click is None:
+            after = state * (attraction * on + (1.0 - attraction) * self.perseverance_)
+        else:
+            silent, missed = 1.0 - row["p"], state * (1.0 - attraction)  # missed: examined, not clicked
+            left = np.divide(missed, silent, out=np.zeros(len(silent)), where=silent > 0.0)
+            after = np.where(click, on, left * self.perseverance_)
+        return after
+
+    def _goes_on(self, row: dict[str, Any]) -> Any:
+        """Return the probability to go on after a click."""
+        raise NotImplementedError
+
+    def _count(self, log: Log, last_row: Int64Array) -> None:
+        """Set attractions by counting clicks and impressions down to the last row of each session."""
+        s = log.sessions
+        seen = np.arange(len(s.pair)) <= last_row[s.session]
+        n = np.bincount(s.pair[seen], minlength=len(log.pairs))
+        self.attraction_ = self.rate(np.bincount(s.pair[seen & s.click], minlength=len(log.pairs)), n)
+
+
+class CM(_Cascade):
+    """The cascade model: users go down to their first click, and stop; made by `model`.
+
+    A session with two clicks has probability 0, and its log-likelihood is -inf; only what is above the second
+    click is counted. Craswell et al. (2008), doi:10.1145/1341531.1341545.
+    """
+
+    def _fit(self, log: Log) -> None:
+        s = log.sessions
+        clicked = np.flatnonzero(s.click)[::-1]
+        last_row = s.ptr[1:] - 1
+        last_row[s.session[clicked]] = clicked  # the first click is set last
+        self._count(log, last_row)
+
+    def _goes_on(self, row: dict[str, Any]) -> Any:
+        return 0.0
+
+
+class DCM(_Cascade):
+    r"""The dependent click model: after a click at position k users go on with probability lambda_k.
+
+    Documents down to the last click were examined, or all if there is none; lambda_k is 1 - (sessions whose
+    last click is at k) / (sessions with a click at k). Closed form; made by `model`. Guo, Liu & Wang (2009),
+    doi:10.1145/1498759.1498818.
+    """
+
+    continuation_: Float64Array = np.ones(1)
+
+    def _fit(self, log: Log) -> None:
+        s, k = log.sessions, log.n_positions + 1
+        last_row, is_last = _bottom(log)
+        self._count(log, last_row)
+        n, last = (np.bincount(s.position[rows], minlength=k)[1:] for rows in (s.click, is_last))
+        self.continuation_ = self.rate(n - last, n)
+
+    def _assume(self, curve: Float64Array) -> None:
+        self.continuation_ = curve
+
+    def _by_position(self) -> dict[str, Array]:
+        return {"continuation": self.continuation_}
+
+    def _goes_on(self, row: dict[str, Any]) -> Any:
+        return at_position(self.continuation_, row["position"])
+
+
+class SDBN(_Cascade):
+    """The simplified dynamic Bayesian network: a click satisfies with a probability of its document.
+
+    Documents down to the last click were examined, or all if there is none; satisfaction is last clicks /
+    clicks. Closed form; made by `model`. Chapelle & Zhang (2009), doi:10.1145/1526709.1526711.
+    """
+
+    satisfaction_: Float64Array = np.empty(0)
+    """Probability that a clicked document satisfies (n_pairs,)."""
+
+    def _fit(self, log: Log) -> None:
+        s, n = log.sessions, len(log.pairs)
+        last_row, is_last = _bottom(log)
+        self._count(log, last_row)
+        clicks, last = (np.bincount(s.pair[rows], minlength=n) for rows in (s.click, is_last))
+        self.satisfaction_ = self.rate(last, clicks)
+
+    def known(self, pairs: Pairs, attraction: Float64Array, *others: Any) -> ClickModel:
+        """Return a model whose attractions are known; documents satisfy as they attract."""
+        users = super().known(pairs, attraction, *others)
+        setattr(users, "satisfaction_", attraction)  # noqa: B010 - a copy of this class
+        return users
+
+    def _assume(self, curve: Float64Array) -> None:
+        pass
+
+    def _by_position(self) -> dict[str, Array]:
+        return {"perseverance": np.array([self.perseverance_])}
+
+    def _values(self, log: Log) -> dict[str, Float64Array]:
+        return super()._values(log) | {"satisfaction": self._of_pairs(self.satisfaction_, log)}
+
+    def _goes_on(self, row: dict[str, Any]) -> Any:
+        return (1.0 - row["satisfaction"]) * self.perseverance_
+
+
+class DBN(SDBN):
+    """The dynamic Bayesian network: as `SDBN`, and users go on with a probability below 1; made by `model`.
+
+    ``perseverance_`` is fitted too, by forward and backward sums. Chapelle & Zhang (2009), section 5.
+    """
+
+    def _assume(self, curve: Float64Array) -> None:
+        self.perseverance_ = float(curve[min(1, len(curve) - 1)])
+
+    def _fit(self, log: Log) -> None:
+        n = len(log.pairs)
+        self.attraction_, self.satisfaction_, self.perseverance_ = np.full(n, 0.5), np.full(n, 0.5), 0.9
+        for _ in range(self.max_iter):
+            sums, (on, trials, value) = _pass(log, self.attraction_, self.satisfaction_, self.perseverance_)
+            rates = self.attraction_, self.satisfaction_, np.array([self.perseverance_])
+            self.trace_.append(value + log_prior(self.prior, *rates))
+            if len(self.trace_) > 1 and self.trace_[-1] - self.trace_[-2] < self.tol * len(log.sessions.pair):
+                return
+            self.attraction_, self.satisfaction_ = self.rate(sums[0], sums[1]), self.rate(sums[2], sums[3])
+            self.perseverance_ = float(self.rate(on, trials))
+        self.check_converged(converged=False)
+
+
+MODELS: dict[str, type[ClickModel]] = {
+    kind.__name__: kind for kind in (PBM, CM, DCM, SDBN, DBN, UBM, GCTR, RCTR, DCTR)
+}
+"""Every click model by its name."""
+
+
+def model(name: str, *, prior: Any = (0.01, 0.01), max_iter: int = 500, tol: float = 1e-7) -> ClickModel:
+    """Return a click model by its name, not fitted.
+
+    ====  ====================================================================================
+    PBM   position-based: a position is examined, then the document attracts; EM
+    UBM   user browsing: examination depends on the last click above too; EM
+    CM    cascade: users stop at their first click; closed form
+    DCM   dependent clicks: users go on after a click at k with probability lambda_k; closed form
+    SDBN  simplified dynamic Bayesian network: a click may satisfy; closed form
+    DBN   dynamic Bayesian network: users also lose patience; EM
+    GCTR  baselines: one rate of clicks, RCTR one for each position, DCTR one for each pair
+    ====  ====================================================================================
+
+    Parameters
+    ----------
+    name : str
+    prior, max_iter, tol
+        As in `ClickModel`.
+
+    Raises
+    ------
+    InputError
+        If there is no such model, or a parameter is out of range.
+
+    Examples
+    --------
+    >>> from directrix import clicks
+    >>> frame = {"session": [1, 1, 2, 2], "query": ["q"] * 4, "doc": ["a", "b", "b", "a"]}
+    >>> log = clicks.Log.from_frame(frame | {"position": [1, 2, 1, 2], "clicked": [1, 0, 0, 1]})
+    >>> model = clicks.model("DCTR", prior=(1, 1)).fit(log)
+    >>> model.attraction_  # (clicks + 1) / (impressions + 2)
+    array([0.75, 0.25])
+    >>> model.perplexity(log)
+    array([1.33333333, 1.33333333])
+    """
+    kind = MODELS.get(name.upper()) if isinstance(name, str) else None
+    if kind is None:
+        near = difflib.get_close_matches(str(name).upper(), MODELS, n=1, cutoff=0.0)
+        raise InputError(
+            f"there is no click model {short_text(name)}; the models are {', '.join(MODELS)}. "
+            f'Type model("{near[0] if near else "PBM"}").'
+        )
+    return kind(prior=prior, max_iter=max_iter, tol=tol)
+
+
+def _bottom(log: Log) -> tuple[Int64Array, Array]:
+    """Return the row of the last click of each session, or its last row; and which rows are last clicks."""
+    s = log.sessions
+    last_row, clicked = s.ptr[1:] - 1, np.flatnonzero(s.click)
+    last_row[s.session[clicked]] = clicked
+    is_last = np.zeros(len(s.click), dtype=bool)
+    is_last[last_row] = True
+    return last_row, is_last & s.click
+
+
+def _last_click(log: Log) -> Array:
+    """Return for each row the position of the last click above in its session, 0 if there is none."""
+    s, n = log.sessions, len(log.sessions.click)
+    row = np.maximum.accumulate(np.where(s.click, np.arange(n), -1))
+    row = np.concatenate([[-1], row[:-1]])
+    begins = np.repeat(s.ptr[:-1], np.diff(s.ptr))
+    above: Array = np.where(row >= begins, s.position[np.maximum(row, 0)], 0)
+    return above
+
+
+def _fit_groups(of: ClickModel, counts: Counts, n_groups: int, free: Array) -> None:
+    """Set attractions and the examination of each group by expectation maximization."""
+    n, c = (np.bincount(counts.group, x, n_groups) for x in (counts.n, counts.c))
+    rate = np.divide(c, n, out=np.zeros(n_groups), where=n > 0)
+    examination = np.clip(rate / (rate[0] or 1.0), 0.05, 0.95)
+    examination[0] = 1.0
+    start = Estimate(np.full(len(counts.ptr) - 1, 0.5), examination, np.zeros(n_groups), [], converged=False)
+    none = free[:0]
+    end = maximize(counts, start, (free, none), of.prior, of.max_iter, of.tol)
+    of.attraction_, of.examination_, of.trace_ = end.attraction, end.relevant, end.trace
+    of.check_converged(converged=end.converged)
+
+
+def _pass(log: Log, a: Float64Array, s: Float64Array, gamma: float) -> tuple[Float64Array, Float64Array]:
+    """Return the sums of `pass_over_sessions` by pair, and over all sessions."""
+    sessions, sums = log.sessions, np.zeros((4, len(log.pairs)))
+    firsts = np.searchsorted(sessions.query, np.arange(len(log.pairs.query_ids) + 1))
+    bounds = query_chunks(sessions.ptr[firsts], _ROWS)  # of whole queries: no pair is in two chunks
+    of_chunk = np.zeros((len(bounds) - 1, 3))
+
+    def work(chunk: int) -> None:
+        first, last = firsts[bounds[chunk]], firsts[bounds[chunk + 1]]
+        rows = sessions.ptr, sessions.pair, sessions.click
+        pass_over_sessions(*rows, first, last, a, s, gamma, sums, of_chunk[chunk])
+
+    run_chunks(work, len(of_chunk))
+    return sums, of_chunk.sum(axis=0)

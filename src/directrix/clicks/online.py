@@ -1,0 +1,372 @@
+"""Online evaluation: tests of interleaved sessions, and of sessions that one of two rankers served (A/B)."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+
+from directrix.clicks.log import Log
+from directrix.clicks.sessions import Sessions
+from directrix.data.checks import as_floats, check_length
+from directrix.data.grouping import run_starts
+from directrix.errors import InputError, short_text
+from directrix.measures.bootstrap import batch_sizes
+from directrix.parameters import number, seed_number, share
+from directrix.tables import PValue, Table, json_value
+from directrix.types import Array, Float64Array, Int64Array
+
+_EQUAL = 1e-9  # credits that differ by less are a tie: marginalized credits are sums of fractions
+_N_RESAMPLES = 10_000
+Interval = Literal["bootstrap", "delta"]
+_INTERVALS = {"bootstrap": "percentiles of samples of users", "delta": "the delta method and Student's t"}
+
+
+class _Settings(NamedTuple):
+    interval: Interval
+    alpha: float
+    seed: int
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Two rankers by one measure; errors take users as independent, not their sessions.
+
+    Parameters
+    ----------
+    measure, first, second : str
+        Names of the measure and of the rankers.
+    values : (float, float)
+        Values of the rankers; NaN without sessions to divide by.
+    difference, error : float
+        First minus second, half of it for shares of wins, and its standard error by the delta method.
+    interval : (float, float)
+        Of the difference, with confidence 1 - alpha.
+    p : float
+        Two-sided p-value.
+    n_sessions, n_users : int
+    alpha : float
+    """
+
+    measure: str
+    first: str
+    second: str
+    values: tuple[float, float]
+    difference: float
+    error: float
+    interval: tuple[float, float]
+    p: float
+    n_sessions: int
+    n_users: int
+    alpha: float
+
+    def detectable(self, power: float = 0.8) -> float:
+        """Return the true difference that as many sessions detect with this probability.
+
+        (z_(1 - alpha/2) + z_power) times the standard error.
+        """
+        from scipy.special import ndtri
+
+        return float((ndtri(1.0 - self.alpha / 2.0) + ndtri(share(power, "power"))) * self.error)
+
+    def sessions_needed(self, difference: float, power: float = 0.8) -> int:
+        """Return the number of sessions that detect a true difference with this probability.
+
+        n (detectable / difference)^2, n the number of sessions seen, with as many sessions per user.
+        """
+        size = abs(number(difference, "difference", example=0.01))
+        if not size * self.error > 0.0:
+            raise InputError(
+                f"difference={size:g} with standard error {self.error:g}: both must be above 0; give a "
+                "difference such as .01, and sessions that differ."
+            )
+        return math.ceil(self.n_sessions * (self.detectable(power) / size) ** 2)
+
+
+@dataclass(frozen=True)
+class OnlineTest:
+    """Result of `interleaving_test` and `ab_test`."""
+
+    contrasts: tuple[Contrast, ...]
+    """Pairs of rankers in their order, each by every measure."""
+    interval: Interval
+    """Method of intervals and p-values."""
+
+    def tables(self) -> tuple[Table, ...]:
+        """Return the contrasts as a table."""
+        one = self.contrasts[0]
+        heads = ("pair", "measure", "first", "second", "difference", "low", "high", "p", "detectable")
+        rows = tuple(
+            (
+                f"{of.first} - {of.second}",
+                of.measure,
+                *of.values,
+                of.difference,
+                *of.interval,
+                p,
+                of.detectable(),
+            )
+            for of, p in ((of, PValue(of.p)) for of in self.contrasts)
+        )
+        note = (
+            f"difference: first minus second; of wins half of it, Delta. low, high: {1.0 - one.alpha:.0%} "
+            f"interval by {_INTERVALS[self.interval]}. p: two-sided, each alone, of wins by user by the "
+            "exact sign test. detectable: the true difference that as many sessions detect in 4 of 5 tests."
+        )
+        title = f"{one.n_sessions:,} sessions of {one.n_users:,} users"
+        return (Table(title, heads, rows, notes=(note,), digits=4),)
+
+    def __str__(self) -> str:
+        return self.tables()[0].text()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result in JSON types; values that are not finite are None."""
+        return dict(json_value({"interval": self.interval, "contrasts": list(map(vars, self.contrasts))}))
+
+
+def interleaving_test(
+    credits: Mapping[str, Any],
+    users: Any = None,
+    *,
+    interval: Interval = "bootstrap",
+    alpha: float = 0.05,
+    seed: int = 0,
+) -> OnlineTest:
+    r"""Test which of the rankers of interleaved sessions users prefer.
+
+    Three contrasts of each pair of rankers: ``"wins"``, Delta = (wins + ties / 2) / n - 1/2 over sessions,
+    won by the higher credit (Chapelle, Joachims, Radlinski and Yue 2012); ``"wins by user"``, the same over
+    users, won by more sessions; and ``"credit"`` per session.
+
+    Parameters
+    ----------
+    credits : dict of ranker to array (n_sessions,)
+        Credit of each ranker in each session by `InterleavedList.credit`, 0 without clicks.
+    users : array (n_sessions,), optional
+        User of each session. Default: every session has another.
+    interval : {"bootstrap", "delta"}
+        Intervals and p-values by percentiles of samples of users, or by the delta method.
+    alpha : float in (0, 1)
+        Level; intervals have confidence 1 - alpha.
+    seed : int >= 0
+        Seed of the 10,000 samples of the bootstrap.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than two rankers or users, or the numbers of sessions differ.
+
+    Notes
+    -----
+    Sessions of one user are alike; counting them as independent finds differences that are not there. For
+    optimized lists use ``"credit"``: random clicks have expected credit 0, but not as many wins. Cost: a sort
+    of the users, and per sample the number of users with different sums.
+
+    Examples
+    --------
+    >>> import directrix as dx
+    >>> credits = {"A": [1, 2, 0, 1, 0, 1], "B": [0, 1, 0, 1, 1, 0]}
+    >>> result = dx.clicks.interleaving_test(credits, users=["u", "u", "v", "v", "w", "w"])
+    >>> round(result.contrasts[0].difference, 4)  # (3 + 2 / 2) / 6 - 1/2
+    0.1667
+    """
+    settings = _checked(interval, alpha, seed)
+    if not isinstance(credits, Mapping) or len(credits) < 2:
+        raise InputError(
+            "credits must be a dictionary of two or more rankers; give e.g. "
+            '{"A": credits_a, "B": credits_b}, one number for each session.'
+        )
+    columns = {
+        str(name): as_floats(of, str(name), "one number per session").ravel() for name, of in credits.items()
+    }
+    sizes = {name: len(of) for name, of in columns.items()}
+    if len(set(sizes.values())) > 1 or not all(np.isfinite(of).all() for of in columns.values()):
+        raise InputError(
+            f"credits must be one finite number per session, got {sizes}; give 0 where a ranker earned none."
+        )
+    n = next(iter(sizes.values()))
+    user = _user_numbers(users, n)
+    contrasts = []
+    for names in combinations(columns, 2):
+        both = np.stack([columns[name] for name in names], axis=1)
+        wins = _wins(both[:, 0] - both[:, 1])
+        of_users = _wins(np.bincount(user, wins @ np.array([1.0, -1.0])).astype(np.float64))
+        sums = _by_user(np.arange(len(of_users)), of_users)
+        contrasts += [
+            _contrast("wins", names, _by_user(user, wins), n, settings, 0.5),
+            replace(_contrast("wins by user", names, sums, n, settings, 0.5), p=_sign_p(of_users)),
+            _contrast("credit", names, _by_user(user, both), n, settings),
+        ]
+    return OnlineTest(tuple(contrasts), interval)
+
+
+def ab_test(
+    log: Log,
+    measures: Sequence[str] = ("CTR@10", "first click RR", "first click rank", "abandonment"),
+    *,
+    interval: Interval = "delta",
+    alpha: float = 0.05,
+    seed: int = 0,
+) -> OnlineTest:
+    r"""Compare the clicks in sessions that one of two rankers served.
+
+    - ``"CTR@k"``: clicks per impression at the first k positions.
+    - ``"first click RR"``: mean of 1 / position of the first click, 0 without clicks.
+    - ``"first click rank"``: mean position of the first click in sessions with clicks; lower is better.
+    - ``"abandonment"``: fraction of sessions without clicks; lower is better where answers need a click.
+
+    Each is a ratio R = sum_u x_u / sum_u z_u of sums over the sessions of a user. The delta method gives the
+    variance of the difference as n / (n - 1) sum_u (e_u,A - e_u,B)^2, e_u = (x_u - R z_u) / sum_v z_v, over
+    the n users, also where users have sessions with both rankers (Deng, Knoblich and Lu 2018).
+
+    Parameters
+    ----------
+    log : Log
+        With sessions, the ranker that served each, and users if there are any.
+    measures : sequence of str
+    interval, alpha, seed
+        As in `interleaving_test`.
+
+    Raises
+    ------
+    InputError
+        If the log has no sessions or not two rankers, or a measure is not known.
+
+    Examples
+    --------
+    >>> import directrix as dx
+    >>> frame = {"session": [1, 1, 2, 2, 3, 3, 4, 4], "query": ["q"] * 8, "doc": ["a", "b"] * 4}
+    >>> frame |= {"position": [1, 2] * 4, "clicked": [0, 1, 0, 0, 1, 0, 1, 1], "ranker": list("AAAABBBB")}
+    >>> dx.clicks.ab_test(dx.clicks.Log.from_frame(frame), ["CTR@10"]).contrasts[0].values
+    (0.25, 0.75)
+    """
+    settings = _checked(interval, alpha, seed)
+    sessions = log.sessions
+    if sessions.ranker is None or len(sessions.rankers) != 2:
+        raise InputError(
+            f"A/B tests need two rankers, the log names {len(sessions.rankers)}; give the column that says "
+            'which of them served a session: Log.from_frame(frame, ranker="variant").'
+        )
+    n = len(sessions.query)
+    user = _user_numbers(sessions.user, n)
+    contrasts = []
+    for name in [measures] if isinstance(measures, str) else measures:
+        sums = np.zeros((user.max() + 1, 2, 2))
+        np.add.at(sums, (user, sessions.ranker), np.stack(_session_values(name, sessions), axis=1))
+        contrasts.append(_contrast(name, sessions.rankers, sums, n, settings))
+    return OnlineTest(tuple(contrasts), interval)
+
+
+def _session_values(name: str, sessions: Sessions) -> tuple[Array, Array]:
+    """Return numerator and denominator of a measure for each session."""
+    n, session = len(sessions.query), sessions.session
+    if match := re.fullmatch(r"CTR@([1-9]\d*)", str(name)):
+        top = sessions.position <= int(match[1])
+        return np.bincount(session, top & sessions.click, n), np.bincount(session, top, n)
+    rows = np.flatnonzero(sessions.click)
+    rows = rows[run_starts(session[rows])]
+    first = np.zeros(n)
+    first[session[rows]] = sessions.position[rows]
+    is_clicked = first > 0.0
+    values = {
+        "first click RR": (is_clicked / np.maximum(first, 1.0), np.ones(n)),
+        "first click rank": (first, is_clicked),
+        "abandonment": (~is_clicked, np.ones(n)),
+    }
+    if name not in values:
+        raise InputError(
+            f"measure {short_text(name)} is not one of CTR@k, {', '.join(values)}; type e.g. CTR@10."
+        )
+    return values[name]
+
+
+def _checked(interval: Any, alpha: Any, seed: Any) -> _Settings:
+    if interval not in get_args(Interval):
+        raise InputError(f"interval={short_text(interval)}: interval must be 'bootstrap' or 'delta'.")
+    return _Settings(interval, share(alpha, "alpha"), seed_number(seed))
+
+
+def _user_numbers(users: Any, n_sessions: int) -> Int64Array:
+    """Return the number of the user of each session."""
+    names = np.arange(n_sessions) if users is None else np.asarray(users)
+    check_length(len(names), n_sessions, "users", "sessions")
+    try:
+        numbers = np.unique(names, return_inverse=True)[1]
+    except TypeError as error:
+        raise InputError(
+            f"users: {error}; names of one type are needed. Type list(map(str, users))."
+        ) from None
+    if n_sessions == 0 or numbers.max() == 0:
+        raise InputError(
+            f"{n_sessions} sessions of one user; the variance between users needs two or more users."
+        )
+    return np.asarray(numbers, dtype=np.int64)
+
+
+def _wins(gaps: Float64Array) -> Float64Array:
+    """Share of each of two rankers in each row (n, 2): 1 for the winner, one half in a tie."""
+    first = 0.5 + 0.5 * np.where(np.abs(gaps) <= _EQUAL, 0.0, np.sign(gaps))
+    return np.stack([first, 1.0 - first], axis=1)
+
+
+def _sign_p(wins: Float64Array) -> float:
+    from scipy.stats import binomtest
+
+    won, lost = (wins == 1.0).sum(axis=0).tolist()
+    return float(binomtest(won, won + lost).pvalue) if won + lost else 1.0
+
+
+def _by_user(user: Int64Array, values: Float64Array) -> Float64Array:
+    """Sum values (n_sessions, 2) of two rankers in the same sessions; numerators and numbers of sessions."""
+    n = np.bincount(user)
+    return np.stack([np.stack([np.bincount(user, of), n], axis=1) for of in values.T], axis=1)
+
+
+def _contrast(
+    measure: str, names: tuple[str, ...], sums: Float64Array, n: int, settings: _Settings, scale: float = 1.0
+) -> Contrast:
+    """Contrast two ratios, given numerators and denominators by user and ranker, (n_users, 2, 2)."""
+    from scipy.special import stdtr, stdtrit
+
+    ratios, n_users = _ratios(sums.sum(axis=0)), len(sums)
+    value = scale * float(ratios[0] - ratios[1])
+    users = int((sums[:, :, 1] > 0.0).sum(axis=0).min())  # of the ranker that has fewer
+    error, interval, p = math.nan, (math.nan, math.nan), math.nan
+    if users > 1:
+        influence = (sums[:, :, 0] - ratios * sums[:, :, 1]) / sums[:, :, 1].sum(axis=0)
+        error = scale * math.sqrt(float((np.diff(influence) ** 2).sum()) * n_users / (n_users - 1))
+    if error <= _EQUAL:  # only rounding makes the users differ
+        error, interval, p = 0.0, (value, value), float(abs(value) <= _EQUAL)
+    elif error > 0.0 and settings.interval == "delta":
+        half = error * float(stdtrit(users - 1, 1.0 - settings.alpha / 2.0))
+        interval, p = (value - half, value + half), 2.0 * float(stdtr(users - 1, -abs(value) / error))
+    elif error > 0.0:
+        drawn = scale * _resampled(sums, settings.seed)
+        low, high = np.quantile(drawn, [settings.alpha / 2.0, 1.0 - settings.alpha / 2.0]).tolist()
+        tail = min(int((drawn <= 0.0).sum()), int((drawn >= 0.0).sum()))
+        interval, p = (low, high), min(1.0, 2.0 * (tail + 1) / (len(drawn) + 1))
+    both = (float(ratios[0]), float(ratios[1]))
+    return Contrast(measure, names[0], names[1], both, value, error, interval, p, n, n_users, settings.alpha)
+
+
+def _ratios(sums: Array) -> Float64Array:
+    """Divide numerators by denominators, (..., 2) to (...); NaN where the denominator is 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(sums[..., 0] / sums[..., 1])
+
+
+def _resampled(sums: Float64Array, seed: int) -> Float64Array:
+    """Differences in samples of users; users with equal sums are drawn together, by their number."""
+    kinds, counts = np.unique(sums.reshape(len(sums), -1), axis=0, return_counts=True)
+    rng = np.random.default_rng(seed)
+    drawn = [
+        rng.multinomial(len(sums), counts / len(sums), size=rows) @ kinds
+        for rows in batch_sizes(_N_RESAMPLES, len(kinds))
+    ]
+    ratios = _ratios(np.concatenate(drawn).reshape(-1, 2, 2))
+    return np.asarray((ratios[:, 0] - ratios[:, 1])[np.isfinite(ratios).all(axis=1)])

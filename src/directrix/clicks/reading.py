@@ -1,0 +1,266 @@
+"""Read the arrays of a log from tables: columns by name, identifiers as numbers, sessions or counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from directrix.clicks.sessions import Cells, Pairs, Sessions
+from directrix.data.checks import as_floats, is_missing
+from directrix.data.columns import KNOWN, ColumnNames, find
+from directrix.data.files import path_of
+from directrix.data.frames import array_of, cells_of, columns_of
+from directrix.data.grouping import check_identifiers, object_array, run_starts
+from directrix.errors import InputError
+from directrix.types import Array, Float64Array, Int64Array
+
+_Content = tuple[Pairs, Sessions | Cells]
+_LAST = 2**15 - 1  # of an int16
+_COLUMNS = (*("query", "doc", "position", "clicked"), *("session", "impressions"))
+_KINDS = {"query": "query", "doc": "document", "session": "session", "user": "user", "ranker": "ranker"}
+_OF_SESSIONS = ("user", "ranker", "time", "propensity")
+
+
+def log_of_frame(frame: Any, names: Mapping[str, Hashable | None]) -> _Content:
+    """Return the content of a frame; ``names`` are the columns that the user gave. See `Log.from_frame`."""
+    return _log_of([frame], names, "the frame", "directrix.clicks.Log.from_frame(frame", aggregate=False)
+
+
+def read_log(given: Any, names: Mapping[str, Hashable | None], *, aggregate: bool) -> _Content:
+    """Read a log from a file or a folder of files, part by part; see `Log.read`."""
+    from directrix.data.tables.files import table_batches
+
+    path = path_of(given)
+    if unknown := set(names) - {*_COLUMNS, *_OF_SESSIONS}:
+        raise InputError(
+            f"Log.read got {', '.join(sorted(unknown))}; the columns of a log are "
+            f"{', '.join((*_COLUMNS, *_OF_SESSIONS))}. Type e.g. Log.read(path, query=NAME)."
+        )
+    ids = {
+        name
+        for key in ("query", "doc", "session", "user", "ranker")
+        for name in (names.get(key), *KNOWN[key])
+    }
+    texts = ColumnNames(categorical=tuple(ids - {None}))  # 007 stays
+    call = "directrix.clicks.Log.read(path"
+    return _log_of(table_batches(path, texts), names, str(path), call, aggregate=aggregate)
+
+
+class _Numbers:
+    """Numbers of identifiers, in the order of their appearance."""
+
+    def __init__(self, kind: str) -> None:
+        self._kind, self._of_text, self._of_cell = kind, dict[str, int](), dict[Any, int]()
+
+    def add(self, column: Any, place: Callable[[int], str]) -> Int64Array:
+        """Return the number of the identifier of each row; 7 and "7" are one identifier."""
+        native = column.to_native() if hasattr(column, "to_native") else column
+        if hasattr(native, "dictionary_encode"):  # of Arrow, many times as fast as objects of Python
+            coded = native.combine_chunks().dictionary_encode("encode")
+            cells = coded.dictionary.to_pylist()
+            self._register(cells, column, place)
+            rows: Int64Array = self._numbers(cells)[coded.indices.to_numpy(zero_copy_only=False)]
+            return rows
+        values = array_of(column)
+        if values.dtype.kind in "iufbUM" and values.ndim == 1:
+            distinct, first, codes = np.unique(values, return_index=True, return_inverse=True)
+            cells = distinct.tolist()
+            self._register([cells[i] for i in np.argsort(first)], column, place)
+            return self._numbers(cells)[codes]
+        cells = values.ravel().tolist()
+        self._register(cells, column, place)
+        return self._numbers(cells)
+
+    def _numbers(self, cells: list[Any]) -> Int64Array:
+        return np.fromiter(map(self._of_cell.__getitem__, cells), np.int64, len(cells))
+
+    def _register(self, cells: list[Any], column: Any, place: Callable[[int], str]) -> None:
+        """Give numbers to new cells; `InputError` if one is missing or cannot be written in a file."""
+        try:
+            new = [cell for cell in dict.fromkeys(cells) if cell not in self._of_cell]
+        except TypeError as error:
+            raise InputError(
+                f"{place(0)}: the {self._kind} is no text or number ({error}). Write identifiers as text."
+            ) from None
+        if any(map(is_missing, new)):
+            rows = [row for row, cell in enumerate(cells_of(column)) if is_missing(cell)]
+            raise InputError(
+                f"{place(rows[0])}: the {self._kind} is missing (in {len(rows):,} of {len(column):,} rows); "
+                "each row needs one. Drop these rows, e.g. frame.dropna()."
+            )
+        texts = [_text(cell) for cell in new]
+        check_identifiers(texts, self._kind, lambda i: place(cells_of(column).index(new[i])))
+        for cell, text in zip(new, texts, strict=True):
+            self._of_cell[cell] = self._of_text.setdefault(text, len(self._of_text))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The identifiers by number, as text."""
+        return tuple(self._of_text)
+
+
+def _text(cell: Any) -> str:
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
+
+
+def _log_of(
+    parts: Iterable[Any], names: Mapping[str, Hashable | None], what: str, call: str, *, aggregate: bool
+) -> _Content:
+    numbers = {key: _Numbers(kind) for key, kind in _KINDS.items()}
+    rows: list[dict[str, Array]] = []
+    n_rows = 0
+    for part in parts:
+        columns = _columns(part, names, what, call, aggregate=aggregate)
+        checked = _checked(columns, numbers, partial(_place, what, n_rows))
+        n_rows += len(checked["query"])
+        rows.append(checked)
+        if len({frozenset(part) for part in rows}) > 1:
+            raise InputError(f"{what}: some parts have other columns than the first; write it again.")
+        n_new = sum(len(part["query"]) for part in rows[1:])
+        if "session" not in checked and n_new > len(rows[0]["query"]):
+            rows = _merged(rows)
+    if not n_rows or not any(part["impressions"].any() for part in rows):
+        raise InputError(f"{what} has no impressions; a log needs one or more. Check how it was written.")
+    rows = rows if "session" in rows[0] else _merged(rows)
+    joined = {key: np.concatenate([part[key] for part in rows]) for key in rows[0]}
+    query_ids, docs = numbers["query"].names, object_array(numbers["doc"].names)
+    known, pair = np.unique(joined["query"].astype(np.int64) * len(docs) + joined["doc"], return_inverse=True)
+    qptr = np.searchsorted(known // len(docs), np.arange(len(query_ids) + 1)).astype(np.int64)
+    pairs = Pairs(query_ids, qptr, docs[known % len(docs)])
+    if "session" not in joined:
+        position = joined["position"].astype(np.int64)
+        return pairs, Cells(pair, position, joined["impressions"], joined["clicked"])
+    return pairs, _sessions(joined, pair, numbers, partial(_place, what, 0))
+
+
+def _place(what: str, first: int, row: int) -> str:
+    return f"{what}, row {first + row}"
+
+
+def _columns(
+    part: Any, names: Mapping[str, Hashable | None], what: str, call: str, *, aggregate: bool
+) -> dict[str, Any]:
+    """Return the columns of a part by what they hold; those of sessions only if the log has sessions."""
+    needed = "a frame or dict with columns of queries, documents, positions and clicks is needed"
+    of, columns = columns_of(part, what, needed), {}
+    for key in (*_COLUMNS, *_OF_SESSIONS):
+        is_optional = key not in _COLUMNS[:4]
+        name = find([*of], key, names.get(key), what, call, optional=is_optional)
+        if name is not None:
+            columns[key] = of[name]
+    if aggregate or "impressions" in columns or "session" not in columns:
+        columns = {key: columns[key] for key in (*_COLUMNS[:4], "impressions") if key in columns}
+    return columns
+
+
+def _checked(
+    columns: Mapping[str, Any], numbers: Mapping[str, _Numbers], place: Callable[[int], str]
+) -> dict[str, Array]:
+    """Return the columns of a part as checked arrays; `InputError` for the first value of no use."""
+    arrays: dict[str, Array] = {}
+    for key, column in columns.items():
+        if key in numbers:
+            arrays[key] = numbers[key].add(column, place)
+        elif key == "time":
+            arrays[key] = array_of(column)
+        else:
+            arrays[key] = as_floats(array_of(column), f"the column of {key}")
+        if arrays[key].shape != arrays["query"].shape:
+            raise InputError(
+                f"{place(0)}: the column of {key} has {arrays[key].size} rows, that of queries "
+                f"{len(arrays['query'])}; each needs one per row."
+            )
+    position, clicked = arrays["position"], arrays["clicked"]
+    _require(_is_whole(position, 1, _LAST), position, "position", f"an integer from 1 to {_LAST:,}", place)
+    impressions = arrays.setdefault("impressions", np.ones(len(position)))
+    _require(
+        _is_whole(impressions, 0, 2.0**53), impressions, "number of impressions", "an integer >= 0", place
+    )
+    if "impressions" in columns:
+        good = _is_whole(clicked, 0, impressions)
+        _require(good, clicked, "number of clicks", "an integer from 0 to that of impressions", place)
+    else:
+        _require((clicked == 0) | (clicked == 1), clicked, "click", "0 or 1", place)
+    if (p := arrays.get("propensity")) is not None:
+        _require((p > 0.0) & (p <= 1.0), p, "propensity", "in (0, 1]", place)
+    types = {"query": np.int32, "doc": np.int32, "session": np.int64, "position": np.int16}
+    types |= {"user": np.int32, "ranker": np.int32, "clicked": np.int64, "impressions": np.int64}
+    return {key: array.astype(types.get(key, array.dtype), copy=False) for key, array in arrays.items()}
+
+
+def _is_whole(values: Float64Array, least: float, most: Any) -> Array:
+    is_whole: Array = (values >= least) & (values <= most) & (values == np.floor(values))
+    return is_whole
+
+
+def _require(good: Array, values: Array, what: str, needed: str, place: Callable[[int], str]) -> None:
+    if not good.all():
+        row = int(np.argmin(good))
+        raise InputError(
+            f"{place(row)}: the {what} is {values[row]:g}; it must be {needed} (rows with "
+            f"other values: {int((~good).sum()):,}). Correct or drop these rows."
+        )
+
+
+def _merged(rows: list[dict[str, Array]]) -> list[dict[str, Array]]:
+    """Return one part with the sums of rows of the same query, document and position, in this order."""
+    joined = {key: np.concatenate([part[key] for part in rows]) for key in rows[0]}
+    keys = [joined[key] for key in ("query", "doc", "position")]
+    order = np.lexsort(keys[::-1])
+    order = order[joined["impressions"][order] > 0]
+    keys = [key[order] for key in keys]
+    is_first = np.any([key[1:] != key[:-1] for key in keys], axis=0)
+    starts = np.flatnonzero(np.append(True, is_first))[: len(order)]
+    for key, values in zip(("query", "doc", "position"), keys, strict=True):
+        joined[key] = values[starts]
+    for key in ("impressions", "clicked"):
+        joined[key] = np.add.reduceat(joined[key][order], starts) if len(order) else joined[key][:0]
+    return [joined]
+
+
+def _sessions(
+    rows: Mapping[str, Array], pair: Array, numbers: Mapping[str, _Numbers], place: Callable[[int], str]
+) -> Sessions:
+    """Group rows by query, session and position; `InputError` if a session is not one result page."""
+    names, width = numbers["session"].names, _LAST + 1
+    _, first, given = np.unique(rows["session"], return_index=True, return_inverse=True)
+    by_query = np.argsort(rows["query"][first], kind="stable")
+    number = np.empty(len(names), dtype=np.int64)
+    number[by_query] = np.arange(len(names))
+    keys = number[given] * width + rows["position"]
+    order = np.arange(len(keys)) if (keys[1:] > keys[:-1]).all() else np.argsort(keys, kind="stable")
+    session, position, pair = keys[order] // width, rows["position"][order], pair[order]
+    starts = run_starts(session)
+
+    def reject(one: Any, other: Any, what: str) -> None:
+        before, after = sorted((int(order[one]), int(order[other])))
+        raise InputError(
+            f"{place(after)}: session {names[by_query[session[one]]]} has {what} at {place(before)}; "
+            "a session is one result page, with one query, user and ranker, and each document and position "
+            "once. Correct the rows, or give each result page its own session identifier."
+        )
+
+    for key in ("query", "user", "ranker"):
+        if key in rows and len(other := np.flatnonzero(np.diff(rows[key][order]) * (np.diff(session) == 0))):
+            reject(other[0], other[0] + 1, f"another {key} than")
+    if len(same := np.flatnonzero(np.diff(keys[order]) == 0)):
+        reject(same[0], same[0] + 1, "the same position as")
+    by_pair = np.argsort(session * (int(pair.max()) + 1) + pair, kind="stable")
+    if len(same := np.flatnonzero((np.diff(pair[by_pair]) == 0) & (np.diff(session[by_pair]) == 0))):
+        reject(by_pair[same[0]], by_pair[same[0] + 1], "the same document as")
+    optional = {key: rows[key][order][starts] for key in ("user", "ranker", "time") if key in rows}
+    if "propensity" in rows:
+        optional["propensity"] = rows["propensity"][order]
+    return Sessions(
+        np.append(starts, len(order)).astype(np.int64),
+        rows["query"][order][starts],
+        pair.astype(np.int32),
+        position,
+        rows["clicked"][order].astype(bool),
+        object_array(names)[by_query],
+        rankers=numbers["ranker"].names,
+        **optional,
+    )
