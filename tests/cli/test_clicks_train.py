@@ -46,9 +46,7 @@ def here(tmp_path_factory):
     files = folder / "log.csv", folder / "features.csv"
     for name in ("ips", "naive"):
         given = ("--estimator", name, "--propensities", THETA, "-o", folder / f"{name}.json")
-        succeed(
-            "clicks", "train", folder / "log.csv", folder / "features.csv", "-m", "DCG@4", *given, *METHOD
-        )
+        succeed("clicks", "train", *files, "-m", "DCG@4", *given, *METHOD)
     return folder
 
 
