@@ -9,6 +9,7 @@ clocks run from the arrays in memory to the trained ranker: a library's own copy
 from __future__ import annotations
 
 import json
+import resource
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -69,15 +70,19 @@ def main(arguments: Sequence[str]) -> int:
         for part, rows in (("vali", vali), ("test", test)):
             kept[f"{number} {part}"] = np.asarray(predict(rows), dtype=np.float64)
     np.savez(job.out, **kept)
-    print(json.dumps({"version": module.version_of(job.who), "trained": found}))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    print(json.dumps({"version": module.version_of(job.who), "trained": found, "peak": peak}))
     return 0
 
 
 def few_rows() -> dict[str, np.ndarray]:
     """Some random rows to warm up with."""
     rng = np.random.default_rng(0)
-    X, y = rng.random((400, 5), dtype=np.float32), rng.integers(0, 3, 400).astype(float)
-    return {f"{p}_{k}": v for p in PARTS for k, v in (("X", X), ("y", y), ("qptr", np.arange(0, 401, 20)))}
+    rows = {}
+    for part in PARTS:  # a search rejects validation rows that are those of the training
+        X, y = rng.random((400, 5), dtype=np.float32), rng.integers(0, 3, 400).astype(float)
+        rows |= {f"{part}_X": X, f"{part}_y": y, f"{part}_qptr": np.arange(0, 401, 20)}
+    return rows
 
 
 if __name__ == "__main__":

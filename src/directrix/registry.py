@@ -124,11 +124,13 @@ COMMANDS = {
     "export": "train",
     **dict.fromkeys(("convert", "shard", "features"), "data"),
     **dict.fromkeys(("index", "candidates", "text_features", "rerank", "fuse", "reconcile"), "text"),
+    **dict.fromkeys(("clicks describe", "clicks model", "clicks interleave", "clicks simulate"), "clicks"),
+    **dict.fromkeys(("clicks train", "clicks evaluate"), "counterfactual"),
     "methods": "train",
     **{name: name for name in ("reproduce", "demo", "doctor")},
 }
 """Commands in the order of ``directrix --help``, and their modules in ``directrix.cli``, each with a function
-NAME_command."""
+NAME_command; a word before the name is a group of commands."""
 
 BY_TEXT = (
     *("Success", "RPrecision", "IPrec", "Bpref", "InfAP", "JudgedRate", "GMAP", "SetF", "SetAP"),
@@ -183,8 +185,11 @@ NAMESPACES = {
         "propensities": "clicks.position_bias",
         "simulate": "clicks.simulation",
         "ab_test": "clicks.online",
+        "by_clicked_document": "clicks.gains",
+        "evaluate": "clicks.counterfactual",
         "interleave": "clicks.interleaving",
         "interleaving_test": "clicks.online",
+        "training_data": "clicks.gains",
     },
     "data": {
         "Qrels": "data.trec.runs",
@@ -264,6 +269,7 @@ RESULTS = {
     "Certificate": "experiments.optimality",
     "ClickModel": "clicks.base",
     "Comparisons": "experiments.significance",
+    "CounterfactualResult": "clicks.counterfactual",
     "CrossValidation": "experiments.crossval_result",
     "Explanation": "experiments.explanation.explain",
     "Importance": "experiments.importance",

@@ -75,10 +75,11 @@ def test_settings_take_turns_the_best_method_first():
 
 
 def test_without_a_budget_there_is_no_limit():
-    assert fair_share(math.inf, 5, is_first_trees=False) == math.inf
-    assert fair_share(100.0, 1, is_first_trees=False) == 100.0
-    assert fair_share(100.0, 19, is_first_trees=False) == 10.0
-    assert fair_share(100.0, 19, is_first_trees=True) == 50.0
+    assert fair_share(math.inf, 5) == math.inf
+    assert fair_share(100.0, 1) == 100.0
+    assert fair_share(100.0, 19) == 10.0
+    assert fair_share(100.0, 19, 0.5) == 50.0
+    assert fair_share(100.0, 19, 1.0) == 100.0
 
 
 class Clock:
@@ -150,10 +151,13 @@ def test_under_a_budget_a_setting_is_begun_only_if_it_can_nearly_end(monkeypatch
         return candidate("MLP", np.ones(60))
 
     monkeypatch.setattr(race_module, "train_candidate", run)
-    clock = SimpleNamespace(left=left, start=lambda number, text, part: setattr(clock, "share", part))
+    clock = SimpleNamespace(
+        left=left, budget=left, start=lambda number, text, part: setattr(clock, "share", part)
+    )
     clock.finish = lambda text: None
     race = Race(trials, [None], dx.NDCG(), clock)
     race._tried = [replace(candidate("MLP", np.ones(60)), seconds=10.0)]
+    race._expected = {"MLP": 10.0}
     race._run(trials, 0)
     assert (len(shares), race.untried) == (begun, ["MLP"] * (len(trials) - begun))
     assert not shares or shares[0] == share
@@ -209,8 +213,8 @@ def test_a_method_whose_first_setting_cannot_be_trained_has_its_others_tried(mon
 
 
 def test_of_many_documents_a_sample_is_raced_on_and_the_best_are_trained_on_all(monkeypatch):
-    monkeypatch.setattr(race_module, "_MANY", 300)
-    monkeypatch.setattr(race_module, "_SAMPLE", 150)
+    monkeypatch.setattr(race_module, "MANY_DOCS", 300)
+    monkeypatch.setattr(race_module, "SAMPLE_DOCS", 150)
     result = search(TRAIN, VALID, method="auto", measure="nDCG@5", models=["linear"], single=True)
     sampled = [c for c in result.candidates if c.outcome == "sample"]
     whole = [c for c in result.candidates if not c.outcome]
@@ -221,14 +225,14 @@ def test_of_many_documents_a_sample_is_raced_on_and_the_best_are_trained_on_all(
     best = sorted(sampled, key=lambda c: -c.valid)[0]
     assert any((c.name, c.settings) == (best.name, best.settings) for c in whole)
     assert result.chosen in whole
-    assert "settings were compared on 15 of 40 training queries" in " ".join(result.notes)
+    assert "methods were compared on 15 of 40 training queries" in " ".join(result.notes)
     again = search(TRAIN, VALID, method="auto", measure="nDCG@5", models=["linear"], single=True)
     assert [c.valid for c in again.candidates] == [c.valid for c in result.candidates]
 
 
 def test_a_budget_that_the_sample_uses_up_still_leaves_a_ranker(monkeypatch):
-    monkeypatch.setattr(race_module, "_MANY", 300)
-    monkeypatch.setattr(race_module, "_SAMPLE", 150)
+    monkeypatch.setattr(race_module, "MANY_DOCS", 300)
+    monkeypatch.setattr(race_module, "SAMPLE_DOCS", 150)
     monkeypatch.setattr(clock_module, "working_time", Clock(1.0))
     result = search(TRAIN, VALID, method="auto", measure="nDCG@5", models=["linear"], time_budget=5.0)
     assert result.chosen.outcome != "sample"
@@ -241,7 +245,10 @@ def test_a_budget_that_the_sample_uses_up_still_leaves_a_ranker(monkeypatch):
         (math.inf, TREES, None),
         (797.0, TREES, None),  # 800 trees at rate .05 are enough
         (397.0, TREES, 0.1),
+        (160.0, TREES, 0.15),
         (10.0, TREES, 0.15),
+        (80.0, TREES | {"highest": 0.3}, 0.19),
+        (10.0, TREES | {"highest": 0.3}, 0.3),
         (10.0, {}, None),  # a rate that was set
         (10.0, TREES | {"n_trees": 12}, None),  # they fit
     ],

@@ -1,5 +1,8 @@
 """Public names for type checkers; written by tests/test_public_names.py."""
 
+from directrix.clicks.counterfactual import evaluate as evaluate
+from directrix.clicks.gains import by_clicked_document as by_clicked_document
+from directrix.clicks.gains import training_data as training_data
 from directrix.clicks.interleaving import interleave as interleave
 from directrix.clicks.log import Log as Log
 from directrix.clicks.models import model as model

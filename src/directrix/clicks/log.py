@@ -85,8 +85,9 @@ class Log:
         impressions : str or int, optional
             Number of impressions of aggregated rows.
         user, ranker, time, propensity : str or int, optional
-            The user, the ranker that was served, the time, and the probability with which the document
-            was shown at its position, in (0, 1].
+            The user, the ranker that was served, the time, and a probability in (0, 1]: that the row is
+            examined, for `training_data`; of randomized lists, for `evaluate`, that the document is shown at
+            its position after those above it.
 
         Raises
         ------

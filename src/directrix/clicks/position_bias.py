@@ -153,7 +153,7 @@ def propensities(
     >>> q, _ = dx.data.make_linear(100, 10, 3, seed=0)
     >>> log = dx.clicks.simulate(q, q.labels, n_sessions=20_000, policy="shuffle", seed=0)
     >>> bias = dx.clicks.propensities(log)
-    >>> bias.theta[0], bool(bias.theta[4] < 0.6)
+    >>> float(bias.theta[0]), bool(bias.theta[4] < 0.6)
     (1.0, True)
     """
     if method not in METHODS:

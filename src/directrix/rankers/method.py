@@ -215,7 +215,8 @@ class Method:
 class Auto(Method):
     """The strong methods that suit a measure; validation queries choose among them.
 
-    They are in ``tries`` by class of measure, in an order of preference; "others" for all other measures.
+    They are in ``tries`` by class of measure, in an order of preference; "gains" for measures that add up
+    gains of any sign, "others" for all other measures.
     """
 
     tries: Mapping[str, tuple[Method, ...]] = field(default_factory=dict, hash=False)
@@ -233,7 +234,8 @@ class Auto(Method):
 
     def suited(self, measure: RankingMeasure | None) -> list[Method]:
         """Return the methods that suit the measure and take it, installed or not."""
-        suited = self.tries.get(type(measure).__name__, self.tries["others"])
+        kind = "gains" if getattr(measure, "adds_gains", False) else type(measure).__name__
+        suited = self.tries.get(kind, self.tries["others"])
         return [part for part in suited if part.takes(measure) or not self.is_lenient]
 
     def summary(self) -> dict[str, Any]:

@@ -225,6 +225,27 @@ _PUBLISHED = (
         fixed={"target": "shares"},
         keeps_best=True,
     ),
+    Method.of(
+        approx.ApproxMeasure,
+        source=f"{_QIN}, Section 4",
+        cost=_PAIRS,
+        use_when="any sum of discounted gains; gains from clicks, which may be negative",
+        grid={"alpha": (3.0, 10.0), "l2": (1e-4, 1e-3, 1e-2), "max_iter": (100,)},
+        from_measure=("measure",),
+        keeps_best=True,
+    ),
+    Method(
+        name="ApproxMeasure-MLP",
+        surrogate=approx.ApproxMeasure,
+        model="mlp",
+        source=f"{_QIN}, Section 4, with a network",
+        cost=f"{_PAIRS}, and two passes through the network",
+        use_when="the same with features that interact, and enough queries",
+        grid={"hidden": ((10,), (50,)), "l2": (1e-4, 1e-3, 1e-2), "max_iter": (100,)},
+        fixed={**_PERCEPTRON, "l2": 1e-3, "max_iter": 100, "patience": None},
+        from_measure=("measure",),
+        keeps_best=True,
+    ),
     Method(
         name="ApproxNDCG-Quantile",
         surrogate=approx.ApproxNDCG,
@@ -389,6 +410,7 @@ _SUITS = {
     "RR": ("ApproxNDCG", "ApproxRR", "LambdaRank", *_ALWAYS),
     "ERR": ("ApproxNDCG", "ApproxERR", "LambdaRank", *_ALWAYS),
     "KendallTau": ("ApproxKendall", "ApproxNDCG", *_ALWAYS),
+    "gains": ("ApproxMeasure", "ApproxMeasure-MLP", "YetiRank", "YetiRank-Percentile"),
     "others": ("ApproxNDCG", "SmoothNDCG", *_ALWAYS),
 }
 """What "auto" tries, by class of measure, in an order of preference; see docs/decisions/selection.md."""

@@ -12,8 +12,7 @@ from directrix.kernels import working_time
 from directrix.types import Float64Array, Progress, Step
 
 _TIMED = 3  # trees, after which it is known how many fit into the time
-_DISTANCE = 40.0  # number of trees times their learning rate
-_HIGHEST_RATE = 0.15
+HIGHEST_RATE, HIGHEST_RATE_OF_MANY = 0.15, 0.3  # of many documents the first trees alone do not overfit
 
 
 class Clock:
@@ -23,8 +22,9 @@ class Clock:
     """
 
     def __init__(self, budget: float | None = None, total: int = 1, progress: Progress | None = None) -> None:
+        self.budget = math.inf if budget is None else budget
         self._begun = working_time()
-        self._end = math.inf if budget is None else self._begun + budget
+        self._end = self._begun + self.budget
         self._stop = self._fold_stop = self._end
         self.total, self._progress = total, progress
         self._number, self._text = 0, ""
@@ -85,11 +85,13 @@ class Pace:
 
     Trees of a low rate are the best in the end, but far behind if the time ends before. If ``rate`` is given
     and at the pace of the first three fewer than 40 / rate of ``n_trees`` fit into the time, training stops,
-    and ``better_rate`` is the one at which they suffice, at most .15; see docs/decisions/selection.md.
+    and ``better_rate`` is that of `rate_for`, at most ``highest``.
     """
 
-    def __init__(self, clock: Clock, rate: float = math.inf, n_trees: int = 0) -> None:
-        self._clock, self._rate, self._n_trees = clock, rate, n_trees
+    def __init__(
+        self, clock: Clock, rate: float = math.inf, n_trees: int = 0, highest: float = HIGHEST_RATE
+    ) -> None:
+        self._clock, self._rate, self._n_trees, self._highest = clock, rate, n_trees, highest
         self._begun = working_time()
         self.seconds: dict[int, float] = {}
         self.better_rate: float | None = None
@@ -101,11 +103,20 @@ class Pace:
             return True
         if step.iteration == _TIMED and self._rate < math.inf:
             n_fitting = _TIMED + _TIMED * self._clock.fold_left / (self.seconds[_TIMED] - self.seconds[0])
-            rate = min(round(_DISTANCE / n_fitting, 2), _HIGHEST_RATE)
+            rate = rate_for(n_fitting, self._highest)
             if rate > self._rate and n_fitting < self._n_trees:
                 self.better_rate = rate
                 return True
         return False
+
+
+def rate_for(n_trees: float, highest: float = HIGHEST_RATE) -> float:
+    """Return the learning rate for a number of trees that the time limits, two decimals.
+
+    It is 40 / n, at most .15; for fewer than 107 trees 16 / n, at most ``highest``. See
+    docs/decisions/selection.md.
+    """
+    return round(min(40.0 / n_trees, max(HIGHEST_RATE, min(16.0 / n_trees, highest))), 2)
 
 
 class LearningCurve(NamedTuple):

@@ -15,6 +15,10 @@ from directrix.types import Array, Float64Array
 
 UNWEIGHTED: Weights = (None, None)
 
+MANY_DOCS = 100_000
+"""Training documents, from which methods are compared on a sample of the queries."""
+SAMPLE_DOCS = 60_000
+
 _FEWEST_TO_SPLIT = 10
 _ENOUGH_TO_HOLD_BACK = 1000
 _FOLDS = 5
@@ -70,6 +74,13 @@ def sample(fold: Fold, n_docs: int, seed: int) -> Fold:
     """Return random queries of a fold: about ``n_docs`` documents to train on, and as many to validate."""
     train, weights = _part(fold.train, fold.weights, _is_drawn(fold.train, n_docs, seed))
     return Fold(train, weights, fold.valid.take(np.flatnonzero(_is_drawn(fold.valid, n_docs, seed))))
+
+
+def few(q: Any) -> Any:
+    """Return queries, or a sample where documents are many: for figures that need no more."""
+    if q.held == "shards" or q.n_docs <= MANY_DOCS:
+        return q
+    return q.take(np.flatnonzero(_is_drawn(q, SAMPLE_DOCS, 0)))
 
 
 def _part(q: Queries, weights: Weights, is_in: Array) -> tuple[Queries, Weights]:

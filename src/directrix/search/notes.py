@@ -81,7 +81,8 @@ def notes_on_data(
             "no validation query has documents of different labels, so all candidates are equal and the "
             "first was kept"
         )
-    if not math.isnan(gap) and getattr(measure, "gain", "exp") != "exp":
+    is_exponential = getattr(getattr(ranker, "surrogate_", None), "measure", None) != measure
+    if not math.isnan(gap) and is_exponential and getattr(measure, "gain", "exp") != "exp":
         yield (
             f"training maximizes the gain 2^label - 1; {measure.name} chooses among the candidates and is "
             "what score reports"

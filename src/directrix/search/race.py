@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,28 +13,29 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.means import mean_and_error
-from directrix.search.candidates import SAMPLE, UNTRAINED, Candidate
+from directrix.search.candidates import CUT_SHORT, SAMPLE, UNTRAINED, Candidate
 from directrix.search.choice import contenders, difference, eligible
 from directrix.search.clock import Clock
-from directrix.search.folds import Fold, sample
+from directrix.search.folds import MANY_DOCS, SAMPLE_DOCS, Fold, sample
 from directrix.search.notes import standing
 from directrix.search.training import train_candidate, training_ahead
 from directrix.trainers.boosting import sharing_bins
 from directrix.types import Float64Array
 
 _FEWEST_TO_DROP = 10  # queries: from fewer the standard error itself is not known
-_MANY = 200_000  # training documents, from which settings are compared on a sample of the queries
-_SAMPLE = 60_000  # documents
-_FINALISTS = 3
-_FOR_SAMPLE = 1 / 3  # of a time budget
+_ENOUGH = 10_000  # training documents, from which the first trees may take all of a time budget
+_FINALISTS = 3  # candidates that are trained on all of many documents without a time budget
+_FOR_SAMPLE = 1 / 3  # of the time that is left then
 _LEAST_PART, _ROOM = 0.5, 1.5  # of the seconds that the first setting of a method took: for the others of it
+_REST = 0.1  # of a time budget; while more is left, further trees are begun
 
 
 class Race:
     """Trains candidates, in the order of preference, and drops those that are behind.
 
-    One setting represents each method, and the best third of the methods are tried with all settings. Of many
-    documents a sample is raced on first, and the best candidates of three methods are trained on all.
+    One setting represents each method, and the best third of the methods are tried with all settings. On many
+    documents the default trees are trained first, then the methods that are ahead of them on a sample, then
+    other settings of the best. If time is left, what was cut short is trained again.
 
     If training ``is_costly``, as on shards, the best method alone is tried with all settings, there is no
     sample, and what is cheap comes first in the order of preference too.
@@ -62,8 +63,8 @@ class Race:
         self._tried: list[Candidate] = []
         self._places: list[int] = []  # of those that were tried, in ``candidates``
         self._n_begun = 0
-        self._reserved = 0.0  # seconds, for the finalists
-        self._where = ""
+        self._reserved = 0.0  # seconds, for training on all queries
+        self._expected: dict[str, float] = {}  # seconds for a setting of a method
 
     def run(self) -> list[Candidate]:
         """Return what was trained, in the order of preference; only the best of a method keep their rankers.
@@ -71,11 +72,12 @@ class Race:
         Raises the first `InputError` if none could be trained.
         """
         with sharing_bins():
-            is_large = len(self.candidates) > _FINALISTS and self.folds[0].train.n_docs > _MANY
+            is_large = len(self.candidates) > _FINALISTS and self.folds[0].train.n_docs > MANY_DOCS
             if is_large and not self.is_costly:
-                self._run_finals()
+                self._run_large()
             else:
                 self._run_heats()
+            self._extend()
         if not self._tried:
             raise next(iter(self.failed.values()))
         if self.is_costly:
@@ -113,60 +115,120 @@ class Race:
         self.clock.total = len(first) + len(rest)
         self._run(rest, 0)
 
-    def _run_finals(self) -> None:
-        """Race on a sample, then train the best candidate of each of the best methods on all queries."""
-        folds = self.folds
-        self.folds = [sample(folds[0], _SAMPLE, self.candidates[0].seed or 0)]
+    def _run_large(self) -> None:
+        """Train the default trees on all queries, what is ahead of them on a sample, and other settings.
+
+        A sample shows which methods suit the data; how many leaves are best on all documents it does not.
+        Without a time budget three candidates are trained on all queries.
+        """
+        first, _ = heats(self.candidates)
+        trees = next((c for c in first if _turn(c) == _OF_TREES), None)
+        rivals = first if len(first) > 1 else [] if trees is not None else self.candidates
+        self.clock.total = len(first)
+        if trees is not None:
+            self._run([trees], 0)
+        begun = set(self._places)
+        needed = _LEAST_PART * max(self._expected.values(), default=-math.inf)
+        if rivals and self.clock.left > needed:
+            leading = self._leading_on_sample(rivals, trees)
+            begun |= {self.candidates.index(c) for c in leading}
+            self._run(leading, 0)
+        while self.clock.left < math.inf or len(begun) < _FINALISTS:
+            following = self._nearest_setting(begun)
+            if following is None:
+                break
+            begun.add(following)
+            self.clock.total += 1
+            self._run([self.candidates[following]], 0)
+        if self.sampled:
+            whole = dict.fromkeys(c.name for c in self._tried if c.outcome not in (SAMPLE, UNTRAINED))
+            self.sampled += f"; trained on all: {', '.join(whole) or 'none'}"
+
+    def _leading_on_sample(self, rivals: Sequence[Candidate], trees: Candidate | None) -> list[Candidate]:
+        """Train rivals on a sample, and return the best settings of the methods that are ahead of the trees.
+
+        Afterwards the expected seconds of each method are in proportion to the documents.
+        """
+        tried, places, expected, folds = self._tried, self._places, self._expected, self.folds
+        self._tried, self._places, self._expected = [], [], {}
+        self.folds = [sample(folds[0], SAMPLE_DOCS, self.candidates[0].seed or 0)]
         if self.clock.left < math.inf:
             self._reserved = (1.0 - _FOR_SAMPLE) * self.clock.left
-        self._run_heats()
-        able = contenders(self._tried)
-        ranked = sorted(  # stable; what was stopped comes last
-            zip(self._tried, self._places, strict=True),
-            key=lambda pair: (pair[0] not in able, -pair[0].or_worst),
-        )
-        best: dict[str, Candidate] = {}
+        self._run(sorted(rivals, key=lambda c: c is not trees), 0)
+        able = contenders(self._tried) if self._tried else []
+        name = "" if trees is None else trees.name
+        bar = max((c.or_worst for c in self._tried if c.name == name), default=-math.inf)
+        ranked = sorted(zip(self._tried, self._places, strict=True), key=lambda pair: -pair[0].or_worst)
+        ahead: dict[str, Candidate] = {}
         for candidate, place in ranked:
-            best.setdefault(candidate.name, self.candidates[place])
-        few = list(best.values())[:_FINALISTS]
-        before = [
+            if candidate in able and candidate.name != name and (trees is None or candidate.valid > bar):
+                ahead.setdefault(candidate.name, self.candidates[place])
+        whole, drawn = folds[0].train, self.folds[0].train
+        self.sampled = f"methods were compared on {drawn.n_queries:,} of {whole.n_queries:,} training queries"
+        self._tried = tried + [
             replace(
                 c, outcome=c.outcome if c.outcome == UNTRAINED else SAMPLE, rankers=(), scores=np.zeros(0)
             )
             for c in self._tried
         ]
-        drawn, total = self.folds[0].train.n_queries, folds[0].train.n_queries
-        places, self.folds, self._reserved = self._places, folds, 0.0
-        self._tried, self._places = [], []
-        self._where = " on all queries"
-        self.clock.total += len(few)
-        self._run(few, 0)
-        whole = [c.name for c in self._tried if c.outcome != UNTRAINED]
-        self.sampled = (
-            f"settings were compared on {drawn:,} of {total:,} training queries; trained on all: "
-            f"{', '.join(whole) or 'none'}"
-        )
-        if self._tried:
-            self._tried, self._places = before + self._tried, places + self._places
+        self._places = places + self._places
+        growth = whole.n_docs / drawn.n_docs
+        self._expected = {n: growth * seconds for n, seconds in self._expected.items()} | expected
+        self.folds, self._reserved = folds, 0.0
+        return list(ahead.values())[: _FINALISTS - (trees is not None)]
+
+    def _nearest_setting(self, begun: Collection[int]) -> int | None:
+        """Place of the setting to try next: of the best method that has another, the nearest to its best one.
+
+        The distance is the number of steps in the grid; of equally near settings the later comes first, which
+        has more leaves.
+        """
+        for best in sorted(contenders(self._tried), key=lambda c: -c.or_worst):
+            group = [i for i, c in enumerate(self.candidates) if c.name == best.name]
+            center = self.candidates[self._places[self._tried.index(best)]]
+            steps = steps_from(center, [self.candidates[i] for i in group])
+            if left := [(n, -i) for n, i in zip(steps, group, strict=True) if i not in begun]:
+                return -min(left)[1]
+        return None
+
+    def _extend(self) -> None:
+        """Train again what the time budget stopped, the best first, if more time is left than it had."""
+        extended = set[int]()
+        while stopped := [
+            (c.or_worst, c.seconds, place)
+            for c, place in zip(self._tried, self._places, strict=True)
+            if c.outcome == CUT_SHORT and place not in extended
+        ]:
+            _, seconds, place = max(stopped)
+            extended.add(place)
+            if self.clock.left < max(seconds, _REST * self.clock.budget):
+                continue
+            self._expected.pop(self.candidates[place].name, None)
+            self.clock.total += 1
+            self._run([self.candidates[place]], 0)
+            again = [i for i, other in enumerate(self._places) if other == place]
+            if len(again) > 1:
+                worst = min(again, key=lambda i: self._tried[i].or_worst)
+                del self._tried[worst], self._places[worst]
 
     def _run(self, candidates: Sequence[Candidate], n_later: int) -> None:
         """Train candidates in this order, before ``n_later`` others."""
         with training_ahead(candidates, self.folds, self.measure, self.n_jobs) as ahead:
             for number, candidate in enumerate(candidates):
                 left, following = self.clock.left - self._reserved, candidates[number:]
-                if self._tried and left <= 0.0:
-                    self.untried += [c.name + self._where for c in following]
+                can_choose = any(c.outcome != SAMPLE for c in self._tried)
+                if can_choose and left <= 0.0:
+                    self.untried += [c.name for c in following]
                     return
-                usual = next((c.seconds for c in self._tried if c.name == candidate.name), 0.0)
-                if usual and left < _LEAST_PART * usual:
-                    self.untried.append(candidate.name + self._where)
+                usual, is_trees = self._expected.get(candidate.name, 0.0), _turn(candidate) == _OF_TREES
+                adapts = is_trees and left > _REST * self.clock.budget  # by its learning rate
+                if can_choose and usual and left < _LEAST_PART * usual and not adapts:
+                    self.untried.append(candidate.name)
                     continue
-                earlier = number and _turn(candidates[number - 1]) == 1
-                share = fair_share(
-                    left,
-                    len(following) + n_later,
-                    is_first_trees=n_later > 0 and _turn(candidate) == 1 and not earlier,
-                )
+                least = 0.0
+                if n_later and is_trees and not (number and _turn(candidates[number - 1]) == _OF_TREES):
+                    least = 1.0 if self.folds[0].train.n_docs >= _ENOUGH else 0.5
+                share = fair_share(left, len(following) + n_later, least)
                 self.clock.start(self._n_begun, candidate.name, max(share, _ROOM * usual))
                 self._n_begun += 1
                 fit = None if ahead is None else lambda _, fold, n=number: ahead.take(n, fold)
@@ -182,6 +244,7 @@ class Race:
                     if ahead is not None:
                         ahead.end(number)
                 self._add(trained, self.candidates.index(candidate))
+                self._expected.setdefault(candidate.name, trained.seconds)
                 self.clock.finish(standing(trained, self._tried, self.measure))
 
     def _add(self, trained: Candidate, place: int) -> None:
@@ -226,9 +289,25 @@ def heats(candidates: Sequence[Candidate]) -> tuple[list[Candidate], list[Candid
     return first, [c for c in candidates if c not in first]
 
 
+_OF_TREES = 1
+
+
 def _turn(candidate: Candidate) -> int:
     method = candidate.method
-    return 0 if method.fixed.get("max_iter") == 0 else 1 if method.model == "trees" else 2
+    return 0 if method.fixed.get("max_iter") == 0 else _OF_TREES if method.model == "trees" else 2
+
+
+def steps_from(center: Candidate, candidates: Sequence[Candidate]) -> list[int]:
+    """Return how many steps in the grid of a method its candidates are from one of them."""
+    total = [0] * len(candidates)
+    for name, value in center.settings.items():
+        values: list[object] = []
+        for candidate in candidates:
+            if candidate.settings[name] not in values:
+                values.append(candidate.settings[name])
+        steps = [abs(values.index(c.settings[name]) - values.index(value)) for c in candidates]
+        total = [a + b for a, b in zip(total, steps, strict=True)]
+    return total
 
 
 def _middle(candidates: Sequence[Candidate]) -> Candidate:
@@ -270,10 +349,9 @@ def round_robin(candidates: Iterable[Candidate], names: Sequence[str]) -> list[C
     return [candidate for _, candidate in numbered]
 
 
-def fair_share(left: float, n_following: int, *, is_first_trees: bool) -> float:
+def fair_share(left: float, n_following: int, least: float = 0.0) -> float:
     """Return the seconds that the next of ``n_following`` candidates may take of those that are left.
 
-    Nearly twice an even share, all for the last candidate; at least half of all for the first trees, which
-    need it most.
+    Nearly twice an even share, all for the last candidate; at least the part ``least``.
     """
-    return max(2.0 * left / (n_following + 1), left / 2.0 if is_first_trees else 0.0)
+    return left * max(2.0 / (n_following + 1), least)

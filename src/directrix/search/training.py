@@ -24,8 +24,15 @@ from directrix.rankers.means import (
 )
 from directrix.rankers.named_trainers import planned_steps
 from directrix.search.candidates import CUT_SHORT, DROPPED, UNTRAINED, Candidate
-from directrix.search.clock import Clock, LearningCurve, Pace, mean_curve
-from directrix.search.folds import Fold
+from directrix.search.clock import (
+    HIGHEST_RATE,
+    HIGHEST_RATE_OF_MANY,
+    Clock,
+    LearningCurve,
+    Pace,
+    mean_curve,
+)
+from directrix.search.folds import MANY_DOCS, Fold, few
 from directrix.types import Float64Array, Step
 
 Fit = Callable[[Candidate, int], Candidate]
@@ -105,7 +112,8 @@ def train_fold(candidate: Candidate, fold: Fold, measure: RankingMeasure, clock:
             seconds=working_time() - begun,
         )
     is_free = candidate.method.model == "trees" and "learning_rate" not in candidate.settings
-    pace = Pace(clock, ranker.learning_rate, ranker.n_trees) if is_free else Pace(clock)
+    highest = HIGHEST_RATE_OF_MANY if fold.train.n_docs > MANY_DOCS else HIGHEST_RATE
+    pace = Pace(clock, ranker.learning_rate, ranker.n_trees, highest) if is_free else Pace(clock)
     doc_weight, query_weight = fold.weights
     ranker.fit_queries(
         fold.train, valid, measure=measure, doc_weight=doc_weight, query_weight=query_weight, callback=pace
@@ -138,6 +146,7 @@ def _on_training_queries(ranker: Any, train: Any, measure: RankingMeasure) -> tu
     if train.held == "shards":
         scaled = train if ranker.scale_ is None else train.scaled(ranker.scale_)
         return mean_evaluator_on_shards(measure, ranker._model(), scaled)(ranker._params), None
+    train = few(train)
     scores = ranker.predict_queries(train)
     return mean_over_queries(values_of(measure, scores, train)), spread_within_queries(scores, train)
 

@@ -1,6 +1,6 @@
 """One block of svmlight text to arrays; what is wrong is noted down, never raised."""
 
-from directrix.data._kernels.numbers import BAD, HARD, INFINITE, MISSING, parse_number
+from directrix.data._kernels.numbers import BAD, HARD, INFINITE, MISSING, OK, parse_number, parse_plain
 from directrix.kernels import kernel
 
 # why a line cannot be used
@@ -170,10 +170,13 @@ def _parse_features(
         start = _skip_blank(buf, p)
         if buf[start] == 10 or buf[start] == 35:
             return 0, start, start, start, entry, previous
-        index, first = _parse_index(buf, start)
-        if first == start:
-            return FEATURE, start, _token_end(buf, start), p, entry, previous
-        value, p, kind = parse_number(buf, first)
+        index, value, p = parse_plain(buf, start)
+        first, kind = start, OK
+        if p == start:
+            index, first = _parse_index(buf, start)
+            if first == start:
+                return FEATURE, start, _token_end(buf, start), p, entry, previous
+            value, p, kind = parse_number(buf, first)
         code = _index_code(index, previous, base)
         if code != 0:
             return code, start, p, p, entry, previous

@@ -11,12 +11,18 @@ high half, so it rounds correctly unless the border lies within these two units,
 import math
 
 import numpy as np
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
 
 from directrix.kernels import kernel
 
 OK, HARD, BAD, MISSING, INFINITE = 0, 1, 2, 3, 4
 
 _EXACT = np.array([float(10**k) for k in range(23)])
+_POWERS = np.array([10**k for k in range(8)], dtype=np.uint64)
+# the character 0 in eight bytes; what carries bytes from 10 on to their highest bit; these bits
+_ZEROS, _CARRY, _HIGHEST = (np.uint64(byte * 0x0101010101010101) for byte in (0x30, 0x76, 0x80))
 _SMALLEST, _LARGEST = -300, 280  # with up to 19 digits the result stays a normal double
 
 
@@ -97,6 +103,37 @@ def _word(buf, p):
     return BAD, end
 
 
+@intrinsic  # type: ignore[untyped-decorator]
+def _trailing_zeros(typing_context, number):
+    """Number of zero bits below the lowest one; 64 of 0."""
+
+    def codegen(context, builder, signature, given):
+        return builder.cttz(given[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.uint64(types.uint64), codegen
+
+
+@kernel(forceinline=True)
+def _digits(buf, p):
+    """Eight bytes from p on, the first lowest: digits as values, and the highest bit of all other bytes."""
+    at, word = np.uint64(p), np.uint64(0)
+    for i in range(8):
+        word |= np.uint64(buf[at + np.uint64(i)]) << np.uint64(8 * i)
+    word ^= _ZEROS
+    return word, ((word + _CARRY) | word) & _HIGHEST
+
+
+@kernel(forceinline=True)
+def _number(digits, shift):
+    """The lowest 8 - shift / 8 of eight digits, of which the first is lowest, as a number."""
+    d = digits << np.uint64(shift)
+    d = d * np.uint64(10) + (d >> np.uint64(8))  # four numbers of two digits, in every second byte
+    pairs = np.uint64(0x000000FF000000FF)
+    high = (d & pairs) * np.uint64(1000000 * 2**32 + 100)
+    low = ((d >> np.uint64(16)) & pairs) * np.uint64(10000 * 2**32 + 1)
+    return (high + low) >> np.uint64(32)
+
+
 @kernel
 def parse_number(buf, p):
     """Parse the number at ``buf[p]``; the buffer must end with a newline.
@@ -129,6 +166,12 @@ def parse_number(buf, p):
     if buf[p] == 46:
         p += 1
         after = p
+        while p + 8 <= len(buf):
+            word, others = _digits(buf, p)
+            if others != np.uint64(0):
+                break
+            mantissa = mantissa * np.uint64(10**8) + _number(word, 0)
+            p += 8
         while True:
             d = buf[p] - 48
             if d < 0 or d > 9:
@@ -165,3 +208,45 @@ def parse_number(buf, p):
         if not known:
             return 0.0, p, HARD
     return -value if negative else value, p, OK
+
+
+@kernel(forceinline=True)
+def parse_plain(buf, p):
+    """Parse ``index:value`` at ``buf[p]`` if it is short: index, value, and the place after it, else ``p``.
+
+    Eight bytes hold all before the point, and seven digits all after it; `parse_number` gives the same bits.
+    Words of eight bytes take half the time of a loop over digits, whose ends no processor predicts.
+    """
+    nothing = 0, 0.0, p
+    if p + 17 > len(buf):
+        return nothing
+    head, others = _digits(buf, p)
+    colon = _trailing_zeros(others)  # the highest bit of its byte
+    if colon < np.uint64(8) or colon > np.uint64(55):
+        return nothing
+    begin = colon + np.uint64(1)
+    others &= others - np.uint64(1)
+    negative = (head >> begin) & np.uint64(0xFF) == np.uint64(45 ^ 48)
+    if negative:
+        others &= others - np.uint64(1)
+        begin += np.uint64(8)
+    stop = _trailing_zeros(others) - np.uint64(7)
+    is_colon = (head >> (colon - np.uint64(7))) & np.uint64(0xFF) == np.uint64(58 ^ 48)
+    if begin >= stop or stop > np.uint64(56) or not is_colon:
+        return nothing
+    index = _number(head, np.uint64(71) - colon)
+    mantissa = _number(head >> begin, np.uint64(64) - (stop - begin))
+    end = np.uint64(p) + (stop >> np.uint64(3))
+    n_after = np.uint64(0)
+    if buf[end] == 46:
+        tail, others = _digits(buf, end + np.uint64(1))
+        n_after = _trailing_zeros(others) >> np.uint64(3)
+        if n_after == np.uint64(8):
+            return nothing
+        after = _number(tail << np.uint64(8), np.uint64(56) - np.uint64(8) * n_after)
+        mantissa = mantissa * _POWERS[n_after] + after
+        end += np.uint64(1) + n_after
+    if not _is_end(buf[end]):
+        return nothing
+    value = float(np.int64(mantissa)) / _EXACT[n_after]
+    return np.int64(index), -value if negative else value, np.int64(end)

@@ -54,24 +54,24 @@ class FileBlocks:
         self._file.close()
 
     def read(self, block: int) -> bytes:
-        """Return the lines of a block; empty if a line runs across the whole of it."""
-        begin, end = block * self._size, (block + 1) * self._size
-        before = min(block, 1)  # one byte more: a line starts here only after a newline
-        text = self._read(begin - before, self._size + before)
-        start = text.find(b"\n") + 1 if before else 0
-        if before and (start == 0 or start > self._size):
-            return b""
-        if not text.endswith(b"\n"):
-            text += self._rest_of_line(end)
-        return text[start:] if start else text
+        """Return the lines of a block; empty if a line runs across the whole of it.
 
-    def _rest_of_line(self, offset: int) -> bytes:
-        length = 1 << 14
+        One read of these very lines: cutting them out of longer text takes as long as parsing them, because
+        the system has to supply memory for each copy.
+        """
+        begin = self._first_line(block)
+        return self._read(begin, self._first_line(block + 1) - begin)
+
+    def _first_line(self, block: int) -> int:
+        """Place of the first line that starts in a block, or after it."""
+        offset, length = block * self._size - 1, 1 << 14
+        if not 0 <= offset < self._bytes:
+            return max(0, min(offset, self._bytes))
         while True:
             text = self._read(offset, length)
             end = text.find(b"\n") + 1
             if end or len(text) < length:
-                return text[:end] if end else text
+                return offset + (end or len(text))
             if length > LONGEST_LINE:
                 raise_problems(self._path, [Problem(self._line_of(offset), *TOO_LONG)])
             length *= 2
@@ -217,11 +217,12 @@ class BlockParser:
             text = text.removeprefix(BYTE_ORDER_MARK)
         is_terminated = text.endswith(b"\n") or not text
         text = text if is_terminated else text + b"\n"
-        n_lines, n_colons = kernel.count(np.frombuffer(text, dtype=np.uint8))
-        room = min(_HARD_NUMBERS, int(n_lines + n_colons))
-        dense = np.zeros((n_lines, 0), self.dtype) if out is None else out
+        dense, n_entries, room = out, -1, _HARD_NUMBERS
+        if dense is None:
+            n_lines, n_entries = kernel.count(np.frombuffer(text, dtype=np.uint8))
+            dense = np.zeros((n_lines, 0), self.dtype)
         while True:
-            block, hard, totals = self._run(text, dense, n_colons if out is None else -1, room)
+            block, hard, totals = self._run(text, dense, n_entries, room)
             if totals[kernel.HARDS] <= room:
                 break
             room = int(totals[kernel.HARDS])
@@ -242,7 +243,7 @@ class BlockParser:
         n_values = max(n_entries, 0)
         columns, values = np.zeros(n_values, dtype=np.int32), np.zeros(n_values, dtype=self.dtype)
         indptr = np.zeros(n_lines + 1 if as_csr else 0, dtype=np.int64)
-        hard = np.zeros((room, 4), dtype=np.int64)
+        hard = np.empty((room, 4), dtype=np.int64)  # most of it is never touched
         errors = np.zeros((kernel.MAX_ERRORS, 4), dtype=np.int64)
         totals = np.zeros(kernel.N_TOTALS, dtype=np.int64)
         kernel.parse_block(

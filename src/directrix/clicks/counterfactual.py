@@ -1,0 +1,577 @@
+"""Counterfactual evaluation: what a ranker would have earned, from the log of another."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from directrix.clicks.gains import (
+    ESTIMATORS,
+    EstimatorSettings,
+    Gains,
+    check_estimators,
+    documents_of,
+    gain_measure,
+    impressions_of,
+    mean_gains,
+    places_in_log,
+    settings_of,
+)
+from directrix.clicks.log import Log
+from directrix.clicks.sessions import Pairs, Sessions
+from directrix.clicks.slates import SLATES, Slates, slate_factors
+from directrix.data.checks import as_floats
+from directrix.data.columns import column_list
+from directrix.data.grouping import run_starts
+from directrix.data.queries import Queries
+from directrix.data.trec.join import run_of
+from directrix.errors import InputError, short_text, warn
+from directrix.measures.base import RankingMeasure
+from directrix.measures.names import measure as parse_measure
+from directrix.parameters import share
+from directrix.tables import PValue, Table, json_value
+from directrix.types import Float64Array, Int64Array
+
+_FEW_QUERIES = 30
+_FEW_IMPRESSIONS = 100.0
+_MANY_UNSHOWN = 0.1  # of the documents that the target shows
+_ONE_QUERY = 0.5  # of the variance
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Estimate of what one ranker would have earned, by one estimator.
+
+    Parameters
+    ----------
+    ranker, estimator : str
+    value : float
+        Mean over sessions.
+    interval : (float, float)
+        Of the value, with confidence 1 - alpha, by queries.
+    effective : float
+        Effective sample size in impressions, (sum w)^2 / sum w^2 of the factors of their clicks.
+    unshown : float
+        Share of the documents that the ranker would have shown, in the sessions of the log, which the log
+        never shows for the query; for whole lists and positions never at that position.
+    doubts : tuple of str
+        Why the interval does not mean what it says; empty if nothing is known against it.
+    """
+
+    ranker: str
+    estimator: str
+    value: float
+    interval: tuple[float, float]
+    effective: float
+    unshown: float
+    doubts: tuple[str, ...] = ()
+
+
+class Difference(NamedTuple):
+    """Difference of two rankers by one estimator, over the same queries."""
+
+    first: str
+    second: str
+    estimator: str
+    value: float
+    """First minus second."""
+    interval: tuple[float, float]
+    p: float
+    """Two-sided, of Student's t by queries."""
+
+
+class _Sums(NamedTuple):
+    """Numerator and denominator of a mean, by query (n_queries,)."""
+
+    earned: Float64Array
+    counted: Float64Array
+
+    @property
+    def value(self) -> float:
+        return float(self.earned.sum() / self.counted.sum())
+
+    def influence(self) -> Float64Array:
+        """Linearized deviations of the ratio by query, which add up to 0."""
+        deviations: Float64Array = (self.earned - self.value * self.counted) / self.counted.sum()
+        return deviations
+
+
+@dataclass(frozen=True, eq=False)
+class CounterfactualResult:
+    """Result of `evaluate`.
+
+    Parameters
+    ----------
+    measure : str
+    estimates : tuple of Estimate
+        Rankers in their order, each by every estimator.
+    n_queries, n_sessions : int
+        Of the log, that count.
+    alpha : float
+    notes : tuple of str
+    sums : dict
+        Numerators and denominators by query, of (ranker, estimator).
+    """
+
+    measure: str
+    estimates: tuple[Estimate, ...]
+    n_queries: int
+    n_sessions: int
+    alpha: float
+    notes: tuple[str, ...]
+    sums: Mapping[tuple[str, str], _Sums]
+
+    def estimate(self, ranker: str, estimator: str) -> Estimate:
+        """Return one estimate by its names."""
+        for one in self.estimates:
+            if (one.ranker, one.estimator) == (ranker, estimator):
+                return one
+        names = column_list(f"{one.ranker} by {one.estimator}" for one in self.estimates)
+        raise InputError(f"{ranker} by {estimator} was not estimated; the estimates are {names}.")
+
+    def compare(self, first: str, second: str, estimator: str = "ips") -> Difference:
+        """Return the difference of two rankers by one estimator, with interval and p, by paired queries."""
+        sums = []
+        for ranker in (first, second):
+            self.estimate(ranker, estimator)
+            sums.append(self.sums[ranker, estimator])
+        value = sums[0].value - sums[1].value
+        deviations = sums[0].influence() - sums[1].influence()
+        interval, p = _interval(value, deviations, int((sums[0].counted > 0.0).sum()), self.alpha)
+        return Difference(first, second, estimator, value, interval, p)
+
+    def tables(self) -> tuple[Table, ...]:
+        """Return the estimates, and the differences of the rankers from the first, as tables."""
+        doubts = {f"{one.ranker}, {one.estimator}: {text}." for one in self.estimates for text in one.doubts}
+        rows = [
+            (one.ranker, one.estimator, one.value, *one.interval, f"{one.effective:,.0f}", one.unshown)
+            for one in self.estimates
+        ]
+        values = Table(
+            f"{self.measure} by the log, {self.n_sessions:,} sessions of {self.n_queries:,} queries",
+            ("ranker", "estimator", self.measure, "low", "high", "effective", "unshown", ""),
+            tuple((*row, "*" * bool(one.doubts)) for row, one in zip(rows, self.estimates, strict=True)),
+            digits=4,
+            notes=(
+                f"low, high: {1 - self.alpha:.0%} interval by queries. effective: effective sample size in "
+                "impressions. unshown: share of the documents that the ranker would show and the log does "
+                "not. *: the interval means little, see below.",
+                *self.notes,
+                *sorted(doubts),
+            ),
+        )
+        first = self.estimates[0].ranker
+        pairs = [
+            self.compare(one.ranker, first, one.estimator) for one in self.estimates if one.ranker != first
+        ]
+        if not pairs:
+            return (values,)
+        differences = Table(
+            f"Differences of {self.measure}, paired by query",
+            ("ranker", "minus", "estimator", "difference", "low", "high", "p"),
+            tuple((*pair[:4], *pair.interval, PValue(pair.p)) for pair in pairs),
+            digits=4,
+        )
+        return values, differences
+
+    def __str__(self) -> str:
+        return "\n\n".join(table.text() for table in self.tables())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result in JSON types; values that are not finite are None."""
+        keys = ("measure", "n_queries", "n_sessions", "alpha", "notes")
+        estimates = [vars(one) for one in self.estimates]
+        return dict(json_value({key: getattr(self, key) for key in keys} | {"estimates": estimates}))
+
+
+def evaluate(  # noqa: PLR0913 - all but the first three are optional and by name
+    log: Log,
+    rankers: Mapping[str, Any],
+    measure: RankingMeasure | str = "DCG@10",
+    *,
+    features: Any = None,
+    estimators: Sequence[str] = ("naive", "ips"),
+    propensities: Any = None,
+    clip: float = 0.1,
+    policy: Any = None,
+    model: Any = None,
+    biased: bool = False,
+    alpha: float = 0.05,
+    seed: int = 0,
+) -> CounterfactualResult:
+    """Estimate what rankers would have earned in the sessions of a log that another ranker served.
+
+    Parameters
+    ----------
+    log : Log
+    rankers : mapping of str to ranker, scores, or run
+        Fitted rankers, or scores (n_docs,), of ``features``; or a `Run`, its path, a frame, or
+        ``{query: {document: score}}``.
+    measure : measure or str
+        A sum of gains: "DCG@k", "P@k" or "ARP", of linear gains, or one with ``gain="linear"``. Or "CTR@k":
+        clicks per impression at the first k positions, of which the logging ranker has those of the log.
+    features : as in `training_data`, optional
+        Of the candidates; needed unless all rankers are runs.
+    estimators : sequence of str
+        Those of `training_data`, or "self-normalized", "ips" over the share of the ranker's weights that is
+        on documents with impressions. Of "CTR@k", by randomized lists, also "whole-list", "independent",
+        "reward-interaction" and "pseudo-inverse", see `directrix.clicks.slates`. "naive" is always there.
+    propensities, clip, policy, model, seed
+        As in `training_data`.
+    biased : bool
+        Take any measure, such as nDCG, on estimated gains, negative ones as 0; a note says that it is biased.
+    alpha : float in (0, 1)
+        Intervals have confidence 1 - alpha.
+
+    Raises
+    ------
+    InputError
+        If the log never shows what a ranker would, the measure is no sum of gains, or as `training_data`.
+
+    Warns
+    -----
+    UserWarning
+        If an interval means little: few queries, one with most of the variance, a small effective sample, or
+        documents that were never shown, which earn 0 except by "doubly-robust".
+
+    Notes
+    -----
+    The value is sum_q n_q V_q / sum_q n_q, V_q the sum of the gains of query q by the ranker's ranks, n_q its
+    sessions; tied documents share their ranks. Intervals are by queries: linearized ratio, Student's t.
+    Rankers that were trained on the same clicks look better than they are. O(rows of the log) per estimator.
+
+    Examples
+    --------
+    >>> import directrix as dx, warnings
+    >>> rows = {"query": ["q"] * 4, "doc": list("abab"), "position": [1, 2, 1, 2], "clicked": [1, 1, 0, 0]}
+    >>> log = dx.clicks.Log.from_frame({"session": [1, 1, 2, 2]} | rows)
+    >>> rankers = {"old": {"q": {"a": 2.0, "b": 1.0}}, "new": {"q": {"a": 1.0, "b": 2.0}}}
+    >>> with warnings.catch_warnings(action="ignore"):  # one query
+    ...     result = dx.clicks.evaluate(log, rankers, "CTR@1", propensities=[1.0, 0.5])
+    >>> [one.value for one in result.estimates if one.estimator == "ips"]  # b: click rate .5, over .5
+    [0.5, 1.0]
+    """
+    if not isinstance(rankers, Mapping) or not rankers:
+        raise InputError(f'rankers={short_text(rankers)}: names and rankers are needed: {{"new": ranker}}.')
+    goal, alpha = _goal_of(measure, is_biased=biased), share(alpha, "alpha")
+    names = tuple(dict.fromkeys(("naive", *([estimators] if isinstance(estimators, str) else estimators))))
+    check_estimators(names, (*ESTIMATORS, "self-normalized", *SLATES))
+    of_gains = ["ips" if name == "self-normalized" else name for name in names if name not in SLATES]
+    settings = settings_of(log, propensities, of_gains, clip, policy, model, seed)
+    _check_goal(goal, names, log, settings)
+    result = _evaluated(log, rankers, goal, names, settings, features, alpha)
+    if doubtful := [one for one in result.estimates if one.doubts]:
+        texts = column_list((f"{one.ranker} by {one.estimator}: {one.doubts[0]}" for one in doubtful), 3)
+        warn(f"these intervals mean little: {texts}.", stacklevel=2)
+    return result
+
+
+def _evaluated(
+    log: Log,
+    rankers: Mapping[Any, Any],
+    goal: _Goal,
+    names: tuple[str, ...],
+    settings: EstimatorSettings,
+    features: Any,
+    alpha: float,
+) -> CounterfactualResult:
+    q = None if features is None else documents_of(features, "evaluate")
+    pairs = log.pairs if q is None else Pairs.of_queries(q)
+    place = np.arange(len(pairs)) if q is None else places_in_log(log.pairs, q)
+    targets = {str(name): _target_of(name, ranker, pairs, q) for name, ranker in rankers.items()}
+    shown = impressions_of(log, place, settings.bias, len(pairs))
+    sessions = _sessions_of(log, pairs, targets.values())
+    slates = _slates_of(log, place, pairs, sessions, goal.k) if set(names) & set(SLATES) else None
+    gains = {
+        name: mean_gains("ips" if name == "self-normalized" else name, shown, settings, q)
+        for name in names
+        if name not in SLATES
+    }
+    evaluation = _Evaluation(goal, settings, pairs, sessions, gains, slates)
+    sums, estimates = {}, []
+    for ranker, target in targets.items():
+        for name in names:
+            estimate = evaluation.of_slates if name in SLATES else evaluation.of_gains
+            sums[ranker, name], effective, unshown = estimate(name, target)
+            if unshown == 1.0:
+                raise InputError(
+                    f"{ranker}: the log never shows what it would show, as {name!r} needs it, and says "
+                    "nothing about it. Log randomized rankings, or evaluate another ranker."
+                )
+            estimates.append(_estimate(ranker, name, sums[ranker, name], effective, unshown, alpha))
+    counts = int((sessions > 0.0).sum()), int(sessions.sum())
+    return CounterfactualResult(goal.name, tuple(estimates), *counts, alpha, _notes(goal, names), sums)
+
+
+class _Goal(NamedTuple):
+    """The measure that is estimated."""
+
+    name: str
+    measure: Any
+    """None: clicks at the first k positions."""
+    divisor: float
+    is_biased: bool = False
+    k: int = 2**31
+
+    def weights(
+        self, n: int, settings: EstimatorSettings, estimator: str
+    ) -> tuple[Float64Array, Float64Array]:
+        """Return what a gain counts at each rank, and what is earned there without any (n,)."""
+        weights, base = np.zeros(n), np.zeros(n)
+        top = slice(0, min(n, self.k))
+        weights[top] = 1.0
+        if self.measure is not None and not self.is_biased:
+            weights[top] = self.measure.discounts(n)[top]
+        elif self.measure is None and estimator != "naive" and settings.bias is not None:
+            weights[top] = settings.bias.alpha[top]
+            if settings.bias.beta is not None:
+                base[top] = settings.bias.beta[top]
+        return weights, base
+
+
+class _Target(NamedTuple):
+    """The rankings of one ranker, by query and rank."""
+
+    doc: Int64Array
+    """Number of the candidate, or -1 for a document that is none."""
+    query: Int64Array
+    rank: Int64Array
+    """From 1; tied documents in the order of the candidates."""
+    scores: Float64Array
+
+    def mean_of_ties(self, of_rank: Float64Array) -> Float64Array:
+        """Return the value at the rank of each document; tied ones share their mean."""
+        values = of_rank[self.rank - 1]
+        is_new = (np.diff(self.query) != 0) | (np.diff(self.scores) != 0)
+        firsts = np.flatnonzero(np.append(True, is_new))[: len(values)]
+        sizes = np.diff(firsts, append=len(values))
+        means: Float64Array = np.repeat(np.add.reduceat(values, firsts) / sizes, sizes)
+        return means
+
+
+class _Evaluation(NamedTuple):
+    """Everything that the estimates share."""
+
+    goal: _Goal
+    settings: EstimatorSettings
+    pairs: Pairs
+    """The candidates."""
+    sessions: Float64Array
+    """Number of sessions of each query; 0 for those that do not count."""
+    gains: Mapping[str, Gains]
+    """By the name of the estimator."""
+    slates: Slates | None
+
+    def of_gains(self, name: str, target: _Target) -> tuple[_Sums, float, float]:
+        """Return sums by query, effective sample size, and share never shown, by gains of documents."""
+        n, gains, n_queries = self.sessions, self.gains[name], len(self.sessions)
+        at_rank, base = self.goal.weights(int(target.rank.max()), self.settings, name)
+        weight = target.mean_of_ties(at_rank)
+        gain, counts, slopes, squares = (np.append(of, 0.0)[target.doc] for of in gains)
+        is_shown, is_top = counts > 0.0, weight != 0.0
+        earned: Any = np.bincount(target.query, weight * gain + base[target.rank - 1], n_queries)
+        counted = n * self._denominator(target)
+        if self.goal.is_biased:
+            earned, counted = self._biased(gains, target, counted)
+        elif name == "self-normalized":
+            seen, full = (np.bincount(target.query, weight * of, n_queries) for of in (is_shown, 1.0))
+            counted = n * seen * (counted.sum() / max((n * full).sum(), 1e-300, key=abs))
+        factor = weight * n[target.query] / np.maximum(counts, 1.0)
+        effective = (factor @ slopes) ** 2 / max(factor**2 @ squares, 1e-300)
+        of_query = n[target.query] * is_top
+        return (
+            _Sums(n * earned, counted),
+            float(effective),
+            1.0 - float((of_query @ is_shown) / of_query.sum()),
+        )
+
+    def of_slates(self, name: str, target: _Target) -> tuple[_Sums, float, float]:
+        """Return the same by lists that were shown."""
+        slates = self.slates
+        assert slates is not None  # `_check_goal` has refused logs without them
+        rank = np.zeros(len(self.pairs) + 1, dtype=np.int64)
+        rank[target.doc] = target.rank
+        rank[-1] = 0
+        factor = slate_factors(name, slates, rank)
+        earned: Any = np.bincount(slates.query, factor * slates.click, len(self.sessions))
+        counted = self.sessions * self._denominator(target)
+        place = slates.query * (slates.k + 1) + slates.position
+        places = np.unique(place[(factor != 0.0) & (rank[slates.pair] == slates.position)])
+        shown = self.sessions[places // (slates.k + 1)].sum() / counted.sum()
+        effective = factor.sum() ** 2 / max(float(factor @ factor), 1e-300)
+        return _Sums(earned, counted), float(effective), 1.0 - float(shown)
+
+    def _denominator(self, target: _Target) -> Float64Array:
+        if self.goal.measure is not None:
+            return np.full(len(self.sessions), self.goal.divisor)
+        shown: Any = np.bincount(target.query, target.rank <= self.goal.k, len(self.sessions))
+        return np.asarray(shown, np.float64)
+
+    def _biased(
+        self, gains: Gains, target: _Target, counted: Float64Array
+    ) -> tuple[Float64Array, Float64Array]:
+        scores = np.full(len(self.pairs) + 1, -np.inf)
+        scores[target.doc] = target.scores
+        values = self.goal.measure(scores[:-1], np.maximum(gains.gain, 0.0), self.pairs.qptr)
+        is_defined = ~np.isnan(values)
+        return np.where(is_defined, values, 0.0), counted * is_defined
+
+
+def _goal_of(given: Any, *, is_biased: bool) -> _Goal:
+    if isinstance(given, str) and (match := re.fullmatch(r"CTR@([1-9]\d{0,8})", given)):
+        return _Goal(given, None, 1.0, k=int(match[1]))
+    if is_biased:
+        measure = parse_measure(given)
+        return _Goal(measure.name, measure, 1.0, is_biased=True, k=min(measure.depth, 2**31))
+    try:
+        measure, divisor = gain_measure(given)
+    except InputError as error:
+        raise InputError(f"{error}", python="Or biased=True, to see it with a note.") from None
+    name = given if isinstance(given, str) else given.name
+    return _Goal(name, measure, divisor, k=min(measure.depth, 2**31))
+
+
+def _check_goal(goal: _Goal, names: Sequence[str], log: Log, settings: EstimatorSettings) -> None:
+    """Raise `InputError` for estimators that do not estimate the measure, or not from this log."""
+    of_lists = [name for name in names if name in SLATES]
+    if goal.measure is None:
+        if goal.k > log.n_positions:
+            raise InputError(
+                f"{goal.name}: the log has positions up to {log.n_positions}, and says nothing of clicks "
+                f"below. Type CTR@{log.n_positions}."
+            )
+        if settings.bias is not None and settings.bias.by_row:
+            raise InputError(
+                f"{goal.name} needs propensities by position; give propensities=[1.0, 0.7, ...] in place of "
+                "the log's own column."
+            )
+        if of_lists:
+            log.sessions  # noqa: B018 - raises without sessions
+    elif of_lists:
+        raise InputError(
+            f"{', '.join(of_lists)} estimate clicks in lists, and no {goal.name} of relevance; type "
+            f"measure='CTR@{min(goal.k, log.n_positions)}'."
+        )
+
+
+def _target_of(name: Any, given: Any, pairs: Pairs, q: Queries | None) -> _Target:
+    """Return the rankings of what a user gave as a ranker; `InputError` if it has none of the candidates."""
+    if hasattr(given, "predict_queries") or (isinstance(given, np.ndarray) and given.ndim == 1):
+        if q is None:
+            raise InputError(f"{name}: a ranker needs features of the documents; type features=.")
+        scores = q.scores(given) if hasattr(given, "predict_queries") else as_floats(given, str(name))
+        if scores.shape != (len(pairs),):
+            raise InputError(
+                f"{name} has {scores.size} scores; the features have {len(pairs)} documents, and each needs "
+                "one. Type ranker.predict_queries(features)."
+            )
+        query, doc = pairs.query, np.arange(len(pairs))
+    else:
+        run = run_of(given)
+        of_run = Pairs(run.query_ids, run.qptr, run.doc_ids)
+        number = {query: i for i, query in enumerate(pairs.query_ids)}
+        of_query = np.array([number.get(query, -1) for query in run.query_ids], dtype=np.int64)[of_run.query]
+        known = of_query >= 0
+        if not known.any():
+            raise InputError(
+                f"{name} ranks none of the queries of the log ({column_list(pairs.query_ids, 3)}), but "
+                f"{column_list(run.query_ids, 3)}; one is needed. Write identifiers alike."
+            )
+        query, doc, scores = of_query[known], pairs.places(of_run)[known], run.scores[known]
+    order = np.lexsort((np.where(doc < 0, len(pairs), doc), -scores, query))
+    query, doc, scores = query[order], doc[order], scores[order].astype(np.float64)
+    firsts = run_starts(query)
+    sizes = np.diff(firsts, append=len(query))
+    return _Target(doc, query, np.arange(len(query)) - np.repeat(firsts, sizes) + 1, scores)
+
+
+def _sessions_of(log: Log, pairs: Pairs, targets: Any) -> Float64Array:
+    """Return the number of sessions of each query of the candidates; 0 if a ranker does not rank it."""
+    if isinstance(log.content, Sessions):
+        of_log = np.bincount(log.content.query, minlength=len(log.pairs.query_ids)).astype(np.float64)
+    else:  # each session has most positions, the first surely
+        cells = log.content
+        at = log.pairs.query[cells.pair] * (log.n_positions + 1) + cells.position
+        shape = len(log.pairs.query_ids), log.n_positions + 1
+        of_log = np.bincount(at, cells.impressions, shape[0] * shape[1]).reshape(shape).max(axis=1)
+    of_name = dict(zip(log.pairs.query_ids, of_log, strict=True))
+    sessions = np.array([of_name.get(name, 0.0) for name in pairs.query_ids])
+    for target in targets:
+        sessions *= np.bincount(target.query, minlength=len(sessions)) > 0
+    if not sessions.any():
+        raise InputError(
+            "no query of the log is ranked by all rankers; one is needed. Give rankings of "
+            f"{column_list(log.pairs.query_ids, 3)}."
+        )
+    return sessions
+
+
+def _slates_of(log: Log, place: Int64Array, pairs: Pairs, sessions: Float64Array, k: int) -> Slates | None:
+    """Return the sessions of queries that count, with candidates in place of pairs; others are last."""
+    if not isinstance(log.content, Sessions) or k > log.n_positions:
+        return None
+    of_log = np.full(len(log.pairs), len(pairs), dtype=np.int64)
+    of_log[place[place >= 0]] = np.flatnonzero(place >= 0)
+    number = {query: i for i, query in enumerate(pairs.query_ids)}
+    of_query = np.array([number.get(query, -1) for query in log.pairs.query_ids], dtype=np.int64)
+    rows = log.content
+    query = of_query[rows.query[rows.session]]
+    kept = np.flatnonzero((query >= 0) & (np.append(sessions, 0.0)[query] > 0.0) & (rows.position <= k))
+    kept = kept[np.argsort(query[kept], kind="stable")]
+    propensity = None if rows.propensity is None else rows.propensity[kept]
+    parts: Any = (query, rows.session, of_log[rows.pair], rows.position.astype(np.int64), rows.click)
+    query, session, doc, position, click = (part[kept] for part in parts)
+    return Slates(query, session, doc, position, click, propensity, len(sessions), k)
+
+
+def _estimate(
+    ranker: str, name: str, sums: _Sums, effective: float, unshown: float, alpha: float
+) -> Estimate:
+    influence, doubts = sums.influence(), []
+    n_queries = int((sums.counted > 0.0).sum())
+    if n_queries < _FEW_QUERIES:
+        doubts.append(f"only {n_queries} queries")
+    if (total := float(influence @ influence)) > 0.0 and (top := np.max(influence**2) / total) > _ONE_QUERY:
+        doubts.append(f"one query has {top:.0%} of the variance")
+    if effective < _FEW_IMPRESSIONS:
+        doubts.append(f"the effective sample is {effective:.0f} impressions")
+    interval, _ = _interval(sums.value, influence, n_queries, alpha)
+    is_narrow = unshown * abs(sums.value) > (interval[1] - interval[0]) / 4.0  # next to what may be missing
+    if name != "doubly-robust" and (unshown > _MANY_UNSHOWN or is_narrow):
+        doubts.append(f"{unshown:.0%} of what it would show was never shown")
+    return Estimate(ranker, name, sums.value, interval, effective, unshown, tuple(doubts))
+
+
+def _interval(
+    value: float, influence: Float64Array, n_queries: int, alpha: float
+) -> tuple[tuple[float, float], float]:
+    """Return the interval of a mean and the p-value of 0, by linearized deviations of the queries."""
+    from scipy.special import stdtr, stdtrit
+
+    if n_queries < 2:
+        return (math.nan, math.nan), math.nan
+    error = math.sqrt(float(influence @ influence) * n_queries / (n_queries - 1))
+    half = error * float(stdtrit(n_queries - 1, 1.0 - alpha / 2.0))
+    p = 2.0 * float(stdtr(n_queries - 1, -abs(value) / error)) if error > 0.0 else float(value == 0.0)
+    return (value - half, value + half), p
+
+
+def _notes(goal: _Goal, names: Sequence[str]) -> tuple[str, ...]:
+    notes = []
+    if goal.is_biased:
+        notes.append(
+            f"{goal.name} is biased by every estimator: it is no sum of gains, and negative gains count as 0."
+        )
+    elif goal.measure is not None:
+        notes.append(
+            f"{goal.name} of linear gains, which are probabilities of a click on an examined document."
+        )
+    notes.append("naive takes clicks as relevance; its interval is not one of the truth.")
+    if set(names) & set(SLATES):
+        notes.append("whole lists and positions: clicks as they depend on the list that was shown.")
+    return tuple(notes)

@@ -1,0 +1,420 @@
+"""Gains of documents from clicks: a function of an impression, its mean, and training data of the means."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+
+from directrix.clicks.log import Log
+from directrix.clicks.sessions import Pairs, Sessions
+from directrix.data.checks import as_floats, check_unrepeated
+from directrix.data.columns import ColumnNames, column_list
+from directrix.data.formats import read_file
+from directrix.data.frames import arrays_of_queries
+from directrix.data.queries import Queries, filled
+from directrix.errors import InputError, short_text, warn
+from directrix.measures.base import RankingMeasure
+from directrix.measures.dcg import DCG, NDCG
+from directrix.measures.names import measure as parse_measure
+from directrix.measures.precision import Precision
+from directrix.parameters import number, seed_number
+from directrix.rankers.linear import LinearRanker
+from directrix.surrogates.losses import Regression
+from directrix.types import Float64Array, Int64Array
+
+Estimator = Literal["naive", "ips", "clipped", "policy-aware", "affine", "doubly-robust"]
+ESTIMATORS: tuple[str, ...] = get_args(Estimator)
+
+_NOT_FEATURES = ("session", "position", "clicked", "impressions")
+_FEW = 0.95  # of the impressions should have features
+
+
+class Bias(NamedTuple):
+    """How examination and trust turn relevance into clicks: P(click) = alpha relevance + beta."""
+
+    alpha: Float64Array
+    """By position (n_positions,), or by row of the log (n_rows,)."""
+    beta: Float64Array | None
+    by_row: bool = False
+
+
+class EstimatorSettings(NamedTuple):
+    """How gains are estimated, see `training_data`."""
+
+    bias: Bias | None
+    clip: float = 0.1
+    policy: Any = None
+    model: Any = None
+    seed: int = 0
+
+
+class Impressions(NamedTuple):
+    """Impressions of candidates; those of one cell of the log are one entry."""
+
+    doc: Int64Array
+    """Number of the candidate."""
+    n: Float64Array
+    """Number of impressions."""
+    clicks: Float64Array
+    alpha: Float64Array
+    beta: Float64Array
+    n_docs: int
+    """Number of candidates."""
+
+    def mean(self, values: Any) -> Float64Array:
+        """Return the mean over the impressions of each candidate; 0 for one without any (n_docs,)."""
+        return self.sum(values) / np.maximum(self.counts, 1.0)
+
+    def sum(self, values: Any) -> Float64Array:
+        """Return the sum over the impressions of each candidate (n_docs,)."""
+        return np.bincount(self.doc, self.n * values, self.n_docs).astype(np.float64)
+
+    @property
+    def counts(self) -> Float64Array:
+        """Number of impressions of each candidate (n_docs,)."""
+        return self.sum(1.0)
+
+
+class Gains(NamedTuple):
+    """Estimated gains of candidates, each array (n_docs,)."""
+
+    gain: Float64Array
+    """Mean over impressions; without any the model's relevance, or 0."""
+    counts: Float64Array
+    slopes: Float64Array
+    """Sum over impressions of the factor of a click."""
+    squares: Float64Array
+    """Sum of the squares of these factors."""
+
+
+def training_data(  # noqa: PLR0913 - all but the first two are optional
+    log: Log,
+    features: Any,
+    estimator: Estimator = "ips",
+    *,
+    propensities: Any = None,
+    clip: float = 0.1,
+    policy: Any = None,
+    model: Any = None,
+    seed: int = 0,
+) -> Queries:
+    r"""Return the documents of a log with features, mean gains as labels, and impressions as counts.
+
+    The gain of an impression at position k with click c, where P(c = 1) = alpha_k r + beta_k for a document
+    of relevance r; alpha is the propensity theta, and beta is 0 without trust bias:
+
+    - "naive": c; "ips": c / alpha_k; "clipped": c / max(alpha_k, clip); "affine": (c - beta_k) / alpha_k;
+    - "policy-aware": (c - beta_k) / E[alpha]; "doubly-robust": r^ + (c - alpha_k r^ - beta_k) / E[alpha],
+      E[alpha] the mean over the impressions of the document, as observed or by ``policy``.
+
+    A label is the mean over the impressions of a query and document, of any sign; unbiased for r, except by
+    "naive" and "clipped", and by "ips" with trust bias.
+
+    Parameters
+    ----------
+    log : Log
+    features : Queries, frame, dict of columns, or path
+        Features by query and document identifier; labels are not used.
+    estimator : str
+    propensities : Propensities or array (n_positions,) or (2, n_positions), optional
+        Result of `directrix.clicks.propensities`; theta by position from 1; or alpha and beta. Default: the
+        log's own column of propensities, as P(row is examined).
+    clip : float in (0, 1]
+        Lowest alpha of "clipped".
+    policy : float (n_docs, n_positions), optional
+        Probability with which the logging policy shows each row of ``features`` at each position.
+    model : ranker or float (n_docs,), optional
+        For "doubly-robust": r^ of each row of ``features``, or an unfitted ranker, trained on policy-aware
+        gains of one half of the queries for the other half; isotonic regression turns its scores into r^.
+    seed : int >= 0
+        Seed of the halves.
+
+    Returns
+    -------
+    Queries
+        Documents that were shown; "doubly-robust" keeps the others too, with r^ and count 0.
+
+    Raises
+    ------
+    InputError
+        If no document of the log has features, or a propensity is missing or not > 0.
+
+    Notes
+    -----
+    Train for a sum of gains, such as ``AutoRanker("DCG(gain=linear)@10")``; others are biased and refused.
+    For Propensity SVM-rank see `by_clicked_document`. O(rows of the log). Sources: docs/decisions/clicks.md.
+
+    Examples
+    --------
+    >>> import directrix as dx
+    >>> rows = {"query": ["q"] * 4, "doc": list("abba"), "position": [1, 2, 1, 2], "clicked": [1, 1, 0, 0]}
+    >>> log = dx.clicks.Log.from_frame({"session": [1, 1, 2, 2]} | rows)
+    >>> features = {"qid": ["q", "q"], "docno": ["a", "b"], "bm25": [1.0, 2.0]}
+    >>> q = dx.clicks.training_data(log, features, "ips", propensities=[1.0, 0.5])
+    >>> q.labels, q.counts  # (1 + 0) / 2 and (0 + 1 / .5) / 2
+    (array([0.5, 1. ]), array([2., 2.]))
+    """
+    q = documents_of(features, "training_data")
+    settings = settings_of(log, propensities, [estimator], clip, policy, model, seed)
+    shown = impressions_of(log, places_in_log(log.pairs, q), settings.bias, q.n_docs)
+    gains = mean_gains(estimator, shown, settings, q)
+    return _with_gains(
+        q, gains, np.ones(q.n_docs, bool) if estimator == "doubly-robust" else gains.counts > 0
+    )
+
+
+def by_clicked_document(q: Queries) -> tuple[Queries, Float64Array]:
+    """Return a query for each document with a gain > 0, which alone has label 1 there, and their weights.
+
+    The weight is the gain times the impressions: of "ips" the sum of 1 / theta over the clicks. "RankSVM" on
+    these queries is Propensity SVM-rank (Joachims, Swaminathan & Schnabel 2017, doi:10.1145/3018661.3018699):
+    it bounds the rank of each clicked document among all others. Features are copied for each.
+
+    Parameters
+    ----------
+    q : Queries
+        Of `training_data`.
+
+    Examples
+    --------
+    >>> import directrix as dx
+    >>> q = dx.Queries.from_arrays([[1.0], [0.5], [0.0]], [0.5, 0, 2.0], qid=[7, 7, 7], counts=[4, 4, 1])
+    >>> clicked, weight = dx.clicks.by_clicked_document(q)
+    >>> clicked.labels, weight
+    (array([1., 0., 0., 0., 0., 1.]), array([2., 2.]))
+    >>> ranker = dx.LinearRanker("RankSVM").fit_queries(clicked, query_weight=weight)
+    """
+    chosen = np.flatnonzero(q.labels > 0.0)
+    query = np.searchsorted(q.qptr, chosen, side="right") - 1
+    copies = q.take(query)
+    labels = np.zeros(copies.n_docs)
+    labels[copies.qptr[:-1] + chosen - q.qptr[query]] = 1.0
+    weight = q.labels[chosen] * (1.0 if q.counts is None else q.counts[chosen])
+    return replace(copies, labels=labels, counts=None, query_ids=tuple(range(len(chosen)))), weight
+
+
+def settings_of(
+    log: Log, propensities: Any, estimators: Sequence[str], clip: float, policy: Any, model: Any, seed: int
+) -> EstimatorSettings:
+    """Return checked settings of estimators; `InputError` for an unknown one, or if it lacks trust bias."""
+    check_estimators(estimators, ESTIMATORS)
+    clip = number(clip, "clip", above=0.0, most=1.0, example=0.1)
+    bias = None if set(estimators) == {"naive"} else bias_of(log, propensities)
+    if "affine" in estimators and (bias is None or bias.beta is None):
+        raise InputError(
+            "estimator='affine' corrects trust bias, and the propensities have none; give them with it, "
+            "propensities=[alpha, beta] by position, or type estimator='ips'."
+        )
+    return EstimatorSettings(bias, clip, policy, model, seed_number(seed))
+
+
+def check_estimators(given: Sequence[str], known: Sequence[str]) -> None:
+    """Raise `InputError` for an estimator that is not known."""
+    for name in given:
+        if name not in known:
+            raise InputError(f"estimator={short_text(name)}: the estimators are {', '.join(known)}.")
+
+
+def bias_of(log: Log, given: Any) -> Bias:
+    """Return the bias by what a user gave; `InputError` if it does not fit the log."""
+    if given is None and isinstance(log.content, Sessions) and log.content.propensity is not None:
+        return Bias(log.content.propensity, None, by_row=True)
+    if given is None:
+        raise InputError(
+            "the log has no column of propensities; give them by position, e.g. propensities=[1.0, 0.7, "
+            "...], or type estimator='naive'."
+        )
+    if hasattr(given, "theta"):
+        alpha, beta = given.theta, getattr(given, "beta", None)
+    else:
+        array = as_floats(given, "propensities", "one number per position")
+        alpha, beta = array if array.ndim == 2 and len(array) == 2 else (array, None)
+    for name, values in (("propensities", alpha), ("beta of the propensities", beta)):
+        if values is not None and (np.ndim(values) != 1 or len(values) < log.n_positions):
+            raise InputError(
+                f"{name} have shape {np.shape(values)}; the log needs one per position, from 1 to "
+                f"{log.n_positions}. Type e.g. propensities=[1.0, 0.7, ...]."
+            )
+    if not (np.isfinite(alpha) & (alpha > 0.0)).all() or (beta is not None and not np.isfinite(beta).all()):
+        worst = int(np.argmin(np.where(np.isfinite(alpha), alpha, -np.inf)))
+        raise InputError(
+            f"the propensity at position {worst + 1} is {alpha[worst]:g}; each must be finite and > 0. Leave "
+            "out the positions that nobody examines."
+        )
+    return Bias(np.asarray(alpha, np.float64), None if beta is None else np.asarray(beta, np.float64))
+
+
+def documents_of(features: Any, where: str) -> Queries:
+    """Return features by document as `Queries`; labels are not needed."""
+    names = ColumnNames(has_labels=False)
+    if isinstance(features, Queries):
+        q = features
+    elif isinstance(features, str | os.PathLike):
+        q = read_file(Path(features), missing="nan", columns=names)
+    else:
+        arrays = arrays_of_queries(features, names)
+        categories = arrays.pop("categories")
+        q = filled(replace(Queries.from_arrays(**arrays, missing="nan"), categories=categories))
+    check_unrepeated(q, "features")
+    if of_log := [name for name in q.feature_names or () if name in _NOT_FEATURES]:
+        raise InputError(
+            f"{where}: features have the columns {', '.join(of_log)} of a log, which a ranker does not know "
+            "when it ranks. Give one row per query and document, without them."
+        )
+    return q
+
+
+def places_in_log(pairs: Pairs, q: Queries) -> Int64Array:
+    """Return for each row of features its pair in the log, or -1; `InputError` if none is there."""
+    mine = Pairs.of_queries(q)
+    place = pairs.places(mine)
+    if (place < 0).all():
+        raise InputError(
+            f"no pair of query and document of the log (queries {column_list(pairs.query_ids, 3)}; documents "
+            f"{column_list(pairs.doc_ids, 3)}) has features (queries {column_list(mine.query_ids, 3)}; "
+            f"documents {column_list(mine.doc_ids, 3)}); at least one is needed. Write identifiers alike."
+        )
+    return place
+
+
+def impressions_of(log: Log, place: Int64Array, bias: Bias | None, n_docs: int) -> Impressions:
+    """Return the impressions of candidates, of which ``place`` are the pairs in the log, or -1."""
+    doc_of = np.full(len(log.pairs), -1, dtype=np.int64)
+    doc_of[place[place >= 0]] = np.flatnonzero(place >= 0)
+    if bias is not None and bias.by_row:
+        rows = log.sessions
+        pair, n, clicks = rows.pair, np.ones(len(rows.pair)), rows.click
+        alpha, beta = bias.alpha, np.zeros(len(pair))
+    else:
+        cells = log.aggregate()
+        pair, n, clicks = cells.pair, cells.impressions.astype(np.float64), cells.clicks
+        at = cells.position - 1
+        alpha = np.ones(len(pair)) if bias is None else bias.alpha[at]
+        beta = np.zeros(len(pair)) if bias is None or bias.beta is None else bias.beta[at]
+    doc = doc_of[pair]
+    known = (doc >= 0) & (n > 0.0)
+    query, has_features = log.pairs.query, np.zeros(len(log.pairs.query_ids), dtype=bool)
+    has_features[query[place[place >= 0]]] = True
+    if (share := n[known].sum() / n[has_features[query[pair]]].sum()) < _FEW:
+        warn(
+            f"{share:.1%} of the impressions of queries with features are of documents with features; the "
+            "others do not count. Give features of all documents that were shown.",
+            stacklevel=3,
+        )
+    return Impressions(doc[known], n[known], clicks[known] / n[known], alpha[known], beta[known], n_docs)
+
+
+def mean_gains(estimator: str, shown: Impressions, settings: EstimatorSettings, q: Queries | None) -> Gains:
+    """Return the mean gains of candidates by one estimator: a slope times the click, plus an offset."""
+    alpha, beta = shown.alpha, shown.beta
+    slope, offset, relevance = np.ones(len(alpha)), np.zeros(len(alpha)), np.zeros(shown.n_docs)
+    if estimator in ("ips", "affine"):
+        slope = 1.0 / alpha
+    elif estimator == "clipped":
+        slope = 1.0 / np.maximum(alpha, settings.clip)
+    elif estimator != "naive":
+        slope = 1.0 / _expected_alpha(shown, settings)[shown.doc]
+    if estimator in ("affine", "policy-aware"):
+        offset = -beta * slope
+    elif estimator == "doubly-robust":
+        relevance = _relevance(shown, settings, q)
+        r = relevance[shown.doc]
+        offset = r - (alpha * r + beta) * slope
+    gain = np.where(shown.counts > 0.0, shown.mean(slope * shown.clicks + offset), relevance)
+    return Gains(gain, shown.counts, shown.sum(slope), shown.sum(slope**2))
+
+
+def _expected_alpha(shown: Impressions, settings: EstimatorSettings) -> Float64Array:
+    """Mean of alpha over the positions of each candidate, as the policy shows it where it does."""
+    if settings.policy is None:
+        return shown.mean(shown.alpha)
+    policy, bias = as_floats(settings.policy, "policy", "one row per document of the features"), settings.bias
+    n_known = 0 if bias is None or bias.by_row else len(bias.alpha)
+    is_sound = policy.ndim == 2 and len(policy) == shown.n_docs and policy.shape[1] <= n_known
+    if bias is None or not is_sound or not ((policy >= 0.0) & (policy <= 1.0)).all():
+        raise InputError(
+            f"policy has shape {policy.shape}; probabilities of {shown.n_docs} documents of the features by "
+            f"up to {n_known} positions with propensities are needed. Leave it out for observed frequencies."
+        )
+    total = policy.sum(axis=1)
+    observed = shown.mean(shown.alpha)  # of a document that the policy never shows, and the log does
+    return np.where(total > 0.0, policy @ bias.alpha[: policy.shape[1]] / np.maximum(total, 1e-300), observed)
+
+
+def _relevance(shown: Impressions, settings: EstimatorSettings, q: Queries | None) -> Float64Array:
+    """Return r^ of every candidate: as given, or by a ranker fitted on the other half of the queries."""
+    if q is None:
+        raise InputError("estimator='doubly-robust' needs features; type features=.")
+    given = settings.model
+    if given is not None and not hasattr(given, "fit_queries"):
+        relevance = as_floats(given, "model", "one probability per document of the features")
+        if relevance.shape != (q.n_docs,) or not np.isfinite(relevance).all():
+            raise InputError(
+                f"model has shape {relevance.shape}; a ranker, or one finite relevance for each of "
+                f"{q.n_docs:,} documents of the features is needed."
+            )
+        return relevance
+    from sklearn.base import clone
+    from sklearn.isotonic import IsotonicRegression
+
+    ranker = clone(given) if given is not None else LinearRanker(Regression(target="labels"))
+    gains = mean_gains("policy-aware", shown, settings, q)
+    relevance = np.zeros(q.n_docs)
+    order = np.random.default_rng(settings.seed).permutation(q.n_queries)
+    for half in (0, 1):
+        fold = np.sort(order[half::2])
+        is_fold = np.zeros(q.n_queries, bool)
+        is_fold[fold] = True
+        in_fold = np.repeat(is_fold, np.diff(q.qptr))
+        data = _with_gains(q, gains, (gains.counts > 0) & ~in_fold)
+        ranker.fit_queries(data)
+        curve = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
+        curve.fit(ranker.predict_queries(data), data.labels, sample_weight=data.counts)
+        relevance[in_fold] = curve.predict(ranker.predict_queries(q.take(fold)))
+    return relevance
+
+
+def _with_gains(q: Queries, gains: Gains, kept: Any) -> Queries:
+    """Return the documents that are kept, with gains as labels; queries without any are left out."""
+    if q.held != "memory":
+        raise q.features.refusal("training on clicks")
+    sizes = np.add.reduceat(np.append(kept, 0), q.qptr[:-1]) * (np.diff(q.qptr) > 0)
+    rows, queries = np.flatnonzero(kept), np.flatnonzero(sizes)
+    return replace(
+        q,
+        features=q.features[rows],
+        labels=gains.gain[rows],
+        qptr=np.append(0, np.cumsum(sizes[queries])).astype(np.int64),
+        query_ids=tuple(q.query_ids[i] for i in queries),
+        doc_ids=None if q.doc_ids is None else q.doc_ids[rows],
+        counts=gains.counts[rows],
+        rows=np.arange(len(rows)),
+    )
+
+
+def gain_measure(given: Any) -> tuple[RankingMeasure, float]:
+    """Return the measure that adds up gains by the name of one for labels, and what its sum is divided by.
+
+    "DCG@10" is that of linear gains, "P@5" a fifth of the sum of the first five, "ARP" the sum of the
+    positions, negative; others that add up gains are taken as they are, and all others refused.
+    """
+    if given == "ARP":
+        return DCG(gain="linear", discount="position"), 1.0
+    measure: Any = parse_measure(given)
+    if isinstance(measure, DCG):
+        return replace(measure, gain="linear"), 1.0
+    if isinstance(measure, Precision) and measure.k is not None and not measure.relative:
+        return DCG(k=measure.k, gain="linear", discount="none"), float(measure.k)
+    if getattr(measure, "adds_gains", False):
+        return measure, 1.0
+    cut = "" if getattr(measure, "k", None) is None else f"@{measure.k}"
+    why = "divides by the ideal value" if isinstance(measure, NDCG) else "is no sum of gains"
+    raise InputError(
+        f"{measure.name} {why}, so unbiased gains of documents do not make it unbiased; DCG{cut}, "
+        f"P{cut or '@10'} and ARP are sums of gains. Type DCG{cut}.",
+    )
