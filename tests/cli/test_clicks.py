@@ -1,13 +1,15 @@
-"""``directrix clicks``: logs by position, and interleaved lists of runs."""
+"""``directrix clicks``: logs by position, click models, interleaved lists of runs, and simulated logs."""
 
 import csv
 import io
 import json
 
+import numpy as np
 import pytest
 from tests.commands import refused, run, succeed
 
 import directrix as dx
+from directrix.clicks.writing import write_log
 from directrix.data import Run, write_trec_run
 
 pytest.importorskip("pyarrow")
@@ -59,6 +61,80 @@ def test_the_page_of_a_log_shows_clicks_by_position(here, tmp_path):
     assert "Clicks per impression by position." in page
     assert "directrix clicks describe" in page
     assert "<svg" in page
+
+
+@pytest.fixture(scope="module")
+def labeled(here):
+    q, _ = dx.data.make_linear(6, 8, 3, seed=0)
+    dx.write_letor(q, here / "data.txt")
+    return here / "data.txt"
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_a_simulated_log_is_that_of_the_library(labeled, tmp_path, ending):
+    given = ("--sessions", 200, "--positions", 5, "--policy", "shuffle", "--eta", 0.5, "--seed", 3)
+    done = succeed("clicks", "simulate", labeled, "-o", tmp_path / f"log{ending}", *given)
+    q = dx.read_letor(labeled)
+    log = dx.clicks.simulate(
+        q, -q.rows.astype(float), n_sessions=200, n_positions=5, policy="shuffle", eta=0.5, seed=3
+    )
+    assert f"(200 sessions, {log.sessions.click.sum()} clicks)" in done.stderr
+    written = dx.clicks.Log.read(tmp_path / f"log{ending}")
+    assert written.tables()[0].rows == log.tables()[0].rows
+    assert written.n_sessions == 200
+
+
+def test_a_simulated_log_is_of_the_ranker_that_is_given(labeled, tmp_path):
+    q = dx.read_letor(labeled)
+    (tmp_path / "scores.txt").write_text("".join(f"{label}\n" for label in q.labels))
+    given = (
+        "--ranker",
+        tmp_path / "scores.txt",
+        "--sessions",
+        300,
+        "--eta",
+        0,
+        "--model",
+        "GCTR",
+        "--positions",
+        3,
+    )
+    succeed("clicks", "simulate", labeled, "-o", tmp_path / "log.csv", *given)
+    log = dx.clicks.simulate(q, q.labels, "GCTR", n_sessions=300, n_positions=3, eta=0.0)
+    written = dx.clicks.Log.read(tmp_path / "log.csv")
+    assert written.tables()[0].rows == log.tables()[0].rows
+    assert {*written.pairs.doc_ids} == {*log.pairs.doc_ids[log.sessions.pair]}
+    assert "log.parquet" in refused("clicks", "simulate", labeled, "-o", tmp_path / "log.txt")
+
+
+def test_logs_are_written_with_users_and_rankers(labeled, tmp_path):
+    q = dx.read_letor(labeled)
+    log = dx.clicks.simulate(q, {"new": q.labels, "old": -q.labels}, n_sessions=50, n_positions=3)
+    users = log.sessions._replace(user=np.arange(50, dtype=np.int32) % 7)
+    write_log(dx.clicks.Log(log.pairs, users), tmp_path / "log.parquet")
+    read = dx.clicks.Log.read(tmp_path / "log.parquet").sessions
+    names = [np.array(of.rankers)[of.ranker].tolist() for of in (log.sessions, read)]
+    assert names[0] == names[1]
+    assert len(set(read.user.tolist())) == 7
+
+
+def test_a_model_prints_what_the_library_says(here, labeled, tmp_path):
+    succeed("clicks", "simulate", labeled, "-o", tmp_path / "log.csv", "--sessions", 500, "--positions", 4)
+    log = dx.clicks.Log.read(tmp_path / "log.csv")
+    model = dx.clicks.model("DCM").fit(log)
+    arguments = (tmp_path / "log.csv", "--model", "DCM", "--report", tmp_path / "page.html")
+    found = json.loads(succeed("clicks", "model", *arguments, "-f", "json").stdout)
+    assert found["log_likelihood"] == pytest.approx(model.log_likelihood(log))
+    np.testing.assert_allclose(found["perplexity"]["marginal"], model.perplexity(log), rtol=1e-9)
+    given = model.perplexity(log, given_clicks=True)
+    np.testing.assert_allclose(found["perplexity"]["given clicks"], given, rtol=1e-9)
+    assert model.to_dict().items() <= found.items()
+    assert "Perplexity by position." in (tmp_path / "page.html").read_text()
+    tested = succeed("clicks", "model", *arguments[:3], "--test", here / "log.csv").stdout
+    assert f"Perplexity on {here / 'log.csv'}" in tested
+    assert "there is no click model" in refused(
+        "clicks", "model", here / "log.csv", "--model", "XYZ", status=2
+    )
 
 
 def test_interleave_prints_what_the_library_says(here, tmp_path):
