@@ -223,6 +223,7 @@ def test_the_ranker_with_fewer_users_limits_the_degrees_of_freedom():
     for n_users, quantile in ((3, stats.t.ppf(0.975, 2)), (1, np.nan)):
         rankers = np.array(["A"] * 100 + ["B"] * n_users)
         contrast = ab_test(log_of(rng.random((100 + n_users, 4)) < 0.4, rankers), "CTR@4").contrasts[0]
+        assert np.isnan(contrast.error) == (n_users == 1)
         half = (contrast.interval[1] - contrast.interval[0]) / 2
         np.testing.assert_allclose(half / contrast.error, quantile, rtol=1e-9)
 
