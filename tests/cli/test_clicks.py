@@ -130,8 +130,10 @@ def test_a_model_prints_what_the_library_says(here, labeled, tmp_path):
     np.testing.assert_allclose(found["perplexity"]["given clicks"], given, rtol=1e-9)
     assert model.to_dict().items() <= found.items()
     assert "Perplexity by position." in (tmp_path / "page.html").read_text()
-    tested = succeed("clicks", "model", *arguments[:3], "--test", here / "log.csv").stdout
-    assert f"Perplexity on {here / 'log.csv'}" in tested
+    other = dx.clicks.simulate(dx.read_letor(labeled), np.zeros(48), n_sessions=100, n_positions=4, seed=1)
+    write_log(other, tmp_path / "other.csv")
+    tested = succeed("clicks", "model", *arguments[:3], "--test", tmp_path / "other.csv").stdout
+    assert f"log-likelihood {model.log_likelihood(other):.6g}" in tested
     assert "there is no click model" in refused(
         "clicks", "model", here / "log.csv", "--model", "XYZ", status=2
     )
