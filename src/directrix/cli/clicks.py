@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 GROUP = "Learn from logs of clicks, and compare rankers by clicks."
 
-_Log = Annotated[
+LogArgument = Annotated[
     Path,
     options.argument(
         metavar="LOG",
@@ -34,7 +34,7 @@ _Model = Annotated[str, Option(help="Click model: GCTR, RCTR, DCTR, PBM, UBM, CM
 
 def clicks_describe_command(
     *,
-    log: _Log,
+    log: LogArgument,
     columns: LogColumns,
     report: options.ReportOption = None,
     form: options.FormatOption = options.Format.table,
@@ -55,7 +55,7 @@ def clicks_describe_command(
 
 def clicks_model_command(
     *,
-    log: _Log,
+    log: LogArgument,
     model: _Model = "PBM",
     test: Annotated[
         Path | None, options.option(help="Log to test the model on. Default: the log that it is fitted to.")
