@@ -181,13 +181,14 @@ PUBLIC = {
 NAMESPACES = {
     "clicks": {
         "Log": "clicks.log",
+        "model": "clicks.models",
+        "propensities": "clicks.position_bias",
+        "simulate": "clicks.simulation",
         "ab_test": "clicks.online",
         "by_clicked_document": "clicks.gains",
         "evaluate": "clicks.counterfactual",
         "interleave": "clicks.interleaving",
         "interleaving_test": "clicks.online",
-        "model": "clicks.models",
-        "simulate": "clicks.simulation",
         "training_data": "clicks.gains",
     },
     "data": {
@@ -275,6 +276,7 @@ RESULTS = {
     "InterleavedList": "clicks.interleaving",
     "Matching": "experiments.measure_matching",
     "OnlineTest": "clicks.online",
+    "Propensities": "clicks.position_bias",
     "Polished": "experiments.optimality",
     "Reconciliation": "reconciliation.result",
     "RunScores": "data.trec.features",
