@@ -52,7 +52,9 @@ def long_query(n: int) -> dict[str, np.ndarray]:
 
 def installed(python: str, package: str) -> bool:
     """Whether that Python has the package; says so if not."""
-    code = f"from importlib.metadata import version; version({package!r})"
+    # a distribution, or a module, whose distributions may have several names
+    known = f"{package!r} in m.packages_distributions() or m.version({package!r})"
+    code = f"import importlib.metadata as m; {known}"
     if subprocess.run([python, "-c", code], capture_output=True, check=False).returncode == 0:
         return True
     print(f"not measured: {package} is not installed in {python}")

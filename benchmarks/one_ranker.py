@@ -9,6 +9,7 @@ clocks run from the arrays in memory to the trained ranker: a library's own copy
 from __future__ import annotations
 
 import json
+import resource
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -69,7 +70,8 @@ def main(arguments: Sequence[str]) -> int:
         for part, rows in (("vali", vali), ("test", test)):
             kept[f"{number} {part}"] = np.asarray(predict(rows), dtype=np.float64)
     np.savez(job.out, **kept)
-    print(json.dumps({"version": module.version_of(job.who), "trained": found}))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    print(json.dumps({"version": module.version_of(job.who), "trained": found, "peak": peak}))
     return 0
 
 

@@ -1,13 +1,14 @@
 """LightGBM, XGBoost and CatBoost as `one_ranker` trains them, in the environment of the peers.
 
-Each has at most 500 trees and stops after 50 without a better nDCG@10 of the validation queries, by its own
-measure; the trees up to the best are kept. The first of its settings is how it comes.
+Each has at most ``n_trees`` of its settings, or 500, and stops after 50 without a better nDCG@10 of the
+validation queries, by its own measure; the trees up to the best are kept. The first of its settings is how it
+comes.
 """
 
 from __future__ import annotations
 
 import itertools
-from importlib.metadata import version
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -42,15 +43,21 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
 """Eight settings of each package."""
 
 
+def _limit(settings: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+    """The maximum number of trees, and the package's own settings."""
+    return settings.get("n_trees", N_TREES), {k: v for k, v in settings.items() if k != "n_trees"}
+
+
 def lightgbm(train: Rows, vali: Rows, settings: dict[str, Any], threads: int) -> tuple[Predict, str]:
     import lightgbm as lgb
 
     always = {"objective": "lambdarank", "metric": "ndcg", "eval_at": [10], "num_threads": threads, "seed": 0}
+    n_trees, settings = _limit(settings)
     rows = lgb.Dataset(train.X, train.y, group=np.diff(train.qptr))
     judge = rows.create_valid(vali.X, vali.y, group=np.diff(vali.qptr))
     stop = [lgb.early_stopping(PATIENCE, verbose=False)]
     booster = lgb.train(
-        always | {"verbosity": -1} | settings, rows, N_TREES, valid_sets=[judge], callbacks=stop
+        always | {"verbosity": -1} | settings, rows, n_trees, valid_sets=[judge], callbacks=stop
     )
     return lambda rows: booster.predict(rows.X), f"{booster.best_iteration} trees"
 
@@ -59,12 +66,13 @@ def xgboost(train: Rows, vali: Rows, settings: dict[str, Any], threads: int) -> 
     import xgboost as xgb
 
     always = {"objective": "rank:ndcg", "eval_metric": "ndcg@10", "nthread": threads, "seed": 0}
+    n_trees, settings = _limit(settings)
     rows = xgb.QuantileDMatrix(train.X, train.y, qid=train.qid, nthread=threads)
     judge = xgb.QuantileDMatrix(vali.X, vali.y, qid=vali.qid, nthread=threads, ref=rows)
     booster = xgb.train(
         always | {"verbosity": 0} | settings,
         rows,
-        N_TREES,
+        n_trees,
         evals=[(judge, "vali")],
         early_stopping_rounds=PATIENCE,
         verbose_eval=False,
@@ -76,7 +84,8 @@ def xgboost(train: Rows, vali: Rows, settings: dict[str, Any], threads: int) -> 
 def catboost(train: Rows, vali: Rows, settings: dict[str, Any], threads: int) -> tuple[Predict, str]:
     import catboost as cat
 
-    always = {"iterations": N_TREES, "thread_count": threads, "random_seed": 0, "od_wait": PATIENCE}
+    n_trees, settings = _limit(settings)
+    always = {"iterations": n_trees, "thread_count": threads, "random_seed": 0, "od_wait": PATIENCE}
     always |= {"od_type": "Iter", "eval_metric": "NDCG:top=10;type=Exp", "use_best_model": True}
     model = cat.CatBoost(always | settings | {"verbose": False, "allow_writing_files": False})
     model.fit(
@@ -89,4 +98,4 @@ TRAIN = {"LightGBM": lightgbm, "XGBoost": xgboost, "CatBoost": catboost}
 
 
 def version_of(who: str) -> str:
-    return version(who.lower())
+    return str(import_module(who.lower()).__version__)  # XGBoost comes in packages of two names

@@ -131,10 +131,19 @@ def command_line() -> str:
         "| 2 | wrong usage |\n| 130 | interrupted |",
         "`--threads` may also stand before the command: `directrix --threads 1 train ...`.",
     ]
-    for name, command in group.commands.items():
+    for name, command in commands(group):
         parts += [f"## directrix {name}", (command.help or "").strip()]
         parts.append(parameters(name, command))
     return "\n\n".join(parts) + "\n"
+
+
+def commands(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
+    """Every command and its words; those of groups follow each other."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, f"{before}{name} ")
+        else:
+            yield f"{before}{name}", command
 
 
 def parameters(name: str, command: Any) -> str:

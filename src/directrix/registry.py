@@ -124,11 +124,13 @@ COMMANDS = {
     "export": "train",
     **dict.fromkeys(("convert", "shard", "features"), "data"),
     **dict.fromkeys(("index", "candidates", "text_features", "rerank", "fuse", "reconcile"), "text"),
+    **dict.fromkeys(("clicks describe", "clicks model", "clicks interleave", "clicks simulate"), "clicks"),
+    **dict.fromkeys(("clicks train", "clicks evaluate"), "counterfactual"),
     "methods": "train",
     **{name: name for name in ("reproduce", "demo", "doctor")},
 }
 """Commands in the order of ``directrix --help``, and their modules in ``directrix.cli``, each with a function
-NAME_command."""
+NAME_command; a word before the name is a group of commands."""
 
 BY_TEXT = (
     *("Success", "RPrecision", "IPrec", "Bpref", "InfAP", "JudgedRate", "GMAP", "SetF", "SetAP"),
@@ -179,13 +181,14 @@ PUBLIC = {
 NAMESPACES = {
     "clicks": {
         "Log": "clicks.log",
+        "model": "clicks.models",
+        "propensities": "clicks.position_bias",
+        "simulate": "clicks.simulation",
         "ab_test": "clicks.online",
         "by_clicked_document": "clicks.gains",
         "evaluate": "clicks.counterfactual",
         "interleave": "clicks.interleaving",
         "interleaving_test": "clicks.online",
-        "model": "clicks.models",
-        "simulate": "clicks.simulation",
         "training_data": "clicks.gains",
     },
     "data": {
@@ -273,6 +276,7 @@ RESULTS = {
     "InterleavedList": "clicks.interleaving",
     "Matching": "experiments.measure_matching",
     "OnlineTest": "clicks.online",
+    "Propensities": "clicks.position_bias",
     "Polished": "experiments.optimality",
     "Reconciliation": "reconciliation.result",
     "RunScores": "data.trec.features",

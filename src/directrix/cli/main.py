@@ -223,8 +223,19 @@ def _replaced(value: Any, spooled: Path) -> Any:
     return spooled if value == Path("-") else value
 
 
-for _name, _module in COMMANDS.items():
-    _command = vars(import_module(f"directrix.cli.{_module}"))[f"{_name}_command"]
+def _add(name: str, module: str) -> None:
+    """Add a command to its group, which is made before its first command."""
+    home = import_module(f"directrix.cli.{module}")
+    command = vars(home)[f"{name.replace(' ', '_')}_command"]
+    group, _, word = name.rpartition(" ")
+    if group not in _groups:
+        _groups[group] = typer.Typer(no_args_is_help=True)
+        app.add_typer(_groups[group], name=group, help=home.GROUP)
     # a paragraph on one line, which the width of the terminal breaks
-    _help = re.sub(r"\n(?=\S)", " ", inspect.cleandoc(_command.__doc__))
-    app.command(_name.replace("_", "-"), cls=_Command, help=_help)(_prepared(_command))
+    text = re.sub(r"\n(?=\S)", " ", inspect.cleandoc(command.__doc__))
+    _groups[group].command(word.replace("_", "-"), cls=_Command, help=text)(_prepared(command))
+
+
+_groups = {"": app}
+for _name, _module in COMMANDS.items():
+    _add(_name, _module)

@@ -157,6 +157,12 @@ def _read(
     return qrels, [read_trec_run(path, **names(path, "score")) for path in rankings]
 
 
+def read_runs(runs: list[Path], columns: ColumnNames) -> list[Run]:
+    """Read runs, text or tables."""
+    names = named_columns(runs[0], tables_of(runs, columns), columns)
+    return [read_trec_run(path, **names(path, "score")) for path in runs]
+
+
 def read_qrels(path: Path, **names: Any) -> Qrels:
     """Read judgments; a note says how negative ones count."""
     qrels = read_trec_qrels(path, **names)

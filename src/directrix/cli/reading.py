@@ -18,6 +18,7 @@ from directrix.data.formats import content_of, format_of, is_documents_table, na
 from directrix.errors import InputError, short_text
 
 if TYPE_CHECKING:
+    from directrix.clicks.log import Log
     from directrix.data.queries import Queries
     from directrix.rankers.inputs import Weights
     from directrix.rankers.saved import SavedModel
@@ -118,6 +119,44 @@ class Columns:
             several["exclude_columns"],
             score=getattr(self, "score_column", None),
         )
+
+
+_Session = Annotated[
+    str | None, _column("--session-column", "result pages", "session or session_id; without: counts.")
+]
+_Query = Annotated[str | None, _column("--query-column", "queries", "as --qid-column of other commands.")]
+_Doc = Annotated[str | None, _column("--doc-column", "documents", "docno, doc_id, document or doc.")]
+_Position = Annotated[str | None, _column("--position-column", "positions, from 1", "position, rank or pos.")]
+_Clicked = Annotated[
+    str | None, _column("--clicked-column", "clicks, 0 or 1, or their number", "clicked, click or clicks.")
+]
+_Impressions = Annotated[
+    str | None, _column("--impressions-column", "impressions of counts", "impressions or views.")
+]
+_User = Annotated[str | None, _column("--user-column", "users", "user or user_id.")]
+_Ranker = Annotated[
+    str | None, _column("--ranker-column", "rankers that were served", "ranker, system or variant.")
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogColumns:
+    """Names of the columns of a log of clicks."""
+
+    session_column: _Session = None
+    query_column: _Query = None
+    doc_column: _Doc = None
+    position_column: _Position = None
+    clicked_column: _Clicked = None
+    impressions_column: _Impressions = None
+    user_column: _User = None
+    ranker_column: _Ranker = None
+
+    def read(self, path: Path) -> Log:
+        """Read a log into memory."""
+        from directrix.clicks.log import Log
+
+        return Log.read(path, **{name.removesuffix("_column"): given for name, given in vars(self).items()})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -186,7 +186,7 @@ def candidates_command(
     found = set(run.query_ids)
     if lacking := [name for name in of if name not in found]:
         remark(f"note: {len(lacking)} of {len(of)} queries have no document: {', '.join(lacking[:5])}")
-    _write_run(replace(run, tag=tag), output)
+    write_run(replace(run, tag=tag), output)
 
 
 def text_features_command(
@@ -274,7 +274,7 @@ def rerank_command(
         features = Index.load(index).features(
             of, run, runs=_other_runs(others), names=list(saved.names), progress=report
         )
-    _write_run(replace(Run.from_scores(features, saved.predict_queries(features)), tag=tag), output)
+    write_run(replace(Run.from_scores(features, saved.predict_queries(features)), tag=tag), output)
 
 
 def fuse_command(
@@ -349,7 +349,7 @@ def fuse_command(
         remark(f"note: chosen: {fusion.verdict}")
     if output is not None:
         fused = fusion.apply(named, of_query)
-        _write_run(fused, output)
+        write_run(fused, output)
         if empty := int((np.diff(fused.qptr) == 0).sum()):
             n = len(fused.query_ids)
             remark(f"note: no documents for {empty} of {n} queries, which `directrix evaluate` leaves out")
@@ -440,7 +440,7 @@ def _columns_of(path: Path) -> list[Run]:
     return [Run.from_frame(table.filter(table[name].is_valid()), tag=name, score=name) for name in names]
 
 
-def _write_run(run: Run, output: Path | None) -> None:
+def write_run(run: Run, output: Path | None) -> None:
     """Write a run as TREC text, or as JSON lines if the name of the file says so; None: standard output."""
     from directrix.data.files import without_compression
     from directrix.data.trec.runs import run_text

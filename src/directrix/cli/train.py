@@ -188,11 +188,11 @@ def train_command(
             raise InputError(f"{output} exists; type -o {output} or --force to replace it, or -o FILE.")
     check_writable(output, train, valid)
     if report is not None:
-        _check_report(report, output, train, valid)
+        check_report(report, output, train, valid)
     start = time.perf_counter()
     if is_on_cluster():
         _check_shards(train, valid, report, search, reading)
-        _save(_train_shards(ranker, train, valid, output, resume=resume), output, form, start)
+        save_result(_train_shards(ranker, train, valid, output, resume=resume), output, form, start)
         return
     if resume:
         raise InputError("--resume continues a training on shards; add --cluster, or leave it out.")
@@ -209,7 +209,7 @@ def train_command(
         )
     with progress_log(f"training {search.method} for {search.measure}") as progress:
         result = ranker.search(queries, validation, weights=weights, progress=progress)
-    _save(result, output, form, start, reading.names())
+    save_result(result, output, form, start, reading.names())
     if report is not None:
         from directrix.reports.training import write_training_report
 
@@ -218,7 +218,7 @@ def train_command(
         remark(f"open: {report}")
 
 
-def _save(
+def save_result(
     result: SearchResult, output: Path, form: options.Format, start: float, names: ColumnNames = RECOGNIZED
 ) -> None:
     from directrix.reports.training import race_table
@@ -264,7 +264,7 @@ def _train_shards(ranker: AutoRanker, train: Path, valid: Any, output: Path, *, 
         return ranker.search(open_shards(train), judged, progress=progress)
 
 
-def _check_report(report: Path, output: Path, train: Path, valid: Path | None) -> None:
+def check_report(report: Path, output: Path, train: Path, valid: Path | None) -> None:
     """Reject a page that cannot be drawn or written, before the training and not after it."""
     from directrix.reports.figures import need_plot
 

@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from directrix.clicks.gains import (
+    ESTIMATORS,
     EstimatorSettings,
     Gains,
+    check_estimators,
     documents_of,
     gain_measure,
     impressions_of,
@@ -213,8 +215,8 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     measure : measure or str
         A sum of gains: "DCG@k", "P@k" or "ARP", of linear gains, or one with ``gain="linear"``. Or "CTR@k":
         clicks per impression at the first k positions, of which the logging ranker has those of the log.
-    features : Queries, frame, dict of columns, or path, optional
-        Candidates, by query and document; needed unless all rankers are runs.
+    features : as in `training_data`, optional
+        Of the candidates; needed unless all rankers are runs.
     estimators : sequence of str
         Those of `training_data`, or "self-normalized", "ips" over the share of the ranker's weights that is
         on documents with impressions. Of "CTR@k", by randomized lists, also "whole-list", "independent",
@@ -229,8 +231,7 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     Raises
     ------
     InputError
-        If the log shows nothing that a ranker would show, the measure is no sum of gains, or as
-        `training_data`.
+        If the log never shows what a ranker would, the measure is no sum of gains, or as `training_data`.
 
     Warns
     -----
@@ -259,6 +260,7 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
         raise InputError(f'rankers={short_text(rankers)}: names and rankers are needed: {{"new": ranker}}.')
     goal, alpha = _goal_of(measure, is_biased=biased), share(alpha, "alpha")
     names = tuple(dict.fromkeys(("naive", *([estimators] if isinstance(estimators, str) else estimators))))
+    check_estimators(names, (*ESTIMATORS, "self-normalized", *SLATES))
     of_gains = ["ips" if name == "self-normalized" else name for name in names if name not in SLATES]
     settings = settings_of(log, propensities, of_gains, clip, policy, model, seed)
     _check_goal(goal, names, log, settings)

@@ -202,9 +202,7 @@ def settings_of(
     log: Log, propensities: Any, estimators: Sequence[str], clip: float, policy: Any, model: Any, seed: int
 ) -> EstimatorSettings:
     """Return checked settings of estimators; `InputError` for an unknown one, or if it lacks trust bias."""
-    for name in estimators:
-        if name not in ESTIMATORS:
-            raise InputError(f"estimator={short_text(name)}: the estimators are {', '.join(ESTIMATORS)}.")
+    check_estimators(estimators, ESTIMATORS)
     clip = number(clip, "clip", above=0.0, most=1.0, example=0.1)
     bias = None if set(estimators) == {"naive"} else bias_of(log, propensities)
     if "affine" in estimators and (bias is None or bias.beta is None):
@@ -213,6 +211,13 @@ def settings_of(
             "propensities=[alpha, beta] by position, or type estimator='ips'."
         )
     return EstimatorSettings(bias, clip, policy, model, seed_number(seed))
+
+
+def check_estimators(given: Sequence[str], known: Sequence[str]) -> None:
+    """Raise `InputError` for an estimator that is not known."""
+    for name in given:
+        if name not in known:
+            raise InputError(f"estimator={short_text(name)}: the estimators are {', '.join(known)}.")
 
 
 def bias_of(log: Log, given: Any) -> Bias:

@@ -1,0 +1,211 @@
+"""``directrix clicks train`` and ``evaluate``: rankers from a log of clicks, and what they would earn."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer import Option
+
+from directrix.cli import options
+from directrix.cli.clicks import LogArgument
+from directrix.cli.reading import LogColumns, ModelData, TrainingData, check_writable, is_model
+from directrix.cli.show import progress_log, save_report, show
+from directrix.cli.train import SearchOptions, check_report, save_result
+from directrix.data.formats import read_file
+from directrix.errors import InputError
+
+if TYPE_CHECKING:
+    from directrix.data.queries import Queries
+
+_Propensities = Annotated[
+    str | None,
+    options.option(
+        metavar="P1,P2,...",
+        help="Probabilities of examination from position 1, or alpha and beta of trust bias as A1,A2,.../B1,"
+        "B2,... . Default: the column propensity of the log.",
+    ),
+]
+_Clip = Annotated[float, Option(min=1e-9, max=1.0, help="Lowest propensity of clipped.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClickSearch(SearchOptions):
+    """The options of a search that is judged by gains from clicks."""
+
+    measure: Annotated[str, options.option("--measure", "-m", help="A sum of gains: DCG@K, P@K or ARP.")] = (
+        "DCG@10"
+    )
+
+
+def clicks_train_command(
+    *,
+    context: typer.Context,
+    log: LogArgument,
+    features: Annotated[
+        Path,
+        options.argument(metavar="FEATURES", help="Features of the documents, by query and document."),
+    ],
+    output: Annotated[Path, options.option("--output", "-o", help="Model file to write.")] = Path(
+        "model.json"
+    ),
+    force: Annotated[bool, Option("--force", help="Replace the model file.")] = False,
+    estimator: Annotated[
+        str,
+        Option(help="naive, ips, clipped, policy-aware, affine (trust bias) or doubly-robust."),
+    ] = "ips",
+    propensities: _Propensities = None,
+    clip: _Clip = 0.1,
+    report: options.ReportOption = None,
+    search: ClickSearch,
+    columns: LogColumns,
+    reading: TrainingData,
+    form: options.FormatOption = options.Format.table,
+) -> None:
+    """Train a ranker on a log of clicks, whose position bias an estimator of gains corrects.
+
+    Queries count by their impressions. Settings are chosen by the same estimate on queries that were not
+    trained on. Correction needs traffic: compare with --estimator naive, by `directrix clicks evaluate` on
+    another part of the log.
+    """
+    import numpy as np
+
+    from directrix.clicks.gains import gain_measure, training_data
+
+    start = time.perf_counter()
+    search = replace(search, measure=gain_measure(search.measure)[0].name)
+    if output.exists() and not force:
+        raise InputError(f"{output} exists; type --force to replace it, or -o FILE.")
+    check_writable(output, log, features)
+    if report is not None:
+        check_report(report, output, log, features)
+    with options.usage():
+        search.ranker()
+    documents = _features(features, reading)
+    name: Any = estimator  # checked there
+    q = training_data(
+        columns.read(log),
+        documents,
+        name,
+        propensities=_positions(propensities),
+        clip=clip,
+        seed=search.seed,
+    )
+    weights = None, np.add.reduceat(np.asarray(q.counts), q.qptr[:-1])
+    with progress_log(f"training {search.method} for {search.measure}") as progress:
+        result = search.ranker(q).search(q, weights=weights, progress=progress)
+    save_result(result, output, form, start, reading.names())
+    if report is not None:
+        from directrix.reports.training import write_training_report
+
+        write_training_report(result, report, q, None, names=(str(log), ""), command=context.obj)
+
+
+def _features(path: Path, reading: TrainingData) -> Queries:
+    return read_file(path, missing=reading.missing.value, columns=replace(reading.names(), has_labels=False))
+
+
+def _positions(text: str | None) -> Any:
+    """Return propensities by position, or alpha and beta."""
+    if text is None:
+        return None
+    try:
+        rows = [[float(value) for value in part.split(",")] for part in text.split("/")]
+    except ValueError:
+        rows = []
+    if len(rows) not in (1, 2) or len({len(row) for row in rows}) != 1:
+        raise typer.BadParameter(f"--propensities {text}: numbers by position are needed, e.g. 1,0.7,0.5.")
+    return rows[0] if len(rows) == 1 else rows
+
+
+def clicks_evaluate_command(
+    *,
+    context: typer.Context,
+    log: LogArgument,
+    rankers: Annotated[
+        list[Path],
+        options.argument(metavar="MODEL...", help="Model files, or runs: TREC text or tables."),
+    ],
+    features: Annotated[
+        Path | None,
+        options.option(help="Features of the documents, by query and document; needed for models."),
+    ] = None,
+    measure: Annotated[
+        str,
+        options.option(
+            "--measure",
+            "-m",
+            help="A sum of gains: DCG@K, P@K or ARP; or CTR@K, clicks at the top K.",
+        ),
+    ] = "DCG@10",
+    estimators: Annotated[
+        list[str] | None,
+        options.option(
+            "--estimator",
+            help="naive (always), ips, clipped, self-normalized, policy-aware, affine, doubly-robust; and of "
+            "CTR@K from randomized lists whole-list, independent, reward-interaction, pseudo-inverse; "
+            "repeatable, or a,b. Default: ips.",
+        ),
+    ] = None,
+    propensities: _Propensities = None,
+    clip: _Clip = 0.1,
+    biased: Annotated[
+        bool, Option("--biased", help="Allow measures that are biased by every estimator, such as nDCG.")
+    ] = False,
+    names: options.NamesOption = None,
+    report: options.ReportOption = None,
+    columns: LogColumns,
+    reading: ModelData,
+    seed: options.SeedOption = 0,
+    form: options.FormatOption = options.Format.table,
+) -> None:
+    """Estimate what rankers would have earned in the sessions of a log that another ranker served.
+
+    Prints 95 % intervals by queries, effective sample sizes, the share of documents that the log never shows,
+    and the differences from the first ranker. Use queries or days that the models were not trained on.
+    """
+    from directrix.cli.rankings import check_system_names, system_names
+    from directrix.clicks.counterfactual import evaluate
+
+    with options.usage():
+        check_system_names(names, rankers)
+    check_writable(report, log, features, *rankers)
+    called = system_names(rankers, names, [path.stem for path in rankers])
+    q, given = _scored(rankers, features, reading)
+    result = evaluate(
+        columns.read(log),
+        dict(zip(called, given, strict=True)),
+        measure,
+        features=q,
+        estimators=options.comma_separated(estimators) or ["ips"],
+        propensities=_positions(propensities),
+        clip=clip,
+        biased=biased,
+        seed=seed,
+    )
+    show(form, result.tables(), result.to_dict())
+    if report is not None:
+        from directrix.reports.clicks import counterfactual_report
+
+        save_report(report, partial(counterfactual_report, result, data=str(log), command=context.obj))
+
+
+def _scored(paths: list[Path], features: Path | None, reading: ModelData) -> tuple[Queries | None, list[Any]]:
+    """Return the candidates, and of each model their scores; runs are paths."""
+    from directrix.rankers.loading import load
+
+    models = {path: load(path) for path in paths if is_model(path)}
+    if features is None:
+        if models:
+            raise InputError(f"{next(iter(models))} is a model, which needs features; type --features FILE.")
+        return None, list(paths)
+    saved = {path: model.saved_model() for path, model in models.items()}
+    q = reading.read_for(saved.values(), features, has_labels=False)
+    scores = {
+        path: models[path].predict_queries(reading.matched(q, saved[path], features, path)) for path in models
+    }
+    return q, [scores.get(path, path) for path in paths]

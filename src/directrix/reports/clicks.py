@@ -1,0 +1,92 @@
+"""The pages of a log of clicks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from directrix import __version__
+from directrix.clicks.counterfactual import CounterfactualResult
+from directrix.clicks.log import Log
+from directrix.reports.report import Curve, Figure, Panel, Report, Section
+from directrix.tables import Table, escaped_markdown
+
+
+def log_report(log: Log, *, data: str, command: str) -> Report:
+    """Return the page of a log, with clicks by position; ``data`` is its name."""
+    tables = log.tables()
+    figure = Figure(
+        "ctr",
+        "Clicks per impression by position.",
+        (_by_position(tables[0], "clicks per impression", "CTR"),),
+        "the numbers of the table below",
+    )
+    return _report(f"Clicks in {data}", tables, (figure,), tables[0].title + ".", command)
+
+
+def model_report(tables: Sequence[Table], *, model: str, data: str, command: str) -> Report:
+    """Return the page of a click model: its parameters by position, and its perplexity, the last table."""
+    figures = [
+        Figure(
+            name,
+            f"{title} by position.",
+            (_by_position(table, title.lower(), *table.columns[1:]),),
+            "the numbers of the table below",
+        )
+        for name, title, table in zip(
+            ("parameters", "perplexity"), ("Parameters", "Perplexity"), tables, strict=True
+        )
+    ]
+    return _report(f"{model} of {data}", tables, tuple(figures), tables[0].title + ".", command)
+
+
+def _by_position(table: Table, label: str, *columns: str) -> Panel:
+    position = np.array([float(row[0] or 0) for row in table.rows])
+    curves = []
+    for name in columns:
+        values = [row[table.columns.index(name)] for row in table.rows]
+        curves.append(Curve(name if len(columns) > 1 else "", position, np.array(values, dtype=np.float64)))
+    return Panel("", tuple(curves), "position", label)
+
+
+def _report(
+    title: str, tables: Sequence[Table], figures: tuple[Figure, ...], text: str, command: str
+) -> Report:
+    return Report(
+        name="clicks",
+        title=title,
+        paper=escaped_markdown(text),
+        summary=(),
+        figures=figures,
+        command=command,
+        settings={"directrix": __version__},
+        sections=(Section("Tables", tuple(tables)),),
+    )
+
+
+def counterfactual_report(result: CounterfactualResult, *, data: str, command: str) -> Report:
+    """Return the page of estimates of rankers, with their intervals; ``data`` is the name of the log."""
+    tables = result.tables()
+    curves: list[Curve] = []
+    for ranker in dict.fromkeys(one.ranker for one in result.estimates):
+        mine = [one for one in result.estimates if one.ranker == ranker]
+        place = np.arange(float(len(mine))) + 0.1 * len(curves)
+        ends = np.array([(*one.interval, np.nan) for one in mine]).ravel()
+        curves += [
+            Curve(ranker, place, np.array([one.value for one in mine]), "points"),
+            Curve("", np.repeat(place, 3), ends),
+        ]
+    names = tuple(dict.fromkeys(one.estimator for one in result.estimates))
+    panel = Panel("", tuple(curves), "estimator", result.measure, x_names=names)
+    what = f"{result.measure} by estimator, with {1 - result.alpha:.0%} intervals by queries."
+    return Report(
+        name="counterfactual",
+        title=f"Rankers by the clicks in {data}",
+        paper=escaped_markdown(tables[0].title + "."),
+        summary=(),
+        figures=(Figure("estimates", what, (panel,), "the numbers of the table below"),),
+        command=command,
+        settings={"directrix": __version__},
+        sections=(Section("Estimates", tables),),
+    )

@@ -1,0 +1,159 @@
+"""Counterfactual evaluation: intervals, doubts, comparisons, and what is refused."""
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+
+import directrix as dx
+from directrix.clicks.sessions import Pairs, Sessions
+from directrix.errors import InputError
+from tests.messages import rejects
+
+THETA = np.array([1.0, 0.6, 0.4, 0.3])
+LISTS = np.array([[0, 1, 2, 3], [3, 0, 4, 1], [2, 4, 1, 0]])  # of the logging policy
+TARGET = np.array([3.0, 2.0, 1.0, 0.0, -1.0])  # scores: the first list
+MEAN = np.array([0.5, 0.3, 0.6, 0.2, 0.4])  # of the relevance of the documents
+N = 80
+FEATURES = dx.Queries.from_arrays(
+    np.tile(np.eye(5), (N, 1)),
+    np.zeros(5 * N),
+    group=[5] * N,
+    doc_ids=[f"d{i}" for i in range(5)] * N,
+)
+PAIRS = Pairs.of_queries(FEATURES)
+EVERY = (
+    *("ips", "clipped", "self-normalized", "policy-aware", "affine", "doubly-robust"),
+    *("whole-list", "independent", "reward-interaction", "pseudo-inverse"),
+)
+
+
+def simulated(seed, n_queries=N):
+    """A log of queries drawn from a population, whose relevance varies, and of numbers of sessions."""
+    rng = np.random.default_rng(seed)
+    relevance = rng.beta(3 * MEAN, 3 * (1 - MEAN), (N, 5))
+    sizes = rng.poisson(25, N) + 1
+    sizes[n_queries:] = 0
+    query = np.repeat(np.arange(N), sizes)
+    docs = LISTS[rng.integers(0, len(LISTS), len(query))]
+    clicks = rng.random(docs.shape) < THETA * relevance[query[:, None], docs]
+    return dx.clicks.Log(
+        PAIRS,
+        Sessions(
+            np.arange(0, 4 * len(query) + 1, 4),
+            query.astype(np.int32),
+            (5 * query[:, None] + docs).ravel().astype(np.int32),
+            np.tile(np.arange(1, 5), len(query)).astype(np.int16),
+            clicks.ravel(),
+        ),
+    )
+
+
+def evaluated(log, rankers=TARGET, measure="CTR@3", estimators=EVERY, **options):
+    rankers = rankers if isinstance(rankers, dict) else {"new": rankers}
+    rankers = {k: np.tile(v, N) if np.shape(v) == (5,) else v for k, v in rankers.items()}
+    given = {"features": FEATURES, "propensities": [THETA, np.zeros(4)], "model": np.tile(MEAN, N)} | options
+    with warnings.catch_warnings(action="ignore"):
+        return dx.clicks.evaluate(log, rankers, measure, estimators=estimators, clip=0.3, **given)
+
+
+@pytest.mark.slow
+def test_intervals_cover_the_truth_as_often_as_they_say():
+    truth = MEAN[:3] @ THETA[:3] / 3
+    covered = dict.fromkeys(("naive", *EVERY), 0)
+    for seed in range(500):
+        for one in evaluated(simulated(seed)).estimates:
+            covered[one.estimator] += one.interval[0] <= truth <= one.interval[1]
+    shares = {name: count / 500 for name, count in covered.items()}
+    assert shares.pop("naive") < 0.8
+    assert all(0.93 <= share <= 0.97 for share in shares.values()), shares
+
+
+@pytest.mark.parametrize("estimator", EVERY)
+def test_the_interval_is_that_of_a_ratio_by_queries(estimator):
+    """Against the spread of samples of queries."""
+    log, rng = simulated(1), np.random.default_rng(0)
+    result = evaluated(log, estimators=[estimator])
+    one, sums = result.estimate("new", estimator), result.sums["new", estimator]
+    chosen = rng.integers(0, N, (4000, N))
+    values = sums.earned[chosen].sum(axis=1) / sums.counted[chosen].sum(axis=1)
+    width = one.interval[1] - one.interval[0]
+    assert width == pytest.approx(2 * 1.99 * values.std(), rel=0.06)
+    assert one.value == pytest.approx(np.mean(one.interval))
+
+
+def test_a_comparison_is_paired_by_query():
+    log = simulated(2)
+    rankers = {"old": TARGET, "new": TARGET[[1, 0, 2, 3, 4]], "same": TARGET}
+    result = evaluated(log, rankers, estimators=["ips", "policy-aware"])
+    pair = result.compare("new", "old", "policy-aware")
+    a, b = (result.estimate(name, "policy-aware") for name in ("new", "old"))
+    assert pair.value == pytest.approx(a.value - b.value)
+    apart = np.hypot(*(np.diff(one.interval)[0] for one in (a, b)))
+    assert np.diff(pair.interval)[0] < 0.5 * apart
+    assert result.compare("same", "old", "ips").p == 1.0
+    assert result.compare("same", "old", "ips").interval == (0.0, 0.0)
+    assert "Differences of CTR@3" in str(result)
+    assert json.loads(json.dumps(result.to_dict()))["estimates"][0]["estimator"] == "naive"
+    with rejects(InputError):
+        result.compare("new", "other")
+
+
+def test_documents_that_the_log_never_shows_are_counted_and_doubted():
+    run = {str(q): {"d0": 3.0, "x": 2.0, "d1": 1.0} for q in FEATURES.query_ids}
+    result = evaluated(simulated(3), {"new": run}, "DCG@2", ["ips", "self-normalized"])
+    one, other = (result.estimate("new", name) for name in ("ips", "self-normalized"))
+    assert one.unshown == 0.5
+    assert "50% of what it would show was never shown" in one.doubts
+    assert other.value == pytest.approx(one.value * (1 + 1 / np.log2(3)))
+    unseen = {str(q): {"x": 2.0, "y": 1.0} for q in FEATURES.query_ids}
+    with rejects(InputError):
+        evaluated(simulated(3), {"new": unseen}, "DCG@2", ["ips"])
+    with rejects(InputError):  # no session has this list
+        evaluated(simulated(3), -TARGET, "CTR@3", ["whole-list"])
+
+
+def test_the_effective_sample_is_that_of_the_factors_of_clicks():
+    log = simulated(4)
+    one = evaluated(log, measure="DCG@4", estimators=["ips"]).estimate("new", "ips")
+    rows = log.sessions
+    n_q = np.bincount(rows.query)[rows.query[rows.session]]
+    n_d = np.bincount(rows.pair)[rows.pair]
+    rank = rows.pair % 5
+    factor = np.where(rank < 4, 1 / np.log2(2 + rank), 0.0) * n_q / n_d / THETA[rows.position - 1]
+    assert one.effective == pytest.approx(factor.sum() ** 2 / (factor**2).sum())
+
+
+def test_few_queries_and_small_samples_warn():
+    log = simulated(5, n_queries=4)
+    with pytest.warns(UserWarning, match="new by naive: only 4 queries"):
+        result = dx.clicks.evaluate(log, {"new": np.tile(TARGET, N)}, features=FEATURES, propensities=THETA)
+    assert result.estimate("new", "ips").doubts[0] == "only 4 queries"
+
+
+def test_ties_share_their_ranks():
+    log = simulated(6)
+    tied = evaluated(log, np.zeros(5), "DCG@4", ["ips"]).estimate("new", "ips").value
+    orders = [np.roll(np.arange(5.0), shift) for shift in range(5)]
+    each = [evaluated(log, one, "DCG@4", ["ips"]).estimate("new", "ips").value for one in orders]
+    assert tied == pytest.approx(np.mean(each))
+
+
+def test_input_of_no_use_is_refused():
+    log = simulated(7)
+    counts = dx.clicks.Log(PAIRS, log.aggregate())
+    for options in (
+        {"measure": "CTR@5"},
+        {"measure": "DCG@2"},
+        {"of": counts},
+        {"estimators": ["ips", "nope"]},
+        {"rankers": {}},
+        {"rankers": {"new": np.zeros(3)}},
+        {"rankers": {"new": {"other": {"d0": 1.0}}}},
+        {"alpha": 1.0},
+        {"measure": "nDCG@3", "estimators": ["ips"]},
+    ):
+        of = options.pop("of", log)
+        with rejects(InputError):
+            evaluated(of, **options)
