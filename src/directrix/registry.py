@@ -124,7 +124,10 @@ COMMANDS = {
     "export": "train",
     **dict.fromkeys(("convert", "shard", "features"), "data"),
     **dict.fromkeys(("index", "candidates", "text_features", "rerank", "fuse", "reconcile"), "text"),
-    **dict.fromkeys(("clicks describe", "clicks model", "clicks interleave", "clicks simulate"), "clicks"),
+    **dict.fromkeys(
+        ("clicks describe", "clicks model", "clicks propensities", "clicks interleave", "clicks simulate"),
+        "clicks",
+    ),
     **dict.fromkeys(("clicks train", "clicks evaluate"), "counterfactual"),
     "methods": "train",
     **{name: name for name in ("reproduce", "demo", "doctor")},
