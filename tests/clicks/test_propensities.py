@@ -152,8 +152,9 @@ def test_propensities_show_themselves():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("eta", [0.0, 1.0])
-@pytest.mark.parametrize("method", POLICIES)
+@pytest.mark.parametrize(
+    ("method", "eta"), [(m, eta) for m in POLICIES for eta in (0.0, 1.0) if eta or not m.endswith("em")]
+)
 def test_intervals_cover_the_truth(method, eta):
     queries, policy = make_queries(100), POLICIES[method]
     n_logs = 40 if method in ("em", "regression-em") else 200

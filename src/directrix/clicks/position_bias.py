@@ -111,7 +111,8 @@ def propensities(
     random-pair      pivot, with documents weighted by impressions, n n' / (n + n'): where position 1 and k
                      are swapped half of the time, the ratio of clicks of Joachims et al. (2017)
     random-top       ratio of the rates of clicks, where the order of the documents is random
-    em               the position-based model (`PBM`)
+    em               the position-based model (`PBM`); without position bias its probabilities are at their
+                     bound, 1, and its intervals are too short
     regression-em    the same, with relevance as a logistic regression on features (Wang et al. 2018): for
                      logs in which documents hardly move
     trust            P(click) = alpha_k r + beta_k: users also click what is not relevant at positions they
@@ -351,15 +352,15 @@ class _PositionBased:
     def __init__(self, cells: Cells, pairs: Pairs, k: int) -> None:
         self._counts = Counts.of(cells.pair, cells.position - 1, cells.impressions, cells.clicks, len(pairs))
         self._query = pairs.query[cells.pair]
-        self._start = np.full(len(pairs), 0.3), np.append(1.0, np.full(k - 1, 0.5))
+        self._start = np.full(len(pairs), 0.3), np.full(k, 0.5)  # 1 at the first would keep others below it
 
     def __call__(self, weights: _Weights) -> Float64Array:
         w = weights[self._query]
         counts = self._counts._replace(n=self._counts.n * w, c=self._counts.c * w)
-        end = maximize(counts, self._start, np.arange(1, len(self._start[1])), _PRIOR, _PASSES, _GAIN)
+        end = maximize(counts, self._start, np.arange(len(self._start[1])), _PRIOR, _PASSES, _GAIN)
         if (weights == 1.0).all():
             self._start = end.attraction, end.examination
-        return _with_first(end.examination[1:])
+        return _with_first(end.examination[1:] / end.examination[0])
 
 
 def _trust(moved: _Moved, k: int, n_queries: int) -> Callable[[_Weights], Float64Array]:
@@ -419,7 +420,7 @@ class _Regression:
         pair = np.searchsorted(shown, cells.pair)
         self._counts = Counts.of(pair, cells.position - 1, cells.impressions, cells.clicks, len(shown))
         self._query = pairs.query[cells.pair]
-        self._start = np.zeros(self._X.shape[1]), np.append(1.0, np.full(k - 1, 0.5))
+        self._start = np.zeros(self._X.shape[1]), np.full(k, 0.5)
 
     def __call__(self, weights: _Weights) -> Float64Array:
         w = weights[self._query]
@@ -437,10 +438,9 @@ class _Regression:
             step = np.linalg.solve(curvature, self._X.T @ gap - _RIDGE * coefficients)
             coefficients = coefficients + step
             theta = (clicks + _PRIOR[0]) / (relevant + sum(_PRIOR))
-            theta[0] = 1.0
             before, value = value, loglik
             if value - before < _GAIN:
                 break
         if (weights == 1.0).all():
             self._start = coefficients, theta
-        return _with_first(theta[1:])
+        return _with_first(theta[1:] / theta[0])
