@@ -25,7 +25,7 @@ def ranker(kind: Any) -> Any:
         fitted = kind(random_state=0, **settings).fit_queries(
             queries(train), queries(vali), measure="nDCG@10"
         )
-        note = fitted.search_.chosen.label if kind is dx.AutoRanker else str(dict(fitted.result_.counts))
+        note = fitted.search_.name if kind is dx.AutoRanker else str(dict(fitted.result_.counts))
         return lambda rows: fitted.predict_queries(queries(rows)), note
 
     return train

@@ -124,7 +124,10 @@ COMMANDS = {
     "export": "train",
     **dict.fromkeys(("convert", "shard", "features"), "data"),
     **dict.fromkeys(("index", "candidates", "text_features", "rerank", "fuse", "reconcile"), "text"),
-    **dict.fromkeys(("clicks describe", "clicks model", "clicks interleave", "clicks simulate"), "clicks"),
+    **dict.fromkeys(
+        ("clicks describe", "clicks model", "clicks propensities", "clicks interleave", "clicks simulate"),
+        "clicks",
+    ),
     **dict.fromkeys(("clicks train", "clicks evaluate"), "counterfactual"),
     "methods": "train",
     **{name: name for name in ("reproduce", "demo", "doctor")},
@@ -181,13 +184,14 @@ PUBLIC = {
 NAMESPACES = {
     "clicks": {
         "Log": "clicks.log",
+        "model": "clicks.models",
+        "propensities": "clicks.position_bias",
+        "simulate": "clicks.simulation",
         "ab_test": "clicks.online",
         "by_clicked_document": "clicks.gains",
         "evaluate": "clicks.counterfactual",
         "interleave": "clicks.interleaving",
         "interleaving_test": "clicks.online",
-        "model": "clicks.models",
-        "simulate": "clicks.simulation",
         "training_data": "clicks.gains",
     },
     "data": {
@@ -275,6 +279,7 @@ RESULTS = {
     "InterleavedList": "clicks.interleaving",
     "Matching": "experiments.measure_matching",
     "OnlineTest": "clicks.online",
+    "Propensities": "clicks.position_bias",
     "Polished": "experiments.optimality",
     "Reconciliation": "reconciliation.result",
     "RunScores": "data.trec.features",

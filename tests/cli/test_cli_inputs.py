@@ -42,7 +42,15 @@ def pipe(path, *arguments):
 def test_every_command_that_reads_data_names_columns():
     for command in COMMANDS:
         of_texts = ("index", "candidates", "text_features", "rerank")  # have --id-column
-        reads = command not in ("methods", "reproduce", "demo", "clicks describe", "clicks model", *of_texts)
+        reads = command not in (
+            "methods",
+            "reproduce",
+            "demo",
+            "clicks describe",
+            "clicks model",
+            "clicks propensities",
+            *of_texts,
+        )
         done = run(*command.replace("_", "-").split(), "--qid-column", "T", "--help")
         assert (done.exit_code == 0) == reads, command
 

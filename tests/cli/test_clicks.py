@@ -130,11 +130,33 @@ def test_a_model_prints_what_the_library_says(here, labeled, tmp_path):
     np.testing.assert_allclose(found["perplexity"]["given clicks"], given, rtol=1e-9)
     assert model.to_dict().items() <= found.items()
     assert "Perplexity by position." in (tmp_path / "page.html").read_text()
-    tested = succeed("clicks", "model", *arguments[:3], "--test", here / "log.csv").stdout
-    assert f"Perplexity on {here / 'log.csv'}" in tested
+    other = dx.clicks.simulate(dx.read_letor(labeled), np.zeros(48), n_sessions=100, n_positions=4, seed=1)
+    write_log(other, tmp_path / "other.csv")
+    tested = succeed("clicks", "model", *arguments[:3], "--test", tmp_path / "other.csv").stdout
+    assert f"log-likelihood {model.log_likelihood(other):.6g}" in tested
     assert "there is no click model" in refused(
         "clicks", "model", here / "log.csv", "--model", "XYZ", status=2
     )
+
+
+def test_propensities_are_those_of_the_library(here, labeled, tmp_path):
+    log = tmp_path / "log.csv"
+    given = ("--sessions", 2000, "--positions", 4, "--policy", "shuffle")
+    succeed("clicks", "simulate", labeled, "-o", log, *given)
+    arguments = (log, "--method", "random-top", "--positions", 3, "--resamples", 30, "--seed", 5)
+    page = tmp_path / "page.html"
+    done = succeed("clicks", "propensities", *arguments, "-f", "json", "--report", page)
+    read = dx.clicks.Log.read(log)
+    wanted = dx.clicks.propensities(read, "random-top", n_positions=3, n_resamples=30, seed=5).to_dict()
+    assert json.loads(done.stdout) == json.loads(json.dumps(wanted))
+    assert "Propensities by position." in page.read_text()
+    assert "<svg" in page.read_text()
+    by_features = ("--method", "regression-em", "--features", labeled, "--resamples", 20, "-f", "json")
+    found = json.loads(succeed("clicks", "propensities", log, *by_features).stdout)
+    assert found["method"] == "regression-em"
+    assert len(found["theta"]) == 4
+    succeed("clicks", "simulate", labeled, "-o", log, "--sessions", 100)
+    assert "position" in refused("clicks", "propensities", log)  # no document moves
 
 
 def test_interleave_prints_what_the_library_says(here, tmp_path):

@@ -218,6 +218,16 @@ def test_an_ab_test_of_equal_rankers_differs_at_the_level(is_within):
     assert abs(np.mean(np.array(p) < 0.05) - 0.05) < 3 * np.sqrt(0.05 * 0.95 / n_trials)
 
 
+def test_the_ranker_with_fewer_users_limits_the_degrees_of_freedom():
+    rng = np.random.default_rng(9)
+    for n_users, quantile in ((3, stats.t.ppf(0.975, 2)), (1, np.nan)):
+        rankers = np.array(["A"] * 100 + ["B"] * n_users)
+        contrast = ab_test(log_of(rng.random((100 + n_users, 4)) < 0.4, rankers), "CTR@4").contrasts[0]
+        assert np.isnan(contrast.error) == (n_users == 1)
+        half = (contrast.interval[1] - contrast.interval[0]) / 2
+        np.testing.assert_allclose(half / contrast.error, quantile, rtol=1e-9)
+
+
 def test_bootstrap_and_delta_method_agree_on_an_ab_test():
     rng = np.random.default_rng(8)
     users = np.repeat(np.arange(400), 3)

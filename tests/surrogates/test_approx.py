@@ -146,7 +146,7 @@ def test_what_the_band_drops_does_not_add_up():
     """100,000 documents just beyond reach of one: e^-17 each, .004 together."""
     scores = np.concatenate([[17.05], np.zeros(99_999)]).astype(np.float32)
     exact = 1 + 99_999 / (1 + math.exp(17.05))
-    # Of the partial sums in float32 one begins with the document's own 1/2, to which 127 times four terms of
+    # Of the partial sums in float32 one begins with the document's own 1/2, to which up to 127 terms of
     # 3.9e-8 are added; each sum is rounded by up to 3e-8.
     np.testing.assert_allclose(dx.laws.soft_ranks(scores, alpha=1.0)[0], exact, rtol=0, atol=5e-6)
 

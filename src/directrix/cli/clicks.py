@@ -1,4 +1,4 @@
-"""``directrix clicks describe``, ``model``, ``interleave`` and ``simulate``."""
+"""``directrix clicks describe``, ``model``, ``propensities``, ``interleave`` and ``simulate``."""
 
 from __future__ import annotations
 
@@ -90,6 +90,48 @@ def clicks_model_command(
     tables = [*users.tables(), Table(title, ("position", *perplexity), tuple(rows), digits=4)]
     show(form, tables, users.to_dict() | {"log_likelihood": likelihood, "perplexity": perplexity})
     save_report(report, lambda: model_report(tables, model=users.name, data=str(log), command=context.obj))
+
+
+def clicks_propensities_command(
+    *,
+    log: LogArgument,
+    method: Annotated[
+        str,
+        Option(
+            help="all-pairs, pivot or chain: documents at several positions; random-top, random-pair: random "
+            "positions; em; regression-em: by --features; trust: with clicks that trust brings."
+        ),
+    ] = "all-pairs",
+    features: Annotated[
+        Path | None, options.option(help="Features of the documents of the log, for regression-em.")
+    ] = None,
+    positions: Annotated[
+        int | None, options.option(min=2, help="Number of positions, from the first. Default: all.")
+    ] = None,
+    columns: LogColumns,
+    resamples: Annotated[int, Option(min=20, help="Number of samples of queries for intervals.")] = 200,
+    seed: options.SeedOption = 0,
+    report: options.ReportOption = None,
+    form: options.FormatOption = options.Format.table,
+    context: typer.Context,
+) -> None:
+    """Estimate position bias: how likely users examine each position, relative to the first, with intervals.
+
+    An error says what is missing where the log cannot tell, e.g. because no document was ever shown at two
+    positions for the same query.
+    """
+    from directrix.clicks.position_bias import propensities
+    from directrix.data.formats import read_file
+    from directrix.reports.clicks import propensities_report
+
+    check_writable(report, log, features)
+    read = columns.read(log)
+    of_documents = None if features is None else read_file(features)
+    found = propensities(
+        read, method, features=of_documents, n_positions=positions, n_resamples=resamples, seed=seed
+    )
+    show(form, found.tables(), found.to_dict())
+    save_report(report, lambda: propensities_report(found, data=str(log), command=context.obj))
 
 
 def clicks_interleave_command(

@@ -8,6 +8,7 @@ from directrix.clicks.log import Log as Log
 from directrix.clicks.models import model as model
 from directrix.clicks.online import ab_test as ab_test
 from directrix.clicks.online import interleaving_test as interleaving_test
+from directrix.clicks.position_bias import propensities as propensities
 from directrix.clicks.simulation import simulate as simulate
 
 __all__: list[str]

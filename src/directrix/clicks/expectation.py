@@ -32,11 +32,12 @@ class Counts(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """Parameters of `pass_over_cells`, and how they were found."""
+    """Parameters of P(click) = theta r, and how they were found."""
 
     attraction: Float64Array
-    relevant: Float64Array
-    other: Float64Array
+    """r (n_pairs,)."""
+    examination: Float64Array
+    """theta (n_groups,)."""
     trace: list[float]
     """Log-posterior before each pass."""
     converged: bool
@@ -44,45 +45,45 @@ class Estimate(NamedTuple):
 
 def maximize(
     counts: Counts,
-    start: Estimate,
-    free: tuple[Array, Array],
+    start: tuple[Float64Array, Float64Array],
+    free: Array,
     prior: tuple[float, ...],
     max_iter: int,
-    tol: float,
+    gain: float,
 ) -> Estimate:
-    """Maximize the posterior from ``start``; only the groups in ``free`` change, of both probabilities.
+    """Maximize the posterior from ``start``, r and theta; only the groups in ``free`` change theta.
 
-    Stops when a pass gains less than ``tol`` per impression. Cost of a pass: O(n_cells), on all cores; its
-    result does not depend on their number.
+    Stops when a pass gains less than ``gain``. Cost of a pass: O(n_cells), on all cores; its result does not
+    depend on their number.
     """
-    r, g, h = start.attraction.copy(), start.relevant.copy(), start.other.copy()
+    r, theta = start
     trace: list[float] = []
-    scale = max(float(counts.n.sum()), 1.0)
+    clicks = np.bincount(counts.group, counts.c, len(theta))[free] + prior[0]
     for _ in range(max_iter):
-        updated, sums = one_pass(counts, r, g, h, prior)
-        trace.append(float(sums[4, 0]) + log_prior(prior, r, g[free[0]], h[free[1]]))
-        if len(trace) > 1 and trace[-1] - trace[-2] < tol * scale:
-            return Estimate(r, g, h, trace, converged=True)
-        r, g, h = updated, g.copy(), h.copy()
-        for rate, of, (above, below) in ((g, free[0], sums[:2]), (h, free[1], sums[2:4] - sums[:2])):
-            total = below[of] + sum(prior)
-            rate[of] = np.divide(above[of] + prior[0], total, out=rate[of], where=total > 0.0)
-    return Estimate(r, g, h, trace, converged=False)
+        updated, relevant, value = one_pass(counts, r, theta, prior)
+        trace.append(value + log_prior(prior, r, theta[free]))
+        if len(trace) > 1 and trace[-1] - trace[-2] < gain:
+            return Estimate(r, theta, trace, converged=True)
+        r, theta = updated, theta.copy()
+        total = relevant[free] + sum(prior)
+        theta[free] = np.divide(clicks, total, out=theta[free], where=total > 0.0)
+    return Estimate(r, theta, trace, converged=False)
 
 
 def one_pass(
-    counts: Counts, r: Float64Array, g: Float64Array, h: Float64Array, prior: tuple[float, ...]
-) -> tuple[Float64Array, Float64Array]:
-    """Return the next attractions and the sums of `pass_over_cells` over all pairs."""
+    counts: Counts, r: Float64Array, theta: Float64Array, prior: tuple[float, ...]
+) -> tuple[Float64Array, Float64Array, float]:
+    """Return the next r, the expected relevant impressions by group, and the log-likelihood."""
     bounds = query_chunks(counts.ptr, _CELLS)
-    sums, updated = np.zeros((len(bounds) - 1, 5, len(g))), r.copy()
-    pseudo = np.array(prior)
+    relevant, values = np.zeros((len(bounds) - 1, len(theta))), np.zeros((len(bounds) - 1, 1))
+    updated, pseudo = r.copy(), np.array(prior)
 
     def work(chunk: int) -> None:
-        pass_over_cells(*counts, bounds[chunk], bounds[chunk + 1], g, h, pseudo, r, updated, sums[chunk])
+        part = bounds[chunk], bounds[chunk + 1]
+        pass_over_cells(*counts, *part, theta, pseudo, r, updated, relevant[chunk], values[chunk])
 
-    run_chunks(work, len(sums))
-    return updated, sums.sum(axis=0)
+    run_chunks(work, len(values))
+    return updated, relevant.sum(axis=0), float(values.sum())
 
 
 def log_prior(prior: tuple[float, ...], *rates: Float64Array) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 
 from directrix.clicks._kernels.em import pass_over_sessions
 from directrix.clicks.base import ClickModel, Memoryless, at_position
-from directrix.clicks.expectation import Counts, Estimate, log_prior, maximize
+from directrix.clicks.expectation import Counts, log_prior, maximize
 from directrix.clicks.log import Log, counted
 from directrix.clicks.sessions import Pairs
 from directrix.errors import InputError, short_text
@@ -65,9 +65,12 @@ class PBM(Memoryless):
     """
 
     def _fit(self, log: Log) -> None:
-        cells, k = log.aggregate(), log.n_positions
-        counts = Counts.of(cells.pair, cells.position - 1, cells.impressions, cells.clicks, len(log.pairs))
-        _fit_groups(self, counts, k, np.arange(1, k))
+        _fit_groups(self, self.counts(log), log.n_positions, np.arange(1, log.n_positions))
+
+    def counts(self, log: Log) -> Counts:
+        """Count clicks by pair and position."""
+        cells = log.aggregate()
+        return Counts.of(cells.pair, cells.position - 1, cells.impressions, cells.clicks, len(log.pairs))
 
 
 class UBM(ClickModel):
@@ -81,11 +84,15 @@ class UBM(ClickModel):
 
     def _fit(self, log: Log) -> None:
         k = log.n_positions
+        _fit_groups(self, self.counts(log), k * k, np.flatnonzero(np.tri(k))[1:])
+        self.examination_ = np.tril(self.examination_.reshape(k, k))
+
+    def counts(self, log: Log) -> Counts:
+        """Count clicks by pair, position, and position of the last click above."""
+        k = log.n_positions
         group = (log.sessions.position - 1) * np.int32(k) + _last_click(log)
         keys, n, c = counted(log, group, k * k)
-        counts = Counts.of(keys // (k * k), keys % (k * k), n, c, len(log.pairs))
-        _fit_groups(self, counts, k * k, np.flatnonzero(np.tri(k))[1:])
-        self.examination_ = np.tril(self.examination_.reshape(k, k))
+        return Counts.of(keys // (k * k), keys % (k * k), n, c, len(log.pairs))
 
     def _assume(self, curve: Float64Array) -> None:
         k = len(curve)
@@ -342,10 +349,9 @@ def _fit_groups(of: ClickModel, counts: Counts, n_groups: int, free: Array) -> N
     rate = np.divide(c, n, out=np.zeros(n_groups), where=n > 0)
     examination = np.clip(rate / (rate[0] or 1.0), 0.05, 0.95)
     examination[0] = 1.0
-    start = Estimate(np.full(len(counts.ptr) - 1, 0.5), examination, np.zeros(n_groups), [], converged=False)
-    none = free[:0]
-    end = maximize(counts, start, (free, none), of.prior, of.max_iter, of.tol)
-    of.attraction_, of.examination_, of.trace_ = end.attraction, end.relevant, end.trace
+    start = np.full(len(counts.ptr) - 1, 0.5), examination
+    end = maximize(counts, start, free, of.prior, of.max_iter, of.tol * float(counts.n.sum()))
+    of.attraction_, of.examination_, of.trace_ = end.attraction, end.examination, end.trace
     of.check_converged(converged=end.converged)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from directrix import __version__
 from directrix.clicks.counterfactual import CounterfactualResult
 from directrix.clicks.log import Log
+from directrix.clicks.position_bias import Propensities
 from directrix.reports.report import Curve, Figure, Panel, Report, Section
 from directrix.tables import Table, escaped_markdown
 
@@ -39,6 +40,20 @@ def model_report(tables: Sequence[Table], *, model: str, data: str, command: str
         )
     ]
     return _report(f"{model} of {data}", tables, tuple(figures), tables[0].title + ".", command)
+
+
+def propensities_report(found: Propensities, *, data: str, command: str) -> Report:
+    """Return the page of propensities, with their intervals as dashed lines."""
+    position = np.arange(1.0, len(found.theta) + 1.0)
+    curves = [Curve(found.method, position, found.theta)]
+    curves += [
+        Curve(label, position, ends, "dashed")
+        for label, ends in zip(("95 % interval", ""), found.interval.T, strict=True)
+    ]
+    panel = Panel("", tuple(curves), "position", "propensity, relative to position 1")
+    figure = Figure("propensities", "Propensities by position.", (panel,), "the numbers of the table below")
+    tables = found.tables()
+    return _report(f"Position bias in {data}", tables, (figure,), tables[0].title + ".", command)
 
 
 def _by_position(table: Table, label: str, *columns: str) -> Panel:

@@ -10,55 +10,48 @@ from directrix.kernels import kernel
 
 
 @kernel
-def pass_over_cells(ptr, index, n, c, first, last, relevant, other, prior, attraction, updated, sums):
-    r"""Update attractions, and collect sums for the clicks by group, from counts with a latent relevance.
+def pass_over_cells(ptr, group, n, c, first, last, examination, prior, attraction, updated, relevant, value):
+    r"""Update attractions, and collect the expected relevance by group, for P(click) = theta_t r_i.
 
-    .. math:: P(c = 1) = r_i\, g_t + (1 - r_i)\, h_t
-
-    for pair i and group t of a cell; g = ``relevant`` and h = ``other`` are the probabilities of a click on
-    a relevant and on another document. Then r, g and h become means of the posterior relevance.
+    A document is relevant if it was clicked, and with probability r (1 - theta) / (1 - theta r) if not. The
+    next r is the mean of its posterior relevance; the next theta is clicks / expected relevant impressions.
 
     Parameters
     ----------
     ptr : int64 (n_pairs + 1,)      boundaries of the cells of each pair
-    index : int32 (n_cells,)        group of each cell: a position, or a position and the last click above
+    group : int32 (n_cells,)        t: a position, or a position and the last click above
     n, c : float64 (n_cells,)       impressions and clicks, any weights >= 0
     first, last : int               the chunk of pairs
-    relevant, other : float64 (n_groups,)
+    examination : float64 (n_groups,)  theta
     prior : float64 (2,)            pseudo-counts of relevant and of other documents
     attraction : float64 (n_pairs,) r
     updated : float64 (n_pairs,)    out; the next r
-    sums : float64 (5, n_groups)    out; by group: relevant clicks, relevant, clicks, impressions; then
-                                    ``sums[4, 0]`` the log-likelihood of the chunk
+    relevant : float64 (n_groups,)  out; expected relevant impressions, added
+    value : float64 (1,)            out; log-likelihood of the chunk, added
 
     Notes
     -----
-    O(n_cells). With h = 0 this is the position-based model of Richardson et al. (2007), or the user browsing
-    model of Dupret & Piwowarski (2008), with examination summed out of the expectation.
+    O(n_cells). The position-based model of Richardson et al. (2007) and the user browsing model of Dupret &
+    Piwowarski (2008), with examination summed out, which takes fewer passes.
     """
-    value = 0.0
+    total = 0.0
     for i in range(first, last):
         r, above, below = attraction[i], prior[0], prior[0] + prior[1]
         for j in range(ptr[i], ptr[i + 1]):
-            t = index[j]
-            p = r * relevant[t] + (1.0 - r) * other[t]
-            clicked = relevant_clicks = rest = 0.0
-            clicked = c[j]
-            if clicked > 0.0:
-                relevant_clicks = clicked * r * relevant[t] / p
-                value += clicked * math.log(p)
-            if n[j] > clicked:
-                rest = (n[j] - clicked) * r * (1.0 - relevant[t]) / (1.0 - p)
-                value += (n[j] - clicked) * math.log1p(-p)
-            above += relevant_clicks + rest
+            theta, clicks = examination[group[j]], c[j]
+            missed = n[j] - clicks
+            expected = clicks
+            if clicks > 0.0:
+                total += clicks * math.log(theta * r)
+            if missed > 0.0:
+                expected += missed * r * (1.0 - theta) / (1.0 - theta * r)
+                total += missed * math.log1p(-theta * r)
+            above += expected
             below += n[j]
-            sums[0, t] += relevant_clicks
-            sums[1, t] += relevant_clicks + rest
-            sums[2, t] += clicked
-            sums[3, t] += n[j]
+            relevant[group[j]] += expected
         if below > 0.0:
             updated[i] = above / below
-    sums[4, 0] += value
+    value[0] += total
 
 
 @kernel

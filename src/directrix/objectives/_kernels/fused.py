@@ -34,7 +34,7 @@ def fused_separable(spec, X, weights, qptr, query_weight, w, value, grad):
     n = longest_query(qptr, 0, n_queries)
     linear = np.empty(X.shape[0], dtype=X.dtype), np.empty(X.shape[0], dtype=X.dtype), np.empty_like(w)
     owned = (*linear, np.empty(n), *scratch(n, w))
-    scores, dscores, part, ranks, docs, group, sums, kept, order, members = borrowed(owned)
+    scores, dscores, part, ranks, docs, group, sums, table, kept, order, members = borrowed(owned)
     X, weights, w, grad = borrowed((X, weights, w, grad))
     first = 0
     while first < n_queries:
@@ -46,8 +46,9 @@ def fused_separable(spec, X, weights, qptr, query_weight, w, value, grad):
         for q in range(first, last):
             lo, hi = qptr[q], qptr[q + 1]
             value[q] = soft_rank_core(
-                spec, scores, weights, lo, hi, ranks, dscores, True, docs, group, sums, kept, order, members
-            )
+                spec, scores, weights, lo, hi, ranks, dscores, True, docs, group, sums, table, kept, order,
+                members,
+            )  # fmt: skip
             if query_weight[q] != 1.0:
                 for i in range(lo, hi):
                     dscores[i] *= X.dtype.type(query_weight[q])

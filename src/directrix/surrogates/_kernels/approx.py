@@ -165,12 +165,12 @@ def separable_chunk(spec, weights, scores, qptr, first, last, value, grad):
     """
     n = longest_query(qptr, first, last)
     owned = (np.empty(n), *scratch(n, scores))
-    ranks, docs, group, sums, kept, order, members = borrowed(owned)
+    ranks, docs, group, sums, table, kept, order, members = borrowed(owned)
     scores, weights, grad = borrowed((scores, weights, grad))
     for q in range(first, last):
         lo, hi = qptr[q], qptr[q + 1]
         value[q] = soft_rank_core(
-            spec, scores, weights, lo, hi, ranks, grad, True, docs, group, sums, kept, order, members
+            spec, scores, weights, lo, hi, ranks, grad, True, docs, group, sums, table, kept, order, members
         )
     keep(owned)
 

@@ -18,7 +18,7 @@ Two facts make it fast.
   valid where E neither overflows nor vanishes, so wide queries are sorted and cut in groups.
 * Saturation: a pair with :math:`\alpha |s_i - s_j|` beyond `saturation` + log n adds 0 or 1, to
   the rounding of a sum of n. In sorted order every document needs only the pairs in its band;
-  the rest is a count. No array is larger than the query.
+  the rest is a count. No array is larger than a constant times the query.
 
 Slopes carry an absolute error of about eps alpha c_i, where eps is the resolution of the dtype.
 """
@@ -52,6 +52,8 @@ _LN2 = math.log(2.0)
 _REGISTER = 16  # float32 numbers in the widest registers
 _GROUP = 256
 """Most documents whose pairs are summed at once: their numbers stay in the fastest cache."""
+_TABLE = 8192
+"""Numbers of the table of pairs, for bands in which at least 16 documents of a group fit into it."""
 
 
 @kernel
@@ -60,8 +62,9 @@ def scratch(n, like):
     width = n + GAP
     return (
         np.empty((4, width), dtype=like.dtype),
-        np.empty((5, _GROUP + GAP), dtype=like.dtype),
+        np.empty((3, _GROUP + GAP), dtype=like.dtype),
         np.empty((5, _GROUP + GAP)),
+        np.empty(max(_TABLE, _REGISTER * width), dtype=like.dtype),
         np.empty(n),
         np.empty(n, dtype=np.int64),
         np.empty(n, dtype=np.int64),
@@ -147,26 +150,24 @@ def _group(docs, n, members, begin, stop, lo, hi, alpha, band, reach):
         lo += 1
     while hi < n and alpha * (bottom - np.float64(docs[X, hi])) <= band:
         hi += 1
-    while hi < n and (hi - lo) % _REGISTER != 0 and alpha * (top - np.float64(docs[X, hi])) <= reach:
-        hi += 1
     return end, lo, hi, 0.5 * top + 0.5 * bottom
 
 
 @kernel(forceinline=True)
 def _gather(docs, members, begin, m, group):
-    """Fill HERE and E_HERE of a group of m documents; returns m rounded up to whole registers."""
-    padded = (m + _REGISTER - 1) // _REGISTER * _REGISTER
+    """Fill HERE and E_HERE of a group of m documents, and up to three more; returns m rounded up to fours."""
+    padded = (m + 3) // 4 * 4
     for i in range(m):
         group[HERE, i] = docs[X, members[begin + i]]
         group[E_HERE, i] = docs[E, members[begin + i]]
     for i in range(m, padded):
-        group[E_HERE, i] = docs.dtype.type(1.0)
+        group[E_HERE, i], group[C, i] = docs.dtype.type(1.0), docs.dtype.type(0.0)
     return padded
 
 
 @kernel
 def soft_rank_core(
-    spec, scores, weights, lo, hi, ranks, grad, want_grad, docs, group, sums, kept, order, members
+    spec, scores, weights, lo, hi, ranks, grad, want_grad, docs, group, sums, table, kept, order, members
 ):
     """Value, ranks and gradient for one query; see the module's docstring.
 
@@ -183,7 +184,7 @@ def soft_rank_core(
     lo, hi : int                   the query's documents
     ranks : float64 (hi - lo,)     out, soft ranks of the documents with weight
     grad : float (n_docs,)         out, overwritten from lo to hi; untouched if not want_grad
-    docs, group, sums, kept, order, members
+    docs, group, sums, table, kept, order, members
         From `scratch`; apart, since to unpack a tuple counts references (see `approx_pair_sums`).
 
     Returns
@@ -203,7 +204,8 @@ def soft_rank_core(
         return np.nan
     # What is dropped beyond the band adds up to rounding: n pairs, exp(-band) each.
     band = saturation(sigmoid_kind, scores.itemsize) + (math.log(n) if sigmoid_kind == LOGISTIC else 0.0)
-    reach = 80.0 if scores.itemsize == 4 else 700.0  # exp(reach) is far from overflow
+    # e f of a pair stays below exp(reach), and beyond the band between exp(18) and the largest number
+    reach, beyond = (70.0, 1e23) if scores.itemsize == 4 else (600.0, 1e173)
     low, high = _range(scores, lo, hi)
     # Short queries do without sorting as long as one set of exponentials spans them.
     span = alpha * (np.float64(high) - np.float64(low))
@@ -218,11 +220,15 @@ def soft_rank_core(
             )
         else:
             end = min(begin + _GROUP, n_members)
+        width = (right - left + _REGISTER - 1) // _REGISTER * _REGISTER
+        end = min(end, begin + len(table) // width // 4 * 4)
         if sigmoid_kind == LOGISTIC and (is_sorted or begin == 0):
             _exponentials(docs, left, right, middle, alpha)
+            for j in range(right, left + width):
+                docs[F, j] = beyond
         m = end - begin
         padded = _gather(docs, members, begin, m, group)
-        pair_sums(sigmoid_kind, alpha, docs, left, right, group, m, padded, sums)
+        pair_sums(sigmoid_kind, alpha, docs, left, right, width, group, padded, table, sums)
         for i in range(padded):
             # the pair of the document with itself is 1/2
             sums[RANK, i] = 0.5 + left + sums[SUM, i]
@@ -239,7 +245,7 @@ def soft_rank_core(
             group[C, i] = slope
             docs[PULL, document] -= docs.dtype.type(slope * sums[SLOPE_SUM, i])
         if want_grad:
-            pair_pulls(sigmoid_kind, alpha, docs, left, right, group, m)
+            pair_pulls(sigmoid_kind, alpha, docs, left, right, width, group, padded, table)
         begin = end
     if want_grad:
         for j in range(n):

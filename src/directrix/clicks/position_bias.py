@@ -1,0 +1,446 @@
+"""Position bias out of a log: the probability that users examine each position, relative to the first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import expit
+
+from directrix.clicks.expectation import Counts, maximize, one_pass
+from directrix.clicks.log import Log, moves
+from directrix.clicks.sessions import Cells, Pairs
+from directrix.data.queries import Queries, need_queries
+from directrix.errors import InputError, MissingExtra, short_text
+from directrix.parameters import seed_number, whole
+from directrix.tables import Table, json_value
+from directrix.threads import one_blas_thread
+from directrix.types import Array, Float64Array, is_sparse
+
+METHODS = ("all-pairs", "pivot", "chain", "random-pair", "random-top", "em", "regression-em", "trust")
+_PRIOR = (0.01, 0.01)  # pseudo-counts; more would pull the relevance of rare documents, and so theta
+_PASSES, _RIDGE = 2000, 1.0
+_GAIN = 1e-3  # of log-likelihood by a pass, below which it stops: far less than what an interval spans
+_Weights = Float64Array  # number of times that each query counts
+
+
+@dataclass(frozen=True, eq=False)
+class Propensities:
+    """Position bias of a log; made by `propensities`."""
+
+    method: str
+    theta: Float64Array
+    """Probability of examination by position, relative to position 1: ``theta[0]`` is 1 (n_positions,). Under
+    "trust" the alpha of P(click) = alpha_k r + beta_k."""
+    interval: Float64Array
+    """95 % intervals of ``theta`` from resampled queries (n_positions, 2)."""
+    beta: Float64Array
+    """Under "trust" the beta of that line; else zeros (n_positions,)."""
+    beta_interval: Float64Array
+    """95 % intervals of ``beta`` (n_positions, 2)."""
+    n_queries: int
+    n_resamples: int
+    seed: int
+
+    def tables(self) -> tuple[Table, ...]:
+        """Return the propensities as a table."""
+        columns = {"propensity": self.theta, "low": self.interval[:, 0], "high": self.interval[:, 1]}
+        if self.method == "trust":
+            low, high = self.beta_interval.T
+            columns = {"alpha" if c == "propensity" else c: of for c, of in columns.items()}
+            columns |= {"beta": self.beta, "beta low": low, "beta high": high}
+        rows = zip(*columns.values(), strict=True)
+        return (
+            Table(
+                f"position bias by {self.method}, {self.n_queries:,} queries",
+                ("position", *columns),
+                tuple((str(k), *map(float, row)) for k, row in enumerate(rows, start=1)),
+                notes=(
+                    "relative to position 1. low, high: 95 % interval from "
+                    f"{self.n_resamples} resamples of the queries.",
+                ),
+                digits=4,
+            ),
+        )
+
+    def __str__(self) -> str:
+        return "\n\n".join(table.text() for table in self.tables())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result in JSON types."""
+        keys = ("method", "theta", "interval", "beta", "beta_interval", "n_queries", "n_resamples", "seed")
+        return dict(json_value({key: getattr(self, key) for key in keys}))
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the propensities with their intervals as a band, and return the matplotlib Axes.
+
+        Raises `MissingExtra` if matplotlib is not installed.
+        """
+        try:
+            from matplotlib import pyplot
+        except ImportError as error:
+            raise MissingExtra("plot", "the picture of propensities") from error
+        if ax is None:
+            ax = pyplot.subplots(figsize=(5.2, 3.4), layout="constrained")[1]
+        positions = np.arange(1, len(self.theta) + 1)
+        ax.fill_between(positions, *self.interval.T, alpha=0.25)
+        ax.plot(positions, self.theta, marker="o", label=self.method)
+        ax.set(xlabel="position", ylabel="propensity, relative to position 1", ylim=(0.0, None))
+        return ax
+
+
+def propensities(
+    log: Log,
+    method: str = "all-pairs",
+    *,
+    features: Queries | None = None,
+    n_positions: int | None = None,
+    n_resamples: int = 200,
+    seed: int = 0,
+) -> Propensities:
+    r"""Estimate position bias from what a log offers, with 95 % intervals by resampling queries.
+
+    ===============  =================================================================================
+    all-pairs        documents that were shown for the same query at several positions, because several
+                     rankers were served or positions were randomized: maximizes the likelihood over all
+                     pairs of positions (intervention harvesting, Agarwal et al. 2019)
+    pivot, chain     from such documents too: ratio of the rates of clicks at k and 1; product of the
+                     ratios of neighboring positions
+    random-pair      pivot, with documents weighted by impressions, n n' / (n + n'): where position 1 and k
+                     are swapped half of the time, the ratio of clicks of Joachims et al. (2017)
+    random-top       ratio of the rates of clicks, where the order of the documents is random
+    em               the position-based model (`PBM`)
+    regression-em    the same, with relevance as a logistic regression on features (Wang et al. 2018): for
+                     logs in which documents hardly move
+    trust            P(click) = alpha_k r + beta_k: users also click what is not relevant at positions they
+                     trust (Agarwal et al. 2019b). With r the rate of clicks at position 1, alpha_1 = 1 and
+                     beta_1 = 0, since a log tells no more: alpha may exceed 1, and beta be negative
+    ===============  =================================================================================
+
+    Parameters
+    ----------
+    log : Log
+        With sessions or counts.
+    method : str
+    features : Queries, optional
+        Features of all documents of the log, for "regression-em"; documents are matched by identifiers.
+    n_positions : int >= 2, optional
+        Only the first positions, such as those that were randomized; default: all.
+    n_resamples : int >= 20
+    seed : int >= 0
+
+    Returns
+    -------
+    Propensities
+
+    Raises
+    ------
+    InputError
+        If the log cannot tell: no document moves between positions that the method compares, order is not
+        random under "random-top", or a position has no clicks. The message says what to log.
+
+    Notes
+    -----
+    Agarwal et al. (2019), doi:10.1145/3289600.3291017; Joachims et al. (2017), doi:10.1145/3018661.3018699;
+    Wang et al. (2018), doi:10.1145/3159652.3159732; Agarwal et al. (2019b), doi:10.1145/3308558.3313697. Sums
+    are kept by query, so that a resample costs a product of matrices; EM starts again from the estimate.
+
+    Examples
+    --------
+    >>> import directrix as dx
+    >>> q, _ = dx.data.make_linear(100, 10, 3, seed=0)
+    >>> log = dx.clicks.simulate(q, q.labels, n_sessions=20_000, policy="shuffle", seed=0)
+    >>> bias = dx.clicks.propensities(log)
+    >>> float(bias.theta[0]), bool(bias.theta[4] < 0.6)
+    (1.0, True)
+    """
+    if method not in METHODS:
+        raise InputError(f"method={short_text(method)}; choose one of {', '.join(METHODS)}.")
+    whole(n_resamples, "n_resamples", "propensities", least=20)
+    rng = np.random.default_rng(seed_number(seed))
+    k = log.n_positions
+    if n_positions is not None:
+        k = min(k, whole(n_positions, "n_positions", "propensities", least=2))
+    cells = log.aggregate()
+    cells = Cells(*(of[cells.position <= k] for of in cells))
+    _check_clicks(cells, k)
+    n_queries = len(log.pairs.query_ids)
+    estimator = _estimator(method, cells, log.pairs, k, features)
+    value = estimator(np.ones(n_queries))
+    resampled = np.empty((n_resamples, *value.shape))
+    with one_blas_thread():
+        for sample in resampled:
+            weights = rng.multinomial(n_queries, np.full(n_queries, 1.0 / n_queries)).astype(np.float64)
+            sample[:] = estimator(weights)
+    resampled[np.isnan(resampled)] = np.inf  # a sample without clicks tells nothing
+    low, high = np.quantile(resampled, (0.025, 0.975), axis=0, method="weibull")
+    interval = np.stack([low, high], axis=-1)
+    return Propensities(method, value[0], interval[0], value[1], interval[1], n_queries, n_resamples, seed)
+
+
+def _check_clicks(cells: Cells, k: int) -> None:
+    clicks = np.bincount(cells.position, cells.clicks, k + 1)[1:]
+    if k < 2 or not clicks.all():
+        positions = ", ".join(map(str, np.flatnonzero(clicks == 0) + 1)) or "2"
+        first = max(int(np.argmin(clicks > 0)), 2)
+        raise InputError(
+            f"the log has no clicks at position {positions}; each needs some. Give a longer log, or only the "
+            f"first positions: propensities(log, n_positions={first})."
+        )
+
+
+def _estimator(
+    method: str, cells: Cells, pairs: Pairs, k: int, features: Queries | None
+) -> Callable[[_Weights], Float64Array]:
+    """Return the function from weights of queries to theta and beta (2, k)."""
+    n_queries = len(pairs.query_ids)
+    if method == "random-top":
+        _check_shuffled(cells, pairs, k)
+        return _ratio(*_by_query(cells, pairs, k), chained=False)
+    if method == "regression-em":
+        return _Regression(cells, pairs, k, features)
+    moved = _Moved.of(cells, pairs, k)
+    links = [(i, j) for i in range(k) for j in range(i + 1, k) if (moved.n[:, i] * moved.n[:, j] > 0).any()]
+    if method == "em":
+        _check_connected(k, links)
+        return _PositionBased(cells, pairs, k)
+    if method == "all-pairs":
+        _check_connected(k, links)
+        return _AllPairs(moved, k, links, n_queries)
+    wanted = [(i - 1, i) if method == "chain" else (0, i) for i in range(1, k)]
+    if missing := [pair for pair in wanted if pair not in links]:
+        what = ", ".join(f"{i + 1} and {j + 1}" for i, j in missing)
+        raise _not_identified(f"at positions {what}")
+    if method == "trust":
+        return _trust(moved, k, n_queries)
+    sums = [moved.rates(i, j, n_queries, weighted=method == "random-pair") for i, j in wanted]
+    above, below = (np.stack([of[side] for of in sums], axis=1) for side in (0, 1))
+    return _ratio(below, above, chained=method == "chain")
+
+
+def _not_identified(where: str) -> InputError:
+    return InputError(
+        "the log cannot tell position bias from relevance: no document was shown for the same query "
+        f"{where}. Randomize a little: swap position 1 with a random position in some sessions; serve "
+        "several rankers; or give features: propensities(log, 'regression-em', features=queries)."
+    )
+
+
+def _check_connected(k: int, links: list[tuple[int, int]]) -> None:
+    """Raise `InputError` unless moving documents connect all positions with the first."""
+    reached = {0}
+    for _ in range(k):
+        reached |= {end for link in links if reached.intersection(link) for end in link}
+    if rest := sorted(set(range(k)) - reached):
+        raise _not_identified(f"at position {', '.join(str(i + 1) for i in rest)} and at others")
+
+
+def _by_query(cells: Cells, pairs: Pairs, k: int) -> tuple[Float64Array, Float64Array]:
+    """Return clicks at positions 2, ..., and at 1, for as many impressions, by query (n_queries, k - 1)."""
+    at = pairs.query[cells.pair] * k + cells.position - 1
+    n, c = (
+        np.bincount(at, of, k * len(pairs.query_ids)).reshape(-1, k)
+        for of in (cells.impressions, cells.clicks)
+    )
+    first = np.divide(c[:, :1], n[:, :1], out=np.zeros((len(n), 1)), where=n[:, :1] > 0)
+    return c[:, 1:].astype(np.float64), first * n[:, 1:]
+
+
+def _check_shuffled(cells: Cells, pairs: Pairs, k: int) -> None:
+    """Raise `InputError` if documents have positions by far more regular than random ones."""
+    query = pairs.query[cells.pair]
+    last = np.zeros(len(pairs.query_ids), dtype=np.int64)
+    np.maximum.at(last, query, cells.position)
+    n = np.bincount(cells.pair, cells.impressions, len(pairs))
+    shown = n > 0
+    places, times = last[pairs.query[shown]], n[shown]
+    # chi-squared of uniform positions: sum of N^2 K / n, minus n
+    squares = np.bincount(cells.pair, cells.impressions.astype(np.float64) ** 2, len(pairs))[shown]
+    statistic, freedom = float((squares * places / times - times).sum()), float((places - 1).sum())
+    if statistic > 1.1 * freedom + 6.0 * np.sqrt(2.0 * freedom):
+        raise InputError(
+            "the order of the documents is not random: they are at some positions more often than at others "
+            f"(chi-squared {statistic:,.0f}, {freedom:,.0f} degrees of freedom), so rates of clicks show "
+            "relevance too. Shuffle the first positions in some sessions and give only these, or type "
+            "method='all-pairs', if documents moved."
+        )
+
+
+class _Moved(NamedTuple):
+    """Counts of the pairs that were shown at several positions."""
+
+    query: Array
+    """Query (n_moved,)."""
+    n: Float64Array
+    """Impressions (n_moved, k)."""
+    c: Float64Array
+    """Clicks (n_moved, k)."""
+
+    @classmethod
+    def of(cls, cells: Cells, pairs: Pairs, k: int) -> _Moved:
+        has_moved = moves(cells)
+        known, row = np.unique(cells.pair[has_moved], return_inverse=True)
+        at = row * k + cells.position[has_moved] - 1
+        n, c = (
+            np.bincount(at, of[has_moved], k * len(known)).reshape(-1, k)
+            for of in (cells.impressions, cells.clicks)
+        )
+        return cls(pairs.query[known], n.astype(np.float64), c.astype(np.float64))
+
+    def rates(self, i: int, j: int, n_queries: int, *, weighted: bool = False) -> tuple[Array, Array, Array]:
+        """Return sums by query over documents shown at i and j: rates of clicks at i, at j, and weights."""
+        both = (self.n[:, i] > 0) & (self.n[:, j] > 0)
+        n, c, query = self.n[both][:, [i, j]], self.c[both][:, [i, j]], self.query[both]
+        w = n.prod(axis=1) / n.sum(axis=1) if weighted else np.ones(len(n))
+        at_i, at_j, total = (np.bincount(query, of, n_queries) for of in (*((c / n).T * w), w))
+        return at_i, at_j, total
+
+
+def _ratio(below: Float64Array, above: Float64Array, *, chained: bool) -> Callable[[_Weights], Float64Array]:
+    """Return the estimator whose theta at 2, ... are ratios of sums over queries, or products of them."""
+
+    def theta(weights: _Weights) -> Float64Array:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios: Float64Array = (weights @ below) / (weights @ above)
+        return _with_first(ratios.cumprod() if chained else ratios)
+
+    return theta
+
+
+def _with_first(theta: Float64Array) -> Float64Array:
+    """Return 1 and these values, and zeros as beta (2, k)."""
+    whole_theta = np.append(1.0, theta)
+    return np.stack([whole_theta, np.zeros(len(whole_theta))])
+
+
+class _AllPairs:
+    """Maximum of the likelihood over all pairs of positions; concave in the logarithms of theta and r."""
+
+    def __init__(self, moved: _Moved, k: int, links: list[tuple[int, int]], n_queries: int) -> None:
+        self._k, self._ends = k, np.array(links)
+        sums = [moved.rates(i, j, n_queries) for i, j in links]
+        self._sums = np.stack([np.stack(of, axis=1) for of in sums], axis=2).reshape(n_queries, -1)
+        self._start = np.full(k + len(links), -0.5)
+
+    def __call__(self, weights: _Weights) -> Float64Array:
+        from scipy.optimize import minimize
+
+        at_i, at_j, total = (weights @ self._sums).reshape(3, -1)
+        clicked, k = np.stack([at_i, at_j], axis=1), self._k
+        rest = total[:, None] - clicked
+
+        def loss(x: Float64Array) -> tuple[float, Float64Array]:
+            z = x[self._ends] + x[k:, None]
+            p = np.exp(z)
+            slope = clicked - rest * p / (1.0 - p)
+            grad = np.append(np.bincount(self._ends.ravel(), slope.ravel(), k), slope.sum(axis=1))
+            return -float((clicked * z + rest * np.log1p(-p)).sum()), -grad
+
+        bounds = [(-12.0, 0.0)] * k + [(-12.0, -1e-6)] * len(self._ends)
+        found = minimize(loss, self._start, jac=True, method="L-BFGS-B", bounds=bounds)
+        if (weights == 1.0).all():
+            self._start = found.x
+        return _with_first(np.exp(found.x[1:k] - found.x[0]))
+
+
+class _PositionBased:
+    """Expectation maximization of the position-based model; then warm starts."""
+
+    def __init__(self, cells: Cells, pairs: Pairs, k: int) -> None:
+        self._counts = Counts.of(cells.pair, cells.position - 1, cells.impressions, cells.clicks, len(pairs))
+        self._query = pairs.query[cells.pair]
+        self._start = np.full(len(pairs), 0.3), np.append(1.0, np.full(k - 1, 0.5))
+
+    def __call__(self, weights: _Weights) -> Float64Array:
+        w = weights[self._query]
+        counts = self._counts._replace(n=self._counts.n * w, c=self._counts.c * w)
+        end = maximize(counts, self._start, np.arange(1, len(self._start[1])), _PRIOR, _PASSES, _GAIN)
+        if (weights == 1.0).all():
+            self._start = end.attraction, end.examination
+        return _with_first(end.examination[1:])
+
+
+def _trust(moved: _Moved, k: int, n_queries: int) -> Callable[[_Weights], Float64Array]:
+    """Return the estimator of the line of the rates of clicks at k over those at 1, for the same documents.
+
+    Its slope is alpha_k and its intercept beta_k, relative to position 1. The variance of the rates at 1 is
+    that of relevance and that of clicks; the latter, x (1 - x) / (n - 1), is subtracted.
+    """
+    sums = []
+    for j in range(1, k):
+        both = (moved.n[:, 0] > 1) & (moved.n[:, j] > 0)
+        n, at = moved.n[both][:, [0, j]], moved.query[both]
+        x, y = (moved.c[both][:, [0, j]] / n).T
+        w = n.prod(axis=1) / n.sum(axis=1)
+        square = x * x - x * (1.0 - x) / (n[:, 0] - 1.0)
+        parts = (w, w * x, w * y, w * x * y, w * square)
+        sums.append(np.stack([np.bincount(at, part, n_queries) for part in parts], axis=1))
+    stacked = np.stack(sums, axis=2)  # (n_queries, 5, k - 1)
+
+    def line(weights: _Weights) -> Float64Array:
+        total, x, y, xy, xx = np.tensordot(weights, stacked, axes=1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            x, y, xy, xx = (of / total for of in (x, y, xy, xx))
+            spread = xx - x * x
+            slope = np.where(spread > 0.0, xy - x * y, np.nan) / spread
+        return np.stack([np.append(1.0, slope), np.append(0.0, y - slope * x)])
+
+    if not np.isfinite(line(np.ones(n_queries))).all():
+        raise InputError(
+            "the log does not tell trust bias: documents that were shown at position 1 at least twice and "
+            "further down do not differ in their rates of clicks. Randomize the first positions in more "
+            "sessions, or leave trust bias out: method='all-pairs'."
+        )
+    return line
+
+
+class _Regression:
+    """Expectation maximization with relevance as a logistic regression on features; then warm starts."""
+
+    def __init__(self, cells: Cells, pairs: Pairs, k: int, features: Queries | None) -> None:
+        if features is None:
+            raise InputError("regression-em needs features of the documents; type features=queries.")
+        need_queries(features, "propensities(features=)")
+        shown = np.unique(cells.pair)
+        rows = Pairs.of_queries(features).places(pairs)[shown]
+        if (n := int((rows < 0).sum())) > 0:
+            bad = shown[np.argmax(rows < 0)]
+            raise InputError(
+                f"features lack {n:,} of {len(rows):,} documents of the log, first {pairs.doc_ids[bad]!r} of "
+                f"query {pairs.query_ids[pairs.query[bad]]!r}; each needs a row with the same identifiers."
+            )
+        X = features.features[rows]
+        X = (X.toarray() if is_sparse(X) else np.asarray(X)).astype(np.float64)
+        spread = X.std(axis=0)
+        X = (X - X.mean(axis=0))[:, spread > 0.0] / spread[spread > 0.0]
+        self._X = np.column_stack([np.ones(len(X)), X])
+        pair = np.searchsorted(shown, cells.pair)
+        self._counts = Counts.of(pair, cells.position - 1, cells.impressions, cells.clicks, len(shown))
+        self._query = pairs.query[cells.pair]
+        self._start = np.zeros(self._X.shape[1]), np.append(1.0, np.full(k - 1, 0.5))
+
+    def __call__(self, weights: _Weights) -> Float64Array:
+        w = weights[self._query]
+        counts = self._counts._replace(n=self._counts.n * w, c=self._counts.c * w)
+        n = np.add.reduceat(counts.n, counts.ptr[:-1])
+        clicks = np.bincount(counts.group, counts.c)
+        coefficients, theta = self._start
+        value = -np.inf
+        for _ in range(_PASSES):
+            relevance = expit(self._X @ coefficients)
+            posterior, relevant, loglik = one_pass(counts, relevance, theta, (0.0, 0.0))
+            gap = n * (posterior - relevance)
+            curvature = self._X.T * (n * relevance * (1.0 - relevance)) @ self._X
+            curvature[np.diag_indices_from(curvature)] += _RIDGE
+            step = np.linalg.solve(curvature, self._X.T @ gap - _RIDGE * coefficients)
+            coefficients = coefficients + step
+            theta = (clicks + _PRIOR[0]) / (relevant + sum(_PRIOR))
+            theta[0] = 1.0
+            before, value = value, loglik
+            if value - before < _GAIN:
+                break
+        if (weights == 1.0).all():
+            self._start = coefficients, theta
+        return _with_first(theta[1:])

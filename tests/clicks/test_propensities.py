@@ -1,0 +1,166 @@
+"""Position bias: recovered from simulated logs, equal to sums by hand, refused where the log cannot tell."""
+
+import numpy as np
+import pytest
+
+import directrix as dx
+from directrix.clicks.log import Log
+from directrix.clicks.simulation import EXAMINATION
+from tests.messages import rejects
+
+TRUE = np.array(EXAMINATION[:4]) / EXAMINATION[0]
+POLICIES = {
+    "all-pairs": "swap",
+    "pivot": "swap",
+    "chain": "plackett-luce",
+    "random-pair": "swap",
+    "random-top": "shuffle",
+    "em": "shuffle",
+    "regression-em": "shuffle",
+    "trust": "shuffle",
+}
+
+
+def make_queries(n_queries=60, n_docs=6):
+    """Labels 0 to 4, with features that tell the label."""
+    labels = np.random.default_rng(0).integers(5, size=n_queries * n_docs).astype(float)
+    X = (labels[:, None] == np.arange(5)).astype(float)
+    return dx.Queries.from_arrays(X, labels, qid=np.repeat(np.arange(n_queries), n_docs))
+
+
+def make_log(queries, policy, n_sessions=12_000, seed=0, **options):
+    scores = queries.labels / 2 + np.random.default_rng(1).normal(size=queries.n_docs)
+    return dx.clicks.simulate(
+        queries, scores, n_sessions=n_sessions, policy=policy, n_positions=4, seed=seed, **options
+    )
+
+
+@pytest.mark.parametrize("method", POLICIES)
+def test_propensities_are_recovered(method):
+    queries = make_queries()
+    log = make_log(queries, POLICIES[method], 60_000)
+    estimate = dx.clicks.propensities(log, method, features=queries, n_resamples=60)
+    assert estimate.theta[0] == 1.0
+    assert estimate.interval[0].tolist() == [1.0, 1.0]
+    np.testing.assert_allclose(estimate.theta, TRUE, atol=0.08)
+    low, high = estimate.interval.T
+    assert ((low <= estimate.theta) & (estimate.theta <= high)).all()
+    assert (high - low < 0.25).all()
+
+
+def test_trust_bias_is_recovered_relative_to_the_first_position():
+    queries, other = make_queries(), np.array([0.6, 0.4, 0.2, 0.1])
+    log = make_log(queries, "shuffle", 120_000, trust=(0.95, other))
+    alpha, beta = np.array(EXAMINATION[:4]) * (0.95 - other), np.array(EXAMINATION[:4]) * other
+    estimate = dx.clicks.propensities(log, "trust")
+    low, high = estimate.interval.T
+    assert ((low <= alpha / alpha[0]) & (alpha / alpha[0] <= high)).all()
+    low, high = estimate.beta_interval.T
+    expected = beta - alpha / alpha[0] * beta[0]
+    assert ((low <= expected) & (expected <= high)).all()
+    assert "beta" in str(estimate)
+
+
+def test_ratios_are_sums_by_hand():
+    # document a at 1 and 2, document b at 2 and 1, document c at 2 and 3 and at 1
+    rows = [("a", 1, 4, 2), ("a", 2, 8, 2), ("b", 1, 10, 5), ("b", 2, 2, 1), ("c", 1, 5, 1), ("c", 2, 4, 1)]
+    rows += [("c", 3, 10, 1)]
+    names = ("doc", "position", "impressions", "clicks")
+    log = Log.from_frame(dict(zip(names, zip(*rows, strict=True), strict=True)) | {"query": ["q"] * 7})
+
+    def theta(method):
+        return dx.clicks.propensities(log, method, n_resamples=20).theta
+
+    second = (2 / 8 + 1 / 2 + 1 / 4) / (2 / 4 + 5 / 10 + 1 / 5)
+    np.testing.assert_allclose(theta("pivot"), [1, second, (1 / 10) / (1 / 5)], rtol=1e-12)
+    np.testing.assert_allclose(theta("chain"), [1, second, second * (1 / 10) / (1 / 4)], rtol=1e-12)
+    w = [4 * 8 / 12, 10 * 2 / 12, 5 * 4 / 9]
+    weighted = np.dot(w, [2 / 8, 1 / 2, 1 / 4]) / np.dot(w, [2 / 4, 5 / 10, 1 / 5])
+    np.testing.assert_allclose(theta("random-pair"), [1, weighted, 1 / 2], rtol=1e-12)
+
+
+def test_equal_impressions_make_random_pair_the_ratio_of_clicks():
+    rows = [("a", 1, 50, 30), ("a", 2, 50, 11), ("b", 1, 50, 8), ("b", 2, 50, 7)]
+    columns = dict(zip(("doc", "position", "impressions", "clicks"), zip(*rows, strict=True), strict=True))
+    log = Log.from_frame(columns | {"query": ["q"] * 4})
+    estimate = dx.clicks.propensities(log, "random-pair", n_resamples=20)
+    np.testing.assert_allclose(estimate.theta[1], (11 + 7) / (30 + 8), rtol=1e-12)
+
+
+def test_em_is_the_position_based_model():
+    log = make_log(make_queries(), "shuffle", 3_000)
+    model = dx.clicks.model("PBM", tol=1e-10, max_iter=5000).fit(log)
+    theta = dx.clicks.propensities(log, "em", n_resamples=20).theta
+    np.testing.assert_allclose(theta, model.examination_, atol=5e-3)
+
+
+def test_only_the_first_positions_are_compared():
+    log = make_log(make_queries(), "shuffle", 3_000)
+    estimate = dx.clicks.propensities(log, "random-top", n_positions=2, n_resamples=20)
+    assert len(estimate.theta) == 2
+
+
+@pytest.mark.parametrize("method", ["all-pairs", "em", "random-top"])
+def test_the_same_seed_gives_the_same_interval(method):
+    log = make_log(make_queries(), "shuffle", 2_000)
+    one, same, other = (
+        dx.clicks.propensities(log, method, n_resamples=20, seed=s).interval for s in (0, 0, 1)
+    )
+    assert (one == same).all()
+    assert (one != other).any()
+
+
+@pytest.mark.parametrize("method", [m for m in POLICIES if m != "regression-em"])
+def test_a_log_in_which_no_document_moves_is_refused(method):
+    log = make_log(make_queries(), "deterministic", 3_000)
+    with rejects(dx.InputError):
+        dx.clicks.propensities(log, method)
+
+
+def test_what_else_cannot_be_estimated_is_refused():
+    queries = make_queries()
+    swapped = make_log(queries, "swap", 3_000)
+    with rejects(dx.InputError):
+        dx.clicks.propensities(swapped, "random-top")
+    counts = {"query": [1] * 4, "doc": list("aabb"), "position": [1, 2, 2, 3], "impressions": [9] * 4}
+    linked = Log.from_frame(counts | {"clicks": [5, 4, 4, 3]})
+    dx.clicks.propensities(linked, "chain", n_resamples=20)
+    with rejects(dx.InputError):
+        dx.clicks.propensities(linked, "pivot")
+    unclicked = Log(swapped.pairs, swapped.sessions._replace(click=swapped.sessions.position < 3))
+    for method, options in (("pivotal", {}), ("pivot", {"n_resamples": 2}), ("pivot", {"n_positions": 1})):
+        with rejects(dx.InputError):
+            dx.clicks.propensities(swapped, method, **options)
+    with rejects(dx.InputError):
+        dx.clicks.propensities(unclicked)
+    for features in (None, queries.take([0])):
+        with rejects(dx.InputError):
+            dx.clicks.propensities(swapped, "regression-em", features=features)
+    same = Log(swapped.pairs, swapped.sessions._replace(click=np.ones(len(swapped.sessions.click), bool)))
+    with rejects(dx.InputError):
+        dx.clicks.propensities(same, "trust")
+
+
+def test_propensities_show_themselves():
+    pytest.importorskip("matplotlib").use("agg")
+    estimate = dx.clicks.propensities(make_log(make_queries(), "shuffle", 3_000), n_resamples=20)
+    assert "position bias by all-pairs, 60 queries" in str(estimate)
+    assert estimate.to_dict()["theta"] == estimate.theta.tolist()
+    ax = estimate.plot()
+    assert ax.lines[0].get_ydata().tolist() == estimate.theta.tolist()
+    assert estimate.plot(ax) is ax
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("eta", [0.0, 1.0])
+@pytest.mark.parametrize("method", POLICIES)
+def test_intervals_cover_the_truth(method, eta):
+    queries, policy = make_queries(100), POLICIES[method]
+    n_logs = 40 if method in ("em", "regression-em") else 200
+    covered = []
+    for seed in range(n_logs):
+        log = make_log(queries, policy, 10_000, seed=seed, eta=eta)
+        low, high = dx.clicks.propensities(log, method, features=queries, n_resamples=100).interval.T
+        covered.append((low <= TRUE**eta) & (TRUE**eta <= high))
+    share = np.mean(covered, axis=0)[1:].mean()
+    assert 0.90 <= share <= 0.99, share
