@@ -24,7 +24,7 @@ def seconds(work, repeats=1):
     return *best, result
 
 
-def main(simulated=1.0, fitted=1.0):
+def main(simulated=1.0, fitted=10.0):
     warnings.simplefilter("ignore", dx.NotConverged)
     q, _ = dx.data.make_linear(2000, 20, 5, seed=0)
     warm = dx.clicks.simulate(q, q.labels, n_sessions=1000, policy="shuffle")

@@ -123,10 +123,10 @@ class ClickModel:
     def simulate(self, log: Log, seed: int = 0) -> Log:
         """Return the log with clicks that the model draws; what is shown stays. Same seed, same clicks."""
         seed = seed_number(seed)
-        sessions, clicks = log.sessions, []
+        sessions, values, clicks = log.sessions, self._values(log), []
         for block, (first, last) in enumerate(self._blocks(log)):
             rng = np.random.default_rng([seed, block])
-            clicks.append(self._walk(log, first, last, rng.random)[1])
+            clicks.append(self._walk(log, values, (first, last), rng.random)[1])
         return Log(log.pairs, sessions._replace(click=np.concatenate(clicks)))
 
     def known(
@@ -221,26 +221,27 @@ class ClickModel:
 
     def _parts(self, log: Log, *, given_clicks: bool) -> Iterator[tuple[Array, Array, Array, Array]]:
         """Give probabilities, impressions, clicks and positions, some sessions at a time."""
-        sessions = log.sessions
+        sessions, values = log.sessions, self._values(log)
         for first, last in self._blocks(log):
             rows = slice(sessions.ptr[first], sessions.ptr[last])
-            p, _ = self._walk(log, first, last, "given" if given_clicks else "marginal")
+            p, _ = self._walk(log, values, (first, last), "given" if given_clicks else "marginal")
             yield p, np.ones(len(p)), sessions.click[rows].astype(np.float64), sessions.position[rows]
 
     def _blocks(self, log: Log) -> list[tuple[int, int]]:
         n = len(log.sessions.query)
         return [(first, min(first + _SESSIONS, n)) for first in range(0, n, _SESSIONS)]
 
-    def _walk(self, log: Log, first: int, last: int, clicks: Any) -> tuple[Float64Array, Array]:
+    def _walk(
+        self, log: Log, values: dict[str, Float64Array], part: tuple[int, int], clicks: Any
+    ) -> tuple[Float64Array, Array]:
         """Go through sessions from the top, all at once: return probabilities of clicks, and the clicks.
 
         ``clicks``: "given", "marginal", or a function that draws uniform numbers.
         """
-        s, marginal = log.sessions, clicks == "marginal"
+        s, marginal, (first, last) = log.sessions, clicks == "marginal", part
         begins, lengths = s.ptr[first:last] - s.ptr[first], np.diff(s.ptr[first : last + 1])
         rows = slice(s.ptr[first], s.ptr[last])
         pair, position, click = s.pair[rows], s.position[rows], s.click[rows].copy()
-        values = self._values(log)
         attraction = self._attracted(values["attraction"][pair], position)
         p, state = np.empty(len(pair)), self._begin(last - first, marginal=marginal)
         for step in range(int(lengths.max(initial=0))):

@@ -16,6 +16,7 @@ from directrix.errors import InputError, short_text
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Array, Float64Array, Int64Array
 
+_SESSIONS = 1 << 16  # looked at together
 _ROWS = 1 << 19  # of a chunk of sessions that one thread sums over
 
 
@@ -335,11 +336,14 @@ def _bottom(log: Log) -> tuple[Int64Array, Array]:
 
 def _last_click(log: Log) -> Array:
     """Return for each row the position of the last click above in its session, 0 if there is none."""
-    s, n = log.sessions, len(log.sessions.click)
-    row = np.maximum.accumulate(np.where(s.click, np.arange(n), -1))
-    row = np.concatenate([[-1], row[:-1]])
-    begins = np.repeat(s.ptr[:-1], np.diff(s.ptr))
-    above: Array = np.where(row >= begins, s.position[np.maximum(row, 0)], 0)
+    s, above = log.sessions, np.zeros(len(log.sessions.click), dtype=np.int16)
+    for first in range(0, len(s.query), _SESSIONS):
+        ptr = s.ptr[first : first + _SESSIONS + 1]
+        click, position = s.click[ptr[0] : ptr[-1]], s.position[ptr[0] : ptr[-1]]
+        row = np.maximum.accumulate(np.where(click, np.arange(len(click)), -1))
+        row = np.concatenate([[-1], row[:-1]])
+        begins = np.repeat(ptr[:-1] - ptr[0], np.diff(ptr))
+        above[ptr[0] : ptr[-1]] = np.where(row >= begins, position[np.maximum(row, 0)], 0)
     return above
 
 

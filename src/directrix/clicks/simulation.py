@@ -103,8 +103,9 @@ def simulate(  # noqa: PLR0913 - all but the first three are optional and by nam
     clicked = _by_label(queries, attraction)
     rng = np.random.default_rng(seed_number(seed))
     shown, ranker_of, names = _shown(queries, ranker, n, depth, policy, rng)
-    users = users.known(Pairs.of_queries(queries), clicked, curve, _trust(trust, depth))
-    return users.simulate(_unclicked(queries, shown, ranker_of, names), seed)
+    log = _unclicked(queries, shown, ranker_of, names)
+    users = users.known(log.pairs, clicked, curve, _trust(trust, depth))
+    return users.simulate(log, seed)
 
 
 def _by_label(queries: Queries, attraction: Any) -> Float64Array:
@@ -144,7 +145,7 @@ def _shown(
     several = isinstance(ranker, Mapping)
     rankers = dict(ranker) if several else {"": ranker}
     served = np.sort(rng.integers(queries.n_queries * len(rankers), size=n))
-    shown = np.full((n, depth), -1, dtype=np.int64)
+    shown = np.full((n, depth), -1, dtype=np.int32)
     for r, one in enumerate(rankers.values()):
         scores = _scores(queries, one)
         for q in range(queries.n_queries):
@@ -195,12 +196,12 @@ def _unclicked(queries: Queries, shown: Array, ranker: Array | None, names: tupl
     some = is_shown[:, 0]
     ptr = np.concatenate([[0], np.cumsum(is_shown[some].sum(axis=1))]).astype(np.int64)
     pairs = Pairs.of_queries(queries)
-    pair = shown[is_shown].astype(np.int32)
+    pair = shown[is_shown]
     sessions = Sessions(
         ptr,
         pairs.query[shown[some, 0]].astype(np.int32),
         pair,
-        (np.nonzero(is_shown)[1] + 1).astype(np.int16),
+        np.broadcast_to(np.arange(1, shown.shape[1] + 1, dtype=np.int16), shown.shape)[is_shown],
         np.zeros(len(pair), dtype=bool),
         ranker=None if ranker is None else ranker[some].astype(np.int32),
         rankers=names,
