@@ -99,12 +99,25 @@ def test_runs_need_no_features_and_trust_bias_is_two_lists(here):
     assert "served  affine" in text
 
 
+def test_propensities_may_be_a_file(here, tmp_path):
+    found = succeed("clicks", "propensities", here / "log.csv", "-f", "json").stdout
+    (tmp_path / "bias.json").write_text(found)
+    texts = [
+        succeed("clicks", "evaluate", here / "log.csv", here / "served.run", *options).stdout
+        for options in ((), ("--propensities", tmp_path / "bias.json"))
+    ]
+    assert texts[0] == texts[1]
+
+
 def test_what_cannot_be_done_is_refused(here, tmp_path):
     log, features, model = here / "log.csv", here / "features.csv", here / "ips.json"
     out = ("-o", tmp_path / "model.json", "--propensities", THETA)
     assert "Type DCG@10" in refused("clicks", "train", log, features, "-m", "nDCG@10", *out)
     assert "needs features; type --features FILE" in refused("clicks", "evaluate", log, model)
     assert "--force" in refused("clicks", "train", log, features, "-o", model, "--propensities", THETA)
-    assert "no column of propensities" in refused("clicks", "train", log, features, "-o", tmp_path / "m.json")
+    wrong = ("--propensities", features)
+    assert "holds no propensities" in refused(
+        "clicks", "train", log, features, "-o", tmp_path / "m.json", *wrong
+    )
     done = run("clicks", "train", log, features, "--propensities", "1,a", "-o", tmp_path / "m.json")
     assert done.exit_code == 2

@@ -81,6 +81,13 @@ def test_gains_are_means_over_impressions_of_query_and_document(judged, frame, l
     assert all(np.array_equal(x, row[d]) for x, d in zip(q.features, q.doc_ids, strict=True))
 
 
+def test_propensities_are_estimated_where_none_are_given(judged, log):
+    estimate = dx.clicks.propensities(log)
+    given = dx.clicks.training_data(log, judged, "ips", propensities=estimate)
+    assert dx.clicks.training_data(log, judged, "ips").labels.tolist() == given.labels.tolist()
+    assert np.corrcoef(estimate.theta, THETA)[0, 1] > 0.98
+
+
 def test_policy_aware_gains_divide_by_the_mean_over_observed_positions(judged, frame, log):
     q = dx.clicks.training_data(log, judged, "policy-aware", propensities=THETA)
     theta = by_hand(frame, THETA[frame.position - 1])["mean"]
@@ -212,8 +219,6 @@ def test_input_of_no_use_is_refused(judged, frame, log):
 
     with rejects(InputError):
         data(estimator="IPS", propensities=THETA)
-    with rejects(InputError):
-        data()
     with rejects(InputError):
         data(propensities=THETA[:5])
     with rejects(InputError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,7 +28,8 @@ _Propensities = Annotated[
     options.option(
         metavar="P1,P2,...",
         help="Probabilities of examination from position 1, or alpha and beta of trust bias as A1,A2,.../B1,"
-        "B2,... . Default: the column propensity of the log.",
+        "B2,...; or the file of `directrix clicks propensities -f json`. Default: the column propensity of "
+        "the log, or else an estimate from the log.",
     ),
 ]
 _Clip = Annotated[float, Option(min=1e-9, max=1.0, help="Lowest propensity of clipped.")]
@@ -113,6 +115,14 @@ def _positions(text: str | None) -> Any:
     """Return propensities by position, or alpha and beta."""
     if text is None:
         return None
+    if Path(text).is_file():
+        try:
+            found = json.loads(Path(text).read_text(encoding="utf-8"))
+            return [found["theta"], found["beta"]] if any(found["beta"]) else found["theta"]
+        except (ValueError, LookupError, TypeError):
+            raise InputError(
+                f"{text} holds no propensities; write it by `directrix clicks propensities LOG -f json`."
+            ) from None
     try:
         rows = [[float(value) for value in part.split(",")] for part in text.split("/")]
     except ValueError:

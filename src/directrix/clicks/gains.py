@@ -11,6 +11,8 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from directrix.clicks.log import Log
+from directrix.clicks.position_bias import Propensities
+from directrix.clicks.position_bias import propensities as estimated_propensities
 from directrix.clicks.sessions import Pairs, Sessions
 from directrix.data.checks import as_floats, check_unrepeated
 from directrix.data.columns import ColumnNames, column_list
@@ -123,7 +125,7 @@ def training_data(  # noqa: PLR0913 - all but the first two are optional
     estimator : str
     propensities : Propensities or array (n_positions,) or (2, n_positions), optional
         Result of `directrix.clicks.propensities`; theta by position from 1; or alpha and beta. Default: the
-        log's own column of propensities, as P(row is examined).
+        log's own column of propensities, as P(row is examined), or else estimated from the log.
     clip : float in (0, 1]
         Lowest alpha of "clipped".
     policy : float (n_docs, n_positions), optional
@@ -142,7 +144,7 @@ def training_data(  # noqa: PLR0913 - all but the first two are optional
     Raises
     ------
     InputError
-        If no document of the log has features, or a propensity is missing or not > 0.
+        If no document of the log has features, a propensity is not > 0, or the log does not tell.
 
     Notes
     -----
@@ -225,12 +227,9 @@ def bias_of(log: Log, given: Any) -> Bias:
     if given is None and isinstance(log.content, Sessions) and log.content.propensity is not None:
         return Bias(log.content.propensity, None, by_row=True)
     if given is None:
-        raise InputError(
-            "the log has no column of propensities; give them by position, e.g. propensities=[1.0, 0.7, "
-            "...], or type estimator='naive'."
-        )
-    if hasattr(given, "theta"):
-        alpha, beta = given.theta, getattr(given, "beta", None)
+        given = estimated_propensities(log)
+    if isinstance(given, Propensities):
+        alpha, beta = given.theta, given.beta if given.method == "trust" else None
     else:
         array = as_floats(given, "propensities", "one number per position")
         alpha, beta = array if array.ndim == 2 and len(array) == 2 else (array, None)
