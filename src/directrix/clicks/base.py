@@ -1,4 +1,4 @@
-"""What all click models share: likelihood, probabilities, perplexity, simulation."""
+"""Base of the click models: likelihood, probabilities, perplexity, simulation."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from directrix.types import Array, Float64Array, Int64Array
 _CELLS = 1 << 17  # of a chunk of pairs
 
 
-class Counts(NamedTuple):
+class GroupCounts(NamedTuple):
     """Impressions and clicks by pair and group; a group is what the probability of examination depends on."""
 
     ptr: Int64Array
@@ -25,13 +25,13 @@ class Counts(NamedTuple):
     c: Float64Array
 
     @classmethod
-    def of(cls, pair: Int64Array, group: Array, n: Array, c: Array, n_pairs: int) -> Counts:
+    def of(cls, pair: Int64Array, group: Array, n: Array, c: Array, n_pairs: int) -> GroupCounts:
         """Return counts whose cells are in the order of pairs."""
         ptr = np.searchsorted(pair, np.arange(n_pairs + 1)).astype(np.int64)
         return cls(ptr, group.astype(np.int32), n.astype(np.float64), c.astype(np.float64))
 
 
-class Estimate(NamedTuple):
+class Maximum(NamedTuple):
     """Parameters of P(click) = theta r, and how they were found."""
 
     attraction: Float64Array
@@ -44,13 +44,13 @@ class Estimate(NamedTuple):
 
 
 def maximize(
-    counts: Counts,
+    counts: GroupCounts,
     start: tuple[Float64Array, Float64Array],
     free: Array,
     prior: tuple[float, ...],
     max_iter: int,
     gain: float,
-) -> Estimate:
+) -> Maximum:
     """Maximize the posterior from ``start``, r and theta; only the groups in ``free`` change theta.
 
     Stops when a pass gains less than ``gain``. Cost of a pass: O(n_cells), on all cores; its result does not
@@ -63,15 +63,15 @@ def maximize(
         updated, relevant, value = one_pass(counts, r, theta, prior)
         trace.append(value + log_prior(prior, r, theta[free]))
         if len(trace) > 1 and trace[-1] - trace[-2] < gain:
-            return Estimate(r, theta, trace, converged=True)
+            return Maximum(r, theta, trace, converged=True)
         r, theta = updated, theta.copy()
         total = relevant[free] + sum(prior)
         theta[free] = np.divide(clicks, total, out=theta[free], where=total > 0.0)
-    return Estimate(r, theta, trace, converged=False)
+    return Maximum(r, theta, trace, converged=False)
 
 
 def one_pass(
-    counts: Counts, r: Float64Array, theta: Float64Array, prior: tuple[float, ...]
+    counts: GroupCounts, r: Float64Array, theta: Float64Array, prior: tuple[float, ...]
 ) -> tuple[Float64Array, Float64Array, float]:
     """Return the next r, the expected relevant impressions by group, and the log-likelihood."""
     bounds = query_chunks(counts.ptr, _CELLS)

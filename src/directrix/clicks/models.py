@@ -9,7 +9,7 @@ import numpy as np
 
 from directrix.clicks._kernels.em import pass_over_sessions
 from directrix.clicks.base import ClickModel, Memoryless, at_position
-from directrix.clicks.expectation import Counts, log_prior, maximize
+from directrix.clicks.expectation import GroupCounts, log_prior, maximize
 from directrix.clicks.log import Log, counted
 from directrix.clicks.sessions import Pairs
 from directrix.errors import InputError, short_text
@@ -68,10 +68,10 @@ class PBM(Memoryless):
     def _fit(self, log: Log) -> None:
         _fit_groups(self, self.counts(log), log.n_positions, np.arange(1, log.n_positions))
 
-    def counts(self, log: Log) -> Counts:
+    def counts(self, log: Log) -> GroupCounts:
         """Count clicks by pair and position."""
         cells = log.aggregate()
-        return Counts.of(cells.pair, cells.position - 1, cells.impressions, cells.clicks, len(log.pairs))
+        return GroupCounts.of(cells.pair, cells.position - 1, cells.impressions, cells.clicks, len(log.pairs))
 
 
 class UBM(ClickModel):
@@ -88,12 +88,12 @@ class UBM(ClickModel):
         _fit_groups(self, self.counts(log), k * k, np.flatnonzero(np.tri(k))[1:])
         self.examination_ = np.tril(self.examination_.reshape(k, k))
 
-    def counts(self, log: Log) -> Counts:
+    def counts(self, log: Log) -> GroupCounts:
         """Count clicks by pair, position, and position of the last click above."""
         k = log.n_positions
         group = (log.sessions.position - 1) * np.int32(k) + _last_click(log)
         keys, n, c = counted(log, group, k * k)
-        return Counts.of(keys // (k * k), keys % (k * k), n, c, len(log.pairs))
+        return GroupCounts.of(keys // (k * k), keys % (k * k), n, c, len(log.pairs))
 
     def _assume(self, curve: Float64Array) -> None:
         k = len(curve)
@@ -138,7 +138,7 @@ class _Cascade(ClickModel):
     """Models of users who go from the top down and stop somewhere."""
 
     perseverance_ = 1.0
-    """Probability to go on after a document that did not satisfy."""
+    """Probability of continuing after a document that did not satisfy."""
 
     def _begin(self, n: int, *, marginal: bool) -> Array:
         return np.ones(n)
@@ -158,7 +158,7 @@ class _Cascade(ClickModel):
         return after
 
     def _goes_on(self, row: dict[str, Any]) -> Any:
-        """Return the probability to go on after a click."""
+        """Return the probability of continuing after a click."""
         raise NotImplementedError
 
     def _count(self, log: Log, last_row: Int64Array) -> None:
@@ -347,7 +347,7 @@ def _last_click(log: Log) -> Array:
     return above
 
 
-def _fit_groups(of: ClickModel, counts: Counts, n_groups: int, free: Array) -> None:
+def _fit_groups(of: ClickModel, counts: GroupCounts, n_groups: int, free: Array) -> None:
     """Set attractions and the examination of each group by expectation maximization."""
     n, c = (np.bincount(counts.group, x, n_groups) for x in (counts.n, counts.c))
     rate = np.divide(c, n, out=np.zeros(n_groups), where=n > 0)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from directrix.clicks.expectation import Counts, maximize, one_pass
+from directrix.clicks.expectation import GroupCounts, maximize, one_pass
 from directrix.clicks.log import Log, moves
 from directrix.clicks.sessions import Cells, Pairs
 from directrix.data.queries import Queries, need_queries
@@ -114,7 +114,7 @@ def propensities(
     em               the position-based model (`PBM`); without position bias its probabilities are at their
                      bound, 1, and its intervals are too short
     regression-em    the same, with relevance as a logistic regression on features (Wang et al. 2018): for
-                     logs in which documents hardly move
+                     logs in which documents hardly move; wrong where features do not explain relevance
     trust            P(click) = alpha_k r + beta_k: users also click what is not relevant at positions they
                      trust (Agarwal et al. 2019b). With r the rate of clicks at position 1, alpha_1 = 1 and
                      beta_1 = 0, since a log tells no more: alpha may exceed 1, and beta be negative
@@ -160,8 +160,7 @@ def propensities(
     if method not in METHODS:
         raise InputError(f"method={short_text(method)}; choose one of {', '.join(METHODS)}.")
     whole(n_resamples, "n_resamples", "propensities", least=20)
-    rng = np.random.default_rng(seed_number(seed))
-    k = log.n_positions
+    rng, k = np.random.default_rng(seed_number(seed)), log.n_positions
     if n_positions is not None:
         k = min(k, whole(n_positions, "n_positions", "propensities", least=2))
     cells = log.aggregate()
@@ -170,15 +169,23 @@ def propensities(
     n_queries = len(log.pairs.query_ids)
     estimator = _estimator(method, cells, log.pairs, k, features)
     value = estimator(np.ones(n_queries))
-    resampled = np.empty((n_resamples, *value.shape))
+    low, high = _resampled(estimator, value.shape, n_queries, n_resamples, rng)
+    theta, beta = np.stack([low, high], axis=-1)
+    return Propensities(method, value[0], theta, value[1], beta, n_queries, n_resamples, seed)
+
+
+def _resampled(
+    estimator: Any, shape: tuple[int, ...], n_queries: int, n_resamples: int, rng: np.random.Generator
+) -> Float64Array:
+    """Return the ends of the 95 % interval of an estimate by samples of the queries (2, *shape)."""
+    resampled = np.empty((n_resamples, *shape))
     with one_blas_thread():
         for sample in resampled:
             weights = rng.multinomial(n_queries, np.full(n_queries, 1.0 / n_queries)).astype(np.float64)
             sample[:] = estimator(weights)
     resampled[np.isnan(resampled)] = np.inf  # a sample without clicks tells nothing
-    low, high = np.quantile(resampled, (0.025, 0.975), axis=0, method="weibull")
-    interval = np.stack([low, high], axis=-1)
-    return Propensities(method, value[0], interval[0], value[1], interval[1], n_queries, n_resamples, seed)
+    ends: Float64Array = np.quantile(resampled, (0.025, 0.975), axis=0, method="weibull")
+    return ends
 
 
 def _check_clicks(cells: Cells, k: int) -> None:
@@ -350,7 +357,9 @@ class _PositionBased:
     """Expectation maximization of the position-based model; then warm starts."""
 
     def __init__(self, cells: Cells, pairs: Pairs, k: int) -> None:
-        self._counts = Counts.of(cells.pair, cells.position - 1, cells.impressions, cells.clicks, len(pairs))
+        self._counts = GroupCounts.of(
+            cells.pair, cells.position - 1, cells.impressions, cells.clicks, len(pairs)
+        )
         self._query = pairs.query[cells.pair]
         self._start = np.full(len(pairs), 0.3), np.full(k, 0.5)  # 1 at the first would keep others below it
 
@@ -418,7 +427,7 @@ class _Regression:
         X = (X - X.mean(axis=0))[:, spread > 0.0] / spread[spread > 0.0]
         self._X = np.column_stack([np.ones(len(X)), X])
         pair = np.searchsorted(shown, cells.pair)
-        self._counts = Counts.of(pair, cells.position - 1, cells.impressions, cells.clicks, len(shown))
+        self._counts = GroupCounts.of(pair, cells.position - 1, cells.impressions, cells.clicks, len(shown))
         self._query = pairs.query[cells.pair]
         self._start = np.zeros(self._X.shape[1]), np.full(k, 0.5)
 

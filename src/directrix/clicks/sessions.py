@@ -60,7 +60,7 @@ class Pairs:
 
 
 class Sessions(NamedTuple):
-    """What users saw and clicked: result pages, grouped by query, each by position.
+    """Result pages that users saw, with clicks: grouped by query, each by position.
 
     Session ``s`` has the rows ``ptr[s] <= i < ptr[s + 1]``. Optional arrays are None if the log lacks them.
     """

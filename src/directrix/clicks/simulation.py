@@ -41,8 +41,8 @@ def simulate(  # noqa: PLR0913 - all but the first three are optional and by nam
     r"""Simulate sessions of users who see rankings of labeled documents and click.
 
     Each session has a random query. Position k is examined with probability p_k^eta, for the measured p of
-    `EXAMINATION`, under PBM. UBM uses this curve for the distance to the last click, DCM to go on after a
-    click, DBN its second value to go on at all; in SDBN and DBN documents satisfy as they attract.
+    `EXAMINATION`, under PBM. UBM has this curve for the distance to the last click, DCM for continuing after
+    a click, DBN its second value for continuing at all; in SDBN and DBN documents satisfy as they attract.
 
     Parameters
     ----------
@@ -95,8 +95,8 @@ def simulate(  # noqa: PLR0913 - all but the first three are optional and by nam
     depth = whole(n_positions, "n_positions", "simulate")
     if policy not in POLICIES:
         raise InputError(f"policy={short_text(policy)}; choose one of {', '.join(POLICIES)}.")
-    curve = np.array([*EXAMINATION, *EXAMINATION[-1:] * depth])[:depth]
-    curve = curve ** number(eta, "eta", "simulate", least=0.0, example=1.0)
+    eta = number(eta, "eta", "simulate", least=0.0, example=1.0)
+    curve = np.array([*EXAMINATION, *EXAMINATION[-1:] * depth])[:depth] ** eta
     users = model_named(model) if isinstance(model, str) else model
     if not isinstance(users, ClickModel):
         raise InputError(f"model={short_text(model)}; a click model or its name is needed, e.g. 'PBM'.")

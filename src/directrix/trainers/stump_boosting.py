@@ -24,7 +24,7 @@ _NO_PAIRS = (
 )
 
 
-class Pairs:
+class LabelPairs:
     """Documents of every query by descending label, and the arrays that boosting needs, in that ``order``.
 
     ``first`` and ``lower`` (n_docs,) say where the documents with this label begin, and those with a lower
@@ -109,7 +109,7 @@ class StumpBooster(Settings, ABC):
     alike: bool = True
 
     @abstractmethod
-    def _round(self, pairs: Pairs, scores: Float64Array) -> tuple[float, int, float]:
+    def _round(self, pairs: LabelPairs, scores: Float64Array) -> tuple[float, int, float]:
         """Loss of the scores, which are centered; which step to raise, and by how much."""
 
     def minimize(
@@ -122,7 +122,7 @@ class StumpBooster(Settings, ABC):
         """
         data = unpenalized_objective(objective, self)
         model = cast(StumpModel, data.model)
-        pairs = Pairs(data, model, alike=self.alike)
+        pairs = LabelPairs(data, model, alike=self.alike)
         params = np.array(start, dtype=np.float64)
         features = data.queries.features
         scores = model.forward(params, row_slice(features, 0, features.shape[0]))[0]
@@ -191,7 +191,7 @@ class RankBoost(StumpBooster):
 
     short_name: ClassVar[str] = "rankboost"
 
-    def _round(self, pairs: Pairs, scores: Float64Array) -> tuple[float, int, float]:
+    def _round(self, pairs: LabelPairs, scores: Float64Array) -> tuple[float, int, float]:
         from directrix.trainers._kernels.stump_boosting import exponential_potentials
 
         pull, losses = np.empty(len(scores)), np.empty(len(pairs.qptr) - 1)
@@ -236,7 +236,7 @@ class FRank(StumpBooster):
 
     Notes
     -----
-    epsilon = :math:`10^{-3}` of all W keeps steps finite that no pair contradicts. Pairs are visited,
+    epsilon = :math:`10^{-3}` of all W keeps steps finite that no pair contradicts. LabelPairs are visited,
     never stored: a round costs O(d) additions per pair.
 
     References
@@ -256,14 +256,14 @@ class FRank(StumpBooster):
 
     candidates: int = 8
 
-    def _loss(self, pairs: Pairs, scores: Float64Array) -> float:
+    def _loss(self, pairs: LabelPairs, scores: Float64Array) -> float:
         from directrix.trainers._kernels.stump_boosting import fidelity
 
         loss = np.empty(len(pairs.qptr) - 1)
         pairs.run(lambda _, a, b: fidelity(scores, pairs.qptr, a, b, pairs.lower, pairs.weight, loss))
         return float(loss.sum())
 
-    def _round(self, pairs: Pairs, scores: Float64Array) -> tuple[float, int, float]:
+    def _round(self, pairs: LabelPairs, scores: Float64Array) -> tuple[float, int, float]:
         now = self._loss(pairs, scores)
         if pairs.empty or not pairs.model.n_params:
             return now, 0, 0.0
@@ -279,12 +279,12 @@ class FRank(StumpBooster):
                 best, height, lowest = param, step, loss
         return now, best, height
 
-    def _most_promising(self, pairs: Pairs, promise: Float64Array) -> list[int]:
+    def _most_promising(self, pairs: LabelPairs, promise: Float64Array) -> list[int]:
         ptr = pairs.model.ptr
         tops = [int(ptr[f] + np.argmax(promise[ptr[f] : ptr[f + 1]])) for f in np.flatnonzero(np.diff(ptr))]
         return sorted(tops, key=lambda p: -promise[p])[: self.candidates]
 
-    def _won_and_lost(self, pairs: Pairs, scores: Float64Array) -> tuple[Float64Array, Float64Array]:
+    def _won_and_lost(self, pairs: LabelPairs, scores: Float64Array) -> tuple[Float64Array, Float64Array]:
         """W of the pairs that each threshold puts right, and of those that it puts wrong."""
         from directrix.trainers._kernels.stump_boosting import fidelity_potentials
 

@@ -174,18 +174,13 @@ def soft_rank_core(
     Parameters
     ----------
     spec : tuple
-        shape : int                IDENTITY, DCG, DCG_CUT (cut at k), CUT (1 up to k)
-        sigmoid_kind : int         LOGISTIC, ARCTAN, ERF
-        k : float                  cut-off
-        alpha, beta : float > 0    steepness in 1 / units of score, and of the cut-off
-        below : float              share of the discount that ignores the cut-off
-    scores : float (n_docs,)
-    weights : float64 (n_docs,)    documents with 0 are not evaluated
+        IDENTITY, DCG, DCG_CUT (cut at k) or CUT (1 up to k); LOGISTIC, ARCTAN or ERF; k; alpha in 1 / units
+        of score, and beta of the cut-off; share of the discount that ignores the cut-off
+    scores, weights : float, float64 (n_docs,)    documents with weight 0 are not evaluated
     lo, hi : int                   the query's documents
     ranks : float64 (hi - lo,)     out, soft ranks of the documents with weight
     grad : float (n_docs,)         out, overwritten from lo to hi; untouched if not want_grad
-    docs, group, sums, table, kept, order, members
-        From `scratch`; apart, since to unpack a tuple counts references (see `approx_pair_sums`).
+    others : of `scratch`; apart, since to unpack a tuple counts references (see `approx_pair_sums`)
 
     Returns
     -------

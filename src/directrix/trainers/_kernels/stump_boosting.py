@@ -1,8 +1,9 @@
 """Pairs of documents of different labels, for boosting with stumps.
 
-Documents of a query are ordered by descending label, as in `directrix.trainers.stump_boosting.Pairs`: the
-worse partners of document i are ``lower[i] <= j < end of its query``, the better ones come before
-``first[i]``. Scores are centered within each query.
+Documents of a query are ordered by descending label, as in
+`directrix.trainers.stump_boosting.LabelPairs`: the worse partners of document i are
+``lower[i] <= j < end of its query``, the better ones come before ``first[i]``. Scores are centered within
+each query.
 """
 
 import math
