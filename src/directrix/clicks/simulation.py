@@ -91,8 +91,7 @@ def simulate(  # noqa: PLR0913 - all but the first three are optional and by nam
     (1000, 10)
     """
     need_queries(queries, "simulate")
-    n = whole(n_sessions, "n_sessions", "simulate")
-    depth = whole(n_positions, "n_positions", "simulate")
+    n, depth = whole(n_sessions, "n_sessions", "simulate"), whole(n_positions, "n_positions", "simulate")
     if policy not in POLICIES:
         raise InputError(f"policy={short_text(policy)}; choose one of {', '.join(POLICIES)}.")
     eta = number(eta, "eta", "simulate", least=0.0, example=1.0)
