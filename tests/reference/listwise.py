@@ -79,13 +79,14 @@ def rank_cosine(s, labels, target="gains", *, centered=False):
     return -(1 - sum(a * b for a, b in zip(s, y, strict=True)) / norms) / 2 if norms > 1e-12 else -1 / 2
 
 
-def regression(s, labels, weight=None, *, intercept=True):
+def regression(s, labels, weight=None, *, intercept=True, target="gains"):
     n, relevant = len(s), sum(y > 0 for y in labels)
     u = []
     for i, y in enumerate(labels):
         class_size = relevant if y > 0 else n - relevant
-        u.append((1 / 2 if 0 < relevant < n else 1.0) / class_size * (1.0 if weight is None else weight[i]))
-    error = [a - (2.0**y - 1) for a, y in zip(s, labels, strict=True)]
+        share = (1 / 2 if 0 < relevant < n else 1.0) / class_size if target == "gains" else 1 / n
+        u.append(share * (1.0 if weight is None else weight[i]))
+    error = [a - (2.0**y - 1 if target == "gains" else y) for a, y in zip(s, labels, strict=True)]
     b = float(np.average(error, weights=u)) if intercept else 0.0
     return -sum(w * (e - b) ** 2 for w, e in zip(u, error, strict=True))
 
@@ -95,5 +96,5 @@ REFERENCES = {
     "XENDCG": Reference(xe_ndcg, [{}, {"draw": 5}]),
     "ListMLE": Reference(listmle, [{}, {"k": 3}]),
     "RankCosine": Reference(rank_cosine, [{}, {"target": "labels", "centered": True}]),
-    "Regression": Reference(regression, [{}, {"intercept": False}]),
+    "Regression": Reference(regression, [{}, {"intercept": False}, {"target": "labels"}]),
 }
