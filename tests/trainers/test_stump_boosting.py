@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 import directrix as dx
 from directrix.objectives.objective import make_objective
-from directrix.trainers.stump_boosting import _SMOOTH, Pairs
+from directrix.trainers.stump_boosting import _SMOOTH, LabelPairs
 from tests.reference import boosting as reference
 
 BOOSTERS = [dx.trainers.RankBoost, dx.trainers.FRank]
@@ -72,7 +72,7 @@ def test_frank_is_the_loop_over_pairs(levels, weighted):
 def test_frank_counts_what_each_threshold_wins_and_loses():
     q, thresholds = problem(4, sizes=(7, 8), levels=4)
     objective = objective_of(q, thresholds)
-    pairs = Pairs(objective, objective.model, alike=False)
+    pairs = LabelPairs(objective, objective.model, alike=False)
     s = np.random.default_rng(0).standard_normal(q.n_docs)
     won, lost = dx.trainers.FRank()._won_and_lost(pairs, pairs.centered(s[pairs.order]))
     D = reference.pair_weights(q.labels, q.qptr, np.ones(2), np.ones(15), alike=False)

@@ -22,7 +22,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "ties": ("expected", "order", "trec", "ranx", "worst"),
     "empty": ("zero", "skip", "one"),
     "gain": ("exp", "linear"),
-    "discount": ("log2", "letor3", "none"),
+    "discount": ("log2", "letor3"),
 }
 _WHOLE_LIST = 2**62
 _TOO_LARGE = 10**300  # an integer above it may not fit into a float

@@ -64,8 +64,8 @@ class NDCG(_Discounted):
         Cut-off rank; None counts the whole list.
     gain : {"exp", "linear"}
         :math:`2^l - 1`, or :math:`l`.
-    discount : {"log2", "letor3", "none"}
-        :math:`1/\log_2(1+p)`; or 1, 1, :math:`1/\log_2 p` (see `discounts`); or 1 for every rank.
+    discount : {"log2", "letor3"}
+        :math:`1/\log_2(1+p)`, or 1, 1, :math:`1/\log_2 p` (see `discounts`).
     ties : {"expected", "order", "trec", "ranx", "worst"}
         Tied documents: mean over all their orders; input order; document id descending; the order of
         ranx's sort; lowest label first.
@@ -119,10 +119,10 @@ class NDCG(_Discounted):
 class DCG(_Discounted):
     r"""Discounted cumulative gain, not normalized: :math:`\sum_{\pi(i) \le k} g(l_i) D(\pi(i))`.
 
-    Parameters as for `NDCG`; a query without gains has the value 0. With ``discount="none"`` it is the sum
-    of the first k gains, k times the precision if gains are 0 or 1. ``discount="position"`` is for this
-    measure alone: minus the sum of the ranks of the relevant documents (the "average relevant position",
-    without its divisor; Joachims, Swaminathan & Schnabel 2017, Eq. 2).
+    Parameters as for `NDCG`; a query without gains has the value 0. Two more discounts: with "none" it is the
+    sum of the first k gains, k times the precision if gains are 0 or 1; with "position" minus the sum of the
+    ranks of the relevant documents (the "average relevant position", without its divisor; Joachims,
+    Swaminathan & Schnabel 2017, Eq. 2).
 
     Labels with ``gain="linear"`` are gains of any sign: an unbiased estimate of the gain of each document,
     from clicks, gives an unbiased estimate of this sum.

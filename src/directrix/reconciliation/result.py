@@ -11,7 +11,12 @@ from directrix.tables import Table
 
 _WORDS: dict[str, dict[Any, str]] = {
     "gain": {"exp": "2^label - 1", "linear": "label"},
-    "discount": {"log2": "1/log2(1 + rank)", "letor3": "1/log2(rank), ranks 1 and 2 alike"},
+    "discount": {
+        "log2": "1/log2(1 + rank)",
+        "letor3": "1/log2(rank), ranks 1 and 2 alike",
+        "none": "1",
+        "position": "-rank",
+    },
     "ties": {
         "expected": "mean over all orders",
         "order": "order of the file",
