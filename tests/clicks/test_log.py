@@ -94,7 +94,7 @@ def test_files_are_read_like_frames(tmp_path, ending, aggregate):
         frame.to_csv(path, index=False, sep="\t" if ending == "tsv" else ",")
     log = Log.read(path, aggregate=aggregate)
     assert counts_of(log) == counts(frame.to_dict("list"))
-    assert log.has_sessions != aggregate
+    assert (log.n_sessions is None) == aggregate
 
 
 def test_parts_of_a_file_are_added_up(monkeypatch):

@@ -96,6 +96,22 @@ def test_lambdas_are_those_of_all_pairs(clicked, measure):
     assert grad == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.parametrize("measure", GAINS, ids=lambda m: m.name)
+def test_gradients_are_linear_in_gains_and_lambdas_are_not(clicked, measure):
+    rng = np.random.default_rng(6)
+    scores, noise = rng.normal(size=clicked.n_docs), rng.normal(size=clicked.n_docs)
+
+    def bias(surrogate):
+        at = [
+            surrogate.value_and_grad(scores, clicked.labels + c * noise, clicked.qptr)[1] for c in (-1, 0, 1)
+        ]
+        return np.abs(at[0] / 2 + at[2] / 2 - at[1]).max()
+
+    linear = dx.ApproxMeasure(measure), SmoothMeasure(measure), dx.Regression(target="labels")
+    assert max(map(bias, linear)) < 1e-9
+    assert bias(dx.Lambda(measure)) > 0.1
+
+
 @pytest.mark.parametrize("kind", [PLRank, StochasticRank])
 def test_sampled_expectations_follow_gains_below_zero(kind):
     """The mean over draws is the slope of the expectation, here of two documents in closed form."""

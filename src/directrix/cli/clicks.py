@@ -157,7 +157,7 @@ def clicks_interleave_command(
     A click on a document earns the credits of its row; in balanced lists they depend on all clicks of a
     session, see directrix.clicks.interleave. Each seed gives other lists: change it from session to session.
     """
-    from directrix.cli.rankings import check_system_names, read_runs, system_names
+    from directrix.cli.rankings import check_system_names, read_rankings, system_names
     from directrix.clicks.interleaving import interleave
     from directrix.tables import Table
 
@@ -166,7 +166,7 @@ def clicks_interleave_command(
     with options.usage():
         check_system_names(names, runs)
     check_writable(output, *runs)
-    read = read_runs(runs, columns.names())
+    read = read_rankings(runs, columns.names())
     of_runs = system_names(runs, names, [run.tag for run in read])
     a, b, *others = (replace(run, tag=name) for run, name in zip(read, of_runs, strict=True))
     lists = interleave(a, b, method, others=others, k=k, seed=seed)

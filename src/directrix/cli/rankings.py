@@ -157,7 +157,7 @@ def _read(
     return qrels, [read_trec_run(path, **names(path, "score")) for path in rankings]
 
 
-def read_runs(runs: list[Path], columns: ColumnNames) -> list[Run]:
+def read_rankings(runs: list[Path], columns: ColumnNames) -> list[Run]:
     """Read runs, text or tables."""
     names = named_columns(runs[0], tables_of(runs, columns), columns)
     return [read_trec_run(path, **names(path, "score")) for path in runs]

@@ -134,11 +134,6 @@ class Log:
         )
 
     @property
-    def has_sessions(self) -> bool:
-        """Whether the log has sessions."""
-        return isinstance(self.content, Sessions)
-
-    @property
     def n_sessions(self) -> int | None:
         """Number of sessions; None if the log has counts alone."""
         return len(self.content.query) if isinstance(self.content, Sessions) else None

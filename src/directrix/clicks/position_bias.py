@@ -13,11 +13,12 @@ from directrix.clicks.expectation import GroupCounts, maximize, one_pass
 from directrix.clicks.log import Log, moves
 from directrix.clicks.sessions import Cells, Pairs
 from directrix.data.queries import Queries, need_queries
+from directrix.data.sparse import dense
 from directrix.errors import InputError, MissingExtra, short_text
 from directrix.parameters import seed_number, whole
 from directrix.tables import Table, json_value
 from directrix.threads import one_blas_thread
-from directrix.types import Array, Float64Array, is_sparse
+from directrix.types import Array, Float64Array
 
 METHODS = ("all-pairs", "pivot", "chain", "random-pair", "random-top", "em", "regression-em", "trust")
 _PRIOR = (0.01, 0.01)  # pseudo-counts; more would pull the relevance of rare documents, and so theta
@@ -420,8 +421,7 @@ class _Regression:
                 f"features lack {n:,} of {len(rows):,} documents of the log, first {pairs.doc_ids[bad]!r} of "
                 f"query {pairs.query_ids[pairs.query[bad]]!r}; each needs a row with the same identifiers."
             )
-        X = features.features[rows]
-        X = (X.toarray() if is_sparse(X) else np.asarray(X)).astype(np.float64)
+        X = dense(features.features[rows]).astype(np.float64)
         spread = X.std(axis=0)
         X = (X - X.mean(axis=0))[:, spread > 0.0] / spread[spread > 0.0]
         self._X = np.column_stack([np.ones(len(X)), X])

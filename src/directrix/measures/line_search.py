@@ -95,8 +95,7 @@ class LineSearch:
     ) -> None:
         self.measure = parse_measure(measure)
         no_scores = np.zeros(as_array(labels, "labels").size)
-        signed = self.measure.adds_gains
-        _, self._labels, self._qptr = check_ranking(no_scores, labels, qptr, signed=signed)
+        _, self._labels, self._qptr = check_ranking(no_scores, labels, qptr, signed=self.measure.adds_gains)
         self._exact = self.measure.prepare(self._labels, self._qptr, doc_ids=doc_ids)
         terms = self.measure.terms(self._labels, self._qptr)
         assert self.measure.form is not None, "a measure without a form has no terms"
@@ -181,9 +180,8 @@ class LineSearch:
         return np.concatenate([t for t, _ in blocks])[1:], np.concatenate([v for _, v in blocks])
 
     def _line(self, scores: Any, direction: Any) -> tuple[Float64Array, Float64Array]:
-        signed = self.measure.adds_gains
-        s, _, _ = check_ranking(scores, self._labels, self._qptr, signed=signed)
-        u, _, _ = check_ranking(direction, self._labels, self._qptr, signed=signed)
+        s, _, _ = check_ranking(scores, self._labels, self._qptr, signed=True)
+        u, _, _ = check_ranking(direction, self._labels, self._qptr, signed=True)
         return s.astype(np.float64), u.astype(np.float64)
 
     def _pieces(

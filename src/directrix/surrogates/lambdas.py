@@ -84,7 +84,10 @@ class RankwiseSurrogate(KernelSurrogate):
 
     @property
     def adds_gains(self) -> bool:
-        """Whether the measure adds up gains of any sign."""
+        """Whether the measure adds up gains of any sign.
+
+        A lambda depends on which of two gains is larger: unbiased gains do not make it unbiased.
+        """
         return bool(self.measure.adds_gains)
 
     @property

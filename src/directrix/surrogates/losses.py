@@ -208,8 +208,8 @@ class RankSVM(_Pairwise):
     .. math:: -\frac1P \sum_{l_i > l_j} \max(0,\, 1 - (s_i - s_j))^2
 
     with P the number of pairs of different labels of the query; 0 if there is none. The weight of a document
-    is a factor on the pairs in which it is the better one: with labels 1 for clicks, and the inverse
-    propensities of their positions, this is Propensity SVM-rank (Joachims, Swaminathan & Schnabel 2017).
+    is a factor on the pairs in which it is the better one. Propensity SVM-rank (Joachims, Swaminathan &
+    Schnabel 2017) compares a clicked document with all others: see `directrix.clicks.by_clicked_document`.
 
     Notes
     -----

@@ -236,7 +236,7 @@ class FRank(StumpBooster):
 
     Notes
     -----
-    epsilon = :math:`10^{-3}` of all W keeps steps finite that no pair contradicts. LabelPairs are visited,
+    epsilon = :math:`10^{-3}` of all W keeps steps finite that no pair contradicts. Pairs are visited,
     never stored: a round costs O(d) additions per pair.
 
     References
