@@ -415,12 +415,12 @@ def _rank_cosine(surrogate: Any, lists: Lists) -> Any:
 
 
 def _pairwise(cost: Callable[[Any], Any], _: Any, lists: Lists) -> Any:
-    (levels, shares), s = lists.prepared, lists.scores
+    (levels, weight, shares), s = lists.prepared, lists.scores
 
     def costs(x: Any, high: Any, y: Any, low: Any, mask: Any) -> Any:
         return cost(x - y) * ((high > low) & mask)
 
-    return -shares * sum_over_pairs(costs, (s, levels), (s, levels, lists.mask)).sum(dim=1)
+    return -shares * (weight * sum_over_pairs(costs, (s, levels), (s, levels, lists.mask))).sum(dim=1)
 
 
 def _regression(surrogate: Any, lists: Lists) -> Any:
