@@ -117,7 +117,7 @@ TARGETS = {
 """Formats that a fitted ranker is exported to."""
 
 COMMANDS = {
-    **dict.fromkeys(("train", "predict"), "train"),
+    **dict.fromkeys(("train", "predict", "calibrate"), "train"),
     **dict.fromkeys(("evaluate", "compare"), "evaluate"),
     "crossval": "crossval",
     **dict.fromkeys(("certify", "tendency", "describe", "explain"), "analyze"),
@@ -218,6 +218,7 @@ NAMESPACES = {
         "Entry": "experiments.crossval",
         "Split": "experiments.splits",
         "approximation": "experiments.surrogate_error",
+        "calibration_curve": "experiments.calibration",
         "cross_validate": "experiments.crossval",
         "evaluate_conventions": "measures.evaluation",
         "k_fold_splits": "experiments.splits",
@@ -269,6 +270,8 @@ NAMESPACES = {
 
 RESULTS = {
     "Approximation": "experiments.surrogate_error",
+    "Calibration": "rankers.calibration",
+    "CalibrationCurve": "experiments.calibration",
     "Certificate": "experiments.optimality",
     "ClickModel": "clicks.base",
     "Comparisons": "experiments.significance",
