@@ -55,9 +55,8 @@ def test_platt_is_a_logistic_regression_on_smoothed_targets():
     weights = np.concatenate([share, 1 - share])
     exact = LogisticRegression(C=np.inf, tol=1e-10).fit(twice, np.repeat([1, 0], len(SCORES)), weights)
     fitted = Calibration.fit(SCORES, LABELS, "platt")
-    np.testing.assert_allclose(
-        [fitted.slope, fitted.intercept], [*exact.coef_[0], *exact.intercept_], rtol=1e-4
-    )
+    a, b = fitted.slope, fitted.intercept
+    np.testing.assert_allclose([a, b], [*exact.coef_[0], *exact.intercept_], rtol=1e-4)
     np.testing.assert_allclose(fitted(0.3), 1 / (1 + np.exp(-0.3 * a - b)), rtol=1e-12)
 
 

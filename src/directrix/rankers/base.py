@@ -450,7 +450,7 @@ class Ranker(BaseEstimator, ABC):
         )
 
     def _name_features(self, q: Queries) -> None:
-        """Keep number, names and categories of the features; forget those and calibration of an earlier fit."""
+        """Keep number, names and categories of the features; forget names and calibration of the last fit."""
         self.n_features_in_, self.categories_ = q.n_features, q.categories
         self.calibration_ = None
         if q.feature_names is not None:
