@@ -214,6 +214,12 @@ NAMESPACES = {
         "write_parquet": "data.tables.write",
         "write_trec_run": "data.trec.runs",
     },
+    "diversity": {
+        "exposure": "diversity.exposure",
+        "mmr": "diversity.rerank",
+        "novelty": "diversity.rerank",
+        "raise_exposure": "diversity.exposure",
+    },
     "experiments": {
         "Entry": "experiments.crossval",
         "Split": "experiments.splits",

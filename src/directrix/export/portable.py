@@ -27,11 +27,11 @@ def probability(features: "Sequence[float]") -> float:
         raise ValueError("the model is not calibrated")
     slope, intercept, knots, values, share = CALIBRATION
     x = score(features)
-    t = slope * x + intercept
+    t = float(slope * x + intercept)
     if not knots:
         return 1.0 / (1.0 + exp(-t)) if t >= 0.0 else exp(t) / (1.0 + exp(t))
     regression = column(x, (0, "knots", 0.0, 1.0, None, knots, values))
-    return (1.0 - share) * regression + share * (0.5 + 0.5 * t / (1.0 + abs(t)))
+    return float((1.0 - share) * regression + share * (0.5 + 0.5 * t / (1.0 + abs(t))))
 
 
 def column(x: float, one: "Sequence[Any]") -> float:

@@ -327,7 +327,7 @@ class Ranker(BaseEstimator, ABC):
         by_query = None if weights is None else query_means(weights, q)
         return mean_of(self.measure_, self.predict_queries(q), q, by_query)
 
-    def calibrate(self, q: Data, kind: Kind = "isotonic", rel: float = 1.0) -> Self:
+    def calibrate(self, q: Queries, kind: Kind = "isotonic", rel: float = 1.0) -> Self:
         r"""Fit probabilities of relevance to the scores of queries that were not trained on.
 
         ``predict`` and the order of documents stay as they are; ``save`` keeps the calibration, `load` and

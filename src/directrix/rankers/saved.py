@@ -422,8 +422,8 @@ def _calibration(content: Any) -> Calibration | None:
             "calibration must have a slope above 0, and as many ascending knots as values, which rise from 0 "
             "to 1 at most."
         )
-    numbers = (float(content[name]) for name in ("slope", "intercept", "rel"))
-    return Calibration(*numbers, tuple(knots.tolist()), tuple(values.tolist()))
+    slope, intercept, rel = (float(content[name]) for name in ("slope", "intercept", "rel"))
+    return Calibration(slope, intercept, rel, tuple(knots.tolist()), tuple(values.tolist()))
 
 
 def _parse(path: Path) -> Any:
