@@ -277,7 +277,6 @@ NAMESPACES = {
 
 RESULTS = {
     "Approximation": "experiments.surrogate_error",
-    "Calibration": "rankers.calibration",
     "CalibrationCurve": "experiments.calibration",
     "Certificate": "experiments.optimality",
     "ClickModel": "clicks.base",
