@@ -114,7 +114,7 @@ CONSTRAINTS = {
     **_constraints("draw seed", whole, least=0, example=0),
     **_constraints(
         "k l_max permutations samples max_iter epochs batch rounds memory steps n restart_after "
-        "candidates patience repeats n_trees min_data_in_leaf",
+        "candidates patience repeats n_trees n_bags min_data_in_leaf",
         whole,
     ),
 }

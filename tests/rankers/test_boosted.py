@@ -1,5 +1,6 @@
 """BoostedRanker: any surrogate, LightGBM's trees, our measure, our files."""
 
+import itertools
 import json
 
 import numpy as np
@@ -95,6 +96,35 @@ def test_the_seed_decides_on_the_samples():
         for seed in (1, 1, 2)
     ]
     assert texts[0] == texts[1] != texts[2]
+
+
+@pytest.mark.parametrize("surrogate", [None, "lambdarank"])
+def test_bags_are_models_with_other_random_numbers_whose_mean_is_kept(surrogate):
+    shares = {"subsample": 0.7, "feature_fraction": 0.5} | SMALL
+    ranker = dx.BoostedRanker(surrogate, n_bags=3, patience=None, **shares).fit_queries(TRAIN, VALID)
+    best, whole = ranker.result_.counts["best"], ranker.trees_
+    assert ranker.result_.counts["iterations"] == 10
+    assert whole.n_trees == 3 * best
+    ends = np.cumsum([0, *whole.n_leaves.reshape(3, best).sum(axis=1)])
+    leaves = [whole.leaf[a:b] for a, b in itertools.pairwise(ends)]
+    alone = dx.BoostedRanker(surrogate, **shares | {"n_trees": best}).fit_queries(TRAIN)
+    np.testing.assert_array_equal(leaves[0], alone.trees_.leaf / 3)  # the first has the seed of one alone
+    assert len({bag.tobytes() for bag in leaves}) == 3
+    value = dx.evaluate("nDCG", ranker.predict_queries(VALID), VALID.labels, qptr=VALID.qptr)["nDCG"]
+    np.testing.assert_allclose(value, ranker.result_.trace[best]["score"], rtol=1e-12, atol=0)
+    read = lightgbm.Booster(model_str=whole.to_lightgbm()).predict(X)
+    np.testing.assert_allclose(read, ranker.predict_queries(Q), rtol=0, atol=1e-12)
+
+
+def test_bags_differ_by_the_noise_of_their_surrogate_alone_and_continue_a_model():
+    first = dx.BoostedRanker(**SMALL).fit_queries(TRAIN)
+    more = dx.BoostedRanker(n_bags=2, init_model=first, **SMALL).fit_queries(TRAIN)
+    assert more.trees_.n_trees == 30
+    np.testing.assert_array_equal(more.trees_.leaf[: len(first.trees_.leaf)], first.trees_.leaf)
+    one, two = np.split(more.trees_.n_leaves[10:], 2)
+    later = more.trees_.leaf[len(first.trees_.leaf) :]
+    assert later[: one.sum()].tobytes() != later[one.sum() :].tobytes()
+    assert len(two) == 10
 
 
 def test_settings_reach_lightgbm():

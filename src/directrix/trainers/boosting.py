@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -222,6 +223,9 @@ class Boosting(Settings):
         objective 255, its default.
     subsample, feature_fraction : float in (0, 1]
         Share of the documents and of the features that each tree is grown on.
+    n_bags : int >= 1
+        Number of sums of trees that are grown side by side, each with its own random numbers; their mean is
+        the model. A step grows a tree of each.
     patience : int >= 1, or None
         With validation queries: stop after this number of trees without a new best.
     anneal : float >= 1
@@ -249,6 +253,7 @@ class Boosting(Settings):
     max_bin: int | None = None
     subsample: float = 1.0
     feature_fraction: float = 1.0
+    n_bags: int = 1
     patience: int | None = None
     anneal: float = 1.0
     seed: int = 0
@@ -343,39 +348,44 @@ class _Run(Progress):
         if self.objective is None:
             weight = None if objective is None else np.repeat(np.asarray(objective), np.diff(data.qptr))
             rows.set_label(data.labels).set_group(np.diff(data.qptr)).set_weight(weight)
-        self.booster = quietly(lightgbm().Booster, settings, rows)
+        self.bags = [
+            quietly(lightgbm().Booster, settings | _seeds(trainer.seed, bag), rows)
+            for bag in range(trainer.n_bags)
+        ]
         if self.judge is not None and valid is not None:
             before = first.predict(valid.features) if first.n_trees else None
             judged = binned(valid, settings, like=rows, own=own, start=before)
-            quietly(self.booster.add_valid, judged, "valid")
+            for bag in self.bags:
+                quietly(bag.add_valid, judged, "valid")
         self.best, self.best_score = 0, -np.inf
 
     def grow(self) -> tuple[Result, Trees]:
         n_trees, patience = self.trainer.n_trees, self.trainer.patience
         with self:
             while True:
-                scores = _scores(self.booster.eval_train)
-                loss, grad, curvature = self._at(scores)
-                if not (np.isfinite(grad).all() and np.isfinite(curvature).all()):
+                scores = [_scores(bag.eval_train) for bag in self.bags]
+                losses, *gradients = zip(*map(self._at, scores, itertools.count()), strict=False)
+                if not np.isfinite(gradients).all():
                     self.end("not_finite", "the gradient became NaN or infinite; lower the learning_rate")
                 annealed = {"smoothing": self._smoothing()} if self.trainer.anneal > 1.0 else {}
-                self.step(scores, loss, **annealed, **self._judged())
+                self.step(np.mean(scores, axis=0), float(np.mean(losses)), **annealed, **self._judged())
                 if patience is not None and self.judge and self.iterations - self.best >= patience:
                     self.end("stopped", f"no new best in {patience} trees")
                 if self.iterations == n_trees:
                     self.end("max_iter", f"{n_trees} trees grown; raise n_trees to continue")
-                if self._add_tree(grad, curvature):
+                if all([*map(self._add_tree, self.bags, *gradients)]):
                     self.end("converged", "no split lowers the loss any more, or leaves enough documents")
         return self._finished()
 
-    def _at(self, scores: Float64Array) -> tuple[float, Float64Array, Float64Array]:
+    def _at(self, scores: Float64Array, bag: int) -> tuple[float, Float64Array, Float64Array]:
         if self.objective is None:
             return np.nan, np.zeros(0), np.zeros(0)
         objective = self.objective
         if self.trainer.anneal > 1.0:
             objective = objective.at(self._smoothing())
         # the noise of a tree is that of its place among all, as in one training
-        return objective.value_grad_curvature(scores, self.trainer.seed, self.first.n_trees + len(self.trace))
+        place = self.first.n_trees + len(self.trace)
+        return objective.value_grad_curvature(scores, self.trainer.seed, place, *([bag] if bag else ()))
 
     def _smoothing(self) -> float:
         """Smoothing for the next tree: from ``anneal`` down to 1."""
@@ -388,17 +398,17 @@ class _Run(Progress):
         if self.judge is None:
             self.best = n
             return {}
-        score = self.judge(_scores(self.booster.eval_valid))
+        score = self.judge(np.mean([_scores(bag.eval_valid) for bag in self.bags], axis=0))
         # scores that are all 0 rank nothing: a model has at least one tree
         if (n > 0 or self.first.n_trees) and score > self.best_score:
             self.best, self.best_score = n, score
         return {"score": score}
 
-    def _add_tree(self, grad: Float64Array, curvature: Float64Array) -> bool:
+    def _add_tree(self, bag: Any, grad: Float64Array, curvature: Float64Array) -> bool:
         if self.objective is None:
-            return bool(self.booster.update())
+            return bool(bag.update())
         step = newton_step(grad, curvature)
-        return bool(self.booster.update(fobj=lambda *_: step))
+        return bool(bag.update(fobj=lambda *_: step))
 
     def _finished(self) -> tuple[Result, Trees]:
         grown, message = self.iterations, self.message
@@ -411,9 +421,19 @@ class _Run(Progress):
                 )
             counts["best"] = self.best
             message = f"{message}; best after {self.best} trees with {self.best_score:.4f}"
-        trees = self.first.followed_by(Trees.grown(self.booster, self.best, self.data.n_features))
+        trees = self.first
+        for bag in self.bags:
+            grown_by_it = Trees.grown(bag, self.best, self.data.n_features)
+            trees = trees.followed_by(replace(grown_by_it, leaf=grown_by_it.leaf / len(self.bags)))
         loss = float(self.trace[self.best]["loss"]) if self.trace else np.nan
         return Result(trees.leaf, loss, self.status, message, counts, self.trace), trees
+
+
+def _seeds(seed: int, bag: int) -> dict[str, int]:
+    """Seeds of a bag after the first; LightGBM's ``seed`` itself is one of its data set too."""
+    drawn = np.random.SeedSequence([seed, bag]).generate_state(3) >> 1
+    names = ("bagging_seed", "feature_fraction_seed", "extra_seed")
+    return dict(zip(names, drawn.tolist(), strict=True)) if bag else {}
 
 
 def _no_tree(data: Queries, objective: Any, callback: Callback | None, first: Trees) -> tuple[Result, Trees]:
