@@ -1,6 +1,7 @@
 """Seconds to simulate a log of clicks, and for a pass of expectation maximization over one; synthetic data.
 
-usage: python -m benchmarks clicks, or python benchmarks/bench_clicks.py [million simulated] [million fitted]
+usage: python -m benchmarks click_speed, or
+python benchmarks/bench_click_speed.py [million simulated] [million fitted]
 """
 
 import os

@@ -9,7 +9,7 @@ documents; each was trained on one half of the labeled queries, which are 1 % ("
 probability is .1 + .9 (2^y - 1) / (2^m - 1). Every row but LightGBM's is the same linear model:
 
 - naive to doubly-robust: ApproxMeasure of DCG(gain=linear)@10 on the gains of `training_data`; "known" takes
-  the propensities of the simulation, as do policy-aware and doubly-robust; "estimated" those of all-pairs, and
+  the propensities of the simulation, as do policy-aware and doubly-robust; "estimated" those of all-pairs,
   affine alpha and beta of "trust";
 - all relevances: the same loss on the true probabilities of all documents, which more clicks cannot beat;
 - full labels: ApproxNDCG on the labels. LightGBM: lambdarank as it comes, on all labels and on sessions with

@@ -248,6 +248,8 @@ def from_interactions(  # noqa: PLR0913 - all but the first are by name
     columns = [(name, None) for name in history_names(log.kind_names) if history]
     for part in tables:
         columns += zip(part.names, part.categories, strict=True)
+    if not columns:
+        raise InputError("there is no feature: give tables of features, or leave out history=False.")
     names = feature_names([name for name, _ in columns], len(columns))
     features = _features(past, lists, pool, tables, len(columns))
     starts = run_starts(pool.of)

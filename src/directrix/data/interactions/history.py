@@ -6,6 +6,7 @@ import numpy as np
 
 from directrix.data.interactions.lists import Log
 from directrix.data.interactions.tables import DAY
+from directrix.threads import run_chunks
 from directrix.types import Array, Float64Array, Int64Array
 
 _ROWS = 1 << 16  # of candidates at once, so that what is looked up stays in the caches
@@ -65,17 +66,20 @@ class History:
             [np.append(0, np.cumsum(log.kinds[index.order] == kind)) for kind in range(n_kinds)]
             for index in indexes
         ]
-        for low in range(0, len(of), _ROWS):
-            rows = slice(low, low + _ROWS)
+
+        def work(chunk: int) -> None:
+            rows = slice(chunk * _ROWS, (chunk + 1) * _ROWS)
             cells, item, before = out[rows], items[rows], self.n_before[of[rows]]
             keys = item, users[rows] * self.n_items + item
             for part in range(2):
                 first, end = indexes[part].spans(keys[part], before)
                 for kind, count in enumerate(counts[part]):
-                    cells[:, part * n_kinds + kind] = np.log1p(count[end] - count[first])
+                    cells[:, part * n_kinds + kind] = np.log1p(count[end] - count[first], dtype=np.float32)
             last = log.times[of_pair.order[np.maximum(end - 1, 0)]]
             age = self.decisions[of[rows]] - np.where(end > first, last, -np.inf)
             cells[:, 2 * n_kinds] = 1.0 / (1.0 + age / DAY)
+
+        run_chunks(work, -(-len(of) // _ROWS))
 
 
 def history_names(kinds: tuple[str, ...]) -> tuple[str, ...]:

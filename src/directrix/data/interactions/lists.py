@@ -118,8 +118,8 @@ def lists_of(reader: Reader, log: Log, table: Candidates | None, by: str, decisi
     of = known // n_days if by == "day" else known
     labels = names[of]
     if by == "day":
-        dates = (known % n_days + first).astype("datetime64[D]")
-        labels = object_array(f"{user}/{date}" for user, date in zip(labels, dates, strict=True))
+        dates = np.arange(first, last + 1).astype("datetime64[D]").astype(str)[known % n_days].tolist()
+        labels = object_array(map("{}/{}".format, labels, dates))
     if rows is not None and rows.times is not None:
         times = _times_of_lists(rows.times, of_candidate, labels)
     else:
