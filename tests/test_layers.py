@@ -37,6 +37,7 @@ LAYERS += [
     "cluster",
     "text",
     "fusion",
+    "diversity",
     "reconciliation",
     "papers",
     "interop",

@@ -32,6 +32,7 @@ LAYERS = {
     "cluster": "Clusters",
     "text": "Text",
     "fusion": "Fusion of runs",
+    "diversity": "Diversity and exposure",
     "reconciliation": "Reconciliation",
     "export": "Exports",
     "interop": "Boosters and PyTerrier",

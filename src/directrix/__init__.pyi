@@ -79,6 +79,7 @@ from directrix.trainers.wrappers import Anneal as Anneal
 from directrix.trainers.wrappers import Restarts as Restarts
 from directrix import clicks as clicks
 from directrix import data as data
+from directrix import diversity as diversity
 from directrix import experiments as experiments
 from directrix import laws as laws
 from directrix import models as models

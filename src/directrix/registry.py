@@ -117,7 +117,7 @@ TARGETS = {
 """Formats that a fitted ranker is exported to."""
 
 COMMANDS = {
-    **dict.fromkeys(("train", "predict"), "train"),
+    **dict.fromkeys(("train", "predict", "calibrate"), "train"),
     **dict.fromkeys(("evaluate", "compare"), "evaluate"),
     "crossval": "crossval",
     **dict.fromkeys(("certify", "tendency", "describe", "explain"), "analyze"),
@@ -200,6 +200,7 @@ NAMESPACES = {
         "Scale": "data.scale",
         "audit": "data.audits",
         "fit_scale": "data.scale",
+        "from_interactions": "data.interactions.build",
         "join_trec": "data.trec.join",
         "k_folds": "data.split",
         "letor_folds": "data.split",
@@ -214,10 +215,17 @@ NAMESPACES = {
         "write_parquet": "data.tables.write",
         "write_trec_run": "data.trec.runs",
     },
+    "diversity": {
+        "exposure": "diversity.exposure",
+        "mmr": "diversity.rerank",
+        "novelty": "diversity.rerank",
+        "raise_exposure": "diversity.exposure",
+    },
     "experiments": {
         "Entry": "experiments.crossval",
         "Split": "experiments.splits",
         "approximation": "experiments.surrogate_error",
+        "calibration_curve": "experiments.calibration",
         "cross_validate": "experiments.crossval",
         "evaluate_conventions": "measures.evaluation",
         "k_fold_splits": "experiments.splits",
@@ -269,6 +277,7 @@ NAMESPACES = {
 
 RESULTS = {
     "Approximation": "experiments.surrogate_error",
+    "CalibrationCurve": "experiments.calibration",
     "Certificate": "experiments.optimality",
     "ClickModel": "clicks.base",
     "Comparisons": "experiments.significance",
@@ -276,6 +285,7 @@ RESULTS = {
     "CrossValidation": "experiments.crossval_result",
     "Explanation": "experiments.explanation.explain",
     "Importance": "experiments.importance",
+    "Interactions": "data.interactions.build",
     "InterleavedList": "clicks.interleaving",
     "Matching": "experiments.measure_matching",
     "OnlineTest": "clicks.online",

@@ -99,7 +99,7 @@ def test_a_candidate_that_takes_more_than_its_share_is_judged_as_it_stands(monke
     monkeypatch.setattr(clock_module, "working_time", Clock(1.0))
     valid = VALID if folds is None else None
     settings = {"alpha": 3.0, "l2": 1e-4, "max_iter": 15, "start": "zero"}
-    budget = 9.0 if folds is None else 14.0
+    budget = 9.0 if folds is None else 15.0
     found = search(
         TRAIN,
         valid,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -22,6 +22,7 @@ from directrix.cli.reading import (
     check_model,
     check_writable,
     load_model,
+    query_classes,
     same_features,
 )
 from directrix.cli.show import progress_log, remark, show, write_text
@@ -379,6 +380,10 @@ def predict_command(
         str | None,
         options.option(metavar="TAG", help="Write a TREC run with this tag instead of one score per line."),
     ] = None,
+    probability: Annotated[
+        bool,
+        Option("--probability", help="Write the probabilities of a calibrated model instead of its scores."),
+    ] = False,
     reading: ModelData,
 ) -> None:
     """Score every row of a file: one score per line in the order of the file, or a TREC run."""
@@ -390,8 +395,64 @@ def predict_command(
     saved = SavedModel.read(model)
     q = reading.read(saved, data, model, has_labels=False)
     scores = saved.predict_queries(q)
+    scores = saved.probabilities(scores) if probability else scores
     text = _score_lines(q.restore(scores)) if run is None else _run_lines(q, scores, run)
     write_text(text, output, f"{q.n_docs} scores of {q.n_queries} queries")
+
+
+class Kind(StrEnum):
+    """Kind of a calibration."""
+
+    isotonic = "isotonic"
+    platt = "platt"
+
+
+def calibrate_command(
+    *,
+    model: options.ModelArgument,
+    data: options.DataArgument,
+    output: Annotated[Path, options.option("--output", "-o", help="Model file to write.")],
+    kind: Annotated[
+        Kind,
+        Option(help="Isotonic regression, for some thousand documents, or Platt's sigmoid, for hundreds."),
+    ] = Kind.isotonic,
+    rel: Annotated[float, Option(min=1e-9, help="Lowest label that counts as relevant.")] = 1.0,
+    by: Annotated[
+        Path | None,
+        options.option(help="File with a segment of each query, as for `directrix evaluate --by`."),
+    ] = None,
+    reading: ModelData,
+    form: options.FormatOption = options.Format.table,
+) -> None:
+    """Fit probabilities of relevance to the scores of a model, and write the model with them.
+
+    DATA are labeled queries that the model was not trained on. Scores and their order stay as they are;
+    `directrix predict --probability` writes the probabilities. The curve and the errors that are printed are
+    cross-validated on the queries of DATA.
+    """
+    from dataclasses import replace
+
+    from directrix.experiments.calibration import calibration_curve, cross_calibrated
+    from directrix.rankers.calibration import Calibration
+    from directrix.rankers.saved import SavedModel
+
+    check_writable(output, data, by)
+    check_model(model, data)
+    saved = SavedModel.read(model)
+    q = reading.read(saved, data, model)
+    scores = saved.predict_queries(q)
+    calibration = Calibration.fit(scores, q.labels, kind.value, rel)
+    probabilities = cross_calibrated(scores, q, kind.value, rel)
+    curve = calibration_curve(probabilities, q, rel=rel, by=None if by is None else _by_query(by, q))
+    replace(saved, calibration=calibration).save(output)
+    show(form, curve.tables(), curve.to_dict())
+    remark(f"saved: {output} ({kind.value} calibration on {q.n_docs:,} documents)")
+
+
+def _by_query(path: Path, q: Queries) -> dict[Hashable, str]:
+    """Return the segment of each query of the data that has one."""
+    classes = query_classes(path)
+    return {query: classes[str(query)] for query in q.query_ids if str(query) in classes}
 
 
 def _score_lines(scores: Float64Array) -> str:

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from directrix.clicks.sessions import Cells, Pairs, Sessions
-from directrix.data.checks import as_floats, is_missing
+from directrix.data.checks import as_floats
 from directrix.data.columns import KNOWN, ColumnNames, find
 from directrix.data.files import path_of
-from directrix.data.frames import array_of, cells_of, columns_of
-from directrix.data.grouping import check_identifiers, object_array, run_starts
+from directrix.data.frames import array_of, columns_of
+from directrix.data.grouping import object_array, run_starts
+from directrix.data.identifiers import Numbering
 from directrix.errors import InputError
-from directrix.types import Array, Float64Array, Int64Array
+from directrix.types import Array, Float64Array
 
 _Content = tuple[Pairs, Sessions | Cells]
 _LAST = 2**15 - 1  # of an int16
@@ -49,67 +50,10 @@ def read_log(given: Any, names: Mapping[str, Hashable | None], *, aggregate: boo
     return _log_of(table_batches(path, texts), names, str(path), call, aggregate=aggregate)
 
 
-class _Numbers:
-    """Numbers of identifiers, in the order of their appearance."""
-
-    def __init__(self, kind: str) -> None:
-        self._kind, self._of_text, self._of_cell = kind, dict[str, int](), dict[Any, int]()
-
-    def add(self, column: Any, place: Callable[[int], str]) -> Int64Array:
-        """Return the number of the identifier of each row; 7 and "7" are one identifier."""
-        native = column.to_native() if hasattr(column, "to_native") else column
-        if hasattr(native, "dictionary_encode"):  # of Arrow, many times as fast as objects of Python
-            coded = native.combine_chunks().dictionary_encode("encode")
-            cells = coded.dictionary.to_pylist()
-            self._register(cells, column, place)
-            rows: Int64Array = self._numbers(cells)[coded.indices.to_numpy(zero_copy_only=False)]
-            return rows
-        values = array_of(column)
-        if values.dtype.kind in "iufbUM" and values.ndim == 1:
-            distinct, first, codes = np.unique(values, return_index=True, return_inverse=True)
-            cells = distinct.tolist()
-            self._register([cells[i] for i in np.argsort(first)], column, place)
-            return self._numbers(cells)[codes]
-        cells = values.ravel().tolist()
-        self._register(cells, column, place)
-        return self._numbers(cells)
-
-    def _numbers(self, cells: list[Any]) -> Int64Array:
-        return np.fromiter(map(self._of_cell.__getitem__, cells), np.int64, len(cells))
-
-    def _register(self, cells: list[Any], column: Any, place: Callable[[int], str]) -> None:
-        """Give numbers to new cells; `InputError` if one is missing or cannot be written in a file."""
-        try:
-            new = [cell for cell in dict.fromkeys(cells) if cell not in self._of_cell]
-        except TypeError as error:
-            raise InputError(
-                f"{place(0)}: the {self._kind} is no text or number ({error}). Write identifiers as text."
-            ) from None
-        if any(map(is_missing, new)):
-            rows = [row for row, cell in enumerate(cells_of(column)) if is_missing(cell)]
-            raise InputError(
-                f"{place(rows[0])}: the {self._kind} is missing (in {len(rows):,} of {len(column):,} rows); "
-                "each row needs one. Drop these rows, e.g. frame.dropna()."
-            )
-        texts = [_text(cell) for cell in new]
-        check_identifiers(texts, self._kind, lambda i: place(cells_of(column).index(new[i])))
-        for cell, text in zip(new, texts, strict=True):
-            self._of_cell[cell] = self._of_text.setdefault(text, len(self._of_text))
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The identifiers by number, as text."""
-        return tuple(self._of_text)
-
-
-def _text(cell: Any) -> str:
-    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
-
-
 def _log_of(
     parts: Iterable[Any], names: Mapping[str, Hashable | None], what: str, call: str, *, aggregate: bool
 ) -> _Content:
-    numbers = {key: _Numbers(kind) for key, kind in _KINDS.items()}
+    numbers = {key: Numbering(kind) for key, kind in _KINDS.items()}
     rows: list[dict[str, Array]] = []
     n_rows = 0
     for part in parts:
@@ -157,7 +101,7 @@ def _columns(
 
 
 def _checked(
-    columns: Mapping[str, Any], numbers: Mapping[str, _Numbers], place: Callable[[int], str]
+    columns: Mapping[str, Any], numbers: Mapping[str, Numbering], place: Callable[[int], str]
 ) -> dict[str, Array]:
     """Return the columns of a part as checked arrays; `InputError` for the first value of no use."""
     arrays: dict[str, Array] = {}
@@ -222,7 +166,7 @@ def _merged(rows: list[dict[str, Array]]) -> list[dict[str, Array]]:
 
 
 def _sessions(
-    rows: Mapping[str, Array], pair: Array, numbers: Mapping[str, _Numbers], place: Callable[[int], str]
+    rows: Mapping[str, Array], pair: Array, numbers: Mapping[str, Numbering], place: Callable[[int], str]
 ) -> Sessions:
     """Group rows by query, session and position; `InputError` if a session is not one result page."""
     names, width = numbers["session"].names, _LAST + 1

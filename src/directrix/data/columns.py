@@ -21,6 +21,7 @@ KNOWN: dict[str, tuple[str, ...]] = {
     **{"position": ("position", "rank", "pos"), "clicked": ("clicked", "click", "clicks", "is_click")},
     **{"impressions": ("impressions", "n_impressions", "views"), "user": ("user", "user_id")},
     **{"ranker": ("ranker", "system", "variant"), "time": ("time", "timestamp")},
+    **{"item": ("item", "item_id", "product_id"), "event": ("event", "event_type", "action")},
     "propensity": ("propensity",),
 }
 """Names of PyTerrier, ir_datasets, ir_measures, ranx and trec_eval, and of logs of clicks, in the order in

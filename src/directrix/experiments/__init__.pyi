@@ -1,5 +1,6 @@
 """Public names for type checkers; written by tests/test_public_names.py."""
 
+from directrix.experiments.calibration import calibration_curve as calibration_curve
 from directrix.experiments.card import model_card as model_card
 from directrix.experiments.crossval import Entry as Entry
 from directrix.experiments.crossval import cross_validate as cross_validate

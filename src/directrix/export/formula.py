@@ -15,6 +15,7 @@ from directrix.models.lightgbm_text import CATEGORICAL, LEFT, NAN
 from directrix.models.mlp import MLPModel
 from directrix.models.stumps import StumpModel
 from directrix.models.trees import Trees
+from directrix.rankers.calibration import Calibration
 from directrix.rankers.saved import SavedModel
 from directrix.types import Array, Float64Array
 
@@ -100,6 +101,7 @@ class Formula(NamedTuple):
     n_features: int
     names: tuple[str, ...] | None
     categories: Categories | None
+    calibration: Calibration | None = None
 
     @property
     def model(self) -> Any:
@@ -141,7 +143,7 @@ def formula_of(ranker: Any) -> Formula:
     """
     saved = ranker.saved_model()
     parts = _added_up(folded(_part(part), saved.n_features) for part in saved.parts)
-    return Formula(parts, saved.n_features, saved.names, saved.categories)
+    return Formula(parts, saved.n_features, saved.names, saved.categories, saved.calibration)
 
 
 def _part(saved: SavedModel) -> Summand:

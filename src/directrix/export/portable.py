@@ -2,11 +2,12 @@
 
 import sys
 from bisect import bisect_left
-from math import copysign, isnan, log1p, nan, tanh
+from math import copysign, exp, isnan, log1p, nan, tanh
 from typing import Any, Sequence  # noqa: UP035 - also for versions of Python before 3.9
 
 MODEL: "list[Any]" = []
 N_FEATURES = 0
+CALIBRATION: "tuple[Any, ...]" = ()
 
 
 def score(features: "Sequence[float]") -> float:
@@ -18,6 +19,19 @@ def score(features: "Sequence[float]") -> float:
         columns = [column(features[one[0]], one) for one in inputs] if inputs else features
         total += KINDS[kind](columns, *model)
     return total
+
+
+def probability(features: "Sequence[float]") -> float:
+    """Return the probability that one document is relevant, where the model is calibrated."""
+    if not CALIBRATION:
+        raise ValueError("the model is not calibrated")
+    slope, intercept, knots, values, share = CALIBRATION
+    x = score(features)
+    t = float(slope * x + intercept)
+    if not knots:
+        return 1.0 / (1.0 + exp(-t)) if t >= 0.0 else exp(t) / (1.0 + exp(t))
+    regression = column(x, (0, "knots", 0.0, 1.0, None, knots, values))
+    return float((1.0 - share) * regression + share * (0.5 + 0.5 * t / (1.0 + abs(t))))
 
 
 def column(x: float, one: "Sequence[Any]") -> float:

@@ -18,6 +18,7 @@ from directrix.export import portable
 from directrix.export.formula import Formula, Input, Linear, Network, Summand
 from directrix.export.target import ExportTarget
 from directrix.export.trees import nested
+from directrix.rankers.calibration import SHARE
 from directrix.types import Array, Float64Array
 
 
@@ -25,9 +26,14 @@ def _write(formula: Formula) -> bytes:
     """Return the source of `directrix.export.portable`, with the model in it."""
     names = "".join(f"# {f} {formula.name(f)!a}{_places(formula, f)}\n" for f in range(formula.n_features))
     model = "".join(f"    {_part(part)!r},\n" for part in formula.parts)
-    empty = 'MODEL: "list[Any]" = []\nN_FEATURES = 0\n'
+    empty = 'MODEL: "list[Any]" = []\nN_FEATURES = 0\nCALIBRATION: "tuple[Any, ...]" = ()\n'
     before, _, after = inspect.getsource(portable).partition(empty)
+    calibration: tuple[Any, ...] = ()
+    one = formula.calibration
+    if one is not None:
+        calibration = one.slope, one.intercept, one.knots, one.values, SHARE
     filled = f'MODEL: "list[Any]" = [\n{model}]\nN_FEATURES = {formula.n_features}\n'
+    filled += f'CALIBRATION: "tuple[Any, ...]" = {calibration!r}\n'
     return f"{before}# features, in their order:\n{names}{filled}{after}".encode()
 
 
@@ -69,4 +75,11 @@ def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
     return np.array([float(line) for line in done.stdout.splitlines()])
 
 
-TARGET = ExportTarget("Python", _write, _read, f"Python {platform.python_version()}", takes_categories=True)
+TARGET = ExportTarget(
+    "Python",
+    _write,
+    _read,
+    f"Python {platform.python_version()}",
+    takes_categories=True,
+    keeps_calibration=True,
+)

@@ -48,6 +48,8 @@ class ExportTarget:
         Whether the program also gives contributions of features, for which it needs the counts of leaves.
     keeps_constant : bool
         Whether it has the constant of a linear model, on which no order depends.
+    keeps_calibration : bool
+        Whether the file also gives the probabilities of a calibrated model.
     held : callable, optional
         From thresholds to those that the program will have, where they can differ in the last digit.
     """
@@ -62,10 +64,18 @@ class ExportTarget:
     takes_categories: bool = False
     has_contributions: bool = False
     keeps_constant: bool = True
+    keeps_calibration: bool = False
     held: Callable[[Array], Array] = lambda thresholds: thresholds
 
     def content(self, formula: Formula) -> bytes:
         """Return the content of the file; `InputError` if the format cannot carry the formula."""
+        if formula.calibration is not None and not self.keeps_calibration:
+            raise InputError(
+                f"{self.title} has scores alone, and this model is calibrated: its probabilities "
+                "would be lost.",
+                python="Choose to='python', or set ranker.calibration_ = None to export the scores.",
+                shell="Choose --to python, or export the model that `directrix calibrate` read.",
+            )
         if self.models:
             self._check_model(formula)
         parts = [

@@ -200,5 +200,13 @@ class EnsembleRanker(Ranker):
         )
         named = self._features_saved()
         return SavedModel(
-            self.model_type, None, np.empty(0), *named, self.missing_, None, self.training_, members
+            self.model_type,
+            None,
+            np.empty(0),
+            *named,
+            self.missing_,
+            None,
+            self.training_,
+            members,
+            calibration=self.calibration_,
         )

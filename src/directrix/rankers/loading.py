@@ -72,6 +72,7 @@ def load(path: str | os.PathLike[str]) -> StoredRanker | EnsembleRanker:
 def _restored(saved: SavedModel) -> Any:
     ranker: Any = _ensemble(saved) if saved.members else _single(saved)
     ranker.n_features_in_, ranker.categories_ = saved.n_features, saved.categories
+    ranker.calibration_ = saved.calibration
     if saved.names is not None:
         ranker.feature_names_in_ = np.array(saved.names, dtype=object)
     return ranker

@@ -10,6 +10,7 @@ read it. It needs NumPy alone, and Numba for trees.
      "features": {"count": 45, "names": null or [one name per feature], "categories"?: [...],
                   "missing": how missing values count},
      "scale":    null or {the scaling that comes first},
+     "calibration"?: {"slope", "intercept", "rel", "knots": [...], "values": [...]},
      "training": {"measure", "surrogate", "trainer", "seed", "parameters", "versions", "data", "result"}}
 
 Numbers are written with the shortest text that reads back to the same bits.
@@ -22,7 +23,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
@@ -37,6 +38,7 @@ from directrix.models.linear import LinearModel
 from directrix.models.mlp import Activation, MLPModel
 from directrix.models.stumps import StumpModel, check_count
 from directrix.models.trees import TREES, Trees
+from directrix.rankers.calibration import Calibration
 from directrix.schema import check
 from directrix.types import Float64Array, Status
 
@@ -77,6 +79,8 @@ class SavedModel:
     members: tuple[SavedModel, ...] = ()
     weight: float = 1.0
     spread: float = 1.0
+    calibration: Calibration | None = None
+    """From scores to probabilities, see ``ranker.calibrate``."""
 
     @property
     def parts(self) -> tuple[SavedModel, ...]:
@@ -141,6 +145,16 @@ class SavedModel:
             check_finite(q, "the data", allow_missing=self.takes_missing)
         return q if self.scale is None else q.scaled(self.scale)
 
+    def probabilities(self, scores: Float64Array) -> Float64Array:
+        """Return the calibrated probabilities of scores; `InputError` if the model is not calibrated."""
+        if self.calibration is None:
+            raise InputError(
+                "this model is not calibrated, so its scores are no probabilities.",
+                python="Type ranker.calibrate(queries) with queries that were not trained on.",
+                shell="Type `directrix calibrate MODEL DATA -o OUT` with data that were not trained on.",
+            )
+        return self.calibration(scores)
+
     def to_json(self) -> dict[str, Any]:
         """Return the value in JSON types, which `from_json` reads back exactly."""
         if self.model is None:
@@ -153,6 +167,7 @@ class SavedModel:
             "model": {"type": self.type, **body},
             "features": features | ({"categories": listed} if listed else {}) | {"missing": self.missing},
             "scale": None if self.scale is None else self.scale.to_json(),
+            **({} if self.calibration is None else {"calibration": asdict(self.calibration)}),
             "training": dict(self.training),
         }
 
@@ -302,6 +317,7 @@ _PARTS = {
         "missing": frozenset(MISSING),
     },
     "scale": (dict, None),
+    "calibration?": {"slope": float, "intercept": float, "rel": float, "knots": [float], "values": [float]},
     "training": dict,
 }
 _ENSEMBLE = {"members": [{"weight": float, "spread": float, "model": {"type": frozenset(_STORED)}}]}
@@ -342,6 +358,7 @@ def _model_of(content: Any) -> SavedModel:
         None if is_ensemble else _scale(content["scale"], count),
         content["training"],
         _members(stored["members"], count) if is_ensemble else (),
+        calibration=_calibration(content.get("calibration")),
     )
     if is_ensemble:
         return saved
@@ -390,6 +407,23 @@ def _scale(content: Any, count: int) -> Scale | ScaleUnion | None:
     if scale is not None and scale.n_features not in (None, count):
         raise InputError(f"scale is for {scale.n_features} features, the model for {count}.")
     return scale
+
+
+def _calibration(content: Any) -> Calibration | None:
+    if content is None:
+        return None
+    knots, values = np.array(content["knots"], dtype=np.float64), np.array(content["values"])
+    if len(knots) != len(values) or not (
+        content["slope"] > 0.0
+        and (np.diff(knots) > 0.0).all()
+        and (np.diff(values, prepend=0.0, append=1.0) >= 0.0).all()
+    ):
+        raise InputError(
+            "calibration must have a slope above 0, and as many ascending knots as values, which rise from 0 "
+            "to 1 at most."
+        )
+    slope, intercept, rel = (float(content[name]) for name in ("slope", "intercept", "rel"))
+    return Calibration(slope, intercept, rel, tuple(knots.tolist()), tuple(values.tolist()))
 
 
 def _parse(path: Path) -> Any:

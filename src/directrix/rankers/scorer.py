@@ -82,6 +82,7 @@ class Scorer:
             )
         self.n_features = saved.n_features
         self._takes_missing = saved.takes_missing
+        self._saved = saved
         self._parts = [(part.share, _scores_of(part)) for part in saved.parts]
 
     def predict(self, features: Any) -> Float64Array:
@@ -120,6 +121,13 @@ class Scorer:
         if not has_finite_sum(scores):
             self._check(X, scores)
         return scores
+
+    def probability(self, features: Any) -> Float64Array:
+        """Return the calibrated probability that each document of a list is relevant, in [0, 1].
+
+        See `predict`. Raises `InputError` also if the model is not calibrated, see ``ranker.calibrate``.
+        """
+        return self._saved.probabilities(self.predict(features))
 
     def rank(self, features: Any) -> Int64Array:
         """Return the positions of the documents of a list, the best first; equal scores keep their order.

@@ -152,7 +152,16 @@ class StoredRanker(Ranker):
         check_is_fitted(self)
         model, params = self._fitted_model()
         named = self._features_saved()
-        return SavedModel(self.model_type, model, params, *named, self.missing_, self.scale_, self.training_)
+        return SavedModel(
+            self.model_type,
+            model,
+            params,
+            *named,
+            self.missing_,
+            self.scale_,
+            self.training_,
+            calibration=self.calibration_,
+        )
 
     def take_model(self, saved: SavedModel) -> None:
         """Become the fitted ranker of a model file, but for measure and result."""

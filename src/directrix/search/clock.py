@@ -12,6 +12,7 @@ from directrix.kernels import working_time
 from directrix.types import Float64Array, Progress, Step
 
 _TIMED = 3  # trees, after which it is known how many fit into the time
+_TO_JUDGE = 0.05  # of the budget: what was stopped last is scored, and the choice is made
 HIGHEST_RATE, HIGHEST_RATE_OF_MANY = 0.15, 0.3  # of many documents the first trees alone do not overfit
 
 
@@ -24,7 +25,7 @@ class Clock:
     def __init__(self, budget: float | None = None, total: int = 1, progress: Progress | None = None) -> None:
         self.budget = math.inf if budget is None else budget
         self._begun = working_time()
-        self._end = self._begun + self.budget
+        self._end = self._begun + (1.0 - _TO_JUDGE) * self.budget
         self._stop = self._fold_stop = self._end
         self.total, self._progress = total, progress
         self._number, self._text = 0, ""
@@ -38,7 +39,7 @@ class Clock:
 
     @property
     def left(self) -> float:
-        """Seconds that are left of the budget, < 0 if it is used up; infinity without one."""
+        """Seconds that are left for trainings, < 0 if they are used up; infinity without a budget."""
         return self._end - working_time()
 
     @property

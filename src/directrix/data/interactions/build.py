@@ -1,0 +1,351 @@
+"""Labeled queries from a table of events: groups, labels, candidates and features as of a decision."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, cast
+
+import numpy as np
+
+from directrix.data.checks import check_missing, check_positions, frozen, generator
+from directrix.data.columns import feature_names
+from directrix.data.frames import check_features
+from directrix.data.grouping import object_array, rows_of, run_starts
+from directrix.data.interactions.candidates import Catalog, Pool, listed, popular, uniform
+from directrix.data.interactions.history import History, history_names
+from directrix.data.interactions.lists import (
+    Candidates,
+    Lists,
+    Log,
+    lists_of,
+    read_candidates,
+    read_events,
+)
+from directrix.data.interactions.tables import Features, Reader, moment, shown
+from directrix.data.memory import check_room
+from directrix.data.queries import Queries, filled
+from directrix.errors import InputError, short_text
+from directrix.parameters import whole
+from directrix.types import Array, Float64Array
+
+GRADES = {"view": 0, "click": 1, "cart": 2, "purchase": 3}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Interactions(Queries):
+    """Result of `from_interactions`: `Queries` in the order of their decisions.
+
+    Parameters
+    ----------
+    times : float64 (n_queries,)
+        Decision of each query, in seconds: no feature or candidate is from it or from after it.
+    ends : float64 (n_queries,)
+        Time of the last event that a label of the query is made of.
+    users : object array (n_queries,)
+        User of each query.
+    sampling : float64 (n_docs,)
+        Probability with which each document is a candidate of its query: 1 where it has an event or all
+        candidates are taken, less for a negative that was drawn.
+    """
+
+    times: Float64Array = field(kw_only=True)
+    ends: Float64Array = field(kw_only=True)
+    users: Array = field(kw_only=True)
+    sampling: Float64Array = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("times", "ends", "users", "sampling"):
+            object.__setattr__(self, name, frozen(getattr(self, name), name))
+
+    def take(self, queries: Any) -> Interactions:
+        """Return the given queries (positions, in the order given), see `Queries.take`."""
+        chosen = check_positions(queries, self.n_queries)
+        rows = rows_of(self.qptr[:-1][chosen], np.diff(self.qptr)[chosen])
+        part = cast("Interactions", super().take(chosen))
+        return replace(
+            part,
+            times=self.times[chosen],
+            ends=self.ends[chosen],
+            users=self.users[chosen],
+            sampling=self.sampling[rows],
+        )
+
+    def split(self, at: Any) -> tuple[Interactions, Interactions]:
+        """Split by time: queries that end before a time, and queries that are decided at or after it.
+
+        Queries with a decision before ``at`` and a label from after it are in neither part: they would let a
+        ranker train on what it is tested on.
+
+        Parameters
+        ----------
+        at : number, date or str
+            As the times of the events.
+        """
+        return self._split(moment(at, "at"), np.inf)
+
+    def _split(self, at: float, until: float) -> tuple[Interactions, Interactions]:
+        parts = self.ends < at, (self.times >= at) & (self.times < until)
+        for chosen, which in zip(parts, ("before", "from"), strict=True):
+            if not chosen.any():
+                raise InputError(
+                    f"no query is {which} {shown(at)}: the decisions are from {shown(self.times[0])} to "
+                    f"{shown(self.times[-1])}. Give a time between."
+                )
+        return self.take(np.flatnonzero(parts[0])), self.take(np.flatnonzero(parts[1]))
+
+    def rolling(self, k: int = 5) -> Iterator[tuple[Interactions, Interactions]]:
+        """Give k pairs of training and test queries, each split by time as in `split`.
+
+        The queries, in the order of their decisions, are cut into k + 1 parts of equal size; part i is tested
+        after training on all queries that end before it.
+        """
+        parts = whole(k, "k") + 1
+        if parts > len(np.unique(self.times)):
+            raise InputError(f"k={k} needs {parts} different decisions; there are fewer. Type e.g. k=1.")
+        cuts = [*self.times[np.arange(1, parts) * self.n_queries // parts], np.inf]
+        return (self._split(at, until) for at, until in itertools.pairwise(cuts))
+
+    def leave_last_out(self) -> tuple[Interactions, Interactions]:
+        """Split into all but the last query of each user, and the last; a single query is for training.
+
+        Queries of other users may be later than a test query, as in most papers on recommendation; `split`
+        separates the times.
+        """
+        _, user = np.unique(self.users.astype(str), return_inverse=True)
+        last = np.zeros(int(user.max(initial=0)) + 1, dtype=np.int64)
+        np.maximum.at(last, user, np.arange(self.n_queries))
+        test = last[user] == np.arange(self.n_queries)
+        test &= np.bincount(user)[user] > 1
+        if not test.any():
+            raise InputError("no user has two queries, of which the last could be left out; split by time.")
+        return self.take(np.flatnonzero(~test)), self.take(np.flatnonzero(test))
+
+
+def from_interactions(  # noqa: PLR0913 - all but the first are by name
+    events: Any,
+    *,
+    user: Hashable | None = None,
+    item: Hashable | None = None,
+    time: Hashable | None = None,
+    event: Hashable | None = None,
+    session: Hashable | None = None,
+    by: Literal["user", "session", "day"] = "day",
+    grades: Mapping[Any, float] | None = None,
+    decision: Any = None,
+    candidates: Any = None,
+    negatives: int | None = None,
+    sampling: Literal["uniform", "popularity"] = "uniform",
+    user_features: Any = None,
+    item_features: Any = None,
+    pair_features: Any = None,
+    categorical: Iterable[Hashable] = (),
+    history: bool = True,
+    missing: Literal["error", "zero", "nan"] = "error",
+    seed: int = 0,
+) -> Interactions:
+    """Make labeled queries from a table of events such as views, clicks and purchases.
+
+    A query is a list that a user could have been shown at one time, the decision. Labels are made of events
+    of the query from the decision on; candidates and features only of what was known before it.
+
+    Parameters
+    ----------
+    events : frame, dict of columns, or path of CSV, TSV, JSON lines, Parquet or Arrow
+        One row per event, in any order.
+    user, item, time, event, session : str or int, optional
+        Names of the columns. Times are numbers (seconds), dates, or ISO 8601 text; without a column of events
+        each row has the grade 1; sessions are needed for ``by="session"``, and stand for users where there
+        are none. Default: the first known name, such as user_id, item_id, timestamp, event_type, session_id.
+    by : {"session", "user", "day"}
+        What is a query: a session, a user, or a user and a day (UTC).
+    grades : mapping, optional
+        Label of each kind of event; default view 0, click 1, cart 2, purchase 3. A document has the highest
+        grade of its events in the query.
+    decision : number, date or str, optional
+        The decision of all queries, for ``by="user"``. Default: the time in ``candidates``; else the first
+        event of the session or day, or the last event of the user, whose earlier events are his history.
+    candidates : frame, dict or path, optional
+        With a column of the query (session, or user; user and time for days) the items of each, such as those
+        shown or found by a first stage; a time is that of the decision, one for a query. Other queries and
+        items are left out, and a query without events has labels 0. Without it, the catalog; a time is that
+        from which an item exists. Default: the items with an event before the decision.
+    negatives : int >= 1, optional
+        Number of items without an event that are drawn for each query; default all.
+    sampling : {"uniform", "popularity"}
+        Draw without replacement, each item with the same probability; or from the events before the
+        decision, with replacement, keeping each item once, so that there may be fewer.
+    user_features, item_features, pair_features : frame, dict or path, optional
+        Features by user, by item, and by both. With a column of times the last row from before the decision
+        is taken; a table with one row per key that is from later is rejected.
+    categorical : names
+        Features that are categories, whatever their type; those of a categorical type are anyway.
+    history : bool
+        Add features of the events before the decision, for each kind: log(1 + number) by item, and by user
+        and item; and 1 / (1 + days since the last event of user and item), 0 without one.
+    missing : {"error", "zero", "nan"}
+        What a feature is where a table has no row for it; see `Queries.from_arrays`.
+    seed : int
+        Seed of the draws.
+
+    Returns
+    -------
+    Interactions
+        `Queries` with decisions, users and sampling probabilities, and with methods ``split``,
+        ``leave_last_out`` and ``rolling``. Queries without a candidate are left out, and so are events with
+        items that are not in the catalog before the decision: no other candidate could be new.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, a value cannot be used, a kind of event has no grade, a session has two users
+        or decisions, or a table of features is from after a decision.
+
+    Notes
+    -----
+    O((n_events + n_docs) log n_events) time.
+
+    Examples
+    --------
+    >>> import directrix as dx
+    >>> events = {
+    ...     "user": ["ann", "bob", "ann", "bob"],
+    ...     "item": ["tea", "jam", "jam", "tea"],
+    ...     "time": [1, 2, 90000, 90005],
+    ...     "event": ["view", "click", "click", "purchase"],
+    ... }
+    >>> q = dx.data.from_interactions(events, by="user")  # the last event of each, with what precedes it
+    >>> q.query_ids, list(q.doc_ids), q.labels
+    (('ann', 'bob'), ['tea', 'jam', 'tea', 'jam'], array([0., 1., 3., 0.]))
+    """
+    for name, value, choices in (
+        ("by", by, ("user", "session", "day")),
+        ("sampling", sampling, ("uniform", "popularity")),
+    ):
+        if value not in choices:
+            raise InputError(f"{name} must be one of {', '.join(choices)}, got {short_text(value)}.")
+    check_missing(missing)
+    m = None if negatives is None else whole(negatives, "negatives")
+    given = {"user": user, "item": item, "time": time, "event": event, "session": session}
+    reader = Reader(given, (categorical,) if isinstance(categorical, str) else categorical)
+    log = read_events(reader, events, by, GRADES if grades is None else grades)
+    table = None if candidates is None else read_candidates(reader, candidates, by)
+    lists = lists_of(reader, log, table, by, decision)
+    past = History(log, len(reader.numbers["item"].names), lists.times)
+    pool = _pool(log, table, lists, past, m, sampling, generator(seed))
+    tables = [
+        reader.features(part, keys, what)
+        for part, keys, what in (
+            (user_features, ["user"], "user_features"),
+            (item_features, ["item"], "item_features"),
+            (pair_features, ["user", "item"], "pair_features"),
+        )
+        if part is not None
+    ]
+    columns: list[tuple[str, tuple[str, ...] | None]]
+    columns = [(name, None) for name in history_names(log.kind_names) if history]
+    for part in tables:
+        columns += zip(part.names, part.categories, strict=True)
+    if not columns:
+        raise InputError("there is no feature: give tables of features, or leave out history=False.")
+    names = feature_names([name for name, _ in columns], len(columns))
+    features = _features(past, lists, pool, tables, len(columns))
+    starts = run_starts(pool.of)
+    of = pool.of[starts]
+    items, users = (object_array([*reader.numbers[key].names, None]) for key in ("item", "user"))
+    ends = lists.times.copy()
+    has_label = lists.of_event >= 0
+    ends[lists.of_event[has_label]] = log.times[has_label]  # the last one stays
+    q = Interactions(
+        check_features(features, "nan" if missing == "zero" else missing),
+        pool.grade,
+        np.append(starts, len(pool.of)).astype(np.int64),
+        tuple(lists.ids[of]),
+        items[pool.item],
+        names,
+        np.arange(len(pool.of)),
+        tuple(found for _, found in columns) if any(found for _, found in columns) else None,
+        missing,
+        times=lists.times[of],
+        ends=ends[of],
+        users=users[lists.users[of]],
+        sampling=pool.probability,
+    )
+    return cast("Interactions", filled(q))
+
+
+def _pool(
+    log: Log,
+    table: Candidates | None,
+    lists: Lists,
+    past: History,
+    m: int | None,
+    sampling: str,
+    rng: np.random.Generator,
+) -> Pool:
+    """Return the candidates of all lists with their grades, sorted by list."""
+    n_items, has_label = past.n_items, np.flatnonzero(lists.of_event >= 0)
+    pairs = lists.of_event[has_label] * n_items + log.items[has_label]
+    by_grade = np.lexsort((-log.grades[has_label], pairs))
+    best = by_grade[run_starts(pairs[by_grade])]
+    pairs, grade = pairs[best], log.grades[has_label[best]]
+    positive = Pool(pairs // n_items, pairs % n_items, grade, np.ones(len(pairs)))
+    if table is not None and table.keys is not None:
+        if sampling == "popularity":
+            raise InputError(
+                'sampling="popularity" draws from a catalog, and each list has its own candidates. Leave it '
+                "out."
+            )
+        pool = listed(np.unique(lists.of_candidate * n_items + table.items), positive, n_items, m, rng)
+    else:
+        catalog = Catalog(_since(log, table, n_items))
+        sizes = catalog.sizes(lists.times)
+        is_there = catalog.place[positive.item] < sizes[positive.of]
+        positive = positive.take(np.flatnonzero(is_there))
+        if m is None:
+            check_room(40 * int(sizes.sum()), f"{int(sizes.sum()):,} candidates", python="Type negatives=20.")
+        if sampling == "popularity":
+            if m is None:
+                raise InputError('sampling="popularity" needs a number of draws. Type e.g. negatives=20.')
+            drawn = popular(positive, catalog, sizes, past, m, rng)
+        else:
+            drawn = uniform(positive, catalog, sizes, m, rng)
+        pool = positive.plus(drawn)
+        pool = pool.take(np.argsort(pool.of * n_items + pool.item))  # no order that tells the positives
+    if not len(pool.of):
+        raise InputError(
+            "no list has a candidate: none is known before the decisions. Give more events, or candidates."
+        )
+    return pool
+
+
+def _since(log: Log, table: Candidates | None, n_items: int) -> Float64Array:
+    """Return the time after which each item can be a candidate, inf = never."""
+    since = np.full(n_items, np.inf)
+    if table is None:
+        since[log.items[::-1]] = log.times[::-1]  # the first one stays
+    else:
+        np.minimum.at(since, table.items, -np.inf if table.times is None else table.times)
+    return since
+
+
+def _features(past: History, lists: Lists, pool: Pool, tables: list[Features], n_features: int) -> Array:
+    """Return the features of all candidates, (n_docs, n_features)."""
+    dtype = np.result_type(np.float32, *(table.matrix.dtype for table in tables))
+    check_room(
+        len(pool.of) * n_features * dtype.itemsize,
+        f"{n_features} features of {len(pool.of):,} candidates",
+        python="Give fewer negatives, or fewer events.",
+    )
+    out = np.empty((len(pool.of), n_features), dtype=dtype)
+    codes = {"user": lists.users[pool.of], "item": pool.item}
+    column = n_features - sum(len(table.names) for table in tables)
+    if column:
+        past.fill(out[:, :column], pool.of, *codes.values())
+    for table in tables:
+        width = len(table.names)
+        table.join(out[:, column : column + width], [codes[key] for key in table.keys], lists.times[pool.of])
+        column += width
+    return out

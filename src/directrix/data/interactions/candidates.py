@@ -1,0 +1,145 @@
+"""Candidates of each group: the items it lists, or negatives drawn from a catalog, with probabilities."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from directrix.data.grouping import rows_of, run_starts
+from directrix.data.interactions.history import History
+from directrix.types import Array, Float64Array, Int64Array
+
+_CELLS = 1 << 22  # that are drawn together
+
+
+class Pool(NamedTuple):
+    """Candidates of all groups, sorted by list."""
+
+    of: Int64Array
+    """List of each row."""
+    item: Int64Array
+    grade: Float64Array
+    probability: Float64Array
+    """With which the row is a candidate of its list."""
+
+    def take(self, rows: Array) -> Pool:
+        """Return some of the rows."""
+        return Pool(self.of[rows], self.item[rows], self.grade[rows], self.probability[rows])
+
+    def plus(self, other: Pool) -> Pool:
+        """Return the rows of both."""
+        of, item = np.append(self.of, other.of), np.append(self.item, other.item)
+        grade = np.append(self.grade, other.grade)
+        return Pool(of, item, grade, np.append(self.probability, other.probability))
+
+
+def listed(pairs: Int64Array, positive: Pool, n_items: int, m: int | None, rng: np.random.Generator) -> Pool:
+    """Return the items that each group lists; of those without an event, at most m that are drawn.
+
+    ``pairs`` are sorted, each ``group * n_items + item`` once.
+    """
+    known = positive.of * n_items + positive.item
+    _, at, where = np.intersect1d(pairs, known, assume_unique=True, return_indices=True)
+    pool = Pool(pairs // n_items, pairs % n_items, np.zeros(len(pairs)), np.ones(len(pairs)))
+    pool.grade[at] = positive.grade[where]
+    if m is None:
+        return pool
+    is_kept = np.zeros(len(pairs), dtype=bool)
+    is_kept[at] = True
+    other = np.flatnonzero(~is_kept)
+    starts = run_starts(pool.of[other])
+    sizes = np.diff(starts, append=len(other))
+    of, rank = _drawn(sizes, m, rng)
+    pool.probability[other] = np.repeat(np.minimum(1.0, m / sizes), sizes)
+    is_kept[other[starts[of] + rank]] = True
+    return pool.take(np.flatnonzero(is_kept))
+
+
+class Catalog:
+    """Items in the order in which they become available.
+
+    Parameters
+    ----------
+    since : float64 (n_items,)
+        Time after which each item can be a candidate, inf = never.
+    """
+
+    def __init__(self, since: Float64Array) -> None:
+        self.order = np.argsort(since, kind="stable")
+        self.place = np.empty(len(since), dtype=np.int64)
+        self.place[self.order] = np.arange(len(since))
+        self._times = since[self.order]
+
+    def sizes(self, decisions: Float64Array) -> Int64Array:
+        """Return the number of items that are available before each decision."""
+        return np.searchsorted(self._times, decisions).astype(np.int64)
+
+
+def uniform(
+    positive: Pool, catalog: Catalog, sizes: Int64Array, m: int | None, rng: np.random.Generator
+) -> Pool:
+    """Return negatives drawn from the catalog without replacement, m for each group; None: all of them.
+
+    Each has the probability min(1, m / number of available items without an event in the group).
+    """
+    n_groups = len(sizes)
+    by_place = np.lexsort((catalog.place[positive.item], positive.of))
+    group, place = positive.of[by_place], catalog.place[positive.item[by_place]]
+    counts = np.bincount(group, minlength=n_groups)
+    first = np.cumsum(counts) - counts
+    left = sizes - counts
+    if m is None:
+        of, rank = np.repeat(np.arange(n_groups), left), rows_of(np.zeros_like(left), left)
+    else:
+        of, rank = _drawn(left, m, rng)
+    # the rank-th of the items that are left: as many places later as there are positives before it
+    width = len(catalog.order) + 1
+    gaps = group * width + place - (np.arange(len(group)) - first[group])
+    moved = rank + np.searchsorted(gaps, of * width + rank, side="right") - first[of]
+    probability = np.ones(len(of)) if m is None else np.minimum(1.0, m / np.maximum(left, 1))[of]
+    return Pool(of, catalog.order[moved], np.zeros(len(of)), probability)
+
+
+def popular(
+    positive: Pool, catalog: Catalog, sizes: Int64Array, history: History, m: int, rng: np.random.Generator
+) -> Pool:
+    """Return the items of m events before each decision, drawn with replacement; each item once.
+
+    The probability is 1 - (1 - p)^m, p the share of the item among these events. An item with an event in the
+    group, or that is not available, is left out.
+    """
+    n_before, n_items = history.n_before, len(catalog.order)
+    groups = np.repeat(np.flatnonzero(n_before), m)
+    drawn = history.log.items[rng.integers(0, n_before[groups])]
+    pairs = np.setdiff1d(groups * n_items + drawn, positive.of * n_items + positive.item)
+    of, item = pairs // n_items, pairs % n_items
+    is_there = catalog.place[item] < sizes[of]
+    of, item = of[is_there], item[is_there]
+    first, end = history.of_item.spans(item, n_before[of])
+    share = (end - first) / n_before[of]
+    return Pool(of, item, np.zeros(len(of)), 1.0 - (1.0 - share) ** m)
+
+
+def _drawn(sizes: Int64Array, m: int, rng: np.random.Generator) -> tuple[Int64Array, Int64Array]:
+    """Draw min(m, size) different numbers below the size of each group; return groups and numbers.
+
+    Floyd's algorithm (Bentley & Floyd 1987), for many groups at once.
+    """
+    groups, numbers = [], []
+    at_once = max(_CELLS // max(m, 1), 1)
+    for low in range(0, len(sizes), at_once):
+        size = sizes[low : low + at_once]
+        n = np.minimum(size, m)
+        chosen = np.full((len(size), m), -1, dtype=np.int64)
+        for j in range(int(n.max(initial=0))):
+            top = size - n + j
+            number = rng.integers(0, np.maximum(top, 0) + 1)
+            is_taken = (chosen[:, :j] == number[:, None]).any(axis=1)
+            chosen[:, j] = np.where(is_taken, top, number)
+        row, column = np.nonzero(np.arange(m) < n[:, None])
+        groups.append(row + low)
+        numbers.append(chosen[row, column])
+    if not groups:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    return np.concatenate(groups), np.concatenate(numbers)

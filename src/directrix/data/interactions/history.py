@@ -1,0 +1,91 @@
+"""Features of candidates from the events before each decision."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from directrix.data.interactions.lists import Log
+from directrix.data.interactions.tables import DAY
+from directrix.threads import run_chunks
+from directrix.types import Array, Float64Array, Int64Array
+
+_ROWS = 1 << 16  # of candidates at once, so that what is looked up stays in the caches
+
+
+class Spans:
+    """Events by a key, such as the item, each in the order of time.
+
+    Parameters
+    ----------
+    keys : int64 (n_events,)
+        Key of each event, in the order of time.
+    """
+
+    def __init__(self, keys: Int64Array) -> None:
+        self.order = np.argsort(keys, kind="stable")
+        self.known, starts = np.unique(keys[self.order], return_index=True)
+        self._starts = np.append(starts, len(keys)).astype(np.int64)
+        self._width = len(keys) + 1
+        self._moments = keys[self.order] * self._width + self.order
+
+    def spans(self, keys: Int64Array, n_before: Int64Array) -> tuple[Int64Array, Int64Array]:
+        """Return where the events of each key begin and end in `order`, of those before a moment alone.
+
+        The moment is the number of all events before it.
+        """
+        if not len(self.known):
+            return np.zeros_like(keys), np.zeros_like(keys)
+        place = np.minimum(np.searchsorted(self.known, keys), len(self.known) - 1)
+        first, is_known = self._starts[place], self.known[place] == keys
+        end = first.copy()
+        end[is_known] = np.searchsorted(self._moments, keys[is_known] * self._width + n_before[is_known])
+        return first, end
+
+
+class History:
+    """Events in the order of time, and the number of those before the decision of each list.
+
+    Parameters
+    ----------
+    log : Log
+    n_items : int
+    decisions : float64 (n_lists,)
+    """
+
+    def __init__(self, log: Log, n_items: int, decisions: Float64Array) -> None:
+        self.log, self.n_items, self.decisions = log, n_items, decisions
+        self.n_before = np.searchsorted(log.times, decisions).astype(np.int64)
+        self.of_item = Spans(log.items)
+
+    def fill(self, out: Array, of: Int64Array, users: Int64Array, items: Int64Array) -> None:
+        """Fill the columns of `history_names` for each candidate from the events before its list."""
+        log, n_kinds = self.log, len(self.log.kind_names)
+        of_pair = Spans(log.users * self.n_items + log.items)
+        indexes = self.of_item, of_pair
+        counts = [
+            [np.append(0, np.cumsum(log.kinds[index.order] == kind)) for kind in range(n_kinds)]
+            for index in indexes
+        ]
+
+        def work(chunk: int) -> None:
+            rows = slice(chunk * _ROWS, (chunk + 1) * _ROWS)
+            cells, item, before = out[rows], items[rows], self.n_before[of[rows]]
+            keys = item, users[rows] * self.n_items + item
+            for part in range(2):
+                first, end = indexes[part].spans(keys[part], before)
+                for kind, count in enumerate(counts[part]):
+                    cells[:, part * n_kinds + kind] = np.log1p(count[end] - count[first], dtype=np.float32)
+            last = log.times[of_pair.order[np.maximum(end - 1, 0)]]
+            age = self.decisions[of[rows]] - np.where(end > first, last, -np.inf)
+            cells[:, 2 * n_kinds] = 1.0 / (1.0 + age / DAY)
+
+        run_chunks(work, -(-len(of) // _ROWS))
+
+
+def history_names(kinds: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of the features of `History.fill`."""
+    return (
+        *(f"item_{kind}" for kind in kinds),
+        *(f"user_item_{kind}" for kind in kinds),
+        "user_item_recency",
+    )

@@ -1,0 +1,185 @@
+"""Events and candidates as arrays, and the lists that they are grouped into, each with its decision."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from directrix.data.checks import check_labels
+from directrix.data.grouping import object_array
+from directrix.data.interactions.tables import DAY, Reader, moment, place_in, shown
+from directrix.errors import InputError
+from directrix.types import Array, Float64Array, Int64Array
+
+
+class Log(NamedTuple):
+    """Events in the order of time, with the numbers of users, items, sessions and kinds."""
+
+    times: Float64Array
+    users: Int64Array
+    items: Int64Array
+    keys: Int64Array
+    """Sessions for lists by session, else users."""
+    kinds: Int64Array
+    kind_names: tuple[str, ...]
+    grades: Float64Array
+
+
+class Candidates(NamedTuple):
+    """A table of candidates: of lists, or a catalog."""
+
+    items: Int64Array
+    times: Float64Array | None
+    keys: Int64Array | None
+    """Sessions or users; None for a catalog."""
+    users: Int64Array | None
+
+
+class Lists(NamedTuple):
+    """Lists in the order of their decisions."""
+
+    ids: Array
+    users: Int64Array
+    """-1 = not known."""
+    times: Float64Array
+    """Decisions."""
+    of_event: Int64Array
+    """List that an event is a label of, or -1, (n_events,)."""
+    of_candidate: Int64Array
+    """List of each row of a table of candidates of lists, else empty."""
+
+
+def read_events(reader: Reader, events: Any, by: str, grades: Mapping[Any, float]) -> Log:
+    """Read the events; see `directrix.data.from_interactions`."""
+    of = reader.columns(events, "events")
+    times, items = reader.times(of, "events"), reader.number(of, "item", "events")
+    if not len(times):
+        raise InputError("events: there is no row; one or more are needed. Check how they were written.")
+    if by == "session":
+        keys = reader.number(of, "session", "events")
+        if reader.find(of, "user", "events", optional=True) is None:
+            reader.numbers["user"] = reader.numbers["session"]
+            users = keys
+        else:
+            users = reader.number(of, "user", "events")
+    else:
+        users = keys = reader.number(of, "user", "events")
+    if reader.find(of, "event", "events", optional=True) is None:
+        kinds, grade = np.zeros_like(items), np.ones(1)
+        kind_names: tuple[str, ...] = ("events",)
+    else:
+        numbers = reader.numbers["event"]
+        numbers.add(object_array(grades), "grades, entry {}".format)
+        kind_names = numbers.names
+        grade = check_labels([*grades.values()], place=lambda i: f"grades[{kind_names[i]!r}]")
+        kinds = reader.number(of, "event", "events")
+        if len(numbers.names) > len(grade):
+            unknown = [repr(name) for name in numbers.names[len(grade) :]]
+            raise InputError(
+                f"events, row {int(np.argmax(kinds >= len(grade)))}: no grade is given for the kind of event "
+                f"{', '.join(unknown[:10])}; those with a grade are {', '.join(kind_names)}. Type "
+                f"grades={{{unknown[0]}: 1, ...}}, or drop these rows."
+            )
+    order = np.argsort(times, kind="stable")
+    users, items, keys, kinds = (numbers[order] for numbers in (users, items, keys, kinds))
+    return Log(times[order], users, items, keys, kinds, kind_names, grade[kinds])
+
+
+def read_candidates(reader: Reader, candidates: Any, by: str) -> Candidates:
+    """Read the candidates of lists, or a catalog; see `directrix.data.from_interactions`."""
+    what, key = "candidates", "session" if by == "session" else "user"
+    of = reader.columns(candidates, what)
+    keys, users = (
+        reader.number(of, name, what) if reader.find(of, name, what, optional=True) is not None else None
+        for name in (key, "user")
+    )
+    needs_time = by == "day" and keys is not None
+    has_time = reader.find(of, "time", what, optional=not needs_time) is not None
+    times = reader.times(of, what) if has_time else None
+    return Candidates(reader.number(of, "item", what), times, keys, users)
+
+
+def lists_of(reader: Reader, log: Log, table: Candidates | None, by: str, decision: Any) -> Lists:
+    """Group the events, or the candidates of lists, and set the decision of each list."""
+    rows: Any = table if table is not None and table.keys is not None else None
+    keys = [log.keys] if rows is None else [log.keys, rows.keys]
+    names = object_array(reader.numbers["session" if by == "session" else "user"].names)
+    if by == "day":
+        days = [np.floor(part.times / DAY).astype(np.int64) for part in (log, rows)[: len(keys)]]
+        first, last = min(day.min() for day in days), max(day.max() for day in days)
+        n_days = int(last - first) + 1
+        keys = [key * n_days + (day - first) for key, day in zip(keys, days, strict=True)]
+    known = np.unique(keys[-1])
+    place, exists = place_in(known, keys[0])
+    of_event = np.where(exists, place, -1)
+    of_candidate = np.empty(0, np.int64) if rows is None else np.searchsorted(known, keys[1])
+    of = known // n_days if by == "day" else known
+    labels = names[of]
+    if by == "day":
+        dates = np.arange(first, last + 1).astype("datetime64[D]").astype(str)[known % n_days].tolist()
+        labels = object_array(map("{}/{}".format, labels, dates))
+    if rows is not None and rows.times is not None:
+        times = _times_of_lists(rows.times, of_candidate, labels)
+    else:
+        times = _times_of_events(log, of_event, labels, by, decision)
+    users = of if by != "session" else _users_of_sessions(log, rows, of_event, of_candidate, labels)
+    of_event[log.times < times[of_event]] = -1
+    order = np.argsort(times, kind="stable")
+    if rows is None:  # a user without an event from the decision on has no label
+        order = order[np.isin(order, of_event)]
+    number = np.full(len(known) + 1, -1)  # the last one for -1
+    number[order] = np.arange(len(order))
+    return Lists(labels[order], users[order], times[order], number[of_event], number[of_candidate])
+
+
+def _times_of_lists(times: Float64Array, of: Int64Array, labels: Array) -> Float64Array:
+    """Return the one time that the candidates of each list have."""
+    decisions = np.full(len(labels), np.inf)
+    np.minimum.at(decisions, of, times)
+    if (late := times > decisions[of]).any():
+        row = int(np.argmax(late))
+        raise InputError(
+            f"candidates, row {row}: the time, {shown(times[row])}, is after that of another candidate of "
+            f"{labels[of[row]]!r}, {shown(decisions[of[row]])} (rows: {int(late.sum()):,}); a list has one "
+            'decision. Group by list, e.g. by="session", session=NAME of the column that tells lists apart.'
+        )
+    return decisions
+
+
+def _times_of_events(log: Log, of: Int64Array, labels: Array, by: str, decision: Any) -> Float64Array:
+    """Return the decision that is given, or the first event of a session or day, or the last of a user."""
+    if decision is not None:
+        if by != "user":
+            raise InputError(f'a decision is for by="user", got by={by!r}; leave it out.')
+        return np.full(len(labels), moment(decision, "decision"))
+    times = np.full(len(labels), np.nan)
+    inside = np.flatnonzero(of >= 0)[:: 1 if by == "user" else -1]
+    times[of[inside]] = log.times[inside]  # the last one stays
+    if (bad := np.isnan(times)).any():
+        raise InputError(
+            f"candidates: {labels[np.argmax(bad)]!r} has no event, so its decision is not known (so have "
+            f"{int(bad.sum()) - 1:,} more); add a column of times."
+        )
+    return times
+
+
+def _users_of_sessions(
+    log: Log, rows: Candidates | None, of_event: Int64Array, of_candidate: Int64Array, labels: Array
+) -> Int64Array:
+    """Return the user of each session, -1 where no row has one; `InputError` if a session has two."""
+    users = np.full(len(labels), -1)
+    parts = [("events", of_event, log.users)]
+    if rows is not None and rows.users is not None:
+        parts.append(("candidates", of_candidate, rows.users))
+    for what, of, given in parts:
+        inside = np.flatnonzero(of >= 0)[::-1]
+        new = inside[users[of[inside]] < 0]
+        users[of[new]] = given[new]
+        if len(other := inside[users[of[inside]] != given[inside]]):
+            raise InputError(
+                f"{what}: session {labels[of[other[0]]]!r} has two users; it needs one. Give each user "
+                "sessions of their own."
+            )
+    return users

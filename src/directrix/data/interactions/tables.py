@@ -1,0 +1,207 @@
+"""Columns of events, candidates and features as arrays: identifiers as numbers, times in seconds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Iterable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from directrix.data.checks import is_missing
+from directrix.data.columns import KNOWN, ColumnNames, find
+from directrix.data.files import path_of
+from directrix.data.frames import array_of, by_column, cells_of, columns_of, encoded, matrix_of
+from directrix.data.grouping import run_starts
+from directrix.data.identifiers import Numbering
+from directrix.errors import InputError, short_text
+from directrix.types import Array, Float64Array, Int64Array
+
+DAY = 86400.0
+"""Seconds."""
+
+_CALL = "directrix.data.from_interactions(events"
+
+
+class Reader:
+    """Reads tables whose identifiers get the same numbers.
+
+    Parameters
+    ----------
+    names : mapping
+        Names of the columns of users, items, times, kinds of events and sessions that the user gave.
+    categorical : tuple
+        Names of features that are categories, whatever their type.
+    """
+
+    def __init__(self, names: Mapping[str, Hashable | None], categorical: Iterable[Hashable]) -> None:
+        self._names, self._categorical = names, tuple(categorical)
+        self.numbers = {key: Numbering(key) for key in ("user", "item", "session", "event")}
+
+    def columns(self, table: Any, what: str) -> dict[Any, Any]:
+        """Return the columns of a frame, dict or file by their names; identifiers of a file are text."""
+        if isinstance(table, str | os.PathLike):
+            from directrix.data.tables.files import table_of
+
+            ids = {name for key in self.numbers for name in (self._names.get(key), *KNOWN[key])}
+            table = table_of(path_of(table), ColumnNames(categorical=(*(ids - {None}), *self._categorical)))
+        return columns_of(table, what, "a frame, dict of columns or path is needed")
+
+    def find(self, of: Mapping[Any, Any], key: str, what: str, *, optional: bool = False) -> Any:
+        """Return the name of the column of users, items, ...; only events must have the name given."""
+        asked = self._names.get(key)
+        if asked not in of and what != "events":
+            asked = None
+        return find([*of], key, asked, what, _CALL, optional=optional)
+
+    def number(self, of: Mapping[Any, Any], key: str, what: str) -> Int64Array:
+        """Return the numbers of the identifiers in the column of users, items or sessions."""
+        return self.numbers[key].add(of[self.find(of, key, what)], partial(_place, what))
+
+    def times(self, of: Mapping[Any, Any], what: str) -> Float64Array:
+        """Return the column of times, in seconds."""
+        return seconds(of[name := self.find(of, "time", what)], f"{what}, column {name!r}")
+
+    def features(self, given: Any, keys: list[str], what: str) -> Features:
+        """Read a table of features, with a row per key, or several at different times."""
+        of = self.columns(given, what)
+        used = [self.find(of, key, what) for key in keys]
+        time = self.find(of, "time", what, optional=True)
+        names = [name for name in of if name not in (*used, time)]
+        if not names:
+            raise InputError(f"{what} has no column of features, only {', '.join(map(str, of))}. Add one.")
+        coded, categories = encoded(
+            {name: of[name] for name in names}, {*self._categorical}.intersection(names)
+        )
+        codes = [self.number(of, key, what) for key in keys]
+        times = None if time is None else self.times(of, what)
+        listed = by_column(categories, names) or (None,) * len(names)
+        return Features(what, keys, tuple(map(str, names)), matrix_of(coded, what), listed, codes, times)
+
+
+class Features(NamedTuple):
+    """A table of features by user, by item, or by both."""
+
+    what: str
+    keys: list[str]
+    names: tuple[str, ...]
+    matrix: Array
+    """(n_rows, n_features)"""
+    categories: tuple[tuple[str, ...] | None, ...]
+    codes: list[Int64Array]
+    """Numbers of the users, items, or both, of each row."""
+    times: Float64Array | None
+    """Time from which a row is known."""
+
+    def join(self, out: Array, codes: list[Int64Array], decisions: Float64Array) -> None:
+        """Fill ``out`` (n, n_features) with the last row of each key before its decision, or NaN.
+
+        Raises `InputError` if a key has two rows at one time, or a single one that is not from before the
+        decision.
+        """
+        keys, asked = _combined(self.codes, codes)
+        order = np.argsort(keys, kind="stable") if self.times is None else np.lexsort((self.times, keys))
+        starts = run_starts(keys[order])
+        sizes = np.diff(starts, append=len(order))
+        if self.times is None:
+            if (sizes > 1).any():
+                raise InputError(
+                    f"{self.what}, row {order[starts[np.argmax(sizes > 1)] + 1]}: its key has another row, "
+                    f"and there is no column of times. Add a column time, or keep one row per key."
+                )
+            place, exists = place_in(keys[order], asked)
+        else:
+            distinct, moments = np.unique(self.times, return_inverse=True)
+            width = len(distinct) + 1
+            of_rows = keys[order] * width + moments[order]
+            if len(same := np.flatnonzero(of_rows[1:] == of_rows[:-1])):
+                raise InputError(
+                    f"{self.what}, row {order[same[0] + 1]}: its key has another row at the same time. Keep "
+                    "one of them."
+                )
+            before = np.searchsorted(distinct, decisions)  # a row at the decision itself is too late
+            place = np.searchsorted(of_rows, asked * width + before) - 1
+            key, has_key = place_in(keys[order][starts], asked)
+            exists = has_key & (place >= starts[key])
+            if len(late := np.flatnonzero(has_key & ~exists & (sizes[key] == 1))):
+                row = order[starts[key[late[0]]]]
+                raise InputError(
+                    f"{self.what}, row {row}: its time, {shown(self.times[row])}, is not before the decision "
+                    f"at {shown(decisions[late[0]])} of a list that it would be a feature of ({len(late):,} "
+                    "rows of candidates): it may hold what happened after. Give a table from before the "
+                    "decisions, or one row for each time at which the features changed."
+                )
+        for first in range(0, len(out), 1 << 16):  # without a second table of this size
+            part = slice(first, first + (1 << 16))
+            out[part] = self.matrix[order[place[part]]]
+            out[part][~exists[part]] = np.nan
+
+
+def _combined(table: list[Int64Array], asked: list[Int64Array]) -> tuple[Int64Array, Int64Array]:
+    """Return one number for each user, item, or pair of both, the same for a table and what it is asked."""
+    if len(table) == 1:
+        return table[0], asked[0]
+    width = int(max(table[1].max(initial=0), asked[1].max(initial=0))) + 1
+    known, keys = np.unique(table[0] * width + table[1], return_inverse=True)
+    place, exists = place_in(known, asked[0] * width + asked[1])
+    return keys, np.where(exists, place, len(known))
+
+
+def place_in(known: Int64Array, asked: Int64Array) -> tuple[Int64Array, Array]:
+    """Return a place in the sorted keys for each key that is asked, and whether it is that key."""
+    place = np.minimum(np.searchsorted(known, asked), len(known) - 1)
+    return place, known[place] == asked
+
+
+def seconds(column: Any, what: str) -> Float64Array:
+    """Return times as seconds: numbers as they are; dates and ISO 8601 text since 1970, UTC.
+
+    Raises `InputError` if one is missing or something else.
+    """
+    values = array_of(column)
+    if values.dtype.kind not in "iufM":
+        cells = [None if is_missing(cell) else cell for cell in cells_of(values)]
+        try:
+            values = np.array([_utc(cell) for cell in cells], dtype="datetime64[us]")
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"{what}: {error}; numbers, dates or text such as 2026-01-31T12:00:00 are needed."
+            ) from None
+    bad = np.isnat(values) if values.dtype.kind == "M" else ~np.isfinite(values)
+    if bad.any():
+        raise InputError(
+            f"{what}: no time in row {int(np.argmax(bad))} (and {int(bad.sum()) - 1:,} more); every row "
+            "needs one. Drop these rows."
+        )
+    if values.dtype.kind == "M":
+        return values.astype("datetime64[us]").astype(np.int64) / 1e6
+    return values.astype(np.float64)
+
+
+def _utc(cell: Any) -> Any:
+    """Return a date without its zone, which NumPy does not read."""
+    if isinstance(cell, str):
+        from datetime import datetime
+
+        cell = datetime.fromisoformat(cell)
+    if getattr(cell, "tzinfo", None) is not None:
+        from datetime import UTC
+
+        cell = cell.astimezone(UTC).replace(tzinfo=None)
+    return cell
+
+
+def moment(value: Any, name: str) -> float:
+    """Return one time that the user gave, in seconds."""
+    times = seconds([value], f"{name}={short_text(value)}")
+    return float(times[0])
+
+
+def shown(time: float) -> str:
+    """Return a time as text: the date for seconds since 1970 that are large enough to be one."""
+    return str(np.datetime64(int(time), "s")) if time >= 1e8 else f"{time:g}"
+
+
+def _place(what: str, row: int) -> str:
+    return f"{what}, row {row}"

@@ -1,0 +1,173 @@
+"""`calibration_curve`: probabilities of relevance against the share of relevant documents."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from directrix.data.checks import check_length
+from directrix.data.queries import Queries
+from directrix.errors import InputError
+from directrix.measures.segments import segments_of
+from directrix.rankers.calibration import Calibration, Kind
+from directrix.tables import Table
+from directrix.types import Array, Float64Array
+
+
+@dataclass(frozen=True)
+class CalibrationError:
+    r"""Errors of probabilities p on n documents, with relevance y of 0 or 1.
+
+    Attributes
+    ----------
+    documents : int
+    predicted, relevant : float
+        Means of p and of y.
+    error : float
+        Expected calibration error :math:`\sum_b \frac{n_b}{n} |\bar p_b - \bar y_b|` over the bins.
+    brier, log_loss : float
+        Means of :math:`(p - y)^2` and of :math:`-\log` of the probability of y.
+    """
+
+    documents: int
+    predicted: float
+    relevant: float
+    error: float
+    brier: float
+    log_loss: float
+
+
+@dataclass(frozen=True)
+class CalibrationCurve:
+    """Predicted probabilities against shares of relevant documents. Result of `calibration_curve`.
+
+    Attributes
+    ----------
+    predicted, relevant : tuples of float (n_bins,)
+        Mean probability and share of relevant documents of each bin, by ascending probability.
+    documents : tuple of int (n_bins,)
+    total : CalibrationError
+        Of all documents.
+    segments : dict of CalibrationError
+        Of the documents of each segment of queries, with bins of their own.
+    """
+
+    predicted: tuple[float, ...]
+    relevant: tuple[float, ...]
+    documents: tuple[int, ...]
+    total: CalibrationError
+    segments: dict[Hashable, CalibrationError]
+
+    def tables(self) -> tuple[Table, Table]:
+        """Return the curve, and the errors of segments and of all documents."""
+        bins = zip(self.documents, self.predicted, self.relevant, strict=True)
+        names = ("segment", "documents", "predicted", "relevant", "error", "Brier", "log loss")
+        errors = [*self.segments.items(), ("all", self.total)]
+        rows = tuple((str(name), *asdict(one).values()) for name, one in errors)
+        curve = tuple((number, *row) for number, row in enumerate(bins, start=1))
+        return (
+            Table("Calibration curve", ("bin", "documents", "predicted", "relevant"), curve, digits=4),
+            Table("Calibration error", names, rows, digits=4),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result in JSON types."""
+        return {**asdict(self), "segments": {str(name): asdict(one) for name, one in self.segments.items()}}
+
+
+def calibration_curve(
+    probabilities: Any, q: Queries, *, rel: float = 1.0, by: Any = None, bins: int = 10
+) -> CalibrationCurve:
+    """Compare probabilities of relevance with the labels of queries.
+
+    Parameters
+    ----------
+    probabilities : float (n_docs,)
+        Of the documents of ``q``, in [0, 1]; on queries that neither ranker nor calibration has seen.
+    q : Queries
+        With labels.
+    rel : float > 0
+        Lowest label that counts as relevant.
+    by : mapping of query to segment, or one value per row, optional
+        Segments of queries, for errors of each, as for `evaluate`.
+    bins : int >= 1
+        Number of bins, which hold equally many documents.
+
+    Returns
+    -------
+    CalibrationCurve
+
+    Raises
+    ------
+    InputError
+        If there is not one probability from 0 to 1 per document, or ``by`` has no segment for any query.
+
+    Notes
+    -----
+    O(n_docs log n_docs). With few documents the error is far above 0 even for perfect probabilities: compare
+    models on the same data.
+
+    Examples
+    --------
+    >>> import directrix as dx
+    >>> q = dx.Queries.from_arrays(np.eye(4), [0, 0, 1, 1], qid=[1, 1, 2, 2])
+    >>> curve = calibration_curve([0.1, 0.3, 0.6, 1.0], q, bins=2, by={1: "short", 2: "long"})
+    >>> curve.relevant, round(curve.total.error, 2), curve.segments["short"].relevant
+    ((0.0, 1.0), 0.2, 0.0)
+    """
+    p = np.asarray(probabilities, dtype=np.float64)
+    check_length(len(p), q.n_docs, "probabilities", "q.labels")
+    if not ((p >= 0.0) & (p <= 1.0)).all():
+        row = int(np.argmin((p >= 0.0) & (p <= 1.0)))
+        raise InputError(
+            f"probabilities[{row}] is {p[row]:g}, must be from 0 to 1. Type ranker.calibrate(queries), then "
+            "ranker.predict_probability(X)."
+        )
+    relevant = (q.labels >= rel).astype(np.float64)
+    parts = _bins(p, bins)
+    members = {} if by is None else segments_of(by, q.query_ids, q.qptr, q.rows)
+    rows = {
+        name: np.concatenate([np.arange(q.qptr[one], q.qptr[one + 1]) for one in queries])
+        for name, queries in members.items()
+    }
+    return CalibrationCurve(
+        tuple(float(p[part].mean()) for part in parts),
+        tuple(float(relevant[part].mean()) for part in parts),
+        tuple(map(len, parts)),
+        _error(p, relevant, bins),
+        {name: _error(p[part], relevant[part], bins) for name, part in rows.items()},
+    )
+
+
+def cross_calibrated(scores: Array, q: Queries, kind: Kind, rel: float, folds: int = 5) -> Float64Array:
+    """Return probabilities of queries, those of each fold by a calibration that was fitted on the others."""
+    fold = np.repeat(np.arange(q.n_queries) % folds, np.diff(q.qptr))
+    probabilities = np.empty(q.n_docs)
+    for number in range(min(folds, q.n_queries)):
+        others = fold != number
+        fitted = Calibration.fit(scores[others], q.labels[others], kind, rel)
+        probabilities[~others] = fitted(scores[~others])
+    return probabilities
+
+
+def _bins(p: Float64Array, bins: int) -> list[Array]:
+    """Return the places of each bin, by ascending probability."""
+    return [part for part in np.array_split(np.argsort(p, kind="stable"), bins) if len(part)]
+
+
+def _error(p: Float64Array, relevant: Float64Array, bins: int) -> CalibrationError:
+    gaps = [abs(float((p[part] - relevant[part]).sum())) for part in _bins(p, bins)]
+    of_label = np.where(relevant > 0.0, p, 1.0 - p)
+    with np.errstate(divide="ignore"):
+        log_loss = float(-np.log(of_label).mean())
+    return CalibrationError(
+        len(p),
+        float(p.mean()),
+        float(relevant.mean()),
+        sum(gaps) / len(p),
+        float(((p - relevant) ** 2).mean()),
+        log_loss,
+    )

@@ -1,0 +1,120 @@
+"""`Calibration`: probabilities of relevance from the scores of a fitted ranker, in their order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from directrix.errors import InputError, short_text
+from directrix.types import Array, Float64Array
+
+Kind = Literal["isotonic", "platt"]
+
+SHARE = 1e-6
+"""Weight of the increasing term of an isotonic calibration, whose plateaus would tie documents."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    r"""Probability that a document is relevant, as an increasing function of its score s.
+
+    .. math:: p(s) = \sigma(t) \quad\text{(platt)}, \qquad
+              p(s) = (1 - \epsilon) \, m(s) + \frac{\epsilon}{2} \Big(1 + \frac{t}{1 + |t|}\Big)
+              \quad\text{(isotonic)}, \qquad t = a s + b
+
+    :math:`\sigma(t) = 1 / (1 + e^{-t})`, a > 0, and m is the isotonic regression: a line through its knots
+    that is constant beyond both ends. The second term, with :math:`\epsilon = 10^{-6}`, gives documents on a
+    plateau of m different probabilities, so that both kinds keep the order of the scores. Only scores that
+    rounding cannot tell apart may tie: of Platt's sigmoid those with t above 36.
+
+    Parameters
+    ----------
+    slope, intercept : float
+        a > 0, in 1 / units of score, and b.
+    rel : float
+        Lowest label that counts as relevant.
+    knots, values : tuples of float
+        Of m: scores, ascending, and their probabilities. Empty for Platt's sigmoid.
+
+    References
+    ----------
+    Platt (1999), Probabilistic outputs for support vector machines, section 2; Zadrozny & Elkan (2002),
+    doi:10.1145/775047.775151.
+    """
+
+    slope: float
+    intercept: float
+    rel: float = 1.0
+    knots: tuple[float, ...] = ()
+    values: tuple[float, ...] = ()
+
+    def __call__(self, scores: Any) -> Float64Array:
+        """Return the probability of every score: float64 of the same shape, in [0, 1]."""
+        scores = np.asarray(scores, dtype=np.float64)
+        t = self.slope * scores + self.intercept
+        if not self.knots:
+            sigmoid: Float64Array = np.exp(-np.logaddexp(0.0, -t))
+            return sigmoid
+        rising = 0.5 + 0.5 * t / (1.0 + np.abs(t))
+        mixed: Float64Array = (1.0 - SHARE) * np.interp(scores, self.knots, self.values) + SHARE * rising
+        return mixed
+
+    @classmethod
+    def fit(cls, scores: Array, labels: Array, kind: Kind = "isotonic", rel: float = 1.0) -> Calibration:
+        """Fit the probability that a label is at least ``rel`` to scores of queries that were not trained on.
+
+        Parameters
+        ----------
+        scores, labels : float (n_docs,)
+            Of documents of all queries.
+        kind : {"isotonic", "platt"}
+            Isotonic regression has no form but needs some thousand documents; Platt's sigmoid has two
+            parameters, and targets :math:`(n_+ + 1) / (n_+ + 2)` and :math:`1 / (n_- + 2)`.
+        rel : float > 0
+
+        Raises
+        ------
+        InputError
+            If all or no documents are relevant, or relevant documents do not have the higher scores.
+        """
+        if kind not in get_args(Kind):
+            raise InputError(f"kind must be 'isotonic' or 'platt', got {short_text(kind)}.")
+        relevant = np.asarray(labels) >= rel
+        if relevant.all() or not relevant.any():
+            raise InputError(
+                f"{int(relevant.sum())} of {len(relevant)} documents have a label of at least {rel:g}; a "
+                "calibration needs relevant and other documents. Give further queries, or another rel."
+            )
+        slope, intercept = _sigmoid(np.asarray(scores, dtype=np.float64), relevant)
+        if not slope > 0.0:
+            raise InputError(
+                "the scores of relevant documents are not higher than those of others, so no increasing "
+                "probability fits them. Check that the labels belong to these documents."
+            )
+        if kind == "platt":
+            return cls(slope, intercept, float(rel))
+        from sklearn.isotonic import IsotonicRegression
+
+        steps = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(scores, relevant)
+        knots, values = steps.X_thresholds_.tolist(), steps.y_thresholds_.tolist()
+        return cls(slope, intercept, float(rel), tuple(knots), tuple(values))
+
+
+def _sigmoid(scores: Float64Array, relevant: Array) -> tuple[float, float]:
+    """Slope and intercept that minimize the cross-entropy with Platt's targets."""
+    from scipy.optimize import minimize
+
+    center, width = float(scores.mean()), float(scores.std()) or 1.0
+    z, n_relevant = (scores - center) / width, int(relevant.sum())
+    targets = np.where(relevant, (n_relevant + 1) / (n_relevant + 2), 1 / (len(z) - n_relevant + 2))
+
+    def loss(params: Float64Array) -> tuple[float, Float64Array]:
+        t = params[0] * z + params[1]
+        excess = np.exp(-np.logaddexp(0.0, -t)) - targets
+        value = (np.logaddexp(0.0, t) - targets * t).mean()
+        return float(value), np.array([(excess * z).mean(), excess.mean()])
+
+    slope, intercept = minimize(loss, np.array([1.0, 0.0]), jac=True, method="BFGS", tol=1e-9).x.tolist()
+    return slope / width, intercept - slope * center / width

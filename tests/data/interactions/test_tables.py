@@ -1,0 +1,243 @@
+"""Tables that are joined to the candidates, doors of all kinds, splits, and what is rejected."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from tests.data.interactions.test_build import DAY, documents, make_events
+from tests.messages import rejects
+
+import directrix as dx
+
+EVENTS = {
+    "user": ["ann", "bob", "ann", "bob", "ann"],
+    "item": ["tea", "jam", "jam", "tea", "tea"],
+    "time": [1.0, 2.0, 10.0, 11.0, 20.0],
+    "event": ["view", "click", "click", "purchase", "cart"],
+    "session": [1, 2, 3, 4, 5],
+}
+
+
+def make(*, by="session", history=False, **options):
+    return dx.data.from_interactions(EVENTS, by=by, history=history, **options)
+
+
+def of_list(q, query):
+    return {item: features.tolist() for item, (_, features, _) in documents(q)[query].items()}
+
+
+def test_tables_are_joined_by_user_item_and_both():
+    q = make(
+        user_features={"user_id": ["bob", "ann"], "age": [50, 30]},
+        item_features={"price": [2.5, 4.0, 9.0], "item": ["jam", "tea", "new"]},
+        pair_features={
+            "user": ["ann", "ann", "bob"],
+            "item": ["tea", "jam", "tea"],
+            "affinity": [0.5, 0.25, 1.0],
+        },
+        missing="nan",
+    )
+    assert q.feature_names == ("age", "price", "affinity")
+    assert of_list(q, "3") == {"tea": [30, 4.0, 0.5], "jam": [30, 2.5, 0.25]}
+    assert of_list(q, "4")["tea"] == [50, 4.0, 1.0]
+    assert np.isnan(of_list(q, "4")["jam"][2])
+    zero = make(pair_features={"user": ["ann"], "item": ["tea"], "affinity": [0.5]}, missing="zero")
+    assert of_list(zero, "4") == {"tea": [0.0], "jam": [0.0]}
+
+
+def test_a_table_with_times_is_joined_as_of_the_decision():
+    prices = {"item": ["tea"] * 3 + ["jam"] * 2, "time": [0, 10, 15, 0, 11], "price": [1, 2, 3, 4, 5]}
+    shuffled = {key: [column[i] for i in (2, 4, 0, 3, 1)] for key, column in prices.items()}
+    q = make(item_features=shuffled)
+    assert of_list(q, "3") == {"tea": [1], "jam": [4]}  # decided at 10, when the row of 10 is not yet known
+    assert of_list(q, "4") == {"tea": [2], "jam": [4]}
+    assert of_list(q, "5") == {"tea": [3], "jam": [5]}
+    later = {"item": ["tea", "tea", "jam"], "time": [12, 15, 0], "price": [2, 3, 4]}
+    q = make(item_features=later, missing="nan")
+    assert np.isnan(of_list(q, "4")["tea"][0])  # no row is known yet
+    assert of_list(q, "5")["tea"] == [3]
+
+
+def test_a_planted_leak_is_rejected():
+    clicks = {"item": ["tea", "jam"], "clicks": [3, 1]}
+    assert make(item_features=clicks).n_features == 1  # without times, nothing can be said
+    with rejects(dx.InputError):
+        make(item_features={**clicks, "time": [0.0, 20.0]})
+    with rejects(dx.InputError):  # at the decision itself
+        make(user_features={"user": ["ann", "bob"], "clicks": [3, 1], "time": [10.0, 0.0]})
+    with rejects(dx.InputError):
+        make(pair_features={"user": ["ann"], "item": ["tea"], "clicks": [3], "time": [30.0]}, missing="nan")
+    assert make(item_features={**clicks, "time": [0.0, 0.5]}).n_features == 1
+
+
+def test_shown_items_later_than_the_decision_are_rejected():
+    shown = {"session": [3, 3, 4], "item": ["tea", "jam", "tea"], "time": [9.0, 9.0, 11.0]}
+    q = make(candidates=shown, history=True)
+    assert {query: [*of] for query, of in documents(q).items()} == {"3": ["tea", "jam"], "4": ["tea"]}
+    assert q.times.tolist() == [9.0, 11.0]
+    assert q.labels.tolist() == [0.0, 1.0, 3.0]
+    with rejects(dx.InputError):
+        make(candidates={**shown, "time": [9.0, 9.5, 11.0]})
+
+
+def test_an_item_is_no_candidate_before_it_exists():
+    catalog = {"item": ["tea", "jam", "new"], "time": [0.0, 1.5, 10.0]}
+    q = make(candidates=catalog, history=True)
+    assert {query: {*of} for query, of in documents(q).items()} == {
+        "1": {"tea"},
+        "2": {"tea", "jam"},
+        "3": {"tea", "jam"},
+        "4": {"tea", "jam", "new"},
+        "5": {"tea", "jam", "new"},
+    }
+
+
+@pytest.mark.parametrize("m", [1, 2, 7])
+def test_negatives_of_given_candidates(m):
+    shown = {"user": ["ann"] * 4 + ["bob"] * 4, "item": ["tea", "jam", "a", "b"] * 2}
+    q = make(by="user", candidates=shown, negatives=m, history=True)
+    for of in documents(q).values():
+        assert of["tea"][::2] in ((2.0, 1.0), (3.0, 1.0))  # the event of the list stays
+        others = [probability for label, _, probability in of.values() if label == 0]
+        assert others == [min(1.0, m / 3)] * min(m, 3)
+
+
+def test_a_list_without_events_is_made_for_serving():
+    now = {"user": ["bob", "bob", "eve"], "item": ["tea", "jam", "tea"]}
+    q = make(by="user", candidates=now, decision=100.0, history=True)
+    assert q.query_ids == ("bob", "eve")
+    assert not q.labels.any()
+    row = dict(zip(q.feature_names, documents(q)["bob"]["tea"][1], strict=True))
+    np.testing.assert_allclose(row["user_item_purchase"], np.log(2), rtol=1e-6)
+    np.testing.assert_allclose(row["user_item_recency"], 1 / (1 + 89 / DAY), rtol=1e-6)
+    assert not documents(q)["eve"]["tea"][1][4:].any()
+
+
+@pytest.mark.parametrize(
+    "door", [pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table, "csv", "jsonl", "parquet"]
+)
+def test_all_doors_give_the_same(door, tmp_path):
+    events = make_events(n=200)
+    stamps = np.array(events["time"], dtype="datetime64[ms]")
+    events |= {"time": stamps, "user": [f"00{user[1:]}" for user in events["user"]]}
+    item = {"item": [f"i{i}" for i in range(15)], "brand": ["x", "y", "z"] * 5}
+    tables = [pd.DataFrame(events), pd.DataFrame(item)]
+    if callable(door):
+        given = [door({key: table[key].to_numpy() for key in table}) for table in tables]
+    else:
+        given = [str(tmp_path / f"{name}.{door}") for name in ("events", "items")]
+        for table, path in zip(tables, given, strict=True):
+            write = {"csv": table.to_csv, "parquet": table.to_parquet}.get(door)
+            if write is not None:
+                write(path, index=False)
+            else:
+                table.to_json(path, orient="records", lines=True, date_format="iso")
+    expected = dx.data.from_interactions(events, item_features=item, categorical="brand", negatives=4)
+    q = dx.data.from_interactions(given[0], item_features=given[1], categorical="brand", negatives=4)
+    assert q.query_ids == expected.query_ids
+    assert q.doc_ids.tolist() == expected.doc_ids.tolist()
+    assert q.digest == expected.digest
+    np.testing.assert_array_equal(q.times, expected.times)
+    assert q.categories == (None,) * 9 + (("x", "y", "z"),)
+    assert set(q.users) <= {f"00{i}" for i in range(12)}
+
+
+def test_categorical_types_are_kept_and_trained_on():
+    brand = pd.Categorical(["b", "a"], categories=["b", "a", "c"])
+    q = make(item_features=pd.DataFrame({"item": ["tea", "jam"], "brand": brand}))
+    assert q.categories == (("a", "b"),)
+    assert of_list(q, "3") == {"tea": [1.0], "jam": [0.0]}
+
+
+def test_events_without_kinds_or_users():
+    events = {key: EVENTS[key] for key in ("item", "time", "session")}
+    q = dx.data.from_interactions(events, by="session")
+    assert (q.feature_names, {*q.labels}) == (
+        ("item_events", "user_item_events", "user_item_recency"),
+        {0.0, 1.0},
+    )
+    assert q.users.tolist() == list(q.query_ids)
+
+
+def test_grades_of_any_kind():
+    events = {**EVENTS, "event": [1, 5, 4, 3, 2]}
+    q = dx.data.from_interactions(events, by="session", grades={stars: stars for stars in range(1, 6)})
+    assert [max(items.values())[0] for items in documents(q).values()] == [0.0, 4.0, 3.0, 2.0]
+
+
+def test_splits():
+    q = dx.data.from_interactions(make_events(n=300), by="day", negatives=5)
+    at = 2.5 * DAY
+    train, test = q.split(at)
+    assert train.ends.max() < at <= test.times.min()
+    between = (q.times < at) & (q.ends >= at)
+    assert train.n_queries + test.n_queries + between.sum() == q.n_queries
+    assert between.any()
+    assert len(train.sampling) == train.n_docs
+    for name in ("times", "ends", "users"):
+        assert len(getattr(train, name)) == train.n_queries
+    train, test = q.leave_last_out()
+    assert len({*test.users}) == test.n_queries
+    for user in {*q.users}:
+        times = train.times[train.users == user], test.times[test.users == user]
+        assert times[0].size
+        assert (times[0] <= times[1].max(initial=5 * DAY)).all()
+    previous = 0
+    parts = list(q.rolling(3))
+    for train, test in parts:
+        assert train.ends.max() < test.times.min()
+        assert train.n_queries > previous
+        previous = train.n_queries
+    tested = [query for _, test in parts for query in test.query_ids]
+    assert len(tested) == len({*tested}) >= 0.7 * q.n_queries
+
+
+def test_a_date_splits_dates():
+    days = [np.datetime64("2026-01-01") + day for day in range(5)]
+    q = dx.data.from_interactions({**EVENTS, "time": days}, by="session")
+    _, test = q.split("2026-01-04")
+    assert test.query_ids == ("4", "5")
+    assert test.users.tolist() == ["bob", "ann"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"by": "week"},
+        {"sampling": "even"},
+        {"negatives": 0},
+        {"sampling": "popularity"},
+        {"grades": {"view": 0}},
+        {"grades": {**{kind: 1 for kind in EVENTS["event"]}, "view": -1}},
+        {"user": "usr"},
+        {"decision": 3.0},
+        {"by": "user", "decision": 50.0},
+        {"by": "user", "decision": "tomorrow"},
+        {"events": {**EVENTS, "time": [1.0, 2.0, np.nan, 3.0, 4.0]}},
+        {"events": {**EVENTS, "time": ["2026-01-01", "soon", None, "x", "y"]}},
+        {"events": {**EVENTS, "session": [1, 2, 2, 4, 5]}},
+        {"events": {**EVENTS, "user": ["ann", None, "bob", "ann", "bob"]}},
+        {"events": {key: [] for key in EVENTS}},
+        {"events": 7},
+        {"candidates": {"session": [9], "item": ["tea"]}},
+        {"candidates": {"session": [3], "item": ["tea"]}, "sampling": "popularity", "negatives": 1},
+        {"item_features": {"item": ["tea", "tea"], "price": [1, 2]}},
+        {"item_features": {"item": ["tea", "tea"], "price": [1, 2], "time": [0, 0]}},
+        {"item_features": {"item": ["tea", "jam"]}},
+        {"item_features": {"item": ["tea", "jam"], "brand": ["x", "y"]}},
+        {"item_features": {"item": ["tea"], "price": [1]}},
+        {"history": False},
+    ],
+)
+def test_what_cannot_be_used_is_rejected(change):
+    options = {"events": EVENTS, "by": "session", **change}
+    with rejects(dx.InputError):
+        dx.data.from_interactions(options.pop("events"), **options)
+
+
+def test_splits_that_leave_nothing_are_rejected():
+    q = dx.data.from_interactions(EVENTS, by="session")
+    for split in (lambda: q.split(0), lambda: q.split(99), lambda: q.rolling(9), q.take([0]).leave_last_out):
+        with rejects(dx.InputError):
+            split()
