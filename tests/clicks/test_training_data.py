@@ -109,6 +109,20 @@ def test_doubly_robust_data_keep_documents_that_were_never_shown(judged, log):
     assert np.abs(other.labels[never] - q.labels[never]).max() > 0
 
 
+def test_features_that_hardly_vary_among_shown_documents_do_not_decide_on_the_others():
+    """Among shown documents two features are nearly equal; their difference is noise, and large elsewhere."""
+    rng = np.random.default_rng(0)
+    is_shown, labels = np.tile(np.arange(40) < 10, N), rng.integers(5, size=40 * N).astype(float)
+    first = labels + rng.normal(size=40 * N)
+    second = first + np.where(is_shown, 0.01, 10.0) * rng.normal(size=40 * N)
+    q = dx.Queries.from_arrays(np.stack([first, second], axis=1), labels, qid=np.repeat(np.arange(N), 40))
+    log = dx.clicks.simulate(q, is_shown + 0.0, "PBM", n_sessions=20_000, seed=0)
+    gains = dx.clicks.training_data(log, q, "doubly-robust", propensities=THETA)
+    never = gains.counts == 0
+
+    assert np.corrcoef(gains.labels[never], first[never])[0, 1] > 0.8
+
+
 def test_the_model_of_a_query_has_not_seen_its_clicks(judged, frame):
     """Other clicks of the queries of one half do not change the model's relevance there."""
     order = np.random.default_rng(0).permutation(N)
