@@ -222,6 +222,17 @@ class Table:
         return [[self.shown(value) for value in row] for row in self.rows]
 
 
+class ShowsTables:
+    """Base of results whose text is that of their tables."""
+
+    def tables(self) -> tuple[Table, ...]:
+        """Return the result as tables."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return "\n\n".join(table.text() for table in self.tables())
+
+
 def json_value(value: Any) -> Any:
     """Return a value in JSON types: numbers of NumPy as Python's, tuples as lists, NaN and infinity as None.
 

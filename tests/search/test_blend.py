@@ -1,5 +1,6 @@
-"""Ensembles of a search: selected greedily, kept only if the lead exceeds its standard error."""
+"""Ensembles of a search: the mean of the best candidates that validation does not tell apart."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,7 +10,7 @@ import directrix as dx
 from directrix.search import choice as choice_module
 from directrix.search import search as search_module
 from directrix.search.candidates import Candidate
-from directrix.search.choice import blend, choice, eligible
+from directrix.search.choice import blend, choice, contenders, eligible, preferred
 from directrix.search.clock import Clock
 from directrix.search.folds import Fold
 from tests.search import search
@@ -40,27 +41,26 @@ def noisy(seed, noise=1.0):
     return TRUTH + noise * np.random.default_rng(100 + seed).normal(size=TRUTH.shape)
 
 
-def test_rankers_with_errors_of_their_own_help_each_other():
-    tried = [trained(name, noisy(i + 1)) for i, name in enumerate("ABC")]
+def test_the_best_four_near_ties_count_equally():
+    tried = [trained(name, (1.0 + i) * noisy(i + 1)) for i, name in enumerate("ABCDE")]
     found = blend(tried, FOLDS, NDCG)
-    assert {t.name for t, _ in found.members} == set("ABC")
-    weights = [weight for _, weight in found.members]
-    assert sum(weights) == pytest.approx(1.0)
-    assert weights == sorted(weights, reverse=True)
-    lead, error, n_queries = found.lead
-    assert lead > 2.0 * error > 0.0
-    assert n_queries == 60
-    assert found.single.valid == max(t.valid for t in tried)
-    mixed = sum(weight * t.scores for t, weight in found.members)
-    assert found.valid == pytest.approx(NDCG(mixed, JUDGE.labels, JUDGE.qptr).mean(), rel=1e-12)
+    best = sorted(tried, key=lambda t: -t.valid)
+    assert list(found.members) == best[:4]
+    mixed = sum(t.scores / 4 for t in best[:4])
+    np.testing.assert_allclose(found.scores, mixed, rtol=1e-12, atol=1e-12)
+    values = NDCG(mixed, JUDGE.labels, JUDGE.qptr)
+    assert found.valid == pytest.approx(values.mean(), rel=1e-12)
+    ahead = values - best[0].values
+    assert found.lead == pytest.approx((ahead.mean(), ahead.std(ddof=1) / 60**0.5, 60), rel=1e-9)
 
 
-def test_a_lead_that_may_be_chance_keeps_the_single_ranker():
-    same = noisy(1)
-    assert blend([trained("A", same), trained("B", same)], FOLDS, NDCG) is None
-    assert blend([trained("A", noisy(1, 0.3)), trained("B", noisy(2, 9.0))], FOLDS, NDCG) is None
-    assert blend([trained("A", same)], FOLDS, NDCG) is None
-    assert blend([trained("A", same), trained("B", 0.0 * TRUTH)], FOLDS, NDCG) is None
+def test_what_is_clearly_behind_is_no_member_and_one_alone_is_no_ensemble():
+    near, far = noisy(1, 0.3), noisy(2, 9.0)
+    tried = [trained("A", near), trained("B", far), trained("C", noisy(3, 0.3))]
+    assert [t.name for t in blend(tried, FOLDS, NDCG).members] in (["A", "C"], ["C", "A"])
+    assert blend(tried[:2], FOLDS, NDCG) is None
+    assert blend(tried[:1], FOLDS, NDCG) is None
+    assert blend([tried[0], trained("B", 0.0 * TRUTH)], FOLDS, NDCG) is None
     few = dx.Queries.from_arrays(np.zeros((1200, 1)), [*LABELS[:9].ravel(), *[0.0] * 1020], group=[20] * 60)
     undefined = dx.NDCG(k=10, empty="skip")
     folds = [Fold(JUDGE, (None, None), few)]
@@ -69,13 +69,11 @@ def test_a_lead_that_may_be_chance_keeps_the_single_ranker():
     assert blend([trained(name, noisy(i)) for i, name in enumerate("ABC")], own, NDCG) is None
 
 
-@pytest.mark.parametrize(
-    ("lead", "error", "is_kept"), [(0.02, 0.01, True), (0.01, 0.02, False), (0.01, 0.01, False)]
-)
-def test_the_lead_decides_against_its_standard_error(monkeypatch, lead, error, is_kept):
-    monkeypatch.setattr(choice_module, "mean_and_error", lambda values: (lead, error))
-    tried = [trained(name, noisy(i + 1)) for i, name in enumerate("ABC")]  # an ensemble of all three
-    assert (blend(tried, FOLDS, NDCG) is not None) == is_kept
+@pytest.mark.parametrize(("behind", "is_member"), [(0.02, True), (0.021, False)])
+def test_two_standard_errors_are_the_limit(monkeypatch, behind, is_member):
+    monkeypatch.setattr(choice_module, "mean_and_error", lambda values: (behind, 0.01))
+    tried = [trained(name, noisy(i + 1)) for i, name in enumerate("ABC")]
+    assert (blend(tried, FOLDS, NDCG) is not None) == is_member
 
 
 @pytest.mark.parametrize(
@@ -92,7 +90,7 @@ def test_what_needs_whole_queries_is_chosen_only_if_it_is_ahead_by_more_than_cha
     ]
     assert tried[1].valid > tried[0].valid
     best, mixed = choice(tried, FOLDS, NDCG, may_blend=may_blend)
-    members = [best] if mixed is None else [c for c, _ in mixed.members]
+    members = [best] if mixed is None else mixed.members
     assert any(c.needs_queries for c in members) == is_chosen
     assert choice(tried[1:], FOLDS, NDCG, may_blend=may_blend)[0].needs_queries, "there is nothing else"
 
@@ -111,6 +109,16 @@ def test_two_candidates_of_a_method_may_be_members_and_no_dropped_one():
     tried.append(trained("B", noisy(9), outcome="dropped"))
     assert eligible(tried) == tried[:2]
     assert eligible([]) == []
+
+
+def test_bags_replace_the_trees_that_were_trained_again():
+    trees, others, bags = (trained("A", noisy(i, 0.5 + 0.1 * i)) for i in range(3))
+    trees, others = replace(trees, settings={"l2": 1.0}), replace(others, settings={"l2": 2.0})
+    bags = replace(bags, settings={"subsample": 0.7, "l2": 1.0, "n_bags": 5})
+    assert trees.valid > others.valid > bags.valid
+    assert contenders([trees, others, bags]) == eligible([trees, others, bags]) == [others, bags]
+    cut = replace(bags, outcome="cut short")
+    assert contenders([trees, others, cut]) == [trees, others]
 
 
 QUICK = {"max_iter": 20, "epochs": 3, "cg_iter": 1, "n_trees": 40, "sigma_first": 1.0, "sigma_last": 0.5}
@@ -132,22 +140,22 @@ TRAIN, VALID = MIXED.take(range(80)), MIXED.take(range(80, 160))
 @pytest.fixture(scope="module")
 def found():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(choice_module, "mean_and_error", lambda values: (1.0, 0.0))
+        patch.setattr(choice_module, "_ERRORS", 1e9)
         return search(TRAIN, VALID, settings=QUICK)
 
 
 def test_a_search_returns_the_ensemble(found, tmp_path):
     assert isinstance(found.ranker, dx.EnsembleRanker)
     assert found.ranker.measure_ == NDCG
-    assert all(any(c is one for one in found.candidates) for c, _ in found.members)
-    np.testing.assert_allclose(found.ranker.weights_, [w for _, w in found.members], rtol=1e-12)
-    for member, (chosen, _) in zip(found.ranker.members_, found.members, strict=True):
+    assert all(any(c is one for one in found.candidates) for c in found.members)
+    np.testing.assert_allclose(found.ranker.weights_, [1 / 4] * 4, rtol=1e-12)
+    for member, chosen in zip(found.ranker.members_, found.members, strict=True):
         value = NDCG(member.predict_queries(VALID), VALID.labels, VALID.qptr).mean()
         assert value == pytest.approx(chosen.valid, rel=1e-12)
     value = NDCG(found.ranker.predict_queries(VALID), VALID.labels, VALID.qptr).mean()
-    assert f"nDCG@10 {value:.4f}, an ensemble of " in found.why
-    assert "over the 80 queries that selected its members" in found.why
-    assert all(found.part_of(c) == f"member {w:.2f}" and c.label in found.why for c, w in found.members)
+    assert f"nDCG@10 {value:.4f}, the mean of 4 candidates, none of them behind the first" in found.why
+    assert "compared with the first over 80 queries" in found.why
+    assert all(found.part_of(c) == "member" and c.label in found.why for c in found.members)
     assert np.isnan(found.gap)
     found.ranker.save(tmp_path / "m.json")
     loaded = dx.load(tmp_path / "m.json")
@@ -157,29 +165,30 @@ def test_a_search_returns_the_ensemble(found, tmp_path):
 @pytest.mark.usefixtures("_no_chance")
 def test_the_same_seed_gives_the_same_bits(found):
     again = search(TRAIN, VALID, settings=QUICK)
-    assert [(c.label, w) for c, w in again.members] == [(c.label, w) for c, w in found.members]
+    assert [c.label for c in again.members] == [c.label for c in found.members]
     assert again.ranker.predict_queries(VALID).tobytes() == found.ranker.predict_queries(VALID).tobytes()
 
 
-def test_single_keeps_one(found):
-    one = search(TRAIN, VALID, settings=QUICK, single=True)
+@pytest.mark.parametrize("option", ["single", "simple"])
+def test_single_keeps_one(option):
+    one = search(TRAIN, VALID, settings=QUICK, **{option: True})
+    assert one.chosen is preferred(one.candidates, simple=option == "simple")
     assert not isinstance(one.ranker, dx.EnsembleRanker)
     assert one.members == ()
-    assert one.chosen.label == found.chosen.label
     assert one.part_of(one.chosen) == "chosen"
 
 
 @pytest.fixture
 def _no_chance(monkeypatch):
-    """Every lead counts: whether these data give one is not what is tested."""
-    monkeypatch.setattr(choice_module, "mean_and_error", lambda values: (1.0, 0.0))
+    """Every lag counts as chance: whether these data tell candidates apart is not what is tested."""
+    monkeypatch.setattr(choice_module, "_ERRORS", 1e9)
 
 
 @pytest.mark.usefixtures("_no_chance")
 def test_members_have_models_that_are_allowed():
     linear = search(TRAIN, VALID, settings=QUICK, models=["linear"])
     assert linear.members
-    assert {c.method.model for c, _ in linear.members} <= {"linear"}
+    assert {c.method.model for c in linear.members} <= {"linear"}
 
 
 @pytest.mark.usefixtures("_no_chance")
@@ -198,7 +207,7 @@ def test_members_are_trained_again_on_all_queries(monkeypatch):
 def test_the_time_of_trainings_on_all_queries_counts():
     """A second for two folds of half of the queries: 2 x 1 s."""
     folds = [Fold(TRAIN.take(range(40)), (None, None), VALID)] * 2
-    mixed = SimpleNamespace(members=((trained("A", noisy(1)), 0.5), (trained("B", noisy(2)), 0.5)))
+    mixed = SimpleNamespace(members=(trained("A", noisy(1)), trained("B", noisy(2))))
     assert search_module._seconds_to_refit(mixed, TRAIN, folds) == pytest.approx(2.0)
 
 

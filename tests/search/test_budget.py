@@ -137,3 +137,37 @@ def test_without_a_budget_three_candidates_are_trained_on_many_documents(monkeyp
     assert whole[1].startswith("Network")
     assert len(whole) == len(set(whole)) == 3
     assert math.isinf(Clock(None).left)
+
+
+@pytest.mark.parametrize(
+    ("best", "budget", "n_bags"),
+    [("YetiRank", None, [5]), ("Network", None, []), ("YetiRank", 190.0, [2]), ("YetiRank", 150.0, [])],
+)
+def test_the_best_trees_are_bagged_as_often_as_the_time_allows_unless_they_are_behind(
+    monkeypatch, best, budget, n_bags
+):
+    World(monkeypatch, best=best, many=False)
+    trials = candidates_of(dx.method("YetiRank,Network"), dx.NDCG(k=10))[0]
+    race = Race(trials, [FOLD], dx.NDCG(k=10), Clock(budget))
+    race._run([trials[2], trials[-1]], 0)  # 40 s each
+    race._run_bags()
+    bags = race._tried[2:]
+    assert [c.settings["n_bags"] for c in bags] == n_bags
+    shares = {"subsample": 0.7, "feature_fraction": 0.6}
+    assert all(
+        c.settings == {**trials[2].settings, **shares, "n_bags": n} for c, n in zip(bags, n_bags, strict=True)
+    )
+
+
+def test_one_method_alone_is_not_bagged(monkeypatch):
+    trials = candidates_of(dx.method("YetiRank"), dx.NDCG(k=10))[0]
+    World(monkeypatch, many=False)
+    assert not any("n_bags" in c.settings for c in Race(trials, [FOLD], dx.NDCG(k=10), Clock()).run())
+
+
+def test_other_settings_of_many_documents_follow_the_bags(monkeypatch):
+    world = World(monkeypatch, best="YetiRank")
+    world.race(2000.0)
+    whole = [c.settings for c, n_docs in world.begun if n_docs == 400]
+    assert ["n_bags" in settings for settings in whole[:4]] == [False, True, False, False]
+    assert whole[2] == {"num_leaves": 63, "l2": 20.0}

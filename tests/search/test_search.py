@@ -93,7 +93,8 @@ def test_weights_follow_their_queries_into_the_folds():
 def candidate(method, values, **settings):
     values = np.array(values, dtype=float)
     mean = float(np.nanmean(values)) if not np.isnan(values).all() else float("nan")
-    return Candidate(SimpleNamespace(name=method), settings, mean, 0.5, 1, "converged", 0.0, values)
+    named = SimpleNamespace(name=method, settings=(), ranker=lambda **_: SimpleNamespace(scale=None))
+    return Candidate(named, settings, mean, 0.5, 1, "converged", 0.0, values)
 
 
 BASE = [0.2, 0.4, 0.6, 0.8]
@@ -102,30 +103,35 @@ NOISY_ABOVE = [0.6, 0.1, 0.9, 0.7]  # by 0.4, -0.3, 0.3, -0.1: a mean of 0.075, 
 
 
 @pytest.mark.parametrize(
-    ("rows", "chosen", "why"),
+    ("rows", "chosen", "simplest", "why"),
     [
         (
             [("A", BASE), ("B", ABOVE)],
+            1,
             1,
             "AP 0.6000, ahead of the best other method, A, by 0.1000 +- 0.0000 over 4",
         ),
         (
             [("A", BASE), ("B", NOISY_ABOVE)],
+            1,
             0,
-            "AP 0.5000; B is ahead by 0.0750 +- 0.1652 over 4 queries, less than",
+            "AP 0.5000; B is ahead by 0.0750 +- 0.1652 over 4 queries, and A comes first in the order",
         ),
-        ([("B", NOISY_ABOVE), ("A", BASE)], 0, "AP 0.5750, ahead of .*0.0750.*may be chance"),
-        ([("A", BASE), ("A", NOISY_ABOVE)], 1, "AP 0.5750, the best of 2 settings of A"),
-        ([("A", BASE), ("B", BASE)], 0, "AP 0.5000, ahead of .* 0.0000 .*may be chance"),
-        ([("A", [np.nan] * 4), ("B", BASE)], 1, "AP 0.5000, the only candidate of B"),
-        ([("A", [np.nan, *BASE[1:]]), ("B", [np.nan, *ABOVE[1:]])], 1, "over 3 queries"),
-        ([("A", [0.5]), ("B", [0.6])], 1, "over 1 queries"),
+        ([("B", NOISY_ABOVE), ("A", BASE)], 0, 0, "AP 0.5750, ahead of .*0.0750.*may be chance"),
+        ([("A", BASE), ("A", NOISY_ABOVE)], 1, 1, "AP 0.5750, the best of 2 settings of A"),
+        ([("A", BASE), ("B", BASE)], 0, 0, "AP 0.5000, ahead of .* 0.0000 .*may be chance"),
+        ([("A", [np.nan] * 4), ("B", BASE)], 1, 1, "AP 0.5000, the only candidate of B"),
+        ([("A", [np.nan, *BASE[1:]]), ("B", [np.nan, *ABOVE[1:]])], 1, 1, "over 3 queries"),
+        ([("A", [0.5]), ("B", [0.6])], 1, 1, "over 1 queries"),
     ],
 )
-def test_an_earlier_method_is_preferred_unless_it_is_behind_by_more_than_chance(rows, chosen, why):
+def test_the_best_is_preferred_and_with_simple_the_earliest_that_is_not_clearly_behind(
+    rows, chosen, simplest, why
+):
     candidates = [candidate(*row) for row in rows]
-    found = preferred(candidates)
-    assert found is candidates[chosen]
+    assert preferred(candidates) is candidates[chosen]
+    found = preferred(candidates, simple=True)
+    assert found is candidates[simplest]
     assert re.search(why.replace("+", r"\+"), why_chosen(found, candidates, dx.AP()))
 
 

@@ -127,6 +127,13 @@ class SearchOptions:
     time_budget: _TimeBudget = None
     by_query: _ByQuery = True
     single: Annotated[bool, Option("--single", help="Keep one candidate, never an ensemble.")] = False
+    simple: Annotated[
+        bool,
+        options.option(
+            "--simple",
+            help="Keep one candidate, of the earliest method within one standard error of the best.",
+        ),
+    ] = False
     jobs: options.JobsOption = 1
 
     def ranker(self, q: Queries | None = None) -> AutoRanker:
@@ -147,6 +154,7 @@ class SearchOptions:
             folds=self.folds,
             time_budget=self.time_budget,
             single=self.single,
+            simple=self.simple,
             n_jobs=self.jobs,
             random_state=self.seed,
         )
@@ -178,8 +186,9 @@ def train_command(
     """Train a ranker for the measure you report, and write it as JSON.
 
     Trains settings in the grid of the method and keeps the one with the best measure on the validation
-    queries. With several methods, it keeps an ensemble if it leads by more than one standard error. The
-    candidates are printed to standard output, notes and progress to standard error.
+    queries. With several methods, it keeps the mean of those that are not behind by more than two standard
+    errors, at most four. The candidates are printed to standard output, notes and progress to standard
+    error.
     """
     with options.usage():
         ranker = search.ranker()
@@ -293,7 +302,7 @@ def _document(result: SearchResult) -> dict[str, Any]:
         "selection": result.selection,
         "why": result.why,
         "chosen": places[id(result.chosen)],
-        "members": [{"candidate": places[id(c)], "weight": weight} for c, weight in result.members],
+        "members": [places[id(c)] for c in result.members],
         "gap": result.gap,
         "above_minimum": result.ranker.result_.gap,
         "candidates": [

@@ -12,14 +12,14 @@ from directrix.clicks.log import Log
 from directrix.clicks.sessions import Cells, Pairs
 from directrix.errors import InputError, NotConverged, short_text, warn
 from directrix.parameters import number, seed_number, whole
-from directrix.tables import Table, json_value
+from directrix.tables import ShowsTables, Table, json_value
 from directrix.types import Array, Float64Array
 
 _SESSIONS = 1 << 16  # walked through together
 _ROWS = 1 << 22  # evaluated together
 
 
-class ClickModel:
+class ClickModel(ShowsTables):
     r"""A model of clicks; made by `model`.
 
     Parameters
@@ -160,9 +160,6 @@ class ClickModel:
                 digits=4,
             ),
         )
-
-    def __str__(self) -> str:
-        return "\n\n".join(table.text() for table in self.tables())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the parameters by position in JSON types."""

@@ -34,7 +34,7 @@ from directrix.errors import InputError, short_text, warn
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
 from directrix.parameters import share
-from directrix.tables import PValue, Table, json_value
+from directrix.tables import PValue, ShowsTables, Table, json_value
 from directrix.types import Float64Array, Int64Array
 
 _FEW_QUERIES = 30
@@ -102,7 +102,7 @@ class _Sums(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class CounterfactualResult:
+class CounterfactualResult(ShowsTables):
     """Result of `evaluate`.
 
     Parameters
@@ -178,9 +178,6 @@ class CounterfactualResult:
             digits=4,
         )
         return values, differences
-
-    def __str__(self) -> str:
-        return "\n\n".join(table.text() for table in self.tables())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result in JSON types; values that are not finite are None."""
@@ -474,8 +471,7 @@ def _target_of(name: Any, given: Any, pairs: Pairs, q: Queries | None) -> _Targe
     else:
         run = run_of(given)
         of_run = Pairs(run.query_ids, run.qptr, run.doc_ids)
-        number = {query: i for i, query in enumerate(pairs.query_ids)}
-        of_query = np.array([number.get(query, -1) for query in run.query_ids], dtype=np.int64)[of_run.query]
+        of_query = pairs.queries(run.query_ids)[of_run.query]
         known = of_query >= 0
         if not known.any():
             raise InputError(
@@ -499,8 +495,7 @@ def _sessions_of(log: Log, pairs: Pairs, targets: Any) -> Float64Array:
         at = log.pairs.query[cells.pair] * (log.n_positions + 1) + cells.position
         shape = len(log.pairs.query_ids), log.n_positions + 1
         of_log = np.bincount(at, cells.impressions, shape[0] * shape[1]).reshape(shape).max(axis=1)
-    of_name = dict(zip(log.pairs.query_ids, of_log, strict=True))
-    sessions = np.array([of_name.get(name, 0.0) for name in pairs.query_ids])
+    sessions = np.append(of_log, 0.0)[log.pairs.queries(pairs.query_ids)]
     for target in targets:
         sessions *= np.bincount(target.query, minlength=len(sessions)) > 0
     if not sessions.any():
@@ -517,8 +512,7 @@ def _slates_of(log: Log, place: Int64Array, pairs: Pairs, sessions: Float64Array
         return None
     of_log = np.full(len(log.pairs), len(pairs), dtype=np.int64)
     of_log[place[place >= 0]] = np.flatnonzero(place >= 0)
-    number = {query: i for i, query in enumerate(pairs.query_ids)}
-    of_query = np.array([number.get(query, -1) for query in log.pairs.query_ids], dtype=np.int64)
+    of_query = pairs.queries(log.pairs.query_ids)
     rows = log.content
     query = of_query[rows.query[rows.session]]
     kept = np.flatnonzero((query >= 0) & (np.append(sessions, 0.0)[query] > 0.0) & (rows.position <= k))

@@ -13,7 +13,7 @@ from directrix.data.trec.join import run_of
 from directrix.data.trec.runs import Run
 from directrix.errors import NO_ITEMS, InputError, short_text
 from directrix.parameters import number, seed_number, whole
-from directrix.tables import Table, json_value
+from directrix.tables import ShowsTables, Table, json_value
 from directrix.types import Float64Array, Int64Array
 
 _TAU = 3.0  # steepness of probabilistic interleaving, as published
@@ -39,7 +39,7 @@ Draft: TypeAlias = tuple[dict[Hashable, int | None], Any, tuple[PossibleList, ..
 
 
 @dataclass(frozen=True, eq=False)
-class InterleavedList:
+class InterleavedList(ShowsTables):
     """One list to show, and the credit of clicks; made by `interleave`.
 
     Parameters
@@ -102,9 +102,6 @@ class InterleavedList:
             notes=(note,),
         )
         return (shown, possible) if self.distribution else (shown,)
-
-    def __str__(self) -> str:
-        return "\n\n".join(table.text() for table in self.tables())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result in JSON types; documents are text."""

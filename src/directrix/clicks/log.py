@@ -14,7 +14,7 @@ from directrix.clicks.reading import log_of_frame, read_log
 from directrix.clicks.sessions import Cells, Pairs, Sessions
 from directrix.data.grouping import run_starts
 from directrix.errors import InputError
-from directrix.tables import Table, json_value
+from directrix.tables import ShowsTables, Table, json_value
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Array, Int64Array
 
@@ -22,7 +22,7 @@ _ROWS = 1 << 20  # sorted together, so that threads share the work and memory st
 
 
 @dataclass(frozen=True, eq=False)
-class Log:
+class Log(ShowsTables):
     """A log of clicks. Build one with `from_frame` or `read`, or with `directrix.clicks.simulate`.
 
     Parameters
@@ -183,9 +183,6 @@ class Log:
                 digits=4,
             ),
         )
-
-    def __str__(self) -> str:
-        return "\n\n".join(table.text() for table in self.tables())
 
     def __repr__(self) -> str:
         return f"Log({self.tables()[0].title})"

@@ -18,7 +18,7 @@ from directrix.data.grouping import run_starts
 from directrix.errors import InputError, short_text
 from directrix.measures.bootstrap import batch_sizes
 from directrix.parameters import number, seed_number, share
-from directrix.tables import PValue, Table, json_value
+from directrix.tables import PValue, ShowsTables, Table, json_value
 from directrix.types import Array, Float64Array, Int64Array
 
 _EQUAL = 1e-9  # credits that differ by less are a tie: marginalized credits are sums of fractions
@@ -89,7 +89,7 @@ class Contrast:
 
 
 @dataclass(frozen=True)
-class OnlineTest:
+class OnlineTest(ShowsTables):
     """Result of `interleaving_test` and `ab_test`."""
 
     contrasts: tuple[Contrast, ...]
@@ -120,9 +120,6 @@ class OnlineTest:
         )
         title = f"{one.n_sessions:,} sessions of {one.n_users:,} users"
         return (Table(title, heads, rows, notes=(note,), digits=4),)
-
-    def __str__(self) -> str:
-        return self.tables()[0].text()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result in JSON types; values that are not finite are None."""

@@ -16,7 +16,7 @@ from directrix.data.queries import Queries, need_queries
 from directrix.data.sparse import dense
 from directrix.errors import InputError, MissingExtra, short_text
 from directrix.parameters import seed_number, whole
-from directrix.tables import Table, json_value
+from directrix.tables import ShowsTables, Table, json_value
 from directrix.threads import one_blas_thread
 from directrix.types import Array, Float64Array
 
@@ -28,7 +28,7 @@ _Weights = Float64Array  # number of times that each query counts
 
 
 @dataclass(frozen=True, eq=False)
-class Propensities:
+class Propensities(ShowsTables):
     """Position bias of a log; made by `propensities`."""
 
     method: str
@@ -66,13 +66,9 @@ class Propensities:
             ),
         )
 
-    def __str__(self) -> str:
-        return "\n\n".join(table.text() for table in self.tables())
-
     def to_dict(self) -> dict[str, Any]:
         """Return the result in JSON types."""
-        keys = ("method", "theta", "interval", "beta", "beta_interval", "n_queries", "n_resamples", "seed")
-        return dict(json_value({key: getattr(self, key) for key in keys}))
+        return dict(json_value(vars(self)))
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the propensities with their intervals as a band, and return the matplotlib Axes.
@@ -353,20 +349,30 @@ class _AllPairs:
         return _with_first(np.exp(found.x[1:k] - found.x[0]))
 
 
-class _PositionBased:
+class _Counts:
+    """Counts by pair and position, with the query of each."""
+
+    def __init__(self, cells: Cells, pairs: Pairs, pair: Array, n_pairs: int) -> None:
+        self._counts = GroupCounts.of(pair, cells.position - 1, cells.impressions, cells.clicks, n_pairs)
+        self._query = pairs.query[cells.pair]
+
+    def weighted(self, weights: _Weights) -> GroupCounts:
+        """Return the counts of weighted queries."""
+        w = weights[self._query]
+        return self._counts._replace(n=self._counts.n * w, c=self._counts.c * w)
+
+
+class _PositionBased(_Counts):
     """Expectation maximization of the position-based model; then warm starts."""
 
     def __init__(self, cells: Cells, pairs: Pairs, k: int) -> None:
-        self._counts = GroupCounts.of(
-            cells.pair, cells.position - 1, cells.impressions, cells.clicks, len(pairs)
-        )
-        self._query = pairs.query[cells.pair]
+        super().__init__(cells, pairs, cells.pair, len(pairs))
         self._start = np.full(len(pairs), 0.3), np.full(k, 0.5)  # 1 at the first would keep others below it
 
     def __call__(self, weights: _Weights) -> Float64Array:
-        w = weights[self._query]
-        counts = self._counts._replace(n=self._counts.n * w, c=self._counts.c * w)
-        end = maximize(counts, self._start, np.arange(len(self._start[1])), _PRIOR, _PASSES, _GAIN)
+        end = maximize(
+            self.weighted(weights), self._start, np.arange(len(self._start[1])), _PRIOR, _PASSES, _GAIN
+        )
         if (weights == 1.0).all():
             self._start = end.attraction, end.examination
         return _with_first(end.examination[1:] / end.examination[0])
@@ -406,7 +412,7 @@ def _trust(moved: _Moved, k: int, n_queries: int) -> Callable[[_Weights], Float6
     return line
 
 
-class _Regression:
+class _Regression(_Counts):
     """Expectation maximization with relevance as a logistic regression on features; then warm starts."""
 
     def __init__(self, cells: Cells, pairs: Pairs, k: int, features: Queries | None) -> None:
@@ -425,14 +431,11 @@ class _Regression:
         spread = X.std(axis=0)
         X = (X - X.mean(axis=0))[:, spread > 0.0] / spread[spread > 0.0]
         self._X = np.column_stack([np.ones(len(X)), X])
-        pair = np.searchsorted(shown, cells.pair)
-        self._counts = GroupCounts.of(pair, cells.position - 1, cells.impressions, cells.clicks, len(shown))
-        self._query = pairs.query[cells.pair]
+        super().__init__(cells, pairs, np.searchsorted(shown, cells.pair), len(shown))
         self._start = np.zeros(self._X.shape[1]), np.full(k, 0.5)
 
     def __call__(self, weights: _Weights) -> Float64Array:
-        w = weights[self._query]
-        counts = self._counts._replace(n=self._counts.n * w, c=self._counts.c * w)
+        counts = self.weighted(weights)
         n = np.add.reduceat(counts.n, counts.ptr[:-1])
         clicks = np.bincount(counts.group, counts.c)
         coefficients, theta = self._start

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -44,14 +45,18 @@ class Pairs:
         """Number of the query of each pair (n_pairs,)."""
         return np.repeat(np.arange(len(self.query_ids)), np.diff(self.qptr))
 
+    def queries(self, names: Iterable[str]) -> Int64Array:
+        """Return the numbers of queries by name, or -1 (n_names,)."""
+        of_name = {name: q for q, name in enumerate(self.query_ids)}
+        return np.array([of_name.get(name, -1) for name in names], dtype=np.int64)
+
     def places(self, others: Pairs) -> Int64Array:
         """Return for each pair of ``others`` its number among these pairs, or -1 (n_other_pairs,)."""
         if others is self:
             return np.arange(len(self))
-        of_query = {name: q for q, name in enumerate(self.query_ids)}
         out = np.full(len(others), -1, dtype=np.int64)
-        for i, name in enumerate(others.query_ids):
-            if (q := of_query.get(name)) is not None:
+        for i, q in enumerate(self.queries(others.query_ids)):
+            if q >= 0:
                 docs = self.doc_ids[self.qptr[q] : self.qptr[q + 1]]
                 place = dict(zip(docs, range(self.qptr[q], self.qptr[q + 1]), strict=True))
                 for row in range(others.qptr[i], others.qptr[i + 1]):

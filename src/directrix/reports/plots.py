@@ -94,7 +94,7 @@ def _broken(parts: Sequence[Float64Array]) -> Float64Array:
 
 def _learning(result: SearchResult, n_folds: int) -> list[Figure]:
     """One figure for what was chosen, or for every member of an ensemble that has steps."""
-    candidates = [member for member, _ in result.members] or [result.chosen]
+    candidates = result.members or (result.chosen,)
     numbered = ((f"learning-{i}", c) for i, c in enumerate(candidates, 1))
     figures = [_learning_of(c, name, result.ranker.measure_.name, n_folds) for name, c in numbered]
     return [figure for figure in figures if figure is not None]

@@ -243,7 +243,7 @@ def _settings(result: SearchResult) -> dict[str, object]:
         "folds": result.folds,
         "seed": result.seed,
         "chosen": json_value({result.chosen.name: dict(result.chosen.settings)}),
-        "members": [{"candidate": c.label, "weight": weight} for c, weight in result.members],
+        "members": [c.label for c in result.members],
         "data": record["data"],
         "versions": record["versions"],
     }

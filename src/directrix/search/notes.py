@@ -52,21 +52,22 @@ def why_chosen(chosen: Candidate, candidates: Sequence[Candidate], measure: Rank
     n = int((~np.isnan(chosen.values - second.values)).sum())
     apart = f"{abs(ahead):.4f} +- {error:.4f} over {n} queries"
     if ahead < 0.0:
-        return (
-            f"{value}; {second.label} is ahead by {apart}, less than one standard "
-            f"error, and {chosen.name} comes first in the order of preference"
-        )
+        reason = f"and {chosen.name} comes first in the order of preference"
+        if second.needs_queries and not chosen.needs_queries:
+            reason = "too little for a model that needs all documents of a query to score one"
+        return f"{value}; {second.label} is ahead by {apart}, {reason}"
     text = f"{value}, ahead of the best other method, {second.label}, by {apart}"
     return text if ahead > 2.0 * error else f"{text}; a difference this small may be chance"
 
 
 def why_blended(mixed: Blend, measure: RankingMeasure) -> str:
-    """Say what an ensemble consists of, and by how much it is ahead of the best single candidate."""
-    parts = " + ".join(f"{weight:.2f} {candidate.label}" for candidate, weight in mixed.members)
+    """Say what an ensemble consists of, and how it compares with the best of its members."""
     ahead, error, n = mixed.lead
+    parts = ", ".join(candidate.label for candidate in mixed.members)
     return (
-        f"{measure.name} {mixed.valid:.4f}, an ensemble of {parts}; ahead of the best single candidate, "
-        f"{mixed.single.label}, by {ahead:.4f} +- {error:.4f} over the {n} queries that selected its members"
+        f"{measure.name} {mixed.valid:.4f}, the mean of {len(mixed.members)} candidates, none of them behind "
+        f"the first by more than two standard errors: {parts}; {ahead:+.4f} +- {error:.4f} compared with the "
+        f"first over {n} queries"
     )
 
 

@@ -14,7 +14,7 @@ from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.means import mean_and_error
 from directrix.search.candidates import CUT_SHORT, SAMPLE, UNTRAINED, Candidate
-from directrix.search.choice import contenders, difference, eligible
+from directrix.search.choice import contenders, eligible, is_tied
 from directrix.search.clock import Clock
 from directrix.search.folds import MANY_DOCS, SAMPLE_DOCS, Fold, sample
 from directrix.search.notes import standing
@@ -27,6 +27,7 @@ _ENOUGH = 10_000  # training documents, from which the first trees may take all 
 _FINALISTS = 3  # candidates that are trained on all of many documents without a time budget
 _FOR_SAMPLE = 1 / 3  # of the time that is left then
 _LEAST_PART, _ROOM = 0.5, 1.5  # of the seconds that the first setting of a method took: for the others of it
+_BAGS, _SHARES = 5, {"subsample": 0.7, "feature_fraction": 0.6}  # docs/decisions/selection.md
 _REST = 0.1  # of a time budget; while more is left, further trees are begun
 
 
@@ -35,7 +36,8 @@ class Race:
 
     One setting represents each method, and the best third of the methods are tried with all settings. On many
     documents the default trees are trained first, then the methods that are ahead of them on a sample, then
-    other settings of the best. If time is left, what was cut short is trained again.
+    other settings of the best. Of several methods the best trees are trained again as bags. If time is left,
+    what was cut short is trained again.
 
     If training ``is_costly``, as on shards, the best method alone is tried with all settings, there is no
     sample, and what is cheap comes first in the order of preference too.
@@ -77,6 +79,7 @@ class Race:
                 self._run_large()
             else:
                 self._run_heats()
+                self._run_bags()
             self._extend()
         if not self._tried:
             raise next(iter(self.failed.values()))
@@ -131,8 +134,10 @@ class Race:
         needed = _LEAST_PART * max(self._expected.values(), default=-math.inf)
         if rivals and self.clock.left > needed:
             leading = self._leading_on_sample(rivals, trees)
-            begun |= {self.candidates.index(c) for c in leading}
             self._run(leading, 0)
+        self._run_bags()
+        whole = zip(self._tried, self._places, strict=True)
+        begun |= {place for c, place in whole if c.outcome != SAMPLE}
         while self.clock.left < math.inf or len(begun) < _FINALISTS:
             following = self._nearest_setting(begun)
             if following is None:
@@ -141,8 +146,8 @@ class Race:
             self.clock.total += 1
             self._run([self.candidates[following]], 0)
         if self.sampled:
-            whole = dict.fromkeys(c.name for c in self._tried if c.outcome not in (SAMPLE, UNTRAINED))
-            self.sampled += f"; trained on all: {', '.join(whole) or 'none'}"
+            names = dict.fromkeys(c.name for c in self._tried if c.outcome not in (SAMPLE, UNTRAINED))
+            self.sampled += f"; trained on all: {', '.join(names) or 'none'}"
 
     def _leading_on_sample(self, rivals: Sequence[Candidate], trees: Candidate | None) -> list[Candidate]:
         """Train rivals on a sample, and return the best settings of the methods that are ahead of the trees.
@@ -190,6 +195,25 @@ class Race:
             if left := [(n, -i) for n, i in zip(steps, group, strict=True) if i not in begun]:
                 return -min(left)[1]
         return None
+
+    def _run_bags(self) -> None:
+        """Train the best trees again as the mean of several, unless they are behind or time is short."""
+        able = [
+            c
+            for c in self._tried
+            if not c.outcome and "n_bags" in c.method.settings and "n_bags" not in c.settings
+        ]
+        if self.is_costly or not able or len({c.name for c in self.candidates}) == 1:
+            return
+        best = max(able, key=lambda c: c.or_worst)
+        n_bags = int(min(_BAGS, self.clock.left / max(best.seconds, 1e-9)))
+        if n_bags < 2 or self._is_hopeless(best.values):
+            return
+        start = self.candidates[self._places[self._tried.index(best)]]
+        bagged = replace(start, settings={**_SHARES, **best.settings, "n_bags": n_bags})
+        self.candidates = [*self.candidates, bagged]
+        self.clock.total += 1
+        self._run([bagged], 0)
 
     def _extend(self) -> None:
         """Train again what the time budget stopped, the best first, if more time is left than it had."""
@@ -303,9 +327,9 @@ def steps_from(center: Candidate, candidates: Sequence[Candidate]) -> list[int]:
     for name, value in center.settings.items():
         values: list[object] = []
         for candidate in candidates:
-            if candidate.settings[name] not in values:
-                values.append(candidate.settings[name])
-        steps = [abs(values.index(c.settings[name]) - values.index(value)) for c in candidates]
+            if candidate.settings.get(name) not in values:
+                values.append(candidate.settings.get(name))
+        steps = [abs(values.index(c.settings.get(name)) - values.index(value)) for c in candidates]
         total = [a + b for a, b in zip(total, steps, strict=True)]
     return total
 
@@ -325,20 +349,12 @@ def _middle(candidates: Sequence[Candidate]) -> Candidate:
 def survivors(candidates: Sequence[Candidate], names: Iterable[str], most: int | None = None) -> list[str]:
     """Return the methods whose other settings are tried, the best first: a third of ``names``, two at least.
 
-    These are the best one, and of those within one standard error of it the earliest in ``names``, which is
-    the order of preference; see docs/decisions/selection.md. ``candidates`` represent the methods.
+    None is behind the best by more than two standard errors. ``candidates`` represent the methods.
     """
-    ranked = sorted(contenders(candidates), key=lambda c: -c.or_worst)  # stable
     order = list(names)
+    ranked = sorted(contenders(candidates), key=lambda c: -c.or_worst)  # stable
     racing = [c for c in ranked if c.name in order]
-    near = []
-    for c in racing:
-        behind, error = difference(racing[0], c)
-        if behind <= error:
-            near.append(c)
-    near.sort(key=lambda c: (c is not racing[0], order.index(c.name)))
-    kept = near[: most or max(2, len(order) // 3)]
-    return [c.name for c in racing if c in kept]
+    return [c.name for c in racing if is_tied(c, racing[0])][: most or max(2, len(order) // 3)]
 
 
 def round_robin(candidates: Iterable[Candidate], names: Sequence[str]) -> list[Candidate]:

@@ -66,8 +66,9 @@ class AutoRanker(Ranker):
 
     Of several methods each is tried with the setting in the middle of its grid, and the best third with all
     settings. From 100,000 documents on the default trees are trained first, then the two best methods that
-    are ahead of them on a sample. With several methods, keeps an ensemble if it leads by more than one
-    standard error.
+    are ahead of them on a sample. With several methods the best trees are also trained as bags (``n_bags`` of
+    `BoostedRanker`), and the mean of up to four candidates is kept, of which none is behind the best by
+    more than two standard errors.
 
     Parameters
     ----------
@@ -96,6 +97,9 @@ class AutoRanker(Ranker):
         depend on the machine's speed.
     single : bool
         Keep one ranker, never an ensemble.
+    simple : bool
+        Keep one ranker, of the earliest method, in the order in which "auto" lists them, that is within one
+        standard error of the best: linear models come before networks, these before trees.
     n_jobs : int, optional
         Trainings at a time, in processes; -1 = all cores. Same bits for any; not with a time budget.
     random_state : int, RandomState or None
@@ -142,6 +146,7 @@ class AutoRanker(Ranker):
         "folds": [Interval(Integral, 1, None, closed="left"), None],
         "time_budget": [Interval(Real, 0, None, closed="neither"), None],
         "single": ["boolean"],
+        "simple": ["boolean"],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
     }
@@ -155,6 +160,7 @@ class AutoRanker(Ranker):
     folds: int | None = None
     time_budget: float | None = None
     single: bool = False
+    simple: bool = False
     n_jobs: int | None = None
     random_state: Any = None
 
@@ -266,8 +272,9 @@ class AutoRanker(Ranker):
         clock.total = len(candidates)
         race = Race(candidates, parts, measure, clock, n_jobs=n_jobs, is_costly=is_sharded)
         tried, used = tuple(race.run()), clock.used
-        may_blend = not self.single and not is_sharded and len({c.name for c in candidates}) > 1
-        best, mixed = choice(tried, parts, measure, may_blend=may_blend)
+        several = not is_sharded and len({c.name for c in candidates}) > 1
+        may_blend = several and not self.single and not self.simple
+        best, mixed = choice(tried, parts, measure, may_blend=may_blend, simple=self.simple)
         is_refitted = valid is None and parts[0].train is not q
         late: tuple[str, ...] = ()
         if mixed is not None and is_refitted and (seconds := _seconds_to_refit(mixed, q, parts)) > clock.left:
@@ -282,8 +289,8 @@ class AutoRanker(Ranker):
             ranker, why = trained(best), why_chosen(best, tried, measure)
         else:
             why = why_blended(mixed, measure)
-            rankers = [trained(candidate) for candidate, _ in members]
-            ranker = EnsembleRanker.of_fitted(rankers, [weight for _, weight in members], q, measure)
+            rankers = [trained(candidate) for candidate in members]
+            ranker = EnsembleRanker.of_fitted(rankers, [1.0] * len(members), q, measure)
         scores, values = (best.scores, best.values) if mixed is None else (mixed.scores, mixed.values)
         has_gap = mixed is None and best.method.surrogate is not None and not is_sharded
         gap = surrogate_gap(ranker, few(q)) if has_gap else math.nan
@@ -350,21 +357,21 @@ class SearchResult:
     ranker : Ranker
         Fitted with the chosen settings, or an `EnsembleRanker` of ``members``.
     chosen : Candidate
-        The best single candidate, unless an earlier method is as good: see `preferred`.
+        The best single candidate; see `preferred`.
     candidates : tuple of Candidate
         All that were tried, in order.
     selection : str
         On which queries the choice was made, in words.
     why : str
-        By how much the chosen candidate is ahead of the best of another method, or the ensemble of the best
-        single candidate, with the standard error, in words.
+        By how much the chosen candidate is ahead of the best of another method, or the ensemble of its best
+        member, with the standard error, in words.
     gap : float
         Mean over the training queries of abs(surrogate - its measure), at the end: how far what was
         optimized is from what it replaces; NaN where no surrogate of a measure was optimized.
     notes : tuple of str
         What the caller should know, for example that no query has documents of different labels.
-    members : tuple of (Candidate, float)
-        The members of the ensemble with their weights, the heaviest first; empty for a single ranker.
+    members : tuple of Candidate
+        The members of the ensemble, the best first; empty for a single ranker.
     scores : float64 (n_docs,)
         Scores of the validation queries of all folds by what was chosen, before it was trained again on all
         queries, in units of their spread on the training queries.
@@ -382,7 +389,7 @@ class SearchResult:
     why: str
     gap: float
     notes: tuple[str, ...] = ()
-    members: tuple[tuple[Candidate, float], ...] = ()
+    members: tuple[Candidate, ...] = ()
     scores: Float64Array = field(default_factory=lambda: np.zeros(0), compare=False, repr=False)
     folds: int | None = None
     seed: int = 0
@@ -395,14 +402,13 @@ class SearchResult:
         return f"an ensemble of {count} candidates" if count else self.chosen.label
 
     def part_of(self, candidate: Candidate) -> str:
-        """Return "chosen", "member 0.25" (with its weight), or the outcome of the candidate.
+        """Return "chosen", "member", or the outcome of the candidate.
 
         After how many steps the time budget stopped it follows: "chosen, stopped after 8 of 300 trees".
         """
         part = "chosen" if candidate is self.chosen and not self.members else candidate.outcome
-        for member, weight in self.members:
-            if member is candidate:
-                part = f"member {weight:.2f}"
+        if any(member is candidate for member in self.members):
+            part = "member"
         if not candidate.progress or part == UNTRAINED:
             return part
         stopped = f"stopped after {candidate.progress}"
@@ -474,7 +480,7 @@ def _absent(candidates: Sequence[Candidate], kept: Sequence[Candidate]) -> list[
 def _seconds_to_refit(mixed: Blend, q: Queries, folds: Sequence[Fold]) -> float:
     """Seconds that training the members again on all queries takes."""
     n_trained = sum(fold.train.n_queries for fold in folds)
-    return float(sum(c.seconds * q.n_queries / n_trained for c, _ in mixed.members))
+    return float(sum(c.seconds * q.n_queries / n_trained for c in mixed.members))
 
 
 def _record(ranker: Any, values: Float64Array, selection: str, n_candidates: int) -> None:
