@@ -2,8 +2,8 @@
 
     python -m benchmarks interactions
 
-50,000 users and 20,000 items, whose popularity follows a power law; sessions of five events. Features: nine of
-earlier events, two of items, one of users; ten negatives are drawn for each query.
+50,000 users and 20,000 items, whose popularity follows a power law; sessions of five events. Features: nine
+of earlier events, two of items, one of users; ten negatives are drawn for each query.
 """
 
 from __future__ import annotations
