@@ -12,8 +12,9 @@ probability is .1 + .9 (2^y - 1) / (2^m - 1). Every row but LightGBM's and "tree
   the propensities of the simulation, as do policy-aware and doubly-robust; "estimated" those of all-pairs,
   affine alpha and beta of "trust"; "trees" is BoostedRanker with Lambda of the same measure;
 - all relevances: the same loss on the true probabilities of all documents, which more clicks cannot beat;
-- full labels: ApproxNDCG on the labels. LightGBM: lambdarank as it comes, on all labels and on sessions with
-  ``position``. Equal sessions are one group with their number as weight, which gives the same gradients.
+- full labels: ApproxNDCG on the labels, and BoostedRanker as it comes ("trees"). LightGBM: lambdarank as it
+  comes, on all labels and on sessions with ``position``. Equal sessions are one group with their number as
+  weight, which gives the same gradients.
 
 What is finished is kept in results/clicks.jsonl, so that a second run resumes.
 """
@@ -51,7 +52,7 @@ CLICKS = {  # row: estimator, and method of propensities, None for those of the 
     "ips, known, trees": ("ips", None),
 }
 LIGHTGBM = "LightGBM position"
-TOPS = ("all relevances", "full labels", "LightGBM, full labels")
+TOPS = ("all relevances", "full labels", "full labels, trees", "LightGBM, full labels")
 OF_LOGS = (*CLICKS, LIGHTGBM)
 
 
@@ -147,6 +148,8 @@ def of_labels(s: Setup, row: str) -> float:
         return ndcg(ranker.predict(s.test.features), s.test)
     if row == "full labels":
         ranker = dx.LinearRanker(l2=1e-3).fit_queries(s.train)
+    elif row == "full labels, trees":
+        ranker = dx.BoostedRanker().fit_queries(s.train)
     else:
         q, relevance = s.train, s.attraction[s.train.labels.astype(int)]
         ranker = linear(
