@@ -10,7 +10,8 @@ probability is .1 + .9 (2^y - 1) / (2^m - 1). Every row but LightGBM's and "tree
 
 - naive to doubly-robust: ApproxMeasure of DCG(gain=linear)@10 on the gains of `training_data`; "known" takes
   the propensities of the simulation, as do policy-aware and doubly-robust; "estimated" those of all-pairs,
-  affine alpha and beta of "trust"; "trees" is BoostedRanker with YetiRank of the same measure;
+  affine alpha and beta of "trust"; "trees" is BoostedRanker with YetiRank of the same measure,
+  and regression trees in doubly robust gains;
 - shown relevances: the same trees on the true probabilities of the documents that the log shows;
 - all relevances: the same losses on those of all documents, which more clicks cannot beat;
 - full labels: ApproxNDCG on the labels, and BoostedRanker as it comes ("trees"). LightGBM: lambdarank as it
@@ -52,6 +53,7 @@ CLICKS = {  # row: estimator, and method of propensities, None for those of the 
     "affine, estimated": ("affine", "trust"),
     "doubly-robust": ("doubly-robust", None),
     "ips, known, trees": ("ips", None),
+    "doubly-robust, trees": ("doubly-robust", None),
 }
 LIGHTGBM, SHOWN = "LightGBM position", "shown relevances, trees"
 TOPS = (
@@ -149,7 +151,8 @@ def of_clicks(s: Setup, log: dx.clicks.Log, row: str, theta: np.ndarray) -> floa
     try:
         if method is not None:
             given = dx.clicks.propensities(log, method, n_resamples=20)
-        gains = dx.clicks.training_data(log, s.train, estimator, propensities=given)
+        model = dx.BoostedRanker('Regression(target="labels")') if "trees" in row else None
+        gains = dx.clicks.training_data(log, s.train, estimator, propensities=given, model=model)
     except dx.InputError:
         return np.nan  # the log does not tell
     if row == SHOWN:
