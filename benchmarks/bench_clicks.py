@@ -10,8 +10,7 @@ probability is .1 + .9 (2^y - 1) / (2^m - 1). Every row but LightGBM's and "tree
 
 - naive to doubly-robust: ApproxMeasure of DCG(gain=linear)@10 on the gains of `training_data`; "known" takes
   the propensities of the simulation, as do policy-aware and doubly-robust; "estimated" those of all-pairs,
-  affine alpha and beta of "trust"; "trees" is BoostedRanker with YetiRank of the same measure,
-  and regression trees in doubly robust gains;
+  affine alpha and beta of "trust"; "trees" is BoostedRanker with YetiRank of the same measure;
 - shown relevances: the same trees on the true probabilities of the documents that the log shows;
 - all relevances: the same losses on those of all documents, which more clicks cannot beat;
 - full labels: ApproxNDCG on the labels, and BoostedRanker as it comes ("trees"). LightGBM: lambdarank as it
@@ -53,7 +52,6 @@ CLICKS = {  # row: estimator, and method of propensities, None for those of the 
     "affine, estimated": ("affine", "trust"),
     "doubly-robust": ("doubly-robust", None),
     "ips, known, trees": ("ips", None),
-    "doubly-robust, trees": ("doubly-robust", None),
 }
 LIGHTGBM, SHOWN = "LightGBM position", "shown relevances, trees"
 TOPS = (
@@ -151,8 +149,7 @@ def of_clicks(s: Setup, log: dx.clicks.Log, row: str, theta: np.ndarray) -> floa
     try:
         if method is not None:
             given = dx.clicks.propensities(log, method, n_resamples=20)
-        model = dx.BoostedRanker('Regression(target="labels")') if "trees" in row else None
-        gains = dx.clicks.training_data(log, s.train, estimator, propensities=given, model=model)
+        gains = dx.clicks.training_data(log, s.train, estimator, propensities=given)
     except dx.InputError:
         return np.nan  # the log does not tell
     if row == SHOWN:
@@ -238,12 +235,12 @@ def show(options: argparse.Namespace, done: dict[tuple[Any, ...], float]) -> Non
         if not any(len(cells) == len(runs) for cells in finished):
             continue
         print(f"\n{logger} rankers served, eta {eta:g}, {n:,} sessions")
-        print(f"{'':22}" + "".join(f"{name:>14}" for name in options.sets))
+        print(f"{'':24}" + "".join(f"{name:>14}" for name in options.sets))
         for row in ("served", *OF_LOGS, *TOPS):
             where = {"served": (logger, 0, 0)}.get(row, ("", 0, 0) if row in TOPS else (logger, eta, n))
             cells = ((of(name, *where, row), of(name, "", 0, 0, "full labels")) for name in options.sets)
             whole = (text(*pair) if len(pair[0]) == len(runs) else "" for pair in cells)
-            print(f"{row:22}" + "".join(f"{cell:>14}" for cell in whole))
+            print(f"{row:24}" + "".join(f"{cell:>14}" for cell in whole))
 
 
 def main() -> None:
