@@ -6,14 +6,15 @@ Five simulations: the official folds of OHSUMED and MQ2008, which are real, and 
 (200 training queries of 25 documents). Two rankers are served, each in half of the sessions, and show ten
 documents; each was trained on one half of the labeled queries, which are 1 % ("weak", at least two) or all
 ("strong"). Clicks follow the position-based model; on an examined document with label y of at most m their
-probability is .1 + .9 (2^y - 1) / (2^m - 1). Every row but LightGBM's is the same linear model:
+probability is .1 + .9 (2^y - 1) / (2^m - 1). Every row but LightGBM's and "trees" is the same linear model:
 
 - naive to doubly-robust: ApproxMeasure of DCG(gain=linear)@10 on the gains of `training_data`; "known" takes
   the propensities of the simulation, as do policy-aware and doubly-robust; "estimated" those of all-pairs,
-  affine alpha and beta of "trust";
+  affine alpha and beta of "trust"; "trees" is BoostedRanker with Lambda of the same measure;
 - all relevances: the same loss on the true probabilities of all documents, which more clicks cannot beat;
-- full labels: ApproxNDCG on the labels. LightGBM: lambdarank as it comes, on all labels and on sessions with
-  ``position``. Equal sessions are one group with their number as weight, which gives the same gradients.
+- full labels: ApproxNDCG on the labels, and BoostedRanker as it comes ("trees"). LightGBM: lambdarank as it
+  comes, on all labels and on sessions with ``position``. Equal sessions are one group with their number as
+  weight, which gives the same gradients.
 
 What is finished is kept in results/clicks.jsonl, so that a second run resumes.
 """
@@ -48,10 +49,11 @@ CLICKS = {  # row: estimator, and method of propensities, None for those of the 
     "policy-aware": ("policy-aware", None),
     "affine, estimated": ("affine", "trust"),
     "doubly-robust": ("doubly-robust", None),
+    "ips, known, trees": ("ips", None),
 }
 LIGHTGBM = "LightGBM position"
-TOPS = ("all relevances", "full labels", "LightGBM, full labels")
-ROWS = (*CLICKS, LIGHTGBM, *TOPS)
+TOPS = ("all relevances", "full labels", "full labels, trees", "LightGBM, full labels")
+OF_LOGS = (*CLICKS, LIGHTGBM)
 
 
 class Setup(NamedTuple):
@@ -91,7 +93,7 @@ def served(s: Setup, logger: str, seed: int) -> dict[str, dx.LinearRanker]:
 
 
 def linear(q: dx.Queries) -> dx.LinearRanker:
-    """Return the model of all rows that take gains."""
+    """Return the linear model of gains."""
     return dx.LinearRanker(dx.ApproxMeasure(GOAL, alpha=3.0), l2=1e-3, max_iter=100).fit_queries(q)
 
 
@@ -135,7 +137,8 @@ def of_clicks(s: Setup, log: dx.clicks.Log, row: str, theta: np.ndarray) -> floa
         gains = dx.clicks.training_data(log, s.train, estimator, propensities=given)
     except dx.InputError:
         return np.nan  # the log does not tell
-    return ndcg(linear(gains).predict_queries(s.test), s.test)
+    ranker = dx.BoostedRanker(dx.Lambda(GOAL)).fit_queries(gains) if "trees" in row else linear(gains)
+    return ndcg(ranker.predict_queries(s.test), s.test)
 
 
 def of_labels(s: Setup, row: str) -> float:
@@ -145,6 +148,8 @@ def of_labels(s: Setup, row: str) -> float:
         return ndcg(ranker.predict(s.test.features), s.test)
     if row == "full labels":
         ranker = dx.LinearRanker(l2=1e-3).fit_queries(s.train)
+    elif row == "full labels, trees":
+        ranker = dx.BoostedRanker().fit_queries(s.train)
     else:
         q, relevance = s.train, s.attraction[s.train.labels.astype(int)]
         ranker = linear(
@@ -174,7 +179,7 @@ def work(options: argparse.Namespace, done: dict[tuple[Any, ...], float]) -> Non
         s, where = setup(options.data, name, number), (name, number)
         for row in TOPS:
             keep((*where, "", 0, 0, row), lambda s=s, row=row: of_labels(s, row))
-        keys = {row: (*where, logger, eta, n, row) for row in (*CLICKS, LIGHTGBM)}
+        keys = {row: (*where, logger, eta, n, row) for row in options.rows}
         if all(key in done for key in keys.values()):
             continue
         rankers = served(s, logger, number)
@@ -210,12 +215,12 @@ def show(options: argparse.Namespace, done: dict[tuple[Any, ...], float]) -> Non
         return [done[name, i, *rest] for i in runs if (name, i, *rest) in done]
 
     for logger, eta, n in itertools.product(options.loggers, options.etas, options.sessions):
-        finished = {name: of(name, logger, eta, n, LIGHTGBM) for name in options.sets}
-        if not any(len(cells) == len(runs) for cells in finished.values()):
+        finished = (of(name, logger, eta, n, row) for name in options.sets for row in OF_LOGS)
+        if not any(len(cells) == len(runs) for cells in finished):
             continue
         print(f"\n{logger} rankers served, eta {eta:g}, {n:,} sessions")
         print(f"{'':22}" + "".join(f"{name:>14}" for name in options.sets))
-        for row in ("served", *ROWS):
+        for row in ("served", *OF_LOGS, *TOPS):
             where = {"served": (logger, 0, 0)}.get(row, ("", 0, 0) if row in TOPS else (logger, eta, n))
             cells = ((of(name, *where, row), of(name, "", 0, 0, "full labels")) for name in options.sets)
             whole = (text(*pair) if len(pair[0]) == len(runs) else "" for pair in cells)
@@ -230,6 +235,7 @@ def main() -> None:
     parser.add_argument("--small", action="store_true", help="one law, 10,000 sessions, two simulations")
     parser.add_argument("--print", action="store_true", help="only what is finished")
     parser.add_argument("--sets", nargs="+", default=list(SETS), choices=SETS)
+    parser.add_argument("--rows", nargs="+", default=list(OF_LOGS), choices=OF_LOGS, metavar="ROW")
     parser.add_argument("--loggers", nargs="+", default=["weak", "strong"], choices=["weak", "strong"])
     parser.add_argument("--sessions", type=int, nargs="+", default=[1_000_000, 100_000, 10_000, 1_000])
     parser.add_argument("--etas", type=float, nargs="+", default=[1.0, 0.0, 2.0, 0.5])

@@ -151,6 +151,15 @@ def test_propensities_show_themselves():
     assert estimate.plot(ax) is ax
 
 
+@pytest.mark.parametrize("method", ["em", "regression-em"])
+def test_intervals_of_probabilities_at_their_bound_reach_it(method):
+    queries = make_queries()
+    for seed in range(4):
+        log = make_log(queries, "shuffle", 3_000, seed=seed, eta=0.0)
+        low, high = dx.clicks.propensities(log, method, features=queries, n_resamples=20).interval.T
+        assert ((low <= 1.0) & (high >= 1.0)).all()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "eta"), [(m, eta) for m in POLICIES for eta in (0.0, 1.0) if eta or not m.endswith("em")]

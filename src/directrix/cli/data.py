@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +15,7 @@ from directrix.cli.options import argument, option
 from directrix.cli.reading import RunColumns, TrainingData, check_writable
 from directrix.cli.show import progress_bar, remark
 from directrix.data.files import open_data, readable
-from directrix.data.formats import inputs, named, outputs, read_file
+from directrix.data.formats import LETOR, Counts, inputs, named, outputs, read_file
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
@@ -29,12 +30,17 @@ def convert_command(
     *,
     source: Annotated[Path, argument(metavar="IN", help=f"{inputs()}; text plain or compressed.")],
     target: Annotated[Path, argument(metavar="OUT", help=f"{outputs()}.")],
+    qrels: Annotated[
+        Path | None,
+        option(help="Judgments, which become the labels. Queries without any are left out."),
+    ] = None,
     reading: TrainingData,
 ) -> None:
     """Convert a data file to another format, or its labels to TREC qrels.
 
-    Values keep their bits; comments other than the document id are dropped. Conversion from and to Parquet
-    and Arrow needs little memory, however large the file.
+    With --qrels, features that a search engine logged become training data. Values keep their bits; comments
+    other than the document id are dropped. Conversion from and to Parquet and Arrow needs little memory,
+    however large the file.
     """
     from directrix.data.formats import convert_file
 
@@ -42,9 +48,24 @@ def convert_command(
         raise typer.BadParameter(
             f"{target}: convert does not write a format with this ending; it writes {outputs()}. Choose one."
         )
-    check_writable(target, source)
-    n = convert_file(source, target, reading.missing.value, reading.names())
+    check_writable(target, source, qrels)
+    if qrels is None:
+        n = convert_file(source, target, reading.missing.value, reading.names())
+    else:
+        n = _convert_labeled(source, target, qrels, reading)
     remark(f"saved: {target} ({n.rows} rows, {n.queries} queries, {n.features} features)")
+
+
+def _convert_labeled(source: Path, target: Path, qrels: Path, reading: TrainingData) -> Counts:
+    """Convert features, with the labels of judgments."""
+    from directrix.cli.rankings import read_qrels
+    from directrix.data.trec.join import labeled
+
+    names = replace(reading.names(), has_labels=False)
+    q = labeled(read_file(source, missing=reading.missing.value, columns=names), read_qrels(qrels))
+    with (named(target) or LETOR).writing(target) as add:
+        add(q)
+    return Counts(q.n_docs, q.n_queries, q.n_features)
 
 
 def shard_command(

@@ -24,6 +24,7 @@ METHODS = ("all-pairs", "pivot", "chain", "random-pair", "random-top", "em", "re
 _PRIOR = (0.01, 0.01)  # pseudo-counts; more would pull the relevance of rare documents, and so theta
 _PASSES, _RIDGE = 2000, 1.0
 _GAIN = 1e-3  # of log-likelihood by a pass, below which it stops: far less than what an interval spans
+_LEFT_OPEN = 1e-4  # more than passes of less than that gain, and pseudo-counts, change theta at its bound
 _Weights = Float64Array  # number of times that each query counts
 
 
@@ -108,8 +109,8 @@ def propensities(
     random-pair      pivot, with documents weighted by impressions, n n' / (n + n'): where position 1 and k
                      are swapped half of the time, the ratio of clicks of Joachims et al. (2017)
     random-top       ratio of the rates of clicks, where the order of the documents is random
-    em               the position-based model (`PBM`); without position bias its probabilities are at their
-                     bound, 1, and its intervals are too short
+    em               the position-based model (`PBM`); where probabilities are at their bound, 1, intervals
+                     have the width of what EM and its prior leave open, 1e-4 on both sides
     regression-em    the same, with relevance as a logistic regression on features (Wang et al. 2018): for
                      logs in which documents hardly move; wrong where features do not explain relevance
     trust            P(click) = alpha_k r + beta_k: users also click what is not relevant at positions they
@@ -166,6 +167,9 @@ def propensities(
     estimator, n_queries = _estimator(method, cells, log.pairs, k, features), len(log.pairs.query_ids)
     value = estimator(np.ones(n_queries))
     low, high = _resampled(estimator, value.shape, n_queries, n_resamples, rng)
+    if isinstance(estimator, _Counts):
+        low[0, 1:] -= _LEFT_OPEN
+        high[0, 1:] += _LEFT_OPEN
     theta, beta = np.stack([low, high], axis=-1)
     return Propensities(method, value[0], theta, value[1], beta, n_queries, n_resamples, seed)
 

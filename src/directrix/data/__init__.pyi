@@ -2,6 +2,7 @@
 
 from directrix.data.audits import audit as audit
 from directrix.data.interactions.build import from_interactions as from_interactions
+from directrix.data.responses import read_responses as read_responses
 from directrix.data.scale import Scale as Scale
 from directrix.data.scale import fit_scale as fit_scale
 from directrix.data.shards.queries import open_shards as open_shards

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
@@ -25,6 +26,7 @@ _MAGIC = {b"PAR1": "parquet", b"ARRO": "arrow"}
 _TEXT_TABLES = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 _SEPARATORS = {"tsv": "\t", "csv": ","}
 _MODEL = '{"format":'  # the beginning of a model file
+_RESPONSE = re.compile(r'"(?:hits|docs)"\s*:\s*\[|"root"\s*:\s*\{')
 _LINE = 16 << 20  # bytes of a line that are looked at
 
 
@@ -139,6 +141,7 @@ COLUMNS = Format(
     reader="tables.read:read_table",
     has_names=True,
 )
+RESPONSES = Format("logged features of engines", (), ("responses",), reader="responses:read_responses")
 QRELS = Format("TREC qrels", (".qrels",), ("qrels",), lines="trec.runs:qrels_lines")
 LETOR = Format(
     "LETOR / svmlight",
@@ -149,7 +152,7 @@ LETOR = Format(
     parts="letor.read:letor_parts",
 )
 
-FORMATS = (ARROW, COLUMNS, QRELS, LETOR)
+FORMATS = (RESPONSES, ARROW, COLUMNS, QRELS, LETOR)
 """Every format, in the order in which a file is compared with them; LETOR text comes last."""
 
 
@@ -157,8 +160,9 @@ def content_of(path: Path) -> str:
     """Return what a file or folder holds by its beginning, whatever its name.
 
     One of "parquet", "arrow", "folder" (of those two); "csv", "tsv" (a first line of names), "jsonl" (a JSON
-    object in the first line), "json" (other JSON, such as a model); "letor", "run", "qrels", "scores" by the
-    first line of data; "" for all others, also for a file that cannot be read: its reader says why.
+    object in the first line), "responses" (of a search engine), "json" (other JSON, such as a model);
+    "letor", "run", "qrels", "scores" by the first line of data; "" for all others, also for a file that
+    cannot be read: its reader says why.
     """
     try:
         if path.is_dir():
@@ -179,7 +183,7 @@ def content_of(path: Path) -> str:
 def _content_of_header(line: str) -> str:
     if line.startswith(("{", "[")):
         is_object = line.startswith("{") and line.endswith("}") and not line.startswith(_MODEL)
-        return "jsonl" if is_object else "json"
+        return ("responses" if _RESPONSE.search(line) else "jsonl") if is_object else "json"
     for form, separator in _SEPARATORS.items():
         words = line.split(separator)
         if len(words) > 1 and not line.startswith("#") and all(map(_is_name, words)):

@@ -64,12 +64,12 @@ class CalibrationCurve:
     def tables(self) -> tuple[Table, Table]:
         """Return the curve, and the errors of segments and of all documents."""
         bins = zip(self.documents, self.predicted, self.relevant, strict=True)
-        names = ("segment", "documents", "predicted", "relevant", "error", "Brier", "log loss")
+        curve = tuple((number, *row) for number, row in enumerate(bins, start=1))
         errors = [*self.segments.items(), ("all", self.total)]
         rows = tuple((str(name), *asdict(one).values()) for name, one in errors)
-        curve = tuple((number, *row) for number, row in enumerate(bins, start=1))
+        names = ("segment", "documents", "predicted", "relevant", "error", "Brier", "log loss")
         return (
-            Table("Calibration curve", ("bin", "documents", "predicted", "relevant"), curve, digits=4),
+            Table("Calibration curve", ("bin", *names[1:4]), curve, digits=4),
             Table("Calibration error", names, rows, digits=4),
         )
 
@@ -162,12 +162,7 @@ def _error(p: Float64Array, relevant: Float64Array, bins: int) -> CalibrationErr
     gaps = [abs(float((p[part] - relevant[part]).sum())) for part in _bins(p, bins)]
     of_label = np.where(relevant > 0.0, p, 1.0 - p)
     with np.errstate(divide="ignore"):
-        log_loss = float(-np.log(of_label).mean())
-    return CalibrationError(
-        len(p),
-        float(p.mean()),
-        float(relevant.mean()),
-        sum(gaps) / len(p),
-        float(((p - relevant) ** 2).mean()),
-        log_loss,
-    )
+        losses = -np.log(of_label)
+    means = p, relevant, (p - relevant) ** 2, losses
+    predicted, rate, brier, log_loss = (float(values.mean()) for values in means)
+    return CalibrationError(len(p), predicted, rate, sum(gaps) / len(p), brier, log_loss)

@@ -71,6 +71,7 @@ def _fields(**fields: Any) -> Fields:
 
 
 _AT_K = ("Precision", _fields(denominator="k"))
+_ALL_RELEVANT = ("Recall", _fields(denominator="relevant"))
 _NDCG_ONE = ("NDCG", _fields(empty="one"))
 _AP_ONE = ("AP", _fields(empty="one"))
 
@@ -119,21 +120,21 @@ _PRESETS = (
     Convention(
         "lightgbm",
         _fields(ties="order", gain="exp", discount="log2", empty="zero", denominator="capped"),
-        (_NDCG_ONE, _AP_ONE, _AT_K),
+        (_NDCG_ONE, _AP_ONE, _AT_K, _ALL_RELEVANT),
         "ndcg and map; no other measure of these",
         _NDCG_AP,
     ),
     Convention(
         "xgboost",
         _fields(ties="order", gain="exp", discount="log2", empty="zero", denominator="capped"),
-        (_NDCG_ONE, _AP_ONE, _AT_K),
+        (_NDCG_ONE, _AP_ONE, _AT_K, _ALL_RELEVANT),
         "ndcg and map; under the names ndcg- and map- queries without relevant documents count 0",
         _NDCG_AP,
     ),
     Convention(
         "catboost",
         _fields(ties="worst", gain="linear", discount="log2", empty="zero", denominator="capped"),
-        (_NDCG_ONE, _AT_K),
+        (_NDCG_ONE, _AT_K, _ALL_RELEVANT),
         "NDCG:type=Base, DCG, MAP and MRR; NDCG:type=Exp is the same with gain='exp'",
         (*_NDCG_AP, "DCG", "DCG@", "RR", "RR@"),
     ),

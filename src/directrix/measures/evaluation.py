@@ -19,6 +19,7 @@ from directrix.measures.convention import conventions
 from directrix.measures.names import listed, measure
 from directrix.measures.precision import unreached
 from directrix.measures.prepared import IdsNeeded, Prepared
+from directrix.measures.sampled import check_sampling, corrected, note_of
 from directrix.measures.segments import segments_of
 from directrix.types import Array, Float64Array, Int64Array
 
@@ -58,6 +59,10 @@ class Evaluation(dict[str, Any]):
     """With ``intervals=True``, the 95 % interval of ``mean`` by the BCa bootstrap over the queries that the
     measure did not skip (10,000 samples, seed 0), as in `compare`; both ends are the mean if all values are
     equal, and there is none for fewer than two queries."""
+    note: str
+    """With ``sampling=``, what the values of lists with drawn negatives are; else ""."""
+    corrected: dict[str, float]
+    """With ``sampling=``, for each measure an estimate of its `mean` for full lists; else empty."""
     segments: dict[Hashable, Evaluation]
     """With ``by=``, the same for the queries of each segment, in the order of the names of segments."""
 
@@ -84,6 +89,7 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     per_query: bool = False,
     by: Any = None,
     intervals: bool = False,
+    sampling: Any = None,
 ) -> Evaluation:
     """Evaluate a ranking with one or more measures.
 
@@ -116,6 +122,12 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
         total, with a warning; other queries of the mapping are ignored.
     intervals : bool
         Add 95 % intervals; see `Evaluation`.
+    sampling : float (n_docs,), optional
+        Probability in (0, 1] with which each document was drawn as a negative, 1 for all others, such as
+        ``sampling`` of `directrix.data.from_interactions`. The result then has ``.note``, and
+        ``.corrected``: each document that was drawn stands for 1 / probability documents with its score,
+        so that estimated ranks are unbiased (Krichene & Rendle 2020, doi:10.1145/3394486.3403226). Values of
+        measures keep a bias, which decreases with the number of negatives.
 
     Returns
     -------
@@ -139,6 +151,12 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     by_name = dict(zip(names, zip(chosen, values, strict=True), strict=True))
     form = {"per_query": per_query, "intervals": intervals}
     result = _summary(by_name, data.query_ids, **form)
+    if sampling is not None:
+        probability = check_sampling(sampling, len(data.scores))
+        probability = probability if data.rows is None else probability[data.rows]
+        full = corrected(chosen, data.scores, data.labels, data.qptr, probability)
+        result.note = note_of(probability)
+        result.corrected = {n: m.summary(v) for n, m, v in zip(names, chosen, full, strict=True)}
     if by is not None:
         for segment, queries in segments_of(by, data.query_ids, data.qptr, data.rows).items():
             part = {name: (m, value[queries]) for name, (m, value) in by_name.items()}
@@ -225,6 +243,7 @@ def _summary(
     result = Evaluation({name: value for name, (_, value) in by_name.items()} if per_query else mean)
     result.mean, result.query_ids, result.segments = mean, query_ids, {}
     result.skipped = {name: int(np.isnan(value).sum()) for name, (_, value) in by_name.items()}
+    result.note, result.corrected = "", {}
     result.intervals = {n: _interval(*known) for n, known in by_name.items()} if intervals else {}
     return result
 

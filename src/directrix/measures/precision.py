@@ -173,6 +173,9 @@ class Recall(BinaryMeasure):
 
     Parameters
     ----------
+    denominator : {"relevant", "capped"}
+        All R relevant documents (trec_eval, most tools), or min(R, k), with which the best value is always 1
+        (Liang, Krishnan, Hoffman & Jebara 2018, and tools that follow them).
     k, rel, ties, empty
         As for `AP`.
 
@@ -184,19 +187,23 @@ class Recall(BinaryMeasure):
 
     symbol: ClassVar[str] = "R"
     form: ClassVar[Form] = "sum"
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {"denominator": ("relevant", "capped")}
     k: int | None = None
     rel: float = 1
     ties: Ties = "expected"
     empty: Empty = "zero"
+    denominator: Literal["relevant", "capped"] = "relevant"
 
     def norm(self, worth: Float64Array, qptr: Int64Array) -> Float64Array:
-        """Number of relevant documents."""
-        return query_sums(worth, qptr)
+        """Number of relevant documents; with ``denominator="capped"`` at most k."""
+        total = query_sums(worth, qptr)
+        return np.minimum(total, self.depth) if self.denominator == "capped" else total
 
     def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
         """Value of every query of a ranking."""
         n_rel = self.n_relevant(ranking, part)
-        return self.hits(ranking, self.depth, n_rel, n_rel)
+        of = np.minimum(n_rel, self.depth) if self.denominator == "capped" else n_rel
+        return self.hits(ranking, self.depth, n_rel, of)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

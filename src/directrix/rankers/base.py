@@ -346,17 +346,13 @@ class Ranker(BaseEstimator, ABC):
         Returns
         -------
         self
-            With ``calibration_``, a function from scores to probabilities, which increases with the score: on
-            a plateau of the isotonic regression by less than a millionth, so that nothing ties.
+            With ``calibration_``, a function from scores to probabilities that increases with the score: on
+            plateaus of the isotonic regression by less than a millionth, so that nothing ties.
 
         Raises
         ------
         InputError
             If all or no documents are relevant, or relevant documents do not have the higher scores.
-
-        Notes
-        -----
-        O(n_docs log n_docs), after the scores.
 
         Examples
         --------
@@ -371,21 +367,9 @@ class Ranker(BaseEstimator, ABC):
         return self
 
     def predict_probability(self, X: Any, qid: Any = None, *, group: Any = None) -> Float64Array:
-        """Return the probability that every row is relevant, in [0, 1] and in the order of ``predict``.
+        """Return the probability that every row is relevant, float64 (n_docs,) in the order of ``predict``.
 
-        Parameters
-        ----------
-        X, qid, group
-            As for ``predict``.
-
-        Returns
-        -------
-        float64 (n_docs,)
-
-        Raises
-        ------
-        InputError
-            As ``predict``, or if ``calibrate`` was not called after ``fit``.
+        Raises `InputError` as ``predict`` does, or if ``calibrate`` was not called after ``fit``.
         """
         check_is_fitted(self)
         return self.saved_model().probabilities(self.predict(X, qid, group=group))

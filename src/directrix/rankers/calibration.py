@@ -63,21 +63,9 @@ class Calibration:
 
     @classmethod
     def fit(cls, scores: Array, labels: Array, kind: Kind = "isotonic", rel: float = 1.0) -> Calibration:
-        """Fit the probability that a label is at least ``rel`` to scores of queries that were not trained on.
+        """Fit scores of queries that were not trained on; see ``ranker.calibrate``.
 
-        Parameters
-        ----------
-        scores, labels : float (n_docs,)
-            Of documents of all queries.
-        kind : {"isotonic", "platt"}
-            Isotonic regression has no form but needs some thousand documents; Platt's sigmoid has two
-            parameters, and targets :math:`(n_+ + 1) / (n_+ + 2)` and :math:`1 / (n_- + 2)`.
-        rel : float > 0
-
-        Raises
-        ------
-        InputError
-            If all or no documents are relevant, or relevant documents do not have the higher scores.
+        The targets of Platt's sigmoid are (n+ + 1) / (n+ + 2) and 1 / (n- + 2), as in his paper.
         """
         if kind not in get_args(Kind):
             raise InputError(f"kind must be 'isotonic' or 'platt', got {short_text(kind)}.")

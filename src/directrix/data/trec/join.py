@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
 
 from directrix.data.columns import column_list
 from directrix.data.grouping import object_array
-from directrix.data.trec.runs import Qrels, Run, read_trec_qrels, read_trec_run
+from directrix.data.queries import Queries
+from directrix.data.trec.runs import Qrels, Run, document_names, read_trec_qrels, read_trec_run
 from directrix.errors import InputError, warn
 from directrix.types import Array, Float64Array, Int64Array
 
@@ -179,6 +181,28 @@ def join_trec(run: Any, qrels: Any, *, queries: Literal["both", "judged"] | Sequ
         object_array(docs),
         np.concatenate([judged, unjudged])[rows],
     )
+
+
+def labeled(q: Queries, qrels: Any) -> Queries:
+    """Return the queries that have judgments, with these as labels: 0 for unjudged documents.
+
+    Raises `InputError` if documents have no identifiers, no query is in both, or no document has a judgment.
+    """
+    judged = qrels_of(qrels)
+    if q.doc_ids is None:
+        raise InputError(
+            "the data have no identifiers of documents, by which judgments are found; give a table with a "
+            "column docno, or LETOR text with `#docid = NAME`."
+        )
+    run = Run.from_scores(q, np.zeros(q.n_docs), "features")
+    check_overlap(run, judged)
+    number = {query: place for place, query in enumerate(judged.query_ids)}
+    part = q.take([place for place, query in enumerate(run.query_ids) if query in number])
+    names, labels = document_names(part), np.zeros(part.n_docs)
+    for query, (first, last) in zip(part.query_ids, pairwise(part.qptr.tolist()), strict=True):
+        known = judged.of_query(number[str(query)])
+        labels[first:last] = [max(known.get(name, 0.0), 0.0) for name in names[first:last]]
+    return replace(part, labels=labels)
 
 
 def run_of(given: Any) -> Run:
