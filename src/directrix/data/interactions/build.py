@@ -48,19 +48,6 @@ class Interactions(Queries):
     sampling : float64 (n_docs,)
         Probability with which each document is a candidate of its query: 1 where it has an event or all
         candidates are taken, less for a negative that was drawn.
-
-    Examples
-    --------
-    >>> import directrix as dx
-    >>> events = {
-    ...     "user": ["ann", "bob", "ann", "bob"],
-    ...     "item": ["tea", "jam", "jam", "tea"],
-    ...     "time": [1, 2, 90000, 90005],
-    ...     "event": ["view", "click", "click", "purchase"],
-    ... }
-    >>> q = dx.data.from_interactions(events, by="user")  # the last event of each, with what precedes it
-    >>> q.query_ids, list(q.doc_ids), q.labels
-    (('ann', 'bob'), ['tea', 'jam', 'tea', 'jam'], array([0., 1., 3., 0.]))
     """
 
     times: Float64Array = field(kw_only=True)
@@ -159,10 +146,9 @@ def from_interactions(  # noqa: PLR0913 - all but the first are by name
     missing: Literal["error", "zero", "nan"] = "error",
     seed: int = 0,
 ) -> Interactions:
-    """Make labeled queries from a table of events such as views, clicks and purchases.
+    """Make queries from events such as views and purchases, each with a time, its decision.
 
-    A query is a list for a user at one time, the decision. Labels are made of events from the decision on,
-    candidates and features only of what was known before it.
+    Labels are made of events from the decision on, candidates and features only of what was known before it.
 
     Parameters
     ----------
@@ -175,26 +161,23 @@ def from_interactions(  # noqa: PLR0913 - all but the first are by name
     grades : mapping, optional
         Label of each kind of event, the highest counts; default view 0, click 1, cart 2, purchase 3.
     decision : number, date or str, optional
-        Decision of all queries, for ``by="user"``. Default: that in ``candidates``, else the first event of
-        the session or day, or the last event of the user.
+        For ``by="user"``. Default: that in ``candidates``, else the first event of the session or day, or
+        the last one of the user.
     candidates : frame, dict or path, optional
         Items of each query, with its session or user and its decision as a time; or else the catalog, with
         times from which items exist. Default: the items with an event before the decision.
-    negatives : int >= 1, optional
-        Number of items without an event that are drawn for each query; default all.
+    negatives, seed : int, optional
+        Number of items without an event that are drawn for each query, default all; seed of the draws.
     sampling : {"uniform", "popularity"}
         Draw each item equally, or from earlier events with replacement, keeping each item once.
     user_features, item_features, pair_features : frame, dict or path, optional
-        Features by user, item, or both. With times the last row before the decision is taken; a table with
-        one row per key that is from later is rejected.
+        With times the last row before the decision is taken; a single row that is later is an error.
     categorical : names
         Features that are categories although their type is not.
     history : bool
         Add features of the events before the decision: see ``feature_names``.
     missing : {"error", "zero", "nan"}
         What a feature is where a table has no row for it; see `Queries.from_arrays`.
-    seed : int
-        Seed of the draws.
 
     Returns
     -------
@@ -205,18 +188,30 @@ def from_interactions(  # noqa: PLR0913 - all but the first are by name
     ------
     InputError
         If a value cannot be used, or a table of features is from after a decision.
+
+    Examples
+    --------
+    >>> q = from_interactions({"user": list("abab"), "item": list("xyyx"), "time": [1, 2, 8, 9]}, by="user")
+    >>> q.query_ids, list(q.doc_ids), q.labels  # the last event of each user, with what precedes it
+    (('a', 'b'), ['x', 'y', 'x', 'y'], array([0., 1., 1., 0.]))
     """
     _check_choices(by, sampling, missing)
     names = {"user": user, "item": item, "time": time, "event": event, "session": session}
     reader = Reader(names, (categorical,) if isinstance(categorical, str) else categorical)
-    log = read_events(reader, events, by, GRADES if grades is None else grades)
-    table = None if candidates is None else read_candidates(reader, candidates, by)
-    lists = lists_of(reader, log, table, by, decision)
+    log, table, lists = _read(reader, events, candidates, by, grades, decision)
     past = History(log, len(reader.numbers["item"].names), lists.times)
     pool = _pool(log, table, lists, past, negatives, sampling, generator(seed))
     parts = {"user_features": user_features, "item_features": item_features, "pair_features": pair_features}
     tables = [reader.features(part, what) for what, part in parts.items() if part is not None]
     return _joined(reader, log, lists, past if history else None, pool, tables, missing)
+
+
+def _read(
+    reader: Reader, events: Any, candidates: Any, by: str, grades: Mapping[Any, float] | None, decision: Any
+) -> tuple[EventTable, CandidateTable | None, Decisions]:
+    log = read_events(reader, events, by, GRADES if grades is None else grades)
+    table = None if candidates is None else read_candidates(reader, candidates, by)
+    return log, table, lists_of(reader, log, table, by, decision)
 
 
 def _check_choices(by: Any, sampling: Any, missing: Any) -> None:
