@@ -163,7 +163,8 @@ def draw(parts: dict[str, dict[str, dict[str, tuple[float, float]]]]) -> None:
         )  # fmt: skip
     ax.axvline(0.0, color="#999999", lw=0.8)
     ax.set_yticks(-np.arange(len(labels)), labels)
-    ax.set_xlabel("regret against the best of three tuned packages (below 0: ahead), +- 2 standard errors")
+    ax.set_ylim(0.6 - len(labels), 0.6)
+    ax.set_xlabel("regret in test nDCG@10 (below 0: ahead), +- 2 standard errors")
     ax.legend(frameon=False)
     ax.spines[["top", "right"]].set_visible(False)
     figure.tight_layout()

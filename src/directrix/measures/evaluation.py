@@ -19,7 +19,7 @@ from directrix.measures.convention import conventions
 from directrix.measures.names import listed, measure
 from directrix.measures.precision import unreached
 from directrix.measures.prepared import IdsNeeded, Prepared
-from directrix.measures.sampled import check_sampling, corrected, note_of
+from directrix.measures.sampled import check_sampling, estimates_for_full_lists, note_of
 from directrix.measures.segments import segments_of
 from directrix.types import Array, Float64Array, Int64Array
 
@@ -62,7 +62,9 @@ class Evaluation(dict[str, Any]):
     note: str
     """With ``sampling=``, what the values of lists with drawn negatives are; else ""."""
     corrected: dict[str, float]
-    """With ``sampling=``, for each measure an estimate of its `mean` for full lists; else empty."""
+    """With ``sampling=``, for each measure an estimate of its `mean` for full lists; else empty. A document
+    stands for 1 / probability documents with its score, so that estimated ranks are unbiased (Krichene &
+    Rendle 2020, doi:10.1145/3394486.3403226); measures keep a bias, smaller for more negatives."""
     segments: dict[Hashable, Evaluation]
     """With ``by=``, the same for the queries of each segment, in the order of the names of segments."""
 
@@ -112,10 +114,9 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     doc_ids : sequence of str (n_docs,), optional
         For ``ties="trec"`` (convention trec_eval, gdeval); needed where documents of a query tie.
     convention : str or Convention, optional
-        Evaluate all measures as this tool does; see `directrix.measures.conventions`. A measure that the
-        tool lacks is evaluated with its fields all the same, and a warning says so.
+        Evaluate as this tool does; see `directrix.measures.conventions`. A warning names measures it lacks.
     per_query : bool
-        False: the mean of each measure. True: its value for every query.
+        True: the value of each measure for every query; False: its mean.
     by : mapping of query to segment, or sequence (n_docs,), optional
         Evaluate segments of queries too. A sequence, such as a column of a frame, has the segment of each
         document's query; ``run=`` needs a mapping. Queries without one (absent, None, NaN) count only in the
@@ -123,11 +124,8 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     intervals : bool
         Add 95 % intervals; see `Evaluation`.
     sampling : float (n_docs,), optional
-        Probability in (0, 1] with which each document was drawn as a negative, 1 for all others, such as
-        ``sampling`` of `directrix.data.from_interactions`. The result then has ``.note``, and
-        ``.corrected``: each document that was drawn stands for 1 / probability documents with its score,
-        so that estimated ranks are unbiased (Krichene & Rendle 2020, doi:10.1145/3394486.3403226). Values of
-        measures keep a bias, which decreases with the number of negatives.
+        Probability with which each document was drawn, else 1, such as ``.sampling`` of the result of
+        `directrix.data.from_interactions`; `Evaluation` then has ``.note`` and ``.corrected``.
 
     Returns
     -------
@@ -152,16 +150,22 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     form = {"per_query": per_query, "intervals": intervals}
     result = _summary(by_name, data.query_ids, **form)
     if sampling is not None:
-        probability = check_sampling(sampling, len(data.scores))
-        probability = probability if data.rows is None else probability[data.rows]
-        full = corrected(chosen, data.scores, data.labels, data.qptr, probability)
-        result.note = note_of(probability)
-        result.corrected = {n: m.summary(v) for n, m, v in zip(names, chosen, full, strict=True)}
+        _correct(result, names, chosen, data, sampling)
     if by is not None:
         for segment, queries in segments_of(by, data.query_ids, data.qptr, data.rows).items():
             part = {name: (m, value[queries]) for name, (m, value) in by_name.items()}
             result.segments[segment] = _summary(part, tuple(data.query_ids[q] for q in queries), **form)
     return result
+
+
+def _correct(
+    result: Evaluation, names: list[str], chosen: list[RankingMeasure], data: _Data, sampling: Any
+) -> None:
+    """Add the note and the estimates for full lists."""
+    probability = check_sampling(sampling, len(data.scores))[... if data.rows is None else data.rows]
+    values = estimates_for_full_lists(chosen, data.scores, data.labels, data.qptr, probability)
+    result.note = note_of(probability)
+    result.corrected = {n: m.summary(v) for n, m, v in zip(names, chosen, values, strict=True)}
 
 
 def _values(

@@ -45,7 +45,7 @@ def check_sampling(sampling: Any, n_docs: int) -> Float64Array:
     return probability
 
 
-def corrected(
+def estimates_for_full_lists(
     measures: Sequence[RankingMeasure],
     scores: Any,
     labels: Any,

@@ -123,7 +123,8 @@ class AutoRanker(Ranker):
     Notes
     -----
     Deterministic without a time budget: the same data and seed give the same bits. Cost: at most the number
-    of candidates times folds times one ``fit``, and without an ``eval_set`` one ``fit`` of each member.
+    of candidates, bags counted as five, times folds times one ``fit``, and without an ``eval_set`` one
+    ``fit`` of each member.
     docs/decisions/selection.md says which candidates are dropped, and when an ensemble is kept.
 
     Examples

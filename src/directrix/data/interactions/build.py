@@ -13,17 +13,17 @@ from directrix.data.checks import check_missing, check_positions, frozen, genera
 from directrix.data.columns import feature_names
 from directrix.data.frames import check_features
 from directrix.data.grouping import object_array, rows_of, run_starts
-from directrix.data.interactions.candidates import Catalog, Pool, listed, popular, uniform
+from directrix.data.interactions.candidates import CandidateRows, Catalog, of_lists, popular, uniform
 from directrix.data.interactions.history import History, history_names
 from directrix.data.interactions.lists import (
-    Candidates,
-    Lists,
-    Log,
+    CandidateTable,
+    Decisions,
+    EventTable,
     lists_of,
     read_candidates,
     read_events,
 )
-from directrix.data.interactions.tables import Features, Reader, moment, shown
+from directrix.data.interactions.tables import FeatureTable, Reader, iso, moment
 from directrix.data.memory import check_room
 from directrix.data.queries import Queries, filled
 from directrix.errors import InputError, short_text
@@ -91,8 +91,8 @@ class Interactions(Queries):
         for chosen, which in zip(parts, ("before", "from"), strict=True):
             if not chosen.any():
                 raise InputError(
-                    f"no query is {which} {shown(at)}: the decisions are from {shown(self.times[0])} to "
-                    f"{shown(self.times[-1])}. Give a time between."
+                    f"no query is {which} {iso(at)}: the decisions are from {iso(self.times[0])} to "
+                    f"{iso(self.times[-1])}. Give a time between."
                 )
         return self.take(np.flatnonzero(parts[0])), self.take(np.flatnonzero(parts[1]))
 
@@ -146,111 +146,101 @@ def from_interactions(  # noqa: PLR0913 - all but the first are by name
     missing: Literal["error", "zero", "nan"] = "error",
     seed: int = 0,
 ) -> Interactions:
-    """Make labeled queries from a table of events such as views, clicks and purchases.
+    """Make queries from events such as views and purchases, each with a time, its decision.
 
-    A query is a list that a user could have been shown at one time, the decision. Labels are made of events
-    of the query from the decision on; candidates and features only of what was known before it.
+    Labels are made of events from the decision on, candidates and features only of what was known before it.
 
     Parameters
     ----------
     events : frame, dict of columns, or path of CSV, TSV, JSON lines, Parquet or Arrow
         One row per event, in any order.
     user, item, time, event, session : str or int, optional
-        Names of the columns. Times are numbers (seconds), dates, or ISO 8601 text; without a column of events
-        each row has the grade 1; sessions are needed for ``by="session"``, and stand for users where there
-        are none. Default: the first known name, such as user_id, item_id, timestamp, event_type, session_id.
+        Columns; default the first known name, e.g. user_id. Times are seconds, dates or ISO 8601 text.
     by : {"session", "user", "day"}
         What is a query: a session, a user, or a user and a day (UTC).
     grades : mapping, optional
-        Label of each kind of event; default view 0, click 1, cart 2, purchase 3. A document has the highest
-        grade of its events in the query.
+        Label of each kind of event, the highest counts; default view 0, click 1, cart 2, purchase 3.
     decision : number, date or str, optional
-        The decision of all queries, for ``by="user"``. Default: the time in ``candidates``; else the first
-        event of the session or day, or the last event of the user, whose earlier events are his history.
+        For ``by="user"``. Default: that in ``candidates``, else the first event of the session or day, or
+        the last one of the user.
     candidates : frame, dict or path, optional
-        With a column of the query (session, or user; user and time for days) the items of each, such as those
-        shown or found by a first stage; a time is that of the decision, one for a query. Other queries and
-        items are left out, and a query without events has labels 0. Without it, the catalog; a time is that
-        from which an item exists. Default: the items with an event before the decision.
-    negatives : int >= 1, optional
-        Number of items without an event that are drawn for each query; default all.
+        Items of each query, with its session or user and its decision as a time; or else the catalog, with
+        times from which items exist. Default: the items with an event before the decision.
+    negatives, seed : int, optional
+        Number of items without an event that are drawn for each query, default all; seed of the draws.
     sampling : {"uniform", "popularity"}
-        Draw without replacement, each item with the same probability; or from the events before the
-        decision, with replacement, keeping each item once, so that there may be fewer.
+        Draw each item equally, or from earlier events with replacement, keeping each item once.
     user_features, item_features, pair_features : frame, dict or path, optional
-        Features by user, by item, and by both. With a column of times the last row from before the decision
-        is taken; a table with one row per key that is from later is rejected.
+        With times the last row before the decision is taken; a single row that is later is an error.
     categorical : names
-        Features that are categories, whatever their type; those of a categorical type are anyway.
+        Features that are categories although their type is not.
     history : bool
-        Add features of the events before the decision, for each kind: log(1 + number) by item, and by user
-        and item; and 1 / (1 + days since the last event of user and item), 0 without one.
+        Add features of the events before the decision: see ``feature_names``.
     missing : {"error", "zero", "nan"}
         What a feature is where a table has no row for it; see `Queries.from_arrays`.
-    seed : int
-        Seed of the draws.
 
     Returns
     -------
     Interactions
-        `Queries` with decisions, users and sampling probabilities, and with methods ``split``,
-        ``leave_last_out`` and ``rolling``. Queries without a candidate are left out, and so are events with
-        items that are not in the catalog before the decision: no other candidate could be new.
+        Without queries that have no candidate, and without events whose items are not in the catalog.
 
     Raises
     ------
     InputError
-        If a column is missing, a value cannot be used, a kind of event has no grade, a session has two users
-        or decisions, or a table of features is from after a decision.
-
-    Notes
-    -----
-    O((n_events + n_docs) log n_events) time.
+        If a value cannot be used, or a table of features is from after a decision.
 
     Examples
     --------
-    >>> import directrix as dx
-    >>> events = {
-    ...     "user": ["ann", "bob", "ann", "bob"],
-    ...     "item": ["tea", "jam", "jam", "tea"],
-    ...     "time": [1, 2, 90000, 90005],
-    ...     "event": ["view", "click", "click", "purchase"],
-    ... }
-    >>> q = dx.data.from_interactions(events, by="user")  # the last event of each, with what precedes it
-    >>> q.query_ids, list(q.doc_ids), q.labels
-    (('ann', 'bob'), ['tea', 'jam', 'tea', 'jam'], array([0., 1., 3., 0.]))
+    >>> q = from_interactions({"user": list("abab"), "item": list("xyyx"), "time": [1, 2, 8, 9]}, by="user")
+    >>> q.query_ids, list(q.doc_ids), q.labels  # the last event of each user, with what precedes it
+    (('a', 'b'), ['x', 'y', 'x', 'y'], array([0., 1., 1., 0.]))
     """
+    _check_choices(by, sampling, missing)
+    names = {"user": user, "item": item, "time": time, "event": event, "session": session}
+    reader = Reader(names, (categorical,) if isinstance(categorical, str) else categorical)
+    log, table, lists = _read(reader, events, candidates, by, grades, decision)
+    past = History(log, len(reader.numbers["item"].names), lists.times)
+    pool = _pool(log, table, lists, past, negatives, sampling, generator(seed))
+    parts = {"user_features": user_features, "item_features": item_features, "pair_features": pair_features}
+    tables = [reader.features(part, what) for what, part in parts.items() if part is not None]
+    return _joined(reader, log, lists, past if history else None, pool, tables, missing)
+
+
+def _read(
+    reader: Reader, events: Any, candidates: Any, by: str, grades: Mapping[Any, float] | None, decision: Any
+) -> tuple[EventTable, CandidateTable | None, Decisions]:
+    log = read_events(reader, events, by, GRADES if grades is None else grades)
+    table = None if candidates is None else read_candidates(reader, candidates, by)
+    return log, table, lists_of(reader, log, table, by, decision)
+
+
+def _check_choices(by: Any, sampling: Any, missing: Any) -> None:
+    check_missing(missing)
     for name, value, choices in (
         ("by", by, ("user", "session", "day")),
         ("sampling", sampling, ("uniform", "popularity")),
     ):
         if value not in choices:
             raise InputError(f"{name} must be one of {', '.join(choices)}, got {short_text(value)}.")
-    check_missing(missing)
-    m = None if negatives is None else whole(negatives, "negatives")
-    given = {"user": user, "item": item, "time": time, "event": event, "session": session}
-    reader = Reader(given, (categorical,) if isinstance(categorical, str) else categorical)
-    log = read_events(reader, events, by, GRADES if grades is None else grades)
-    table = None if candidates is None else read_candidates(reader, candidates, by)
-    lists = lists_of(reader, log, table, by, decision)
-    past = History(log, len(reader.numbers["item"].names), lists.times)
-    pool = _pool(log, table, lists, past, m, sampling, generator(seed))
-    tables = [
-        reader.features(part, keys, what)
-        for part, keys, what in (
-            (user_features, ["user"], "user_features"),
-            (item_features, ["item"], "item_features"),
-            (pair_features, ["user", "item"], "pair_features"),
-        )
-        if part is not None
-    ]
+
+
+def _joined(
+    reader: Reader,
+    log: EventTable,
+    lists: Decisions,
+    past: History | None,
+    pool: CandidateRows,
+    tables: list[FeatureTable],
+    missing: Literal["error", "zero", "nan"],
+) -> Interactions:
+    """Return the candidates with their features, from ``past`` and tables, as queries."""
     columns: list[tuple[str, tuple[str, ...] | None]]
-    columns = [(name, None) for name in history_names(log.kind_names) if history]
+    columns = [] if past is None else [(name, None) for name in history_names(log.kind_names)]
     for part in tables:
         columns += zip(part.names, part.categories, strict=True)
     if not columns:
         raise InputError("there is no feature: give tables of features, or leave out history=False.")
-    names = feature_names([name for name, _ in columns], len(columns))
+    names, categories = feature_names([name for name, _ in columns], len(columns)), [c for _, c in columns]
     features = _features(past, lists, pool, tables, len(columns))
     starts = run_starts(pool.of)
     of = pool.of[starts]
@@ -266,7 +256,7 @@ def from_interactions(  # noqa: PLR0913 - all but the first are by name
         items[pool.item],
         names,
         np.arange(len(pool.of)),
-        tuple(found for _, found in columns) if any(found for _, found in columns) else None,
+        tuple(categories) if any(categories) else None,
         missing,
         times=lists.times[of],
         ends=ends[of],
@@ -277,28 +267,29 @@ def from_interactions(  # noqa: PLR0913 - all but the first are by name
 
 
 def _pool(
-    log: Log,
-    table: Candidates | None,
-    lists: Lists,
+    log: EventTable,
+    table: CandidateTable | None,
+    lists: Decisions,
     past: History,
-    m: int | None,
+    negatives: int | None,
     sampling: str,
     rng: np.random.Generator,
-) -> Pool:
+) -> CandidateRows:
     """Return the candidates of all lists with their grades, sorted by list."""
+    m = None if negatives is None else whole(negatives, "negatives")
     n_items, has_label = past.n_items, np.flatnonzero(lists.of_event >= 0)
     pairs = lists.of_event[has_label] * n_items + log.items[has_label]
     by_grade = np.lexsort((-log.grades[has_label], pairs))
     best = by_grade[run_starts(pairs[by_grade])]
     pairs, grade = pairs[best], log.grades[has_label[best]]
-    positive = Pool(pairs // n_items, pairs % n_items, grade, np.ones(len(pairs)))
+    positive = CandidateRows(pairs // n_items, pairs % n_items, grade, np.ones(len(pairs)))
     if table is not None and table.keys is not None:
         if sampling == "popularity":
             raise InputError(
                 'sampling="popularity" draws from a catalog, and each list has its own candidates. Leave it '
                 "out."
             )
-        pool = listed(np.unique(lists.of_candidate * n_items + table.items), positive, n_items, m, rng)
+        pool = of_lists(np.unique(lists.of_candidate * n_items + table.items), positive, n_items, m, rng)
     else:
         catalog = Catalog(_since(log, table, n_items))
         sizes = catalog.sizes(lists.times)
@@ -321,7 +312,7 @@ def _pool(
     return pool
 
 
-def _since(log: Log, table: Candidates | None, n_items: int) -> Float64Array:
+def _since(log: EventTable, table: CandidateTable | None, n_items: int) -> Float64Array:
     """Return the time after which each item can be a candidate, inf = never."""
     since = np.full(n_items, np.inf)
     if table is None:
@@ -331,7 +322,9 @@ def _since(log: Log, table: Candidates | None, n_items: int) -> Float64Array:
     return since
 
 
-def _features(past: History, lists: Lists, pool: Pool, tables: list[Features], n_features: int) -> Array:
+def _features(
+    past: History | None, lists: Decisions, pool: CandidateRows, tables: list[FeatureTable], n_features: int
+) -> Array:
     """Return the features of all candidates, (n_docs, n_features)."""
     dtype = np.result_type(np.float32, *(table.matrix.dtype for table in tables))
     check_room(
@@ -342,7 +335,7 @@ def _features(past: History, lists: Lists, pool: Pool, tables: list[Features], n
     out = np.empty((len(pool.of), n_features), dtype=dtype)
     codes = {"user": lists.users[pool.of], "item": pool.item}
     column = n_features - sum(len(table.names) for table in tables)
-    if column:
+    if past is not None:
         past.fill(out[:, :column], pool.of, *codes.values())
     for table in tables:
         width = len(table.names)

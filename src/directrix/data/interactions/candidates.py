@@ -13,7 +13,7 @@ from directrix.types import Array, Float64Array, Int64Array
 _CELLS = 1 << 22  # that are drawn together
 
 
-class Pool(NamedTuple):
+class CandidateRows(NamedTuple):
     """Candidates of all groups, sorted by list."""
 
     of: Int64Array
@@ -23,25 +23,27 @@ class Pool(NamedTuple):
     probability: Float64Array
     """With which the row is a candidate of its list."""
 
-    def take(self, rows: Array) -> Pool:
+    def take(self, rows: Array) -> CandidateRows:
         """Return some of the rows."""
-        return Pool(self.of[rows], self.item[rows], self.grade[rows], self.probability[rows])
+        return CandidateRows(self.of[rows], self.item[rows], self.grade[rows], self.probability[rows])
 
-    def plus(self, other: Pool) -> Pool:
+    def plus(self, other: CandidateRows) -> CandidateRows:
         """Return the rows of both."""
         of, item = np.append(self.of, other.of), np.append(self.item, other.item)
         grade = np.append(self.grade, other.grade)
-        return Pool(of, item, grade, np.append(self.probability, other.probability))
+        return CandidateRows(of, item, grade, np.append(self.probability, other.probability))
 
 
-def listed(pairs: Int64Array, positive: Pool, n_items: int, m: int | None, rng: np.random.Generator) -> Pool:
+def of_lists(
+    pairs: Int64Array, positive: CandidateRows, n_items: int, m: int | None, rng: np.random.Generator
+) -> CandidateRows:
     """Return the items that each group lists; of those without an event, at most m that are drawn.
 
     ``pairs`` are sorted, each ``group * n_items + item`` once.
     """
     known = positive.of * n_items + positive.item
     _, at, where = np.intersect1d(pairs, known, assume_unique=True, return_indices=True)
-    pool = Pool(pairs // n_items, pairs % n_items, np.zeros(len(pairs)), np.ones(len(pairs)))
+    pool = CandidateRows(pairs // n_items, pairs % n_items, np.zeros(len(pairs)), np.ones(len(pairs)))
     pool.grade[at] = positive.grade[where]
     if m is None:
         return pool
@@ -77,8 +79,8 @@ class Catalog:
 
 
 def uniform(
-    positive: Pool, catalog: Catalog, sizes: Int64Array, m: int | None, rng: np.random.Generator
-) -> Pool:
+    positive: CandidateRows, catalog: Catalog, sizes: Int64Array, m: int | None, rng: np.random.Generator
+) -> CandidateRows:
     """Return negatives drawn from the catalog without replacement, m for each group; None: all of them.
 
     Each has the probability min(1, m / number of available items without an event in the group).
@@ -98,12 +100,17 @@ def uniform(
     gaps = group * width + place - (np.arange(len(group)) - first[group])
     moved = rank + np.searchsorted(gaps, of * width + rank, side="right") - first[of]
     probability = np.ones(len(of)) if m is None else np.minimum(1.0, m / np.maximum(left, 1))[of]
-    return Pool(of, catalog.order[moved], np.zeros(len(of)), probability)
+    return CandidateRows(of, catalog.order[moved], np.zeros(len(of)), probability)
 
 
 def popular(
-    positive: Pool, catalog: Catalog, sizes: Int64Array, history: History, m: int, rng: np.random.Generator
-) -> Pool:
+    positive: CandidateRows,
+    catalog: Catalog,
+    sizes: Int64Array,
+    history: History,
+    m: int,
+    rng: np.random.Generator,
+) -> CandidateRows:
     """Return the items of m events before each decision, drawn with replacement; each item once.
 
     The probability is 1 - (1 - p)^m, p the share of the item among these events. An item with an event in the
@@ -118,7 +125,7 @@ def popular(
     of, item = of[is_there], item[is_there]
     first, end = history.of_item.spans(item, n_before[of])
     share = (end - first) / n_before[of]
-    return Pool(of, item, np.zeros(len(of)), 1.0 - (1.0 - share) ** m)
+    return CandidateRows(of, item, np.zeros(len(of)), 1.0 - (1.0 - share) ** m)
 
 
 def _drawn(sizes: Int64Array, m: int, rng: np.random.Generator) -> tuple[Int64Array, Int64Array]:

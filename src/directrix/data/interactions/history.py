@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from directrix.data.interactions.lists import Log
+from directrix.data.interactions.lists import EventTable
 from directrix.data.interactions.tables import DAY
 from directrix.threads import run_chunks
 from directrix.types import Array, Float64Array, Int64Array
@@ -45,14 +45,17 @@ class Spans:
 class History:
     """Events in the order of time, and the number of those before the decision of each list.
 
+    Its features are, for each kind of event, log(1 + number) by item, and by user and item; and
+    1 / (1 + days since the last event of user and item), 0 without one.
+
     Parameters
     ----------
-    log : Log
+    log : EventTable
     n_items : int
     decisions : float64 (n_lists,)
     """
 
-    def __init__(self, log: Log, n_items: int, decisions: Float64Array) -> None:
+    def __init__(self, log: EventTable, n_items: int, decisions: Float64Array) -> None:
         self.log, self.n_items, self.decisions = log, n_items, decisions
         self.n_before = np.searchsorted(log.times, decisions).astype(np.int64)
         self.of_item = Spans(log.items)

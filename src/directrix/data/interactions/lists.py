@@ -9,12 +9,12 @@ import numpy as np
 
 from directrix.data.checks import check_labels
 from directrix.data.grouping import object_array
-from directrix.data.interactions.tables import DAY, Reader, moment, place_in, shown
+from directrix.data.interactions.tables import DAY, Reader, iso, moment, place_in
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, Int64Array
 
 
-class Log(NamedTuple):
+class EventTable(NamedTuple):
     """Events in the order of time, with the numbers of users, items, sessions and kinds."""
 
     times: Float64Array
@@ -27,7 +27,7 @@ class Log(NamedTuple):
     grades: Float64Array
 
 
-class Candidates(NamedTuple):
+class CandidateTable(NamedTuple):
     """A table of candidates: of lists, or a catalog."""
 
     items: Int64Array
@@ -37,7 +37,7 @@ class Candidates(NamedTuple):
     users: Int64Array | None
 
 
-class Lists(NamedTuple):
+class Decisions(NamedTuple):
     """Lists in the order of their decisions."""
 
     ids: Array
@@ -51,7 +51,7 @@ class Lists(NamedTuple):
     """List of each row of a table of candidates of lists, else empty."""
 
 
-def read_events(reader: Reader, events: Any, by: str, grades: Mapping[Any, float]) -> Log:
+def read_events(reader: Reader, events: Any, by: str, grades: Mapping[Any, float]) -> EventTable:
     """Read the events; see `directrix.data.from_interactions`."""
     of = reader.columns(events, "events")
     times, items = reader.times(of, "events"), reader.number(of, "item", "events")
@@ -84,10 +84,10 @@ def read_events(reader: Reader, events: Any, by: str, grades: Mapping[Any, float
             )
     order = np.argsort(times, kind="stable")
     users, items, keys, kinds = (numbers[order] for numbers in (users, items, keys, kinds))
-    return Log(times[order], users, items, keys, kinds, kind_names, grade[kinds])
+    return EventTable(times[order], users, items, keys, kinds, kind_names, grade[kinds])
 
 
-def read_candidates(reader: Reader, candidates: Any, by: str) -> Candidates:
+def read_candidates(reader: Reader, candidates: Any, by: str) -> CandidateTable:
     """Read the candidates of lists, or a catalog; see `directrix.data.from_interactions`."""
     what, key = "candidates", "session" if by == "session" else "user"
     of = reader.columns(candidates, what)
@@ -98,10 +98,12 @@ def read_candidates(reader: Reader, candidates: Any, by: str) -> Candidates:
     needs_time = by == "day" and keys is not None
     has_time = reader.find(of, "time", what, optional=not needs_time) is not None
     times = reader.times(of, what) if has_time else None
-    return Candidates(reader.number(of, "item", what), times, keys, users)
+    return CandidateTable(reader.number(of, "item", what), times, keys, users)
 
 
-def lists_of(reader: Reader, log: Log, table: Candidates | None, by: str, decision: Any) -> Lists:
+def lists_of(
+    reader: Reader, log: EventTable, table: CandidateTable | None, by: str, decision: Any
+) -> Decisions:
     """Group the events, or the candidates of lists, and set the decision of each list."""
     rows: Any = table if table is not None and table.keys is not None else None
     keys = [log.keys] if rows is None else [log.keys, rows.keys]
@@ -131,7 +133,7 @@ def lists_of(reader: Reader, log: Log, table: Candidates | None, by: str, decisi
         order = order[np.isin(order, of_event)]
     number = np.full(len(known) + 1, -1)  # the last one for -1
     number[order] = np.arange(len(order))
-    return Lists(labels[order], users[order], times[order], number[of_event], number[of_candidate])
+    return Decisions(labels[order], users[order], times[order], number[of_event], number[of_candidate])
 
 
 def _times_of_lists(times: Float64Array, of: Int64Array, labels: Array) -> Float64Array:
@@ -141,14 +143,14 @@ def _times_of_lists(times: Float64Array, of: Int64Array, labels: Array) -> Float
     if (late := times > decisions[of]).any():
         row = int(np.argmax(late))
         raise InputError(
-            f"candidates, row {row}: the time, {shown(times[row])}, is after that of another candidate of "
-            f"{labels[of[row]]!r}, {shown(decisions[of[row]])} (rows: {int(late.sum()):,}); a list has one "
+            f"candidates, row {row}: the time, {iso(times[row])}, is after that of another candidate of "
+            f"{labels[of[row]]!r}, {iso(decisions[of[row]])} (rows: {int(late.sum()):,}); a list has one "
             'decision. Group by list, e.g. by="session", session=NAME of the column that tells lists apart.'
         )
     return decisions
 
 
-def _times_of_events(log: Log, of: Int64Array, labels: Array, by: str, decision: Any) -> Float64Array:
+def _times_of_events(log: EventTable, of: Int64Array, labels: Array, by: str, decision: Any) -> Float64Array:
     """Return the decision that is given, or the first event of a session or day, or the last of a user."""
     if decision is not None:
         if by != "user":
@@ -166,7 +168,11 @@ def _times_of_events(log: Log, of: Int64Array, labels: Array, by: str, decision:
 
 
 def _users_of_sessions(
-    log: Log, rows: Candidates | None, of_event: Int64Array, of_candidate: Int64Array, labels: Array
+    log: EventTable,
+    rows: CandidateTable | None,
+    of_event: Int64Array,
+    of_candidate: Int64Array,
+    labels: Array,
 ) -> Int64Array:
     """Return the user of each session, -1 where no row has one; `InputError` if a session has two."""
     users = np.full(len(labels), -1)

@@ -21,6 +21,7 @@ from directrix.types import Array, Float64Array, Int64Array
 DAY = 86400.0
 """Seconds."""
 
+_KEYS = {"user_features": ["user"], "item_features": ["item"], "pair_features": ["user", "item"]}
 _CALL = "directrix.data.from_interactions(events"
 
 
@@ -63,9 +64,9 @@ class Reader:
         """Return the column of times, in seconds."""
         return seconds(of[name := self.find(of, "time", what)], f"{what}, column {name!r}")
 
-    def features(self, given: Any, keys: list[str], what: str) -> Features:
+    def features(self, given: Any, what: str) -> FeatureTable:
         """Read a table of features, with a row per key, or several at different times."""
-        of = self.columns(given, what)
+        of, keys = self.columns(given, what), _KEYS[what]
         used = [self.find(of, key, what) for key in keys]
         time = self.find(of, "time", what, optional=True)
         names = [name for name in of if name not in (*used, time)]
@@ -76,11 +77,13 @@ class Reader:
         )
         codes = [self.number(of, key, what) for key in keys]
         times = None if time is None else self.times(of, what)
-        listed = by_column(categories, names) or (None,) * len(names)
-        return Features(what, keys, tuple(map(str, names)), matrix_of(coded, what), listed, codes, times)
+        of_lists = by_column(categories, names) or (None,) * len(names)
+        return FeatureTable(
+            what, keys, tuple(map(str, names)), matrix_of(coded, what), of_lists, codes, times
+        )
 
 
-class Features(NamedTuple):
+class FeatureTable(NamedTuple):
     """A table of features by user, by item, or by both."""
 
     what: str
@@ -127,8 +130,8 @@ class Features(NamedTuple):
             if len(late := np.flatnonzero(has_key & ~exists & (sizes[key] == 1))):
                 row = order[starts[key[late[0]]]]
                 raise InputError(
-                    f"{self.what}, row {row}: its time, {shown(self.times[row])}, is not before the decision "
-                    f"at {shown(decisions[late[0]])} of a list that it would be a feature of ({len(late):,} "
+                    f"{self.what}, row {row}: its time, {iso(self.times[row])}, is not before the decision "
+                    f"at {iso(decisions[late[0]])} of a list that it would be a feature of ({len(late):,} "
                     "rows of candidates): it may hold what happened after. Give a table from before the "
                     "decisions, or one row for each time at which the features changed."
                 )
@@ -198,7 +201,7 @@ def moment(value: Any, name: str) -> float:
     return float(times[0])
 
 
-def shown(time: float) -> str:
+def iso(time: float) -> str:
     """Return a time as text: the date for seconds since 1970 that are large enough to be one."""
     return str(np.datetime64(int(time), "s")) if time >= 1e8 else f"{time:g}"
 
