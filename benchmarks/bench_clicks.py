@@ -10,8 +10,9 @@ probability is .1 + .9 (2^y - 1) / (2^m - 1). Every row but LightGBM's and "tree
 
 - naive to doubly-robust: ApproxMeasure of DCG(gain=linear)@10 on the gains of `training_data`; "known" takes
   the propensities of the simulation, as do policy-aware and doubly-robust; "estimated" those of all-pairs,
-  affine alpha and beta of "trust"; "trees" is BoostedRanker with Lambda of the same measure;
-- all relevances: the same loss on the true probabilities of all documents, which more clicks cannot beat;
+  affine alpha and beta of "trust"; "trees" is BoostedRanker with YetiRank of the same measure;
+- shown relevances: the same trees on the true probabilities of the documents that the log shows;
+- all relevances: the same losses on those of all documents, which more clicks cannot beat;
 - full labels: ApproxNDCG on the labels, and BoostedRanker as it comes ("trees"). LightGBM: lambdarank as it
   comes, on all labels and on sessions with ``position``. Equal sessions are one group with their number as
   weight, which gives the same gradients.
@@ -29,6 +30,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -51,9 +53,12 @@ CLICKS = {  # row: estimator, and method of propensities, None for those of the 
     "doubly-robust": ("doubly-robust", None),
     "ips, known, trees": ("ips", None),
 }
-LIGHTGBM = "LightGBM position"
-TOPS = ("all relevances", "full labels", "full labels, trees", "LightGBM, full labels")
-OF_LOGS = (*CLICKS, LIGHTGBM)
+LIGHTGBM, SHOWN = "LightGBM position", "shown relevances, trees"
+TOPS = (
+    *("all relevances", "all relevances, trees"),
+    *("full labels", "full labels, trees", "LightGBM, full labels"),
+)
+OF_LOGS = (*CLICKS, SHOWN, LIGHTGBM)
 
 
 class Setup(NamedTuple):
@@ -63,6 +68,11 @@ class Setup(NamedTuple):
     test: dx.Queries
     attraction: np.ndarray
     """Probability of a click by label."""
+
+    @property
+    def relevance(self) -> np.ndarray:
+        """Probability of a click on each training document."""
+        return self.attraction[self.train.labels.astype(int)]
 
 
 @functools.cache
@@ -97,6 +107,11 @@ def linear(q: dx.Queries) -> dx.LinearRanker:
     return dx.LinearRanker(dx.ApproxMeasure(GOAL, alpha=3.0), l2=1e-3, max_iter=100).fit_queries(q)
 
 
+def trees(q: dx.Queries) -> dx.BoostedRanker:
+    """Return the trees of gains."""
+    return dx.BoostedRanker(dx.YetiRank(GOAL)).fit_queries(q)
+
+
 def ndcg(scores: np.ndarray, q: dx.Queries) -> float:
     """Mean nDCG@10 on labels."""
     return float(np.mean(dx.NDCG(k=10)(scores, q.labels, q.qptr)))
@@ -129,7 +144,7 @@ def of_clicks(s: Setup, log: dx.clicks.Log, row: str, theta: np.ndarray) -> floa
     """Train on a log by one row, and measure on the test labels."""
     if row == LIGHTGBM:
         return ndcg(by_position(s, log).predict(s.test.features), s.test)
-    estimator, method = CLICKS[row]
+    estimator, method = CLICKS.get(row, ("ips", None))
     given: Any = theta
     try:
         if method is not None:
@@ -137,7 +152,10 @@ def of_clicks(s: Setup, log: dx.clicks.Log, row: str, theta: np.ndarray) -> floa
         gains = dx.clicks.training_data(log, s.train, estimator, propensities=given)
     except dx.InputError:
         return np.nan  # the log does not tell
-    ranker = dx.BoostedRanker(dx.Lambda(GOAL)).fit_queries(gains) if "trees" in row else linear(gains)
+    if row == SHOWN:
+        whole = dx.clicks.training_data(log, s.train, "doubly-robust", propensities=theta, model=s.relevance)
+        gains = replace(gains, labels=s.relevance[whole.counts > 0.0])
+    ranker = trees(gains) if "trees" in row else linear(gains)
     return ndcg(ranker.predict_queries(s.test), s.test)
 
 
@@ -151,10 +169,8 @@ def of_labels(s: Setup, row: str) -> float:
     elif row == "full labels, trees":
         ranker = dx.BoostedRanker().fit_queries(s.train)
     else:
-        q, relevance = s.train, s.attraction[s.train.labels.astype(int)]
-        ranker = linear(
-            dx.Queries.from_arrays(q.features, relevance, group=np.diff(q.qptr), counts=np.ones(q.n_docs))
-        )
+        q = replace(s.train, labels=s.relevance, counts=np.ones(s.train.n_docs))
+        ranker = trees(q) if "trees" in row else linear(q)
     return ndcg(ranker.predict_queries(s.test), s.test)
 
 
@@ -219,12 +235,12 @@ def show(options: argparse.Namespace, done: dict[tuple[Any, ...], float]) -> Non
         if not any(len(cells) == len(runs) for cells in finished):
             continue
         print(f"\n{logger} rankers served, eta {eta:g}, {n:,} sessions")
-        print(f"{'':22}" + "".join(f"{name:>14}" for name in options.sets))
+        print(f"{'':24}" + "".join(f"{name:>14}" for name in options.sets))
         for row in ("served", *OF_LOGS, *TOPS):
             where = {"served": (logger, 0, 0)}.get(row, ("", 0, 0) if row in TOPS else (logger, eta, n))
             cells = ((of(name, *where, row), of(name, "", 0, 0, "full labels")) for name in options.sets)
             whole = (text(*pair) if len(pair[0]) == len(runs) else "" for pair in cells)
-            print(f"{row:22}" + "".join(f"{cell:>14}" for cell in whole))
+            print(f"{row:24}" + "".join(f"{cell:>14}" for cell in whole))
 
 
 def main() -> None:

@@ -8,7 +8,8 @@ PyTorch, which lives in an environment of its own:
     peers/bin/pip install torch numpy
     python benchmarks/bench_gradient.py --peers peers/bin/python
 
-Also: one query of 100,000 documents (memory and time), and an epoch of SGD against a full pass.
+Also: one query of 100,000 documents (memory and time), an epoch of SGD against a full pass, and epochs of SGD
+on lists of 5 and of 100 documents by loss and batch (200,000 documents x 46, one thread).
 """
 
 from __future__ import annotations
@@ -125,9 +126,30 @@ def surrogate_alone(queries: Any, w: np.ndarray) -> Callable[[], None]:
     return lambda: run_chunks(work, len(bounds) - 1)
 
 
+def epochs() -> list[tuple[str, int, float, float]]:
+    """Loss, batch, and nanoseconds per document of an epoch of SGD on lists of 5 and of 100 documents."""
+    import directrix as dx
+    from directrix.trainers.stochastic import SGD
+
+    dx.set_threads(1)
+    rng, n = np.random.default_rng(0), 200_000
+    X, labels = rng.random((n, 46), dtype=np.float32), rng.integers(0, 3, n)
+    queries = [dx.Queries.from_arrays(X, labels, group=[size] * (n // size)) for size in (5, 100)]
+    rows = []
+    for loss in ("ApproxNDCG", "Lambda", "ListNet", "RankNet"):
+        for batch in (1, 8, 64):
+            ranker = dx.LinearRanker(loss, trainer=SGD(epochs=2, batch=batch), scale=None, random_state=0)
+            ms = [best_of(lambda q=q, ranker=ranker: ranker.fit_queries(q), 3) for q in queries]
+            rows.append((loss, batch, *(one / 2 / n * 1e6 for one in ms)))
+    return rows
+
+
 def serve(what: str, path: str, threads: int, repeats: int) -> None:
     if what == "long":
         print(json.dumps(long_query()))
+        return
+    if what == "sgd":
+        print(json.dumps(epochs()))
         return
     data = dict(np.load(path))
     if what == "ours":
@@ -183,6 +205,9 @@ def main() -> int:
             print(f"{name:32}{rival['ms']:8.1f}{rival['ms'] / full:9.1f}  {check(data, rival):.0e}")
     long = run_apart(sys.executable, __file__, "--serve", "long", "-", "1")
     print(f"\none query of 100,000 documents, alpha = 100: {long['ms']:.1f} ms, {long['MiB']:.1f} MiB more")
+    print(f"\n{'SGD, ns per document':24}{'lists of 5':>12}{'of 100':>9}{'ratio':>8}")
+    for loss, batch, tiny, usual in run_apart(sys.executable, __file__, "--serve", "sgd", "-", "1"):
+        print(f"{f'{loss}, batch {batch}':24}{tiny:12.0f}{usual:9.0f}{tiny / usual:8.1f}")
     return 0
 
 

@@ -101,16 +101,14 @@ def propensities(
     r"""Estimate position bias from what a log offers, with 95 % intervals by resampling queries.
 
     ===============  =================================================================================
-    all-pairs        documents that were shown for the same query at several positions, because several
-                     rankers were served or positions were randomized: maximizes the likelihood over all
-                     pairs of positions (intervention harvesting, Agarwal et al. 2019)
+    all-pairs        documents that were shown for the same query at several positions, by several rankers or
+                     at random: maximizes the likelihood over all pairs of positions (Agarwal et al. 2019)
     pivot, chain     from such documents too: ratio of the rates of clicks at k and 1; product of the
                      ratios of neighboring positions
     random-pair      pivot, with documents weighted by impressions, n n' / (n + n'): where position 1 and k
                      are swapped half of the time, the ratio of clicks of Joachims et al. (2017)
     random-top       ratio of the rates of clicks, where the order of the documents is random
-    em               the position-based model (`PBM`); where probabilities are at their bound, 1, intervals
-                     have the width of what EM and its prior leave open, 1e-4 on both sides
+    em               the position-based model (`PBM`); intervals include what EM leaves open, 1e-4 per side
     regression-em    the same, with relevance as a logistic regression on features (Wang et al. 2018): for
                      logs in which documents hardly move; wrong where features do not explain relevance
     trust            P(click) = alpha_k r + beta_k: users also click what is not relevant at positions they
@@ -166,26 +164,23 @@ def propensities(
     _check_clicks(cells, k)
     estimator, n_queries = _estimator(method, cells, log.pairs, k, features), len(log.pairs.query_ids)
     value = estimator(np.ones(n_queries))
-    low, high = _resampled(estimator, value.shape, n_queries, n_resamples, rng)
+    theta, beta = _resampled(estimator, value.shape, n_queries, n_resamples, rng)
     if isinstance(estimator, _Counts):
-        low[0, 1:] -= _LEFT_OPEN
-        high[0, 1:] += _LEFT_OPEN
-    theta, beta = np.stack([low, high], axis=-1)
+        theta[1:] += (-_LEFT_OPEN, _LEFT_OPEN)
     return Propensities(method, value[0], theta, value[1], beta, n_queries, n_resamples, seed)
 
 
 def _resampled(
     estimator: Any, shape: tuple[int, ...], n_queries: int, n_resamples: int, rng: np.random.Generator
 ) -> Float64Array:
-    """Return the ends of the 95 % interval of an estimate by samples of the queries (2, *shape)."""
+    """Return the ends of the 95 % interval of an estimate by samples of the queries (*shape, 2)."""
     resampled = np.empty((n_resamples, *shape))
     with one_blas_thread():
         for sample in resampled:
             weights = rng.multinomial(n_queries, np.full(n_queries, 1.0 / n_queries)).astype(np.float64)
             sample[:] = estimator(weights)
     resampled[np.isnan(resampled)] = np.inf  # a sample without clicks tells nothing
-    ends: Float64Array = np.quantile(resampled, (0.025, 0.975), axis=0, method="weibull")
-    return ends
+    return np.moveaxis(np.quantile(resampled, (0.025, 0.975), axis=0, method="weibull"), 0, -1)
 
 
 def _check_clicks(cells: Cells, k: int) -> None:

@@ -28,7 +28,7 @@ _FINALISTS = 3  # candidates that are trained on all of many documents without a
 _FOR_SAMPLE = 1 / 3  # of the time that is left then
 _LEAST_PART, _ROOM = 0.5, 1.5  # of the seconds that the first setting of a method took: for the others of it
 _BAGS, _SHARES = 5, {"subsample": 0.7, "feature_fraction": 0.6}  # docs/decisions/selection.md
-_REST = 0.1  # of a time budget; while more is left, further trees are begun
+_REST = 0.05  # of a time budget; while more is left, further trees are begun
 
 
 class Race:

@@ -364,8 +364,9 @@ def _features(
                 f"{key} {(*reader.numbers[key].names, None)[code[row]]!r}" for key, code in asked.items()
             )
             raise InputError(
-                f"{table.what}: no row of {key} is from before the decision at {iso(lists.times[pool.of[row]])} "
-                f"(candidates without one: {int((~has_row).sum()):,} of {len(has_row):,}).",
+                f"{table.what}: no row of {key} is from before the decision at "
+                f"{iso(lists.times[pool.of[row]])} (candidates without one: "
+                f"{int((~has_row).sum()):,} of {len(has_row):,}).",
                 **IF_MISSING,
             )
         column += width

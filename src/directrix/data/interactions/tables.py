@@ -177,8 +177,8 @@ def seconds(column: Any, what: str) -> Float64Array:
     bad = np.isnat(values) if values.dtype.kind == "M" else ~np.isfinite(values)
     if bad.any():
         raise InputError(
-            f"{what}: no time in row {int(np.argmax(bad))} (in {int(bad.sum()):,} of {len(bad):,} rows); every "
-            "row needs one. Drop these rows."
+            f"{what}: no time in row {int(np.argmax(bad))} (in {int(bad.sum()):,} of {len(bad):,} rows); "
+            "every row needs one. Drop these rows."
         )
     if values.dtype.kind == "M":
         return values.astype("datetime64[us]").astype(np.int64) / 1e6
