@@ -227,6 +227,9 @@ def test_a_date_splits_dates():
         {"item_features": {"item": ["tea", "jam"]}},
         {"item_features": {"item": ["tea", "jam"], "brand": ["x", "y"]}},
         {"item_features": {"item": ["tea"], "price": [1]}},
+        {"pair_features": {"user": ["ann"], "item": ["tea"], "price": [1]}},
+        {"user_features": {"user": ["ann", "bob"], "age": [30, 50]}, "categorical": ["aeg"]},
+        {"categorical": "age"},
         {"history": False},
     ],
 )

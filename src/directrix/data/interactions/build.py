@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from directrix.data.checks import check_missing, check_positions, frozen, generator
+from directrix.data.checks import IF_MISSING, check_missing, check_positions, frozen, generator
 from directrix.data.columns import feature_names
 from directrix.data.frames import check_features
 from directrix.data.grouping import object_array, rows_of, run_starts
@@ -203,6 +203,7 @@ def from_interactions(  # noqa: PLR0913 - all but the first are by name
     pool = _pool(log, table, lists, past, negatives, sampling, generator(seed))
     parts = {"user_features": user_features, "item_features": item_features, "pair_features": pair_features}
     tables = [reader.features(part, what) for what, part in parts.items() if part is not None]
+    _check_categorical(reader, tables)
     return _joined(reader, log, lists, past if history else None, pool, tables, missing)
 
 
@@ -224,6 +225,16 @@ def _check_choices(by: Any, sampling: Any, missing: Any) -> None:
             raise InputError(f"{name} must be one of {', '.join(choices)}, got {short_text(value)}.")
 
 
+def _check_categorical(reader: Reader, tables: list[FeatureTable]) -> None:
+    names = [name for table in tables for name in table.names]
+    for name in reader.categorical:
+        if str(name) not in names:
+            raise InputError(
+                f"categorical: no table has a feature {name!r}; the features are "
+                f"{', '.join(names) or 'those of history alone'}. Correct the name, or leave it out."
+            )
+
+
 def _joined(
     reader: Reader,
     log: EventTable,
@@ -241,7 +252,7 @@ def _joined(
     if not columns:
         raise InputError("there is no feature: give tables of features, or leave out history=False.")
     names, categories = feature_names([name for name, _ in columns], len(columns)), [c for _, c in columns]
-    features = _features(past, lists, pool, tables, len(columns))
+    features = _features(reader, past, lists, pool, tables, len(columns), missing)
     starts = run_starts(pool.of)
     of = pool.of[starts]
     items, users = (object_array([*reader.numbers[key].names, None]) for key in ("item", "user"))
@@ -323,7 +334,13 @@ def _since(log: EventTable, table: CandidateTable | None, n_items: int) -> Float
 
 
 def _features(
-    past: History | None, lists: Decisions, pool: CandidateRows, tables: list[FeatureTable], n_features: int
+    reader: Reader,
+    past: History | None,
+    lists: Decisions,
+    pool: CandidateRows,
+    tables: list[FeatureTable],
+    n_features: int,
+    missing: str,
 ) -> Array:
     """Return the features of all candidates, (n_docs, n_features)."""
     dtype = np.result_type(np.float32, *(table.matrix.dtype for table in tables))
@@ -339,6 +356,18 @@ def _features(
         past.fill(out[:, :column], pool.of, *codes.values())
     for table in tables:
         width = len(table.names)
-        table.join(out[:, column : column + width], [codes[key] for key in table.keys], lists.times[pool.of])
+        asked = {key: codes[key] for key in table.keys}
+        has_row = table.join(out[:, column : column + width], [*asked.values()], lists.times[pool.of])
+        if missing == "error" and not has_row.all():
+            row = int(np.argmin(has_row))
+            key = " and ".join(
+                f"{key} {(*reader.numbers[key].names, None)[code[row]]!r}" for key, code in asked.items()
+            )
+            raise InputError(
+                f"{table.what}: no row of {key} is from before the decision at "
+                f"{iso(lists.times[pool.of[row]])} (candidates without one: "
+                f"{int((~has_row).sum()):,} of {len(has_row):,}).",
+                **IF_MISSING,
+            )
         column += width
     return out

@@ -37,7 +37,7 @@ class Reader:
     """
 
     def __init__(self, names: Mapping[str, Hashable | None], categorical: Iterable[Hashable]) -> None:
-        self._names, self._categorical = names, tuple(categorical)
+        self._names, self.categorical = names, tuple(categorical)
         self.numbers = {key: Numbering(key) for key in ("user", "item", "session", "event")}
 
     def columns(self, table: Any, what: str) -> dict[Any, Any]:
@@ -46,7 +46,7 @@ class Reader:
             from directrix.data.tables.files import table_of
 
             ids = {name for key in self.numbers for name in (self._names.get(key), *KNOWN[key])}
-            table = table_of(path_of(table), ColumnNames(categorical=(*(ids - {None}), *self._categorical)))
+            table = table_of(path_of(table), ColumnNames(categorical=(*(ids - {None}), *self.categorical)))
         return columns_of(table, what, "a frame, dict of columns or path is needed")
 
     def find(self, of: Mapping[Any, Any], key: str, what: str, *, optional: bool = False) -> Any:
@@ -73,7 +73,7 @@ class Reader:
         if not names:
             raise InputError(f"{what} has no column of features, only {', '.join(map(str, of))}. Add one.")
         coded, categories = encoded(
-            {name: of[name] for name in names}, {*self._categorical}.intersection(names)
+            {name: of[name] for name in names}, {*self.categorical}.intersection(names)
         )
         codes = [self.number(of, key, what) for key in keys]
         times = None if time is None else self.times(of, what)
@@ -97,8 +97,10 @@ class FeatureTable(NamedTuple):
     times: Float64Array | None
     """Time from which a row is known."""
 
-    def join(self, out: Array, codes: list[Int64Array], decisions: Float64Array) -> None:
+    def join(self, out: Array, codes: list[Int64Array], decisions: Float64Array) -> Array:
         """Fill ``out`` (n, n_features) with the last row of each key before its decision, or NaN.
+
+        Return whether there is such a row, (n,).
 
         Raises `InputError` if a key has two rows at one time, or a single one that is not from before the
         decision.
@@ -139,6 +141,7 @@ class FeatureTable(NamedTuple):
             part = slice(first, first + (1 << 16))
             out[part] = self.matrix[order[place[part]]]
             out[part][~exists[part]] = np.nan
+        return exists
 
 
 def _combined(table: list[Int64Array], asked: list[Int64Array]) -> tuple[Int64Array, Int64Array]:
@@ -174,8 +177,8 @@ def seconds(column: Any, what: str) -> Float64Array:
     bad = np.isnat(values) if values.dtype.kind == "M" else ~np.isfinite(values)
     if bad.any():
         raise InputError(
-            f"{what}: no time in row {int(np.argmax(bad))} (and {int(bad.sum()) - 1:,} more); every row "
-            "needs one. Drop these rows."
+            f"{what}: no time in row {int(np.argmax(bad))} (in {int(bad.sum()):,} of {len(bad):,} rows); "
+            "every row needs one. Drop these rows."
         )
     if values.dtype.kind == "M":
         return values.astype("datetime64[us]").astype(np.int64) / 1e6
