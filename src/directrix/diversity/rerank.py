@@ -148,7 +148,7 @@ def novelty(  # noqa: PLR0913 - the queries are one argument in three forms
     array([-1., -3., -2.])
     """
     p = finite_scores(probabilities)
-    members = _documents(categories, len(p))
+    members = _documents(categories, len(p), "categories")
     check_depth(k)
     for name, share in (("alpha", alpha), ("trade_off", trade_off), ("probabilities", p)):
         check_share(name, share)
@@ -213,7 +213,7 @@ def check_depth(k: int | None) -> None:
         raise InputError(f"k must be at least 1, or None for all places, got {k}.")
 
 
-def _documents(values: Any, n: int) -> Callable[[Int64Array], Array]:
+def _documents(values: Any, n: int, name: str = "documents") -> Callable[[Int64Array], Array]:
     """Return a function from rows to their vectors; a category is a vector with one 1."""
     try:
         is_matrix = np.ndim(values) == 2
@@ -221,11 +221,11 @@ def _documents(values: Any, n: int) -> Callable[[Int64Array], Array]:
         codes = [] if is_matrix else [numbers.setdefault(cell, len(numbers)) for cell in cells_of(values)]
     except (TypeError, ValueError):  # not hashable, or rows of different lengths
         raise InputError(
-            "documents must be an array (n_docs, n_dimensions), or one category per document that is text, a "
+            f"{name} must be an array (n_docs, n_dimensions), or one category per document that is text, a "
             "number or otherwise hashable."
         ) from None
-    table = as_floats(values, "documents", "a row of numbers per document") if is_matrix else np.array(codes)
-    check_length(len(table), n, "documents", "scores")
+    table = as_floats(values, name, "a row of numbers per document") if is_matrix else np.array(codes)
+    check_length(len(table), n, name, "scores")
     if is_matrix:
         return lambda rows: table[rows].astype(np.float64)
     return lambda rows: (table[rows][:, None] == np.unique(table[rows])).astype(np.float64)

@@ -157,12 +157,11 @@ def from_interactions(  # noqa: PLR0913 - all but the first are by name
     user, item, time, event, session : str or int, optional
         Columns; default the first known name, e.g. user_id. Times are seconds, dates or ISO 8601 text.
     by : {"session", "user", "day"}
-        What is a query: a session, a user, or a user and a day (UTC).
+        Unit of a query: a session, a user, or a user and a day (UTC).
     grades : mapping, optional
         Label of each kind of event, the highest counts; default view 0, click 1, cart 2, purchase 3.
     decision : number, date or str, optional
-        For ``by="user"``. Default: that in ``candidates``, else the first event of the session or day, or
-        the last one of the user.
+        For ``by="user"``. Default: that in ``candidates``, else the first event, of a user the last.
     candidates : frame, dict or path, optional
         Items of each query, with its session or user and its decision as a time; or else the catalog, with
         times from which items exist. Default: the items with an event before the decision.
@@ -177,7 +176,7 @@ def from_interactions(  # noqa: PLR0913 - all but the first are by name
     history : bool
         Add features of the events before the decision: see ``feature_names``.
     missing : {"error", "zero", "nan"}
-        What a feature is where a table has no row for it; see `Queries.from_arrays`.
+        Rule for features of which a table has no row; see `Queries.from_arrays`.
 
     Returns
     -------
