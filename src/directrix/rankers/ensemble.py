@@ -50,7 +50,7 @@ class EnsembleRanker(Ranker):
 
     See Also
     --------
-    AutoRanker : Chooses members and weights on validation queries.
+    AutoRanker : Chooses members on validation queries.
 
     Notes
     -----
@@ -78,12 +78,9 @@ class EnsembleRanker(Ranker):
     weights: Sequence[float] | None = None
 
     @classmethod
-    def of_fitted(
-        cls, members: Sequence[Any], weights: Sequence[float], q: Queries, measure: RankingMeasure
-    ) -> Self:
-        """Return the ensemble of rankers that are fitted on ``q``."""
-        ensemble = cls([clone(member) for member in members], weights=[float(w) for w in weights])
-        return ensemble._joined(members, q, measure)
+    def of_fitted(cls, members: Sequence[Any], q: Queries, measure: RankingMeasure) -> Self:
+        """Return the ensemble, with equal weights, of rankers that are fitted on ``q``."""
+        return cls([clone(member) for member in members])._joined(members, q, measure)
 
     @classmethod
     def restored(

@@ -291,7 +291,7 @@ class AutoRanker(Ranker):
         else:
             why = why_blended(mixed, measure)
             rankers = [trained(candidate) for candidate in members]
-            ranker = EnsembleRanker.of_fitted(rankers, [1.0] * len(members), q, measure)
+            ranker = EnsembleRanker.of_fitted(rankers, q, measure)
         scores, values = (best.scores, best.values) if mixed is None else (mixed.scores, mixed.values)
         has_gap = mixed is None and best.method.surrogate is not None and not is_sharded
         gap = surrogate_gap(ranker, few(q)) if has_gap else math.nan
