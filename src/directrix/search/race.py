@@ -36,8 +36,8 @@ class Race:
 
     One setting represents each method, and the best third of the methods are tried with all settings. On many
     documents the default trees are trained first, then the methods that are ahead of them on a sample, then
-    other settings of the best. Of several methods the best trees are trained again as bags. If time is left,
-    what was cut short is trained again.
+    other settings of the best. With several methods, the best trees are trained again as bags. If time is
+    left, what was cut short is trained again.
 
     If training ``is_costly``, as on shards, the best method alone is tried with all settings, there is no
     sample, and what is cheap comes first in the order of preference too.

@@ -21,7 +21,7 @@ class CandidateRows(NamedTuple):
     item: Int64Array
     grade: Float64Array
     probability: Float64Array
-    """With which the row is a candidate of its list."""
+    """Probability with which each row is a candidate of its list."""
 
     def take(self, rows: Array) -> CandidateRows:
         """Return some of the rows."""
