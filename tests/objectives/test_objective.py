@@ -9,6 +9,7 @@ import scipy.sparse as sp
 import directrix as dx
 from directrix.models.linear import LinearModel
 from directrix.models.mlp import MLPModel
+from directrix.objectives.kernels import FusedEpochs
 from directrix.objectives.objective import make_objective
 from directrix.objectives.penalty import L2
 from directrix.objectives.source import Memory
@@ -258,23 +259,39 @@ def test_scores_that_are_not_finite_end_an_epoch_of_forces_with_nan():
     assert np.isnan(params).all()
 
 
-@pytest.mark.parametrize("surrogate", [*SURROGATES, "ApproxERR", "ApproxPrecision(k=2)", "Lambda('AP')"])
-def test_fused_epoch_walks_the_path_of_the_composed_one(surrogate):
-    q, rng = problem()
+EPOCHS = [
+    *SURROGATES, "ApproxERR", "ApproxPrecision(k=2)", "SmoothNDCG", "SoftNDCG", "LambdaLoss", "PLRank",
+    "RankNet", "RankSVM", "ListNet", "ListMLE", "RankCosine", "Regression", "SVMMap",
+    "PermuRank", "Dorm",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("batch", [1, 4])
+@pytest.mark.parametrize("surrogate", EPOCHS)
+def test_an_epoch_in_one_kernel_walks_the_path_of_the_composed_one(surrogate, batch, dtype):
+    q, rng = problem(dtype=dtype)
     w0 = rng.standard_normal(q.n_features)
     objective = dx.linear_objective(q, surrogate, 0.01, w0=w0, query_weight=rng.random(q.n_queries))
+    assert isinstance(objective.kernel, FusedEpochs)
     order = rng.permutation(q.n_queries)
     fused, composed = np.zeros(q.n_features), np.zeros(q.n_features)
-    loss = objective.sgd_epoch(fused, order, 0.05)
-    losses = []
-    for query in order:
-        value, grad = objective.value_and_grad(composed, [query])
-        losses.append(value)
-        composed -= 0.05 * grad
-    expected = np.mean(losses)
-    np.testing.assert_allclose(loss, expected, rtol=1e-12)
-    np.testing.assert_allclose(fused, composed, rtol=1e-10)
+    loss = objective.sgd_epoch(fused, order, 0.05, batch)
+
+    def step(grad):
+        composed[:] -= 0.05 * grad
+
+    expected = objective.epoch(composed, order, batch, step)
+    tolerance = 1e-10 if dtype is np.float64 else 1e-4
+    np.testing.assert_allclose(loss, expected, rtol=tolerance)
+    np.testing.assert_allclose(fused, composed, rtol=0, atol=tolerance)
     assert np.abs(fused).max() > 1e-4
+
+
+def test_a_wrong_number_of_weights_ends_no_epoch_past_their_end():
+    q, _ = problem()
+    with pytest.raises(dx.InputError, match=r"params has shape \(5,\)"):
+        dx.linear_objective(q, "ListNet").sgd_epoch(np.zeros(5), np.arange(3), 0.1)
 
 
 class _Plain:

@@ -39,6 +39,9 @@ from directrix.surrogates.approx import ApproxMeasure, soft_ranks
 from directrix.text.index import Index
 from directrix.threads import get_threads
 
+_BY_SGD = ("ApproxNDCG", "Lambda", "ListNet", "RankNet")
+"""Surrogates whose epochs of SGD are compiled ahead; those of others take a second or two, on first use."""
+
 
 def compile_all(report: Callable[[int, int, str], None]) -> tuple[int, int]:
     """Take all steps, in as many processes as there are threads, and pass each to ``report``.
@@ -121,7 +124,7 @@ def _surrogate(name: str) -> None:
         surrogate.value_and_grad(np.linspace(1.0, 0.0, q.n_docs, dtype=q.features.dtype), q.labels, q.qptr)
         objective = linear_objective(q, surrogate)
         objective.value_and_grad(np.zeros(q.n_features))
-        with suppress(InputError):  # a surrogate that SGD does not take
+        if name in _BY_SGD:
             objective.sgd_epoch(np.zeros(q.n_features), np.arange(q.n_queries), 0.1)
         if hasattr(surrogate, "convexify"):
             objective.convexified(np.zeros(q.n_features))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, Self
+from typing import Self
 from zlib import crc32
 
 import numpy as np
@@ -13,8 +12,7 @@ import numpy as np
 from directrix.models.linear import LinearModel, one_per_feature
 from directrix.models.mlp import ALL_KEPT, MLPModel, padded_width
 from directrix.objectives.penalty import L2
-from directrix.objectives.source import Gradient, Memory, Part, runs
-from directrix.surrogates.approx import ApproxRank
+from directrix.objectives.source import Gradient, Memory, Part
 from directrix.surrogates.base import KernelSurrogate, kernel_surrogate, writable
 from directrix.surrogates.lambdas import Lambda
 from directrix.types import Float64Array, Int64Array, Model, Surrogate
@@ -22,11 +20,13 @@ from directrix.types import Float64Array, Int64Array, Model, Surrogate
 
 def kernel_for(surrogate: Surrogate, model: Model, *, fuses: bool) -> Composed:
     """Return fused kernels where a source ``fuses`` and they exist: for some surrogates and models."""
-    if fuses and kernel_surrogate(surrogate) is surrogate:
-        if isinstance(surrogate, ApproxRank) and isinstance(model, LinearModel):
-            return Fused(surrogate, model)
+    filled = kernel_surrogate(surrogate)
+    if fuses and filled is surrogate:
         if isinstance(surrogate, Lambda) and _is_small(model):
             return FusedSwaps(surrogate, model)
+        if type(model) is LinearModel and filled.is_one_chunk:
+            has_pass = filled.compiled == "approx.separable_chunk"
+            return (Fused if has_pass else FusedEpochs)(filled, model)
     return Composed(surrogate, model)
 
 
@@ -53,7 +53,7 @@ class Composed:
             kernel = replace(kernel, surrogate=self._filled.redraw(seed))
         return replace(kernel, seed=seed) if getattr(self.model, "dropout", 0.0) else kernel
 
-    @cached_property
+    @property
     def _filled(self) -> KernelSurrogate:
         return kernel_surrogate(self.surrogate)
 
@@ -86,23 +86,40 @@ class Composed:
 
 
 @dataclass(frozen=True, eq=False)
-class Fused(Composed):
-    """Kernels for ApproxRank and a linear model on dense features; equal to `Composed` up to rounding."""
+class FusedEpochs(Composed):
+    """One kernel for an epoch of SGD with a linear model; equal to `Composed` up to rounding."""
 
-    surrogate: ApproxRank
-    model: LinearModel
+    surrogate: KernelSurrogate
 
     def check(self, params: Float64Array, n_features: int) -> None:
         """Raise `InputError` unless there is one weight per feature: kernels would read past their end."""
         one_per_feature(params, n_features, "params")
 
+    def sgd_epoch(
+        self, source: Memory, params: Float64Array, order: Int64Array, batch: int, rate: float, penalty: L2
+    ) -> float | None:
+        """One epoch of SGD in one kernel, unless batches are large enough for several threads."""
+        usual = batch * source.queries.n_docs / source.queries.n_queries
+        if batch > 1 and usual > source.docs_per_thread:
+            return None
+        from directrix.objectives._kernels.epochs import epoch_of
+
+        whole, surrogate = source.whole, self.drawing(order).surrogate
+        center = np.zeros_like(params) if penalty.center is None else writable(penalty.center)
+        values, slopes = np.empty(len(whole.weight)), np.empty(len(whole.rows), whole.rows.dtype)
+        data = (*surrogate.settings(), *whole.prepared), whole.rows, whole.qptr, whole.weight
+        steps = float(rate), float(penalty.strength), center
+        numbers = min(batch, len(order)), steps, surrogate.outputs((values, slopes)), params
+        return float(epoch_of(surrogate.kernel().func)(*data, order, *numbers))
+
+
+@dataclass(frozen=True, eq=False)
+class Fused(FusedEpochs):
+    """A kernel also for the full gradient of ApproxRank; equal to `Composed` up to rounding."""
+
     def value_and_grad(self, part: Part, params: Float64Array) -> Gradient:
         """Weighted sum of the surrogate over the queries of a part, and its gradient."""
-        if part.order is not None:  # a step of length 0 leaves the gradient
-            n, grad, still = len(part.order), np.empty(len(params)), params.copy()
-            loss = self._descend(part, part.order, n, 0.0, 0.0, still, still, grad)
-            return -n * loss, grad
-        if self.surrogate.compiled != "approx.separable_chunk":
+        if not isinstance(part.rows, np.ndarray):  # a batch, whose rows are where they are
             return super().value_and_grad(part, params)
         from directrix.objectives._kernels.fused import fused_separable
 
@@ -112,34 +129,6 @@ class Fused(Composed):
             *self.surrogate.settings(), part.rows, *part.prepared, part.qptr, part.weight, w, value, grad
         )
         return float(part.weight @ value), grad
-
-    def batches(self, source: Memory, order: Int64Array) -> Callable[[int, int], Sequence[Part]]:
-        """Return a function from first and last to the queries ``order[first:last]``, by threads."""
-        docs_per_thread, whole = source.docs_per_thread, source.whole
-        bounds = [0, *np.cumsum(np.diff(source.queries.qptr)[order]).tolist()]
-
-        def cut(first: int, last: int) -> Sequence[Part]:
-            return [whole._replace(order=order[a:b]) for a, b in runs(bounds, first, last, docs_per_thread)]
-
-        return cut
-
-    def sgd_epoch(
-        self, source: Memory, params: Float64Array, order: Int64Array, batch: int, rate: float, penalty: L2
-    ) -> float | None:
-        """One epoch of SGD in one kernel, unless batches are large enough for several threads."""
-        usual = batch * source.queries.n_docs / source.queries.n_queries
-        if batch > 1 and usual > source.docs_per_thread:
-            return None
-        center = np.zeros_like(params) if penalty.center is None else writable(penalty.center)
-        steps = float(rate), float(penalty.strength), center, params, np.empty_like(params)
-        return self._descend(source.whole, order, min(batch, len(order)), *steps)
-
-    def _descend(self, whole: Part, order: Int64Array, batch: int, *steps: Any) -> float:
-        from directrix.objectives._kernels.sgd import FAMILIES, sgd_epoch
-
-        family = FAMILIES[self.surrogate.compiled]
-        data = whole.rows, *whole.prepared, whole.qptr, whole.weight
-        return float(sgd_epoch(family, *self.surrogate.settings(), *data, order, batch, *steps))
 
 
 @dataclass(frozen=True, eq=False)

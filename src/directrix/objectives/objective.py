@@ -124,9 +124,9 @@ class DataObjective:
     ) -> float:
         """One epoch of Algorithm 1, in place: `epoch` with steps of ``learning_rate`` times the gradient.
 
-        For ApproxRank and a linear model on dense features it is one kernel; where batches are large enough
-        for several threads, it is one kernel for each thread and batch. With `bounds` every step ends at the
-        nearest parameters within it, and there is no such kernel.
+        For a linear model on dense features it is one kernel, unless batches are large enough for several
+        threads. With `bounds` every step ends at the nearest parameters within it, and there is no such
+        kernel.
         """
         self._check_epoch(params, batch)
         nearest = nearest_in(self)

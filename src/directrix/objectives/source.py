@@ -42,8 +42,6 @@ class Part(NamedTuple):
     """What the surrogate prepared of the labels."""
     is_weighted: bool
     """Whether any weight differs from 1."""
-    order: Int64Array | None = None
-    """Which queries count; None = all."""
     place: int = 0
     """Position of its first query in the order of an epoch."""
 

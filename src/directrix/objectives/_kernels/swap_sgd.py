@@ -12,6 +12,7 @@ from directrix.kernels import kernel
 from directrix.measures._kernels.workspace import longest_query
 from directrix.models._kernels.layers import add_product, pack, product, through
 from directrix.models._kernels.linear import dense_add, dense_scores
+from directrix.objectives._kernels.epochs import descend
 from directrix.surrogates._kernels.lambdas import lambda_chunk
 
 
@@ -34,18 +35,6 @@ def _lambdas(lambdas, step, q, scores, bounds, value, g):
 
 
 @kernel
-def _descend(params, grad, steps):
-    """Take a step; returns the penalty before it."""
-    rate, l2, center = steps
-    distance = 0.0
-    for f in range(len(params)):
-        away = params[f] - center[f]
-        distance += away**2
-        params[f] += rate * (grad[f] - 2.0 * l2 * away)
-    return l2 * distance
-
-
-@kernel
 def linear_epoch(X, lambdas, order, steps, value, params):
     """Descend one query of ``order`` at a time; overwrites params, and returns the mean penalty.
 
@@ -54,7 +43,7 @@ def linear_epoch(X, lambdas, order, steps, value, params):
     X : float (n_docs, n_features)   read-only
     lambdas : tuple                   of `_lambdas`; out: the ranking
     order : int64 (n,)
-    steps : tuple                    learning rate; strength and center (n_params,) of the penalty
+    steps : tuple                    of `descend`
     value : float64 (n,)             out; 0, or NaN where a score is not finite
     params : float64 (n_params,)     in and out
     """
@@ -70,7 +59,7 @@ def linear_epoch(X, lambdas, order, steps, value, params):
         dense_scores(X, lo, hi, w, scores, 0)
         _lambdas(lambdas, step, q, scores[: hi - lo], bounds, value, g[: hi - lo])
         dense_add(X, lo, hi, g, 0, part, grad)
-        penalty += _descend(params, grad, steps)
+        penalty += descend(params, grad, steps)
     return penalty / len(order)
 
 
@@ -112,5 +101,5 @@ def hidden_epoch(X, lambdas, order, layer, drawn, steps, value, params):
         for f in range(d):
             for k in range(units):
                 grad[f * units + k] = total[f, k]
-        penalty += _descend(params, grad, steps)
+        penalty += descend(params, grad, steps)
     return penalty / len(order)

@@ -18,6 +18,8 @@ def _without_owner(context, builder, kind, value):
             same = _without_owner(context, builder, part, builder.extract_value(value, i))
             value = builder.insert_value(value, same, i)
         return value
+    if not isinstance(kind, types.Array):
+        return value
     array = context.make_array(kind)(context, builder, value)
     array.meminfo = cgutils.get_null_value(array.meminfo.type)
     array.parent = cgutils.get_null_value(array.parent.type)
@@ -26,7 +28,7 @@ def _without_owner(context, builder, kind, value):
 
 @intrinsic  # type: ignore[untyped-decorator]
 def borrowed(typing_context, arrays):
-    """The same array, or tuple of arrays, without owners."""
+    """The same array, or tuple of arrays and others, without owners."""
 
     def codegen(context, builder, signature, arguments):
         return _without_owner(context, builder, arrays, arguments[0])
