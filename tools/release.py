@@ -1,4 +1,4 @@
-"""Print why a commit cannot be published, and fail: ``python -m tools.release``, the first step of `make release`."""
+"""Print why a commit cannot be published, and fail: ``python -m tools.release``; `make release` begins so."""
 
 import re
 import subprocess
