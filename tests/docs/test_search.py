@@ -34,8 +34,9 @@ ASK = r"""
 const [fs, path] = [require("fs"), require("path")];
 const [site, ...queries] = process.argv.slice(1);
 const workers = path.join(site, "assets/javascripts/workers");
-const program = fs.readFileSync(path.join(workers, fs.readdirSync(workers).find((f) => f.endsWith(".js"))), "utf8");
-const index = JSON.parse(fs.readFileSync(path.join(site, "search/search_index.json"), "utf8"));
+const read = (...names) => fs.readFileSync(path.join(...names), "utf8");
+const program = read(workers, fs.readdirSync(workers).find((name) => name.endsWith(".js")));
+const index = JSON.parse(read(site, "search/search_index.json"));
 let receive, answer;
 globalThis.self = globalThis;
 globalThis.addEventListener = (_, handler) => { receive = handler; };
