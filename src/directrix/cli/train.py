@@ -186,9 +186,8 @@ def train_command(
     """Train a ranker for the measure you report, and write it as JSON.
 
     Trains settings in the grid of the method and keeps the one with the best measure on the validation
-    queries. With several methods, it keeps the mean of those that are not behind by more than two standard
-    errors, at most four. The candidates are printed to standard output, notes and progress to standard
-    error.
+    queries. With several methods, it keeps the mean of the best of each that are not behind by more than two
+    standard errors. The candidates are printed to standard output, notes and progress to standard error.
     """
     with options.usage():
         ranker = search.ranker()
