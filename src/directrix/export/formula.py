@@ -33,10 +33,10 @@ class Input:
         g is x itself, ``sign(x) log(1 + |x|)``, or a line through knots that is constant beyond both ends.
     center, factor : float
     missing : float, or None
-        What the column is where the feature is missing; None: the model does without it in its own way, or
+        Value of the column where the feature is missing; None: the model does without it in its own way, or
         cannot do without it.
     knots, scores : tuple of float
-        Of kind "knots".
+        Knots of kind "knots", and their scores.
     """
 
     feature: int

@@ -16,7 +16,7 @@ CONSTRAINTS = ("bounds", "monotone")
 """The parameters of rankers that are constraints, each by feature or None."""
 
 ON_MONOTONE: list[Any] = [dict, None]
-"""What scikit-learn checks of ``monotone``."""
+"""Constraints of ``monotone`` that scikit-learn checks."""
 
 
 def directions_of(monotone: Any, training: Training) -> Array:
@@ -55,7 +55,7 @@ def weight_bounds(bounds: Any, monotone: Any, training: Training) -> Bounds | No
         column = int(empty[0]) % training.n_given
         raise InputError(
             f"bounds and monotone contradict each other: no weight of feature {_name(column, training)!r} "
-            "fulfills both; change one of them."
+            "satisfies both; change one of them."
         )
     return Bounds(low, high)
 

@@ -124,7 +124,7 @@ def _blocks(tensors: tuple[Any, ...], n_rows: int) -> Iterator[tuple[slice, list
 
 
 _TAIL = 36.0
-"""What is left out of a distribution is exp(-36)."""
+"""Mass below exp(-36) is left out of a distribution."""
 _TERMS = 64
 
 

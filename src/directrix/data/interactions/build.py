@@ -120,7 +120,7 @@ class Interactions(Queries):
         test = last[user] == np.arange(self.n_queries)
         test &= np.bincount(user)[user] > 1
         if not test.any():
-            raise InputError("no user has two queries, of which the last could be left out; split by time.")
+            raise InputError("no user has two queries, so no last query can be held out; split by time.")
         return self.take(np.flatnonzero(~test)), self.take(np.flatnonzero(test))
 
 
@@ -148,7 +148,7 @@ def from_interactions(  # noqa: PLR0913 - all but the first are by name
 ) -> Interactions:
     """Make queries from events such as views and purchases, each with a time, its decision.
 
-    Labels are made of events from the decision on, candidates and features only of what was known before it.
+    Labels come from events from the decision on, candidates and features only from what was known before it.
 
     Parameters
     ----------

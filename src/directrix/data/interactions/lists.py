@@ -158,7 +158,7 @@ def _times_of_events(log: EventTable, of: Int64Array, labels: Array, by: str, de
     """Return the decision that is given, or the first event of a session or day, or the last of a user."""
     if decision is not None:
         if by != "user":
-            raise InputError(f"one decision for all is for queries by user, got by {by}; leave it out.")
+            raise InputError(f"a decision for all queries needs by='user', got by={by!r}; leave it out.")
         return np.full(len(labels), moment(decision, "decision"))
     times = np.full(len(labels), np.nan)
     inside = np.flatnonzero(of >= 0)[:: 1 if by == "user" else -1]
@@ -190,6 +190,6 @@ def _users_of_sessions(
         if len(other := inside[users[of[inside]] != given[inside]]):
             raise InputError(
                 f"{what}: session {labels[of[other[0]]]!r} has two users; it needs one. Give each user "
-                "sessions of their own."
+                "separate sessions."
             )
     return users

@@ -179,7 +179,7 @@ def _check_numbers(path: Path, kinds: dict[str, Any], label: str | None, cells: 
             python="Or name their column: label=NAME.",
             shell="Or name their column: --label-column NAME.",
         )
-    # text with a value for every other document is no category, nor is a date
+    # text with a value for every other document is not a category, nor is a date
     categories = [
         name
         for name, kind in others.items()

@@ -27,7 +27,7 @@ class RankedQuery:
     ----------
     query : hashable
     names : tuple of str
-        Of the features.
+        Names of the features.
     documents : tuple of str
         Their ids; without ids their places in the data, from 1.
     labels, scores : float64 (n_docs,)
@@ -101,7 +101,7 @@ class Advantage:
     ----------
     query : hashable
     names : tuple of str
-        Of the features.
+        Names of the features.
     documents : (str, str)
         The one above, and the one below.
     ranks : (int, int)
