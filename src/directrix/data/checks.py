@@ -53,7 +53,7 @@ def check_missing(missing: Any) -> None:
 
 
 def check_shape(values: Any, n: int, name: str) -> None:
-    """Reject an array, or tuple, of another shape than ``(n,)``; None passes."""
+    """Reject an array, or tuple, whose shape is not ``(n,)``; None passes."""
     shape: Any = (len(values),) if isinstance(values, tuple) else getattr(values, "shape", None)
     if shape not in (None, (n,)):
         raise InputError(
@@ -69,7 +69,7 @@ def check_shape(values: Any, n: int, name: str) -> None:
 
 
 def check_form(features: Any) -> tuple[int, int]:
-    """Return the shape of features; reject another form than those of `Queries`. Values are not read."""
+    """Return the shape of features; reject forms that `Queries` does not have. Values are not read."""
     shape: Any = getattr(features, "shape", ())
     dtype = getattr(features, "dtype", None)
     if isinstance(features, np.matrix | np.ma.MaskedArray):  # whose operators mean something else

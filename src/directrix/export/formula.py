@@ -279,7 +279,7 @@ def _folded_trees(trees: Trees, inputs: Sequence[Input], n_features: int) -> Sum
 def _last_at_most(one: Input, limits: Float64Array) -> Float64Array:
     """The largest number whose column is at most each limit; the lowest of all where there is none.
 
-    Found by halving the range of all floats: then not one of them falls on another side than before.
+    Found by halving the range of all floats: then none of them changes its side.
     """
     low = np.full(len(limits), _order(np.array([-_LARGEST]))[0])
     high = np.full(len(limits), _order(np.array([_LARGEST]))[0])

@@ -61,7 +61,7 @@ def weight_bounds(bounds: Any, monotone: Any, training: Training) -> Bounds | No
 
 
 def _signed(low: Float64Array, high: Float64Array, signs: Array) -> tuple[Float64Array, Float64Array]:
-    """Limits that also keep weights from having another sign than these; 0 for any."""
+    """Limits that also keep the sign of these weights; 0 allows any."""
     return np.where(signs > 0, np.maximum(low, 0.0), low), np.where(signs < 0, np.minimum(high, 0.0), high)
 
 

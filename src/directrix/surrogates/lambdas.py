@@ -251,7 +251,7 @@ class Lambda(SwapSurrogate):
 
     @property
     def is_cut(self) -> bool:
-        """Whether ranks below the cut-off are worth nothing to a pair."""
+        """Whether ranks below the cut-off have no discount for a pair."""
         return self.pairs not in ("missed", "missed-level")
 
     def effective_pairs(self, scores: FloatArray, labels: Float64Array, qptr: Int64Array) -> Int64Array:

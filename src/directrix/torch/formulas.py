@@ -190,7 +190,7 @@ def _spectrum(angle: Any, low: Any, n: Any, m: Any, surrogate: Any) -> tuple[Any
 
 
 _MOST_PADDING = 4
-"""Places of padded lists for each document; lists of other lengths than the longest are then taken apart."""
+"""Places of padded lists for each document; shorter lists are then taken apart."""
 
 
 def has_formula(surrogate: Any) -> bool:

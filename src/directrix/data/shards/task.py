@@ -53,7 +53,7 @@ class Question:
 
 
 def check_code(sent: str, parts: Any) -> None:
-    """Raise `InputError` if this process has other code than the process that sent a fingerprint."""
+    """Raise `InputError` if the code of this process differs from that of the sender of a fingerprint."""
     if fingerprint(parts) != sent:
         raise InputError(
             "a worker has other code for the measure or the surrogate than the process that asks it: a "

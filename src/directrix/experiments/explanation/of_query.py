@@ -195,7 +195,7 @@ def shown_value(value: float, column: int, categories: Categories | None, digits
 
 
 def contributing(contributions: Float64Array) -> list[int]:
-    """Return the features that contribute, the largest one, of either sign, first."""
+    """Return the features that contribute, by decreasing magnitude."""
     order = np.argsort(-np.abs(contributions), kind="stable")
     return [int(f) for f in order if contributions[f] != 0.0]
 
