@@ -181,7 +181,8 @@ def from_interactions(  # noqa: PLR0913 - all but the first are by name
     Returns
     -------
     Interactions
-        Without queries that have no candidate, and without events whose items are not in the catalog.
+        Without queries that have no candidate. An item with an event that is no candidate has no row, so
+        measures of the result do not count it.
 
     Raises
     ------
