@@ -1,6 +1,5 @@
-"""Probabilities of relevance: their fit, order, file, and what gives them elsewhere."""
+"""Probabilities of relevance: their fit, order and file; exports have them in `tests/export`."""
 
-import importlib.util
 import json
 
 import numpy as np
@@ -131,24 +130,3 @@ def test_wrong_entries_of_a_file_are_rejected(ranker, tmp_path):
     for change in (*wrong, {"values": [2.0 for _ in good["calibration"]["values"]]}):
         with rejects(InputError):
             SavedModel.from_json(json.loads(json.dumps(good | {"calibration": good["calibration"] | change})))
-
-
-@pytest.mark.parametrize("kind", ["isotonic", "platt"])
-def test_an_exported_file_of_python_has_the_probabilities(ranker, tmp_path, kind):
-    ranker.calibrate(HELD, kind)
-    dx.export(ranker, tmp_path / "model.py", to="python")
-    spec = importlib.util.spec_from_file_location("exported", tmp_path / "model.py")
-    exported = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(exported)
-    theirs = [exported.probability(row) for row in TEST.features.tolist()]
-    np.testing.assert_allclose(theirs, ranker.predict_probability(TEST.features), rtol=1e-6, atol=1e-9)
-
-
-def test_other_formats_refuse_a_calibrated_model(ranker, tmp_path):
-    ranker.calibrate(HELD)
-    for to in ("solr", "sql"):
-        with rejects(InputError):
-            dx.export(ranker, tmp_path / "model", to=to)
-    assert not list(tmp_path.iterdir())
-    ranker.calibration_ = None
-    assert dx.export(ranker, tmp_path / "model", to="sql").n_rows

@@ -170,7 +170,13 @@ def _compare(
 ) -> tuple[float, int, int]:
     """Return the largest difference, rows that rounded features explain, and queries in another order."""
     ours = ranker.predict_queries(q)
-    theirs = chosen.read(content, formula, q.features) + constant
+    theirs = chosen.read(content, formula, q.features)
+    if formula.calibration is not None:
+        theirs, probabilities = theirs.T
+        expected = formula.calibration(theirs)  # of their scores: rounding may matter more for a steep curve
+        bad = ~(np.abs(probabilities - expected) <= _TOLERANCE[False])
+        _check(chosen, "probabilities", bad, expected, probabilities)
+    theirs = theirs + constant
     limit = _TOLERANCE[chosen.is_single] * _sizes(formula, q.features, ours)
     bad = ~(np.abs(theirs - ours) <= limit)
     n_rounded = 0
@@ -179,15 +185,20 @@ def _compare(
         rounded = ranker.predict_queries(single)
         explained = bad & (np.abs(theirs - rounded) <= limit)
         n_rounded, bad = int(explained.sum()), bad & ~explained
+    _check(chosen, "scores", bad, ours, theirs)
+    order = sum(_changes_order(ours[a:b], theirs[a:b]) for a, b in zip(q.qptr[:-1], q.qptr[1:], strict=True))
+    return float(np.abs(theirs - ours).max(initial=0.0)), n_rounded, order
+
+
+def _check(chosen: ExportTarget, what: str, bad: Array, ours: Float64Array, theirs: Float64Array) -> None:
+    """Raise `InputError` if a row is bad."""
     if bad.any():
         row = int(np.argmax(bad))
         raise InputError(
             f"{chosen.title}: read back by {chosen.reader}, {int(bad.sum()):,} of {len(ours):,} rows have "
-            f"other scores; the first is row {row} with {theirs[row].item()} for {ours[row].item()}. Nothing "
+            f"other {what}; the first is row {row} with {theirs[row].item()} for {ours[row].item()}. Nothing "
             "is written; choose another target, e.g. --to python, and report this model."
         )
-    order = sum(_changes_order(ours[a:b], theirs[a:b]) for a, b in zip(q.qptr[:-1], q.qptr[1:], strict=True))
-    return float(np.abs(theirs - ours).max(initial=0.0)), n_rounded, order
 
 
 def _changes_order(ours: Float64Array, theirs: Float64Array) -> bool:

@@ -32,7 +32,7 @@ class Terms(NamedTuple):
     - ``"pairs"``: minus the number of irrelevant documents above it, and the value is 1 plus that sum over
       the norm (ROC area).
 
-    Parameters
+    Attributes
     ----------
     worth : float64 (n_docs,)
         >= 0: gain, relevance (0 or 1, for all forms but "sum" and "cascade"), or chance to stop. A document

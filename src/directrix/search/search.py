@@ -67,8 +67,8 @@ class AutoRanker(Ranker):
     Of several methods each is tried with the setting in the middle of its grid, and the best third with all
     settings. From 100,000 documents on the default trees are trained first, then the two best methods that
     are ahead of them on a sample. With several methods the best trees are also trained as bags (``n_bags`` of
-    `BoostedRanker`). Kept is the mean of at most four candidates that are within two standard errors of the
-    best.
+    `BoostedRanker`). Kept is the mean of the best candidates of the four best methods, the default trees and
+    the bags, without those that are behind the best by more than two standard errors.
 
     Parameters
     ----------
