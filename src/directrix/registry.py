@@ -122,7 +122,7 @@ COMMANDS = {
     "crossval": "crossval",
     **dict.fromkeys(("certify", "tendency", "describe", "explain"), "analyze"),
     "export": "train",
-    **dict.fromkeys(("convert", "shard", "features"), "data"),
+    **dict.fromkeys(("convert", "interactions", "shard", "features"), "data"),
     **dict.fromkeys(("index", "candidates", "text_features", "rerank", "fuse", "reconcile"), "text"),
     **dict.fromkeys(
         ("clicks describe", "clicks model", "clicks propensities", "clicks interleave", "clicks simulate"),

@@ -70,6 +70,8 @@ class Candidate:
         What the ranker is trained for.
     seed : int, optional
         Seed of a stochastic trainer.
+    is_anchor : bool
+        Whether an ensemble considers it even if others of its method are ahead: the default trees, and bags.
     """
 
     method: Method
@@ -87,6 +89,7 @@ class Candidate:
     scores: Float64Array = field(default_factory=_no_values, repr=False)
     measure: RankingMeasure | None = field(default=None, repr=False)
     seed: int | None = field(default=None, repr=False)
+    is_anchor: bool = field(default=False, repr=False)
 
     @property
     def name(self) -> str:

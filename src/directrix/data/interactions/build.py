@@ -181,7 +181,8 @@ def from_interactions(  # noqa: PLR0913 - all but the first are by name
     Returns
     -------
     Interactions
-        Without queries that have no candidate, and without events whose items are not in the catalog.
+        Without queries that have no candidate. An item with an event that is no candidate has no row, so
+        measures of the result do not count it.
 
     Raises
     ------
@@ -229,7 +230,7 @@ def _check_categorical(reader: Reader, tables: list[FeatureTable]) -> None:
     for name in reader.categorical:
         if str(name) not in names:
             raise InputError(
-                f"categorical: no table has a feature {name!r}; the features are "
+                f"no table has a feature {name!r}, which shall be categorical; the features are "
                 f"{', '.join(names) or 'those of history alone'}. Correct the name, or leave it out."
             )
 
@@ -296,7 +297,7 @@ def _pool(
     if table is not None and table.keys is not None:
         if sampling == "popularity":
             raise InputError(
-                'sampling="popularity" draws from a catalog, and each list has its own candidates. Leave it '
+                "sampling by popularity draws from a catalog, and each list has its own candidates. Leave it "
                 "out."
             )
         pool = of_lists(np.unique(lists.of_candidate * n_items + table.items), positive, n_items, m, rng)
@@ -306,10 +307,16 @@ def _pool(
         is_there = catalog.place[positive.item] < sizes[positive.of]
         positive = positive.take(np.flatnonzero(is_there))
         if m is None:
-            check_room(40 * int(sizes.sum()), f"{int(sizes.sum()):,} candidates", python="Type negatives=20.")
+            n = int(sizes.sum())
+            advice = {"python": "Type negatives=20.", "shell": "Type --negatives 20."}
+            check_room(40 * n, f"{n:,} candidates", **advice)
         if sampling == "popularity":
             if m is None:
-                raise InputError('sampling="popularity" needs a number of draws. Type e.g. negatives=20.')
+                raise InputError(
+                    "sampling by popularity needs a number of draws.",
+                    python="Type e.g. negatives=20.",
+                    shell="Type e.g. --negatives 20.",
+                )
             drawn = popular(positive, catalog, sizes, past, m, rng)
         else:
             drawn = uniform(positive, catalog, sizes, m, rng)

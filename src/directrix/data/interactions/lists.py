@@ -79,8 +79,10 @@ def read_events(reader: Reader, events: Any, by: str, grades: Mapping[Any, float
             unknown = [repr(name) for name in numbers.names[len(grade) :]]
             raise InputError(
                 f"events, row {int(np.argmax(kinds >= len(grade)))}: no grade is given for the kind of event "
-                f"{', '.join(unknown[:10])}; those with a grade are {', '.join(kind_names)}. Type "
-                f"grades={{{unknown[0]}: 1, ...}}, or drop these rows."
+                f"{', '.join(unknown[:10])}; those with a grade are {', '.join(kind_names)}. Drop "
+                "these rows, or grade them.",
+                python=f"Type grades={{{unknown[0]}: 1, ...}}.",
+                shell=f"Type --grade {unknown[0]}=1, and so on for all kinds.",
             )
     order = np.argsort(times, kind="stable")
     users, items, keys, kinds = (numbers[order] for numbers in (users, items, keys, kinds))
@@ -145,7 +147,9 @@ def _times_of_lists(times: Float64Array, of: Int64Array, labels: Array) -> Float
         raise InputError(
             f"candidates, row {row}: the time, {iso(times[row])}, is after that of another candidate of "
             f"{labels[of[row]]!r}, {iso(decisions[of[row]])} (rows: {int(late.sum()):,}); a list has one "
-            'decision. Group by list, e.g. by="session", session=NAME of the column that tells lists apart.'
+            "decision.",
+            python='Group by list, e.g. by="session", session=NAME of the column that tells lists apart.',
+            shell="Group by list: --by session --session-column NAME, which tells lists apart.",
         )
     return decisions
 
@@ -154,7 +158,7 @@ def _times_of_events(log: EventTable, of: Int64Array, labels: Array, by: str, de
     """Return the decision that is given, or the first event of a session or day, or the last of a user."""
     if decision is not None:
         if by != "user":
-            raise InputError(f'a decision is for by="user", got by={by!r}; leave it out.')
+            raise InputError(f"one decision for all is for queries by user, got by {by}; leave it out.")
         return np.full(len(labels), moment(decision, "decision"))
     times = np.full(len(labels), np.nan)
     inside = np.flatnonzero(of >= 0)[:: 1 if by == "user" else -1]

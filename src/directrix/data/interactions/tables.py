@@ -167,13 +167,17 @@ def seconds(column: Any, what: str) -> Float64Array:
     """
     values = array_of(column)
     if values.dtype.kind not in "iufM":
-        cells = [None if is_missing(cell) else cell for cell in cells_of(values)]
-        try:
-            values = np.array([_utc(cell) for cell in cells], dtype="datetime64[us]")
-        except (TypeError, ValueError) as error:
-            raise InputError(
-                f"{what}: {error}; numbers, dates or text such as 2026-01-31T12:00:00 are needed."
-            ) from None
+        times = np.empty(len(values), dtype="datetime64[us]")
+        for row, cell in enumerate(cells_of(values)):
+            try:
+                times[row] = None if is_missing(cell) else _utc(cell)
+            except (TypeError, ValueError):
+                where = f", row {row}" if len(values) > 1 else ""
+                raise InputError(
+                    f"{what}{where}: {short_text(cell)} is no time; a number, a date, or ISO 8601 text such "
+                    "as 2026-01-31T12:00:00 is needed. Convert it, e.g. by pandas.to_datetime."
+                ) from None
+        values = times
     bad = np.isnat(values) if values.dtype.kind == "M" else ~np.isfinite(values)
     if bad.any():
         raise InputError(
@@ -200,7 +204,7 @@ def _utc(cell: Any) -> Any:
 
 def moment(value: Any, name: str) -> float:
     """Return one time that the user gave, in seconds."""
-    times = seconds([value], f"{name}={short_text(value)}")
+    times = seconds([value], name)
     return float(times[0])
 
 
