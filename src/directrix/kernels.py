@@ -217,7 +217,8 @@ class _KernelCache(caching.NullCache):
     def save_overload(self, sig: Any, data: Any) -> None:
         if data.library.has_dynamic_globals:  # addresses of this process
             return
-        code = _DUMPS(data._reduce())
+        parts = data._reduce()
+        code = _DUMPS((*parts[:6], "", *parts[7:]))  # the annotated source has addresses of this process
         content, name = hashlib.sha256(code).digest() + code, self._file(sig, data.codegen.magic_tuple())
         for folder in self.folders:
             try:  # is_dir fails too, in a folder of another user

@@ -171,7 +171,8 @@ def matrix_of(frame: Any, what: str = "features") -> Array:
         raise InputError(
             f"{what}: columns must hold numbers, got {', '.join(f'{k!r} ({e})' for k, e in bad.items())}.",
             python=f"Encode or drop {list(bad)}; `Queries.from_frame` takes features=[...]. If they are "
-            f"categories, it and `from_interactions` take categorical={list(bad)}.",
+            f"categories, it and `from_interactions` take categorical={list(bad)}, and `fit` takes columns "
+            "of a categorical type, e.g. X.astype({NAME: 'category'}).",
             shell=f"Type --categorical-columns {names} if they are categories, for trees; else drop them, "
             f"by --exclude-columns {names} where the command has it.",
         )

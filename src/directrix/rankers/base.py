@@ -14,7 +14,18 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from directrix.data.checks import reject_masked, unmasked
-from directrix.data.frames import Categories, by_column, collected, encoded, is_dict, matrix_of, names_of
+from directrix.data.frames import (
+    Categories,
+    by_column,
+    cells_of,
+    collected,
+    columns_of,
+    encoded,
+    is_dict,
+    is_frame,
+    matrix_of,
+    names_of,
+)
 from directrix.data.grouping import require_queries
 from directrix.data.queries import Queries, need_data
 from directrix.errors import InputError
@@ -125,6 +136,7 @@ class Ranker(BaseEstimator, ABC):
             From scikit-learn, for non-numeric input and labels that are not finite.
         """
         q = self._grouped(X, y, qid, group, reset=not self._continues())
+        self.categories_ = q.categories  # the validation set has the same ones
         validation = one_set(eval_set, eval_qid, eval_group)
         valid = None if validation is None else self._grouped(*validation, reset=False, prefix="eval_")
         by_document = document_weights(sample_weight, q, "sample_weight")
@@ -505,8 +517,16 @@ _ROWS: dict[str, Any] = {
 
 def _coded_rows(ranker: Any, X: Any, *labels: Any, reset: bool) -> tuple[Any, dict[str, tuple[str, ...]]]:
     """Return `_checked_rows`, and the names of the categories of the columns that have any."""
-    X, names = encoded(X)
+    X, names = encoded(X, () if reset else _texts_of_categories(ranker, X))
     return _checked_rows(ranker, X, *labels, reset=reset), names
+
+
+def _texts_of_categories(ranker: Any, X: Any) -> list[Any]:
+    """Return the names of the columns of text that held categories in training."""
+    known = zip(getattr(ranker, "feature_names_in_", ()), ranker.categories_ or (), strict=False)
+    names = [name for name, categories in known if categories is not None]
+    columns = columns_of(X) if names and is_frame(X) else {}
+    return [name for name in names if any(isinstance(x, str) for x in cells_of(columns.get(name, ())))]
 
 
 def _checked_rows(ranker: Any, X: Any, *labels: Any, reset: bool) -> Any:

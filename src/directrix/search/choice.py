@@ -116,7 +116,7 @@ def choice(
     """Return the preferred candidate, and the ensemble that replaces it, if there is one.
 
     A candidate that needs all documents of a query is chosen only if its lead over the best choice without
-    such candidates, query by query, exceeds twice its standard error; see docs/decisions/selection.md.
+    such candidates, query by query, exceeds its standard error; see docs/decisions/selection.md.
     """
 
     def best_of(candidates: Sequence[Candidate]) -> tuple[Candidate, Blend | None]:
@@ -134,4 +134,4 @@ def choice(
     if other_mixed is not None:
         others = other_mixed.values
     lead, error = mean_and_error(values - others)
-    return (best, mixed) if lead > 2.0 * error else (other, other_mixed)
+    return (best, mixed) if lead > error else (other, other_mixed)

@@ -57,15 +57,12 @@ def read_events(reader: Reader, events: Any, by: str, grades: Mapping[Any, float
     times, items = reader.times(of, "events"), reader.number(of, "item", "events")
     if not len(times):
         raise InputError("events: there is no row; one or more are needed. Check how they were written.")
+    keys = users = reader.number(of, "session" if by == "session" else "user", "events")
     if by == "session":
-        keys = reader.number(of, "session", "events")
         if reader.find(of, "user", "events", optional=True) is None:
             reader.numbers["user"] = reader.numbers["session"]
-            users = keys
         else:
             users = reader.number(of, "user", "events")
-    else:
-        users = keys = reader.number(of, "user", "events")
     if reader.find(of, "event", "events", optional=True) is None:
         kinds, grade = np.zeros_like(items), np.ones(1)
         kind_names: tuple[str, ...] = ("events",)
