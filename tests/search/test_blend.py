@@ -92,7 +92,7 @@ def test_two_standard_errors_are_the_limit(monkeypatch, behind, is_member):
 
 @pytest.mark.parametrize(
     ("noise", "may_blend", "is_chosen"),
-    [(1.0, False, False), (0.3, False, True), (0.3, True, True)],  # the first lead is 1.5 standard errors
+    [(1.1, False, False), (0.3, False, True), (0.3, True, True)],  # the first lead is .8 standard errors
 )
 def test_what_needs_whole_queries_is_chosen_only_if_it_is_ahead_by_more_than_chance(
     noise, may_blend, is_chosen

@@ -15,7 +15,7 @@ from directrix.search import clock as clock_module
 from directrix.search import race as race_module
 from directrix.search.candidates import Candidate, candidates_of
 from directrix.search.choice import contenders, eligible, preferred
-from directrix.search.clock import LearningCurve, Pace
+from directrix.search.clock import LearningCurve, Pace, usual_growth
 from directrix.search.folds import Fold
 from directrix.search.notes import notes_on_budget, why_chosen
 from directrix.search.race import Race, fair_share, heats, round_robin, survivors
@@ -266,7 +266,11 @@ def test_trees_that_have_little_time_get_a_higher_rate(monkeypatch, left, settin
     assert pace.better_rate == rate
 
 
-@pytest.mark.parametrize(("n_trees", "growth"), [(100, 7.5), (400, 30.0), (900, 40.0)])
+def test_more_documents_need_more_trees():
+    assert [usual_growth(10**n) for n in (3, 6, 7)] == pytest.approx([6.0, 40.0, 40.0], rel=1e-12)
+
+
+@pytest.mark.parametrize(("n_trees", "growth"), [(100, 7.5), (400, 30.0)])
 def test_trees_that_finished_say_how_many_the_next_ones_need(monkeypatch, n_trees, growth):
     measure, fold = dx.NDCG(k=10), Fold(TRAIN, (None, None), VALID)
     race = Race(candidates_of(dx.method("YetiRank"), measure)[0], [fold], measure, clock_module.Clock(1e6))
@@ -283,7 +287,7 @@ def test_trees_that_finished_say_how_many_the_next_ones_need(monkeypatch, n_tree
     race._run([trees], 0)
     assert race.clock.growth == 40.0  # it was stopped: how many it needs is not known
     race._run([trees], 0)
-    assert race.clock.growth == pytest.approx(growth)  # 1.5 times the trees at rate .05, at most 40
+    assert race.clock.growth == pytest.approx(growth)  # 1.5 times the trees at rate .05
     race._run([trees], 0)
     assert race.clock.growth == pytest.approx(growth)  # fewer are no reason to expect fewer
 
@@ -303,14 +307,12 @@ def test_a_rate_for_little_time_is_that_of_the_chosen_ranker_and_of_its_training
 
 
 def test_what_finished_keeps_its_ranker_while_a_stopped_one_is_ahead():
-    race = Race(
-        candidates_of(dx.method("YetiRank,MLP"), dx.NDCG(k=10))[0], [], dx.NDCG(k=10), clock_module.Clock()
-    )
+    measure, fold = dx.NDCG(k=10), Fold(TRAIN, (None, None), VALID)
+    race = Race(candidates_of(dx.method("YetiRank,MLP"), measure)[0], [fold], measure, clock_module.Clock())
     whole, cut, other = (
         replace(candidate(name, [value, value], outcome), rankers=(object(),), scores=np.ones(2))
         for name, value, outcome in (("A", 0.5, ""), ("A", 0.6, "cut short"), ("B", 0.7, ""))
     )
-    race.folds = [Fold(TRAIN, (None, None), VALID)]
     for one in (whole, cut, other):
         race._add(one, 0)
     assert [len(c.rankers) for c in eligible(race._tried)] == [1, 1]

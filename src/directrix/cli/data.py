@@ -101,7 +101,7 @@ def interactions_command(
     pair_features: Annotated[Path | None, option(help="Table of features of users and items.")] = None,
     split: Annotated[
         str | None,
-        option(metavar="TIME", help="Write later queries to --test-output, and those on both sides nowhere."),
+        option(metavar="TIME", help="Write later queries to --test-output; omit queries on both sides."),
     ] = None,
     test_output: Annotated[Path | None, option(help="Parquet or Arrow file for the later queries.")] = None,
     missing: Annotated[
@@ -112,8 +112,8 @@ def interactions_command(
 ) -> None:
     """Make labeled queries from events such as views and purchases, without features from the future.
 
-    Each query has a time, its decision. Labels are made of events from then on, candidates and features only
-    of what was known before.
+    Each query has a time, its decision. Labels come from later events, candidates and features only from what
+    was known before.
     """
     from directrix.data.interactions.build import from_interactions
 

@@ -15,7 +15,7 @@ from directrix.search.folds import Fold, validation_queries
 from directrix.types import Float64Array
 
 _METHODS = 4
-_ERRORS = 2.0  # behind the best by more than this number of standard errors is no near-tie
+_ERRORS = 2.0  # behind the best by more than this number of standard errors is not a near-tie
 _FEWEST_QUERIES = 10
 
 
@@ -115,8 +115,8 @@ def choice(
 ) -> tuple[Candidate, Blend | None]:
     """Return the preferred candidate, and the ensemble that replaces it, if there is one.
 
-    What needs all documents of a query to score one is chosen only if its lead over the best choice without
-    such candidates, query by query, exceeds twice its standard error; see docs/decisions/selection.md.
+    A candidate that needs all documents of a query is chosen only if its lead over the best choice without
+    such candidates, query by query, exceeds its standard error; see docs/decisions/selection.md.
     """
 
     def best_of(candidates: Sequence[Candidate]) -> tuple[Candidate, Blend | None]:
@@ -134,4 +134,4 @@ def choice(
     if other_mixed is not None:
         others = other_mixed.values
     lead, error = mean_and_error(values - others)
-    return (best, mixed) if lead > 2.0 * error else (other, other_mixed)
+    return (best, mixed) if lead > error else (other, other_mixed)

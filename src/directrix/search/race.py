@@ -15,7 +15,7 @@ from directrix.measures.base import RankingMeasure
 from directrix.rankers.means import mean_and_error
 from directrix.search.candidates import CUT_SHORT, SAMPLE, UNTRAINED, Candidate
 from directrix.search.choice import contenders, eligible, is_tied
-from directrix.search.clock import MOST_GROWTH, Clock
+from directrix.search.clock import Clock, usual_growth
 from directrix.search.folds import MANY_DOCS, SAMPLE_DOCS, Fold, sample
 from directrix.search.notes import standing
 from directrix.search.training import train_candidate, training_ahead
@@ -76,6 +76,7 @@ class Race:
 
         Raises the first `InputError` if none could be trained.
         """
+        self.clock.growth = usual_growth(self.folds[0].train.n_docs)
         with sharing_bins():
             is_large = len(self.candidates) > _FINALISTS and self.folds[0].train.n_docs > MANY_DOCS
             if is_large and not self.is_costly:
@@ -275,7 +276,7 @@ class Race:
                 if is_trees and not trained.outcome and trained.curve is not None:
                     n_trees = float(trained.curve.steps[-1])
                     self._growth = max(self._growth, _ROOM * trained.ranker().learning_rate * n_trees)
-                    self.clock.growth = min(self._growth, MOST_GROWTH)
+                    self.clock.growth = self._growth
                 self._expected.setdefault(candidate.name, trained.seconds)
                 self.clock.finish(standing(trained, self._tried, self.measure))
 
@@ -311,7 +312,7 @@ class Race:
 def heats(candidates: Sequence[Candidate]) -> tuple[list[Candidate], list[Candidate]]:
     """Return the candidate of each method that represents it, in the order to run them, and the rest.
 
-    The middle of the grid represents a method. What needs no steps comes first, then trees, then the order
+    The middle of the grid represents a method. Methods without steps come first, then trees, then the order
     of preference.
     """
     of_method: defaultdict[str, list[Candidate]] = defaultdict(list)

@@ -193,6 +193,10 @@ def test_splits():
     assert len(tested) == len({*tested}) >= 0.7 * q.n_queries
 
 
+def test_interactions_are_named_as_such():
+    assert repr(dx.data.from_interactions(EVENTS, by="session")).startswith("Interactions(4 queries, ")
+
+
 def test_a_date_splits_dates():
     days = [np.datetime64("2026-01-01") + day for day in range(5)]
     q = dx.data.from_interactions({**EVENTS, "time": days}, by="session")
