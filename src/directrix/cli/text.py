@@ -70,7 +70,7 @@ _Scores = Annotated[
 _Value = Annotated[
     str, Option("--value", show_default=False, help="The number, with all decimals that were printed.")
 ]
-_Measure = Annotated[str, Option("--measure", "-m", help="What the number is called.")]
+_Measure = Annotated[str, Option("--measure", "-m", help="Name of the measure of the number, e.g. nDCG@10.")]
 _From = Annotated[
     str | None,
     options.option("--from", help="Another number: print the fewest switches from it to --value."),

@@ -45,7 +45,7 @@ SHARED_CONSTRAINTS: dict[str, list[Any]] = {
     "scale": [_ScaleNames(set(SCALES)), None],
     "random_state": ["random_state"],
 }
-"""What scikit-learn checks of the parameters that all of these rankers have."""
+"""Constraints that scikit-learn checks, of the parameters that all of these rankers have."""
 
 
 class StoredRanker(Ranker):
