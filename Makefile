@@ -70,17 +70,19 @@ docs: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 # one wheel for any platform, and one with compiled kernels for this platform and this Python; the same commit
-# gives the same bytes
+# gives the same bytes, so one process compiles all kernels in order: their symbols have running numbers
 BASELINE := NUMBA_CPU_NAME=x86-64-v3 NUMBA_CPU_FEATURES= NUMBA_CACHE_DIR=$(abspath build)/kernels
+STATED := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' src/directrix/__init__.py)
 dist: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct)
 dist: $(VENV)/.release
 	rm -rf dist
 	$(BIN)/python -m build
-	$(BASELINE) $(BIN)/directrix doctor --compile
+	rm -rf build/kernels
+	$(BASELINE) DIRECTRIX_NUM_THREADS=1 $(BIN)/directrix doctor --compile
 	$(BASELINE) $(BIN)/python -m tools.wheel dist
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(VENV)/installed
-	$(BIN)/uv pip install --quiet --python $(VENV)/installed/bin/python dist/*-manylinux*.whl
+	$(BIN)/uv pip install --quiet --python $(VENV)/installed/bin/python --find-links dist directrix==$(STATED)
 	$(BIN)/cyclonedx-py environment --output-reproducible --output-file dist/directrix.cdx.json $(VENV)/installed/bin/python
 	$(BIN)/python -m pytest -q tests/project
 

@@ -64,15 +64,15 @@ def test_the_files_are_those_of_the_function(tables, tmp_path):
         (("--grade", "order"), "--grade order: KIND=LABEL is needed; type e.g. --grade order=3"),
         (("--grade", "view=1"), "Type --grade 'click'=1, and so on"),
         (("--sampling", "popularity"), "Type e.g. --negatives 20"),
-        (("--decision", "3"), "one decision for all is for queries by user, got by day; leave it out"),
+        (("--decision", "3"), "a decision for all queries needs by='user', got by='day'; leave it out"),
         (
             ("--by", "user", "--decision", "01.09.2025"),
-            "decision: '01.09.2025' is no time; a number, a date, or",
+            "decision: '01.09.2025' is not a time; a number, a date, or",
         ),
         (("--categorical-columns", "brnd"), "no table has a feature 'brnd'"),
         (("--item-features", "ITEMS"), "Type --categorical-columns brand if they are categories"),
         (("--split", "0", "--test-output", "OUT"), "no query is before 0"),
-        (("--split", "soon", "--test-output", "OUT"), "at: 'soon' is no time"),
+        (("--split", "soon", "--test-output", "OUT"), "at: 'soon' is not a time"),
     ],
 )
 def test_messages_name_options(change, words, tables, tmp_path):
@@ -88,7 +88,8 @@ def test_messages_name_options(change, words, tables, tmp_path):
 
 
 def test_wrong_usage(tables, tmp_path):
-    for arguments in (("-o", tmp_path / "t.txt"), ("-o", tmp_path / "t.arrow", "--split", "3")):
+    same = ("-o", tmp_path / "t.arrow", "--split", "3", "--test-output", tmp_path / "t.arrow")
+    for arguments in (("-o", tmp_path / "t.txt"), same[:4], same):
         refused("interactions", tables / "e.csv", *arguments, status=2)
 
 

@@ -101,7 +101,7 @@ def interactions_command(
     pair_features: Annotated[Path | None, option(help="Table of features of users and items.")] = None,
     split: Annotated[
         str | None,
-        option(metavar="TIME", help="Write later queries to --test-output, and those on both sides nowhere."),
+        option(metavar="TIME", help="Write later queries to --test-output; omit queries on both sides."),
     ] = None,
     test_output: Annotated[Path | None, option(help="Parquet or Arrow file for the later queries.")] = None,
     missing: Annotated[
@@ -112,13 +112,15 @@ def interactions_command(
 ) -> None:
     """Make labeled queries from events such as views and purchases, without features from the future.
 
-    Each query has a time, its decision. Labels are made of events from then on, candidates and features only
-    of what was known before.
+    Each query has a time, its decision. Labels come from later events, candidates and features only from what
+    was known before.
     """
     from directrix.data.interactions.build import from_interactions
 
     if (split is None) != (test_output is None):
         raise typer.BadParameter("--split TIME and --test-output FILE belong together; give both, or none.")
+    if test_output is not None and test_output.resolve() == output.resolve():
+        raise typer.BadParameter(f"--test-output {test_output} is the file of -o too; give another name.")
     tables: dict[str, Any]
     tables = {"user_features": user_features, "item_features": item_features, "pair_features": pair_features}
     targets = [target for target in (output, test_output) if target is not None]

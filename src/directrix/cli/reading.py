@@ -234,7 +234,7 @@ class TrainingData(Columns):
 
 @dataclass(frozen=True, kw_only=True)
 class WeightedData(TrainingData):
-    """How training data with weights are read; the columns of weights are no features."""
+    """How training data with weights are read; the columns of weights are not features."""
 
     weight_column: _Weight = None
     query_weight_column: _QueryWeight = None
@@ -274,7 +274,7 @@ class WeightedData(TrainingData):
     def weights(self, path: Path, q: Queries) -> Weights:
         """Return weights of the documents and of the queries; None for those without a column.
 
-        Raises `InputError` if a weight is no number >= 0, or that of a query is not the same in all rows.
+        Raises `InputError` if a weight is not a number >= 0, or that of a query is not the same in all rows.
         """
         return self._of_documents(path, q, self.weight_column), self._of_queries(path, q)
 

@@ -146,7 +146,7 @@ def array_of(column: Any) -> Array:
 def matrix_of(frame: Any, what: str = "features") -> Array:
     """Return all columns of a frame or dict side by side (n_docs, n_features).
 
-    Raises `InputError` if a column holds no numbers, or another number of rows than the first.
+    Raises `InputError` if a column holds no numbers, or a different number of rows from the first.
     """
     arrays = {name: array_of(column) for name, column in columns_of(frame).items()}
     first = next(iter(arrays), None)

@@ -313,7 +313,7 @@ class Queries:
         Raises
         ------
         InputError
-            If a position is no integer or out of range.
+            If a position is not an integer or out of range.
         """
         chosen = check_positions(queries, self.n_queries)
         sizes = np.diff(self.qptr)[chosen]

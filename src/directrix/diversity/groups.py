@@ -102,7 +102,7 @@ def raise_exposure(
     Returns
     -------
     float64 (n_docs,)
-        As `mmr`. Of equal scores with the bonus, the group comes first, and then the order of the input.
+        As `mmr`. Among equal scores with the bonus, the group comes first, and then the order of the input.
 
     Raises
     ------

@@ -50,9 +50,9 @@ class CalibrationCurve:
         Mean probability and share of relevant documents of each bin, by ascending probability.
     documents : tuple of int (n_bins,)
     total : CalibrationError
-        Of all documents.
+        Error over all documents.
     segments : dict of CalibrationError
-        Of the documents of each segment of queries, with bins of their own.
+        Error over the documents of each segment of queries, with bins of their own.
     """
 
     predicted: tuple[float, ...]
@@ -86,7 +86,8 @@ def calibration_curve(
     Parameters
     ----------
     probabilities : float (n_docs,)
-        Of the documents of ``q``, in [0, 1]; on queries that neither ranker nor calibration has seen.
+        Probabilities of the documents of ``q``, in [0, 1]; on queries that neither ranker nor calibration
+        has seen.
     q : Queries
         With labels.
     rel : float > 0

@@ -36,7 +36,7 @@ class _Case(NamedTuple):
 _MOST_COLUMNS = 2000
 
 _BEFORE = "t"
-"""What every SELECT calls the table that it reads."""
+"""Alias of the table that every SELECT reads."""
 
 
 def quoted(name: str) -> str:

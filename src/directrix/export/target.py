@@ -28,7 +28,7 @@ class ExportTarget:
     Parameters
     ----------
     title : str
-        What it is, for users.
+        Description for users.
     write : callable
         From a formula that the target can hold, see `content`, to the content of the file.
     read : callable

@@ -27,7 +27,7 @@ _LIGHTGBM_ZERO = 1.1e-35
 """LightGBM takes numbers nearer to 0 for 0 when it reads rows."""
 
 _TOLERANCE = {False: 1e-9, True: 2e-5}
-"""Of the sum of the absolute terms of a score, float64 and float32."""
+"""Largest difference relative to the sum of the absolute terms of a score: float64, float32."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Verification:
     Attributes
     ----------
     reader : str or None
-        What read the file back; None: nothing was installed that can.
+        Program that read the file back; None: no such program is installed.
     n_rows, n_queries : int
         Drawn rows and those of the data together; the queries of the data.
     difference : float
@@ -47,7 +47,7 @@ class Verification:
     n_rounded : int
         Rows whose scores differ only because features become float32.
     note : str
-        What the file does not hold; "" if nothing.
+        Properties of the model that the file does not hold; "" if none.
     """
 
     reader: str | None
@@ -93,7 +93,7 @@ def export(
     Returns
     -------
     Verification
-        What read the file back, the largest difference, and whether any order changed.
+        The program that read the file back, the largest difference, and whether any order changed.
 
     Raises
     ------
@@ -212,7 +212,7 @@ def _changes_order(ours: Float64Array, theirs: Float64Array) -> bool:
 def _sizes(formula: Formula, X: Array, ours: Float64Array) -> Float64Array:
     """Return the sum of the absolute terms of the score of each row, which its rounding is relative to.
 
-    Of a tree the largest leaf counts, and of a network, whose sums are hidden, the largest score.
+    For a tree the largest leaf counts; for a network, whose sums are hidden, the largest score.
     """
     sizes = np.abs(ours)
     for model, inputs in formula.parts:

@@ -166,7 +166,7 @@ class _Expression:
         else:
             functions = {"isNan": np.isnan, "log": np.log, "exp": np.exp, "tanh": np.tanh}
             if token not in functions:
-                raise InputError(f"Vespa's expression names {token!r}, which is no feature and no function.")
+                raise InputError(f"Vespa's expression names {token!r}, neither a feature nor a function.")
             with np.errstate(invalid="ignore", divide="ignore"):
                 found = functions[token](self._sum())
         self._need(")")

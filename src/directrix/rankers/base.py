@@ -545,7 +545,7 @@ def _checked_rows(ranker: Any, X: Any, *labels: Any, reset: bool) -> Any:
             return validate_data(ranker, collected(X), *labels, reset=reset, **settings)
         except OverflowError as error:
             raise InputError(
-                f"X or y holds a number that is no float ({error}); numbers up to 1e308 are needed. Type "
+                f"X or y holds a number that is not a float ({error}); numbers up to 1e308 are needed. Type "
                 "numpy.asarray(X, dtype=float) to find it."
             ) from None
         except ValueError:

@@ -36,7 +36,7 @@ class Calibration:
     rel : float
         Lowest label that counts as relevant.
     knots, values : tuples of float
-        Of m: scores, ascending, and their probabilities. Empty for Platt's sigmoid.
+        Scores, ascending, and their m probabilities. Empty for Platt's sigmoid.
 
     References
     ----------

@@ -67,7 +67,7 @@ class Candidate:
         Scores of the validation queries, in units of their spread on the training queries; 0 in a fold whose
         ranker gives all training documents of a query the same score.
     measure : measure, optional
-        What the ranker is trained for.
+        Measure that the ranker is trained for.
     seed : int, optional
         Seed of a stochastic trainer.
     is_anchor : bool

@@ -15,7 +15,7 @@ from directrix.search.folds import Fold, validation_queries
 from directrix.types import Float64Array
 
 _METHODS = 4
-_ERRORS = 2.0  # behind the best by more than this number of standard errors is no near-tie
+_ERRORS = 2.0  # behind the best by more than this number of standard errors is not a near-tie
 _FEWEST_QUERIES = 10
 
 
@@ -115,7 +115,7 @@ def choice(
 ) -> tuple[Candidate, Blend | None]:
     """Return the preferred candidate, and the ensemble that replaces it, if there is one.
 
-    What needs all documents of a query to score one is chosen only if its lead over the best choice without
+    A candidate that needs all documents of a query is chosen only if its lead over the best choice without
     such candidates, query by query, exceeds its standard error; see docs/decisions/selection.md.
     """
 

@@ -138,7 +138,7 @@ class LearningCurve(NamedTuple):
     seconds: Float64Array
     """Since the training began, without compilation. They depend on the machine; no model file has them."""
     loss: Float64Array
-    """What the trainer lowers, as in `Step`; NaN if it is not known."""
+    """Loss that the trainer minimizes, as in `Step`; NaN if it is not known."""
     valid: Float64Array
     """The measure on the validation queries; NaN unless the best step is kept."""
     best: Float64Array

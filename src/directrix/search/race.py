@@ -312,7 +312,7 @@ class Race:
 def heats(candidates: Sequence[Candidate]) -> tuple[list[Candidate], list[Candidate]]:
     """Return the candidate of each method that represents it, in the order to run them, and the rest.
 
-    The middle of the grid represents a method. What needs no steps comes first, then trees, then the order
+    The middle of the grid represents a method. Methods without steps come first, then trees, then the order
     of preference.
     """
     of_method: defaultdict[str, list[Candidate]] = defaultdict(list)

@@ -64,7 +64,7 @@ class _Plan(NamedTuple):
 class AutoRanker(Ranker):
     """Try the settings of a method's grid, and keep the ranker with the best validation score.
 
-    Of several methods each is tried with the setting in the middle of its grid, and the best third with all
+    Each of several methods is tried with the setting in the middle of its grid, and the best third with all
     settings. From 100,000 documents on the default trees are trained first, then the two best methods that
     are ahead of them on a sample. With several methods the best trees are also trained as bags (``n_bags`` of
     `BoostedRanker`). Kept is the mean of the best candidates of the four best methods, the default trees and
@@ -375,7 +375,7 @@ class SearchResult:
         Mean over the training queries of abs(surrogate - its measure), at the end: how far what was
         optimized is from what it replaces; NaN where no surrogate of a measure was optimized.
     notes : tuple of str
-        What the caller should know, for example that no query has documents of different labels.
+        Notes for the caller, for example that no query has documents of different labels.
     members : tuple of Candidate
         The members of the ensemble, the best first; empty for a single ranker.
     scores : float64 (n_docs,)

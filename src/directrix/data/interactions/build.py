@@ -64,14 +64,9 @@ class Interactions(Queries):
         """Return the given queries (positions, in the order given), see `Queries.take`."""
         chosen = check_positions(queries, self.n_queries)
         rows = rows_of(self.qptr[:-1][chosen], np.diff(self.qptr)[chosen])
+        of_queries: Any = {name: getattr(self, name)[chosen] for name in ("times", "ends", "users")}
         part = cast("Interactions", super().take(chosen))
-        return replace(
-            part,
-            times=self.times[chosen],
-            ends=self.ends[chosen],
-            users=self.users[chosen],
-            sampling=self.sampling[rows],
-        )
+        return replace(part, **of_queries, sampling=self.sampling[rows])
 
     def split(self, at: Any) -> tuple[Interactions, Interactions]:
         """Split by time: queries that end before a time, and queries that are decided at or after it.
@@ -120,7 +115,7 @@ class Interactions(Queries):
         test = last[user] == np.arange(self.n_queries)
         test &= np.bincount(user)[user] > 1
         if not test.any():
-            raise InputError("no user has two queries, of which the last could be left out; split by time.")
+            raise InputError("no user has two queries, so no last query can be held out; split by time.")
         return self.take(np.flatnonzero(~test)), self.take(np.flatnonzero(test))
 
 
@@ -148,7 +143,7 @@ def from_interactions(  # noqa: PLR0913 - all but the first are by name
 ) -> Interactions:
     """Make queries from events such as views and purchases, each with a time, its decision.
 
-    Labels are made of events from the decision on, candidates and features only of what was known before it.
+    Labels come from events from the decision on, candidates and features only from what was known before it.
 
     Parameters
     ----------
@@ -308,8 +303,8 @@ def _pool(
         positive = positive.take(np.flatnonzero(is_there))
         if m is None:
             n = int(sizes.sum())
-            advice = {"python": "Type negatives=20.", "shell": "Type --negatives 20."}
-            check_room(40 * n, f"{n:,} candidates", **advice)
+            fix = {"python": "Type negatives=20.", "shell": "Type --negatives 20."}
+            check_room(40 * n, f"{n:,} candidates", **fix)
         if sampling == "popularity":
             if m is None:
                 raise InputError(
@@ -320,7 +315,7 @@ def _pool(
             drawn = popular(positive, catalog, sizes, past, m, rng)
         else:
             drawn = uniform(positive, catalog, sizes, m, rng)
-        pool = positive.plus(drawn)
+        pool = CandidateRows._make(map(np.append, positive, drawn))
         pool = pool.take(np.argsort(pool.of * n_items + pool.item))  # no order that tells the positives
     if not len(pool.of):
         raise InputError(

@@ -57,15 +57,12 @@ def read_events(reader: Reader, events: Any, by: str, grades: Mapping[Any, float
     times, items = reader.times(of, "events"), reader.number(of, "item", "events")
     if not len(times):
         raise InputError("events: there is no row; one or more are needed. Check how they were written.")
+    keys = users = reader.number(of, "session" if by == "session" else "user", "events")
     if by == "session":
-        keys = reader.number(of, "session", "events")
         if reader.find(of, "user", "events", optional=True) is None:
             reader.numbers["user"] = reader.numbers["session"]
-            users = keys
         else:
             users = reader.number(of, "user", "events")
-    else:
-        users = keys = reader.number(of, "user", "events")
     if reader.find(of, "event", "events", optional=True) is None:
         kinds, grade = np.zeros_like(items), np.ones(1)
         kind_names: tuple[str, ...] = ("events",)
@@ -158,7 +155,7 @@ def _times_of_events(log: EventTable, of: Int64Array, labels: Array, by: str, de
     """Return the decision that is given, or the first event of a session or day, or the last of a user."""
     if decision is not None:
         if by != "user":
-            raise InputError(f"one decision for all is for queries by user, got by {by}; leave it out.")
+            raise InputError(f"a decision for all queries needs by='user', got by={by!r}; leave it out.")
         return np.full(len(labels), moment(decision, "decision"))
     times = np.full(len(labels), np.nan)
     inside = np.flatnonzero(of >= 0)[:: 1 if by == "user" else -1]
@@ -190,6 +187,6 @@ def _users_of_sessions(
         if len(other := inside[users[of[inside]] != given[inside]]):
             raise InputError(
                 f"{what}: session {labels[of[other[0]]]!r} has two users; it needs one. Give each user "
-                "sessions of their own."
+                "separate sessions."
             )
     return users

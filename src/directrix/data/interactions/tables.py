@@ -174,8 +174,8 @@ def seconds(column: Any, what: str) -> Float64Array:
             except (TypeError, ValueError):
                 where = f", row {row}" if len(values) > 1 else ""
                 raise InputError(
-                    f"{what}{where}: {short_text(cell)} is no time; a number, a date, or ISO 8601 text such "
-                    "as 2026-01-31T12:00:00 is needed. Convert it, e.g. by pandas.to_datetime."
+                    f"{what}{where}: {short_text(cell)} is not a time; a number, a date, or ISO 8601 text "
+                    "such as 2026-01-31T12:00:00 is needed. Convert it, e.g. by pandas.to_datetime."
                 ) from None
         values = times
     bad = np.isnat(values) if values.dtype.kind == "M" else ~np.isfinite(values)

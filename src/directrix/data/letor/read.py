@@ -51,7 +51,7 @@ def read_letor(
     sparse : bool, or None
         CSR or dense features; ``None`` takes CSR if less than one feature in eight is written.
     missing : {"error", "zero", "nan"}
-        What ``NULL`` (LETOR 4) and ``nan`` as values mean. "nan" is for models that take NaN.
+        Meaning of the values ``NULL`` (LETOR 4) and ``nan``. "nan" is for models that take NaN.
     groups : path, or None
         File with the number of lines of each query, one per line, for files without qid, as LightGBM has
         them; if the first line has no qid, ``<path>.query`` is used without being named. Queries are then
