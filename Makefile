@@ -72,6 +72,7 @@ docs: $(VENV)/.dev
 # one wheel for any platform, and one with compiled kernels for this platform and this Python; the same commit
 # gives the same bytes, so one process compiles all kernels in order: their symbols have running numbers
 BASELINE := NUMBA_CPU_NAME=x86-64-v3 NUMBA_CPU_FEATURES= NUMBA_CACHE_DIR=$(abspath build)/kernels
+STATED := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' src/directrix/__init__.py)
 dist: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct)
 dist: $(VENV)/.release
 	rm -rf dist
@@ -81,7 +82,7 @@ dist: $(VENV)/.release
 	$(BASELINE) $(BIN)/python -m tools.wheel dist
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(VENV)/installed
-	$(BIN)/uv pip install --quiet --python $(VENV)/installed/bin/python dist/*-manylinux*.whl
+	$(BIN)/uv pip install --quiet --python $(VENV)/installed/bin/python --find-links dist directrix==$(STATED)
 	$(BIN)/cyclonedx-py environment --output-reproducible --output-file dist/directrix.cdx.json $(VENV)/installed/bin/python
 	$(BIN)/python -m pytest -q tests/project
 

@@ -85,7 +85,8 @@ def test_messages_name_options(change, words, tables, tmp_path):
 
 
 def test_wrong_usage(tables, tmp_path):
-    for arguments in (("-o", tmp_path / "t.txt"), ("-o", tmp_path / "t.arrow", "--split", "3")):
+    same = ("-o", tmp_path / "t.arrow", "--split", "3", "--test-output", tmp_path / "t.arrow")
+    for arguments in (("-o", tmp_path / "t.txt"), same[:4], same):
         refused("interactions", tables / "e.csv", *arguments, status=2)
 
 

@@ -123,6 +123,8 @@ def interactions_command(
 
     if (split is None) != (test_output is None):
         raise typer.BadParameter("--split TIME and --test-output FILE belong together; give both, or none.")
+    if test_output is not None and test_output.resolve() == output.resolve():
+        raise typer.BadParameter(f"--test-output {test_output} is the file of -o too; give another name.")
     tables: dict[str, Any]
     tables = {"user_features": user_features, "item_features": item_features, "pair_features": pair_features}
     targets = [target for target in (output, test_output) if target is not None]

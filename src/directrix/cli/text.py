@@ -52,7 +52,9 @@ _QueryField = Annotated[
 ]
 _IdColumn = Annotated[
     str | None,
-    options.option(metavar="NAME", help="Name of the identifier. Default: a known one, as qid, _id or id."),
+    options.option(
+        metavar="NAME", help="Name of the identifier. Default: a known one, such as qid, _id or id."
+    ),
 ]
 _RunOutput = Annotated[
     Path | None,
@@ -110,7 +112,7 @@ def index_command(
     id_column: Annotated[
         str | None,
         options.option(
-            metavar="NAME", help="Name of the identifier. Default: a known one, as docno, _id or id."
+            metavar="NAME", help="Name of the identifier. Default: a known one, such as docno, _id or id."
         ),
     ] = None,
 ) -> None:

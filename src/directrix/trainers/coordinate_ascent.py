@@ -130,7 +130,7 @@ class CoordinateAscent(Settings):
 
 
 class _Point(NamedTuple):
-    """Weights, and what the model makes of them in the precision of the features: that is what counts."""
+    """Weights, and the model's scores from them in the precision of the features."""
 
     params: Float64Array
     scores: Float64Array
