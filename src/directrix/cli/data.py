@@ -147,7 +147,9 @@ def interactions_command(
     q = make(negatives=negatives, sampling=sampling)
     parts, is_drawn = [q], (q.sampling < 1.0).any()
     if is_drawn:
-        remark(f"note: {output} has drawn negatives; measures are higher for them than for lists of all items")
+        remark(
+            f"note: {output} has drawn negatives; measures are higher for them than for lists of all items"
+        )
     if split is not None:
         later = make() if is_drawn else q
         parts = [q.split(_time(split))[0], later.split(_time(split))[1]]
