@@ -7,12 +7,13 @@
 # make faults stop every command that writes at random moments, for half an hour; RUNS=20 SEED=2
 # make fuzz   try mutated inputs for an hour; SECONDS=60 SEED=1 TARGET=letor,models
 # make removed leave out each check of an error once, and see whether a test fails; an hour
-# make release VERSION=0.2.0   write the version, then make dist
+# make version VERSION=1.0.1   write the version into each file that states it
+# make release  check that this commit may be published, test and build it, and print the command that uploads it
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint types pytest slow processor bounds faults fuzz removed docs bench dist lowest release clean
+.PHONY: demo test lint types pytest slow processor bounds faults fuzz removed docs bench dist lowest version release clean
 
 demo: $(VENV)/.demo
 	$(BIN)/directrix demo
@@ -68,24 +69,36 @@ removed: $(VENV)/.dev
 docs: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-# one wheel for any platform, and one with compiled kernels for this platform and this Python
+# one wheel for any platform, and one with compiled kernels for this platform and this Python; the same commit
+# gives the same bytes, so one process compiles all kernels in order: their symbols have running numbers
 BASELINE := NUMBA_CPU_NAME=x86-64-v3 NUMBA_CPU_FEATURES= NUMBA_CACHE_DIR=$(abspath build)/kernels
+STATED := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' src/directrix/__init__.py)
+dist: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct)
 dist: $(VENV)/.release
 	rm -rf dist
 	$(BIN)/python -m build
-	$(BASELINE) $(BIN)/directrix doctor --compile
+	rm -rf build/kernels
+	$(BASELINE) DIRECTRIX_NUM_THREADS=1 $(BIN)/directrix doctor --compile
 	$(BASELINE) $(BIN)/python -m tools.wheel dist
 	$(BIN)/twine check --strict dist/*
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(VENV)/installed
+	$(BIN)/uv pip install --quiet --python $(VENV)/installed/bin/python --find-links dist directrix==$(STATED)
+	$(BIN)/cyclonedx-py environment --output-reproducible --output-file dist/directrix.cdx.json $(VENV)/installed/bin/python
 	$(BIN)/python -m pytest -q tests/project
 
-release:
-	@test -n "$(VERSION)" || { echo 'type: make release VERSION=0.2.0'; exit 2; }
+version:
+	@test -n "$(VERSION)" || { echo 'type: make version VERSION=1.0.1'; exit 2; }
 	grep -q '^## $(VERSION)' CHANGELOG.md || { echo 'write the section $(VERSION) of CHANGELOG.md'; exit 1; }
 	sed -i 's/^__version__ = .*/__version__ = "$(VERSION)"/' src/directrix/__init__.py
 	sed -i "/^date-released: /d; s/^version: .*/version: $(VERSION)\ndate-released: $$(date +%F)/" CITATION.cff
 	sed -i 's/^directrix [0-9][^ ]* /directrix $(VERSION) /' README.md
+	@echo 'now: git commit, git tag v$(VERSION), make release'
+
+release: $(VENV)/.release
+	$(BIN)/python -m tools.release
+	$(MAKE) test slow
 	$(MAKE) dist
-	@echo 'now: git diff, make test, git commit, git tag v$(VERSION), twine upload dist/*'
+	@echo 'to publish, type: $(BIN)/twine upload dist/*.whl dist/*.tar.gz'
 
 # Only direct dependencies are at their lowest: newer ones below them warn of what old ones call.
 # LOWEST=tests/measures runs a part.

@@ -118,16 +118,22 @@ def draw(done: dict[Key, dict[str, Any]]) -> None:
     from matplotlib.ticker import LogLocator
 
     sizes = sorted({key[0] for key in done})
-    figure, axes = plt.subplots(1, len(sizes), figsize=(4.2 * len(sizes), 3.4), squeeze=False)
-    for ax, n_docs in zip(axes.flat, sizes, strict=True):
+    down, across = -(-len(sizes) // 2), min(len(sizes), 2)  # to be read in a column of text
+    figure, axes = plt.subplots(
+        down, across, figsize=(4.2 * across, 2.9 * down), squeeze=False, layout="constrained"
+    )
+    for ax in axes.flat[len(sizes) :]:
+        ax.remove()
+    for ax, n_docs in zip(axes.flat, sizes, strict=False):
         for row in COMMON:
             color, marker, _ = STYLE["BoostedRanker()" if row == "BoostedRanker" else row]
             cells = [c for (n, r, _), c in sorted(done.items()) if n == n_docs and r == row]
             if cells:
                 x, (y, error) = [c["processor"] for c in cells], np.transpose([c["test"] for c in cells])
                 ax.errorbar(
-                    x, y, error, color=color, marker=marker, ls="-", lw=1.2, elinewidth=0.6, label=row,
-                    ms=6, mfc=color if row == "BoostedRanker" else "white",
+                    x, y, error, color=color, marker=marker, ls="-", lw=1.2, elinewidth=0.6, ms=6,
+                    label="directrix" if row == "BoostedRanker" else row,
+                    mfc=color if row == "BoostedRanker" else "white",
                 )  # fmt: skip
         ax.set(xscale="log", xlabel="seconds of training", ylabel="test nDCG@10")
         ax.set_title(f"{n_docs:,} documents")
@@ -136,8 +142,7 @@ def draw(done: dict[Key, dict[str, Any]]) -> None:
         ax.xaxis.set_minor_formatter("")
         ax.grid(visible=True, which="major", color="#dddddd", lw=0.6)
         ax.spines[["top", "right"]].set_visible(False)
-    axes[0, 0].legend(frameon=False)
-    figure.tight_layout()
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4, frameon=False)
     figure.savefig(PICTURE, dpi=110)
 
 

@@ -70,6 +70,28 @@ def test_processes_that_compile_at_once_spoil_nothing_and_later_ones_find_it(tmp
     assert not list(cache.rglob("*.tmp"))
 
 
+def test_the_same_calls_keep_the_same_bytes(tmp_path):
+    """Two builds of a wheel are compared; addresses and the order of sets differ between processes."""
+    files = []
+    for folder in (tmp_path / "first", tmp_path / "second"):
+        env = {**os.environ, "NUMBA_CACHE_DIR": str(folder)}
+        code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from small import filled; filled(3)"
+        (tmp_path / "small.py").write_text(FILLED)
+        subprocess.run([sys.executable, "-c", code], env=env, check=True)
+        files.append({path.name: path.read_bytes() for path in folder.rglob("*.nbc")})
+    assert len(files[0]) == 1
+    assert files[0] == files[1]
+
+
+FILLED = """
+import numpy as np
+from directrix.kernels import kernel
+@kernel
+def filled(n):
+    return np.full(n, 2.0).sum()
+"""
+
+
 def test_code_for_another_processor_is_not_used(tmp_path, monkeypatch):
     use(tmp_path / "cache", "f8")
     monkeypatch.setenv("NUMBA_CPU_NAME", "nehalem")  # neither this processor nor that of `make processor`

@@ -1,6 +1,7 @@
 """The public names: every one resolves, is documented, and is listed for type checkers.
 
-After a change of the registry: ``python tests/test_public_names.py`` writes the stubs again.
+After a change of the registry: ``python -m tests.test_public_names`` writes the stubs again, and the list of
+all that users can call, type and read, which later versions keep.
 """
 
 import importlib
@@ -24,6 +25,7 @@ from directrix.registry import (
     SURROGATES,
     TRAINERS,
 )
+from tests.interface import PATH, interface, listed
 
 ROOT = Path(directrix.__file__).parent
 TABLES = {"": PUBLIC, **NAMESPACES}
@@ -54,7 +56,7 @@ def stub_file(namespace: str) -> Path:
 
 @pytest.mark.parametrize("namespace", STUBS)
 def test_the_stub_lists_the_public_names(namespace):
-    assert stub_file(namespace).read_text() == stub(namespace), "type `python tests/test_public_names.py`"
+    assert stub_file(namespace).read_text() == stub(namespace), "type `python -m tests.test_public_names`"
 
 
 @pytest.mark.parametrize(("namespace", "name"), NAMES)
@@ -133,6 +135,27 @@ def test_an_unknown_name_is_an_attribute_error(namespace):
         _ = module.NDGC
 
 
+BREAKING = """The interface differs from tests/golden/interface.txt; docs/versioning.md says what is breaking.
+
+Lines that are gone or changed break what users have written. Keep the old name, argument, option, default or
+format, with a DeprecationWarning that names the new one, until the next major version:
+{gone}
+
+New lines break nothing, unless they replace one above. To accept them: python -m tests.test_public_names
+{new}
+"""
+
+
+def test_nothing_that_users_rely_on_has_changed():
+    current, known = set(interface()), set(listed())
+    gone, new = (
+        "\n".join(f"  {line}" for line in sorted(part)) for part in (known - current, current - known)
+    )
+    if gone or new:
+        pytest.fail(BREAKING.format(gone=gone or "  none", new=new or "  none"), pytrace=False)
+
+
 if __name__ == "__main__":
     for each in STUBS:
         stub_file(each).write_text(stub(each))
+    PATH.write_text("\n".join(interface()) + "\n", encoding="utf-8")

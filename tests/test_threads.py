@@ -79,7 +79,7 @@ def test_a_surrogate_that_calls_the_library_may_be_trained_on():
     own = dx.define_measure("OwnThreads", discount=lambda x: 1 / x, slope=lambda x: -1 / x**2)
 
     class Plain:
-        """A surrogate that is no `KernelSurrogate`, and computes its value with one."""
+        """A surrogate that is not a `KernelSurrogate`, and computes its value with one."""
 
         measure, properties = own(), frozenset({"smooth"})
 

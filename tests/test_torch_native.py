@@ -207,7 +207,7 @@ def test_nested_tensors_are_lists():
         loss(deep, grades)
     with pytest.raises(dx.InputError, match="a nested tensor of as many queries"):
         loss(nested, few)
-    with pytest.raises(dx.InputError, match="other lengths"):
+    with pytest.raises(dx.InputError, match="lengths of the queries differ"):
         loss(nested, other)
     with pytest.raises(dx.InputError, match="a nested tensor takes neither"):
         loss(nested, grades, qptr=QPTR)

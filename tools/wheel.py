@@ -31,6 +31,7 @@ def main(dist: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         _wheel("unpack", "--dest", folder, plain)
         (root,) = Path(folder).iterdir()
+        _add_license(next(root.glob("*.dist-info")))
         for kernel in all_kernels():
             store = kernel._cache
             place = root / store.shipped.relative_to(Path(directrix.__file__).parents[1])
@@ -44,6 +45,21 @@ def main(dist: Path) -> None:
         (tagged,) = set(Path(folder).glob("*.whl")) - {packed}
         print(f"{tagged.name}: {tagged.stat().st_size / 2**20:.1f} MiB")
         shutil.copy(tagged, dist)
+
+
+def _add_license(info: Path) -> None:
+    """State the license of Numba, whose compiled kernels contain parts of its library."""
+    name, source = "LICENSE-numba", distribution("numba")
+    (found,) = (path for path in source.files or () if path.match("licenses/LICENSE"))
+    shutil.copyfile(str(found.locate()), info / "licenses" / name)
+    metadata = (info / "METADATA").read_text("utf-8")
+    for before, after in (
+        ("License-Expression: Apache-2.0\n", "License-Expression: Apache-2.0 AND BSD-2-Clause\n"),
+        ("License-File: NOTICE\n", f"License-File: NOTICE\nLicense-File: {name}\n"),
+    ):
+        assert metadata.count(before) == 1
+        metadata = metadata.replace(before, after)
+    (info / "METADATA").write_text(metadata, "utf-8")
 
 
 def _platform() -> str:

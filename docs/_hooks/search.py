@@ -1,9 +1,16 @@
-"""The search finds pages for users: decisions, which answer why, are left out of its index."""
+"""The search finds pages for users: guides before reference, and decisions, which answer why, not at all."""
+
+_LATE = ("reference/", "reproductions/", "decisions/", "changelog", "contributing", "benchmarks")
+_EARLY = ("how-to/data.md", "reference/conventions.md")  # what most users ask about
 
 
 def on_page_markdown(markdown: str, page: object, **_: object) -> str:
-    """Mark the pages of decisions, but not their list, as excluded; called by MkDocs."""
+    """Exclude decisions, but not their list; rank names and records after guides. Called by MkDocs."""
     uri = page.file.src_uri
     if uri.startswith("decisions/") and not uri.endswith("README.md"):
         page.meta["search"] = {"exclude": True}
+    elif uri in _EARLY:
+        page.meta["search"] = {"boost": 2}
+    elif uri.startswith(_LATE):
+        page.meta["search"] = {"boost": 0.2}
     return markdown

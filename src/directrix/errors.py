@@ -7,7 +7,7 @@ import warnings
 from functools import partial
 
 NO_ITEMS = (TypeError, NotImplementedError)
-"""What ``list`` raises for a value that it cannot read, the latter for some memoryviews."""
+"""Errors of ``list`` for a value that it cannot read; some memoryviews raise the latter."""
 
 
 # control characters except tab and line feed; surrogates, which no terminal can encode; changes of direction
@@ -30,9 +30,9 @@ class InputError(ValueError):
     problem : str
         The first three parts, and the fourth where it is the same in Python and in a shell.
     python : str
-        What to type in Python; the last sentence of the message.
+        Code to type in Python; the last sentence of the message.
     shell : str, optional
-        What to type in a shell instead; default ``python``.
+        Command to type in a shell instead; default ``python``.
 
     Examples
     --------
@@ -85,7 +85,7 @@ class MissingExtra(ImportError):
         Name of the extra in ``pip install "directrix[extra]"``, or of a package that belongs to the core and
         is absent all the same, as after ``pip install --no-deps``.
     purpose : str
-        What needs it, as the subject of a sentence: "reading Parquet files".
+        Task that needs it, as the subject of a sentence: "reading Parquet files".
 
     Examples
     --------

@@ -3,7 +3,7 @@
 Compiled code goes to the folders that Numba uses: ``NUMBA_CACHE_DIR``, else ``__pycache__``, else the user's
 cache. There is one file for each kernel, signature and processor, in a format of this package;
 docs/decisions/kernels.md says why Numba's files do not suffice. Wheels have such files for `BASELINE`, which
-are read where no folder has one for the very processor.
+are read where no folder has one for this processor.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def all_kernels() -> list[Any]:
 
 
 def ignore_shipped() -> None:
-    """Compile for the very processor from now on in this process, even what a wheel has for the baseline."""
+    """Compile for this processor from now on in this process, even code that a wheel has for the baseline."""
     _KernelCache.reads_shipped = False
 
 
@@ -217,7 +217,8 @@ class _KernelCache(caching.NullCache):
     def save_overload(self, sig: Any, data: Any) -> None:
         if data.library.has_dynamic_globals:  # addresses of this process
             return
-        code = _DUMPS(data._reduce())
+        parts = data._reduce()
+        code = _DUMPS((*parts[:6], "", *parts[7:]))  # the annotated source has addresses of this process
         content, name = hashlib.sha256(code).digest() + code, self._file(sig, data.codegen.magic_tuple())
         for folder in self.folders:
             try:  # is_dir fails too, in a folder of another user

@@ -2,8 +2,8 @@
 
 The one list of measures, surrogates, trainers and rankers: the public names, the stubs for type checkers,
 the names that texts are parsed for, the reference pages and the law tests all read it. It holds text alone
-and imports nothing, so that `import directrix` stays fast. After a change run ``python
-tests/test_public_names.py``, which writes the stubs.
+and imports nothing, so that `import directrix` stays fast. After a change run ``python -m
+tests.test_public_names``, which writes the stubs and the list of what later versions keep.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ COMMANDS = {
     "crossval": "crossval",
     **dict.fromkeys(("certify", "tendency", "describe", "explain"), "analyze"),
     "export": "train",
-    **dict.fromkeys(("convert", "shard", "features"), "data"),
+    **dict.fromkeys(("convert", "interactions", "shard", "features"), "data"),
     **dict.fromkeys(("index", "candidates", "text_features", "rerank", "fuse", "reconcile"), "text"),
     **dict.fromkeys(
         ("clicks describe", "clicks model", "clicks propensities", "clicks interleave", "clicks simulate"),

@@ -56,7 +56,7 @@ class Table:
     Parameters
     ----------
     title : str
-        What it shows; "" for a plain table, whose text has no rule and no marks for empty cells.
+        Title; "" for a plain table, whose text has no rule and no marks for empty cells.
     columns : tuple of str
         Column headings; the first column names the rows.
     rows : tuple of tuple

@@ -41,6 +41,8 @@ def test_a_model_without_calibration_has_no_probabilities(files):
 def test_an_export_keeps_the_calibration_or_refuses(files, tmp_path):
     calibrated = tmp_path / "calibrated.json"
     succeed("calibrate", files.model, files.valid, "-o", calibrated)
-    assert "--to python" in refused("export", calibrated, tmp_path / "m.sql", "--to", "sql")
-    succeed("export", calibrated, tmp_path / "m.py", "--to", "python")
+    assert "export the model that `directrix calibrate`" in refused(
+        "export", calibrated, tmp_path / "m.json", "--to", "solr"
+    )
+    succeed("export", calibrated, tmp_path / "m.sql", "--to", "sql")
     assert run("calibrate", files.model, files.valid).exit_code == 2  # without -o

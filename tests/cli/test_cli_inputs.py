@@ -49,6 +49,7 @@ def test_every_command_that_reads_data_names_columns():
             "clicks describe",
             "clicks model",
             "clicks propensities",
+            "interactions",
             *of_texts,
         )
         done = run(*command.replace("_", "-").split(), "--qid-column", "T", "--help")

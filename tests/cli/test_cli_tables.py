@@ -31,7 +31,7 @@ def write(frame, path):
 
 @pytest.fixture(scope="module")
 def tables():
-    """A run and qrels of five topics, whose identifiers are no integers."""
+    """A run and qrels of five topics, whose identifiers are not integers."""
     rng = np.random.default_rng(0)
     rows = [(f"0{q}", f"00{d}") for q in range(5) for d in rng.permutation(40)[:20]]
     run = pd.DataFrame(rows, columns=["qid", "doc"]).assign(value=rng.normal(size=100))

@@ -44,6 +44,16 @@ def test_describe_prints_clicks_by_position(here):
     assert found == json.loads(json.dumps(dx.clicks.Log.read(here / "log.csv").to_dict()))
 
 
+def test_a_column_of_sessions_can_be_named(tmp_path):
+    log = tmp_path / "log.csv"
+    log.write_text("page,qid,docno,position,clicked\n1,a,x,1,1\n1,a,y,2,0\n")
+    done = succeed("clicks", "describe", log)
+    assert ("no sessions" in done.stdout, "type --session-column NAME" in done.stderr) == (True, True)
+    done = succeed("clicks", "describe", log, "--session-column", "page")
+    assert ("1 sessions" in done.stdout, done.stderr) == (True, "")
+    assert "Type --session-column NAME." in refused("clicks", "model", log, "--model", "SDBN")
+
+
 def test_describe_takes_names_of_columns(here):
     names = {"session": "S", "query": "Q", "doc": "D", "position": "P", "clicked": "C"}
     given = [word for name, column in names.items() for word in (f"--{name}-column", column)]

@@ -137,7 +137,7 @@ def test_stop_words_of_another_language_are_asked_for(here, tmp_path, analyzer, 
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        (("candidates", "docs.jsonl", "queries.tsv"), 1, "is no index"),
+        (("candidates", "docs.jsonl", "queries.tsv"), 1, "is not an index"),
         (("candidates", "docs.index", "queries.tsv", "--field", "x"), 1, "there is no field 'x'"),
         (("candidates", "docs.index", "queries.tsv", "--tag", "a b"), 2, "a tag is one word"),
         (("candidates", "docs.index", "queries.tsv", "--query-field", "x"), 1, "--query-field NAME"),

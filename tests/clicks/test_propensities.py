@@ -76,7 +76,10 @@ def test_ratios_are_sums_by_hand():
     np.testing.assert_allclose(theta("chain"), [1, second, second * (1 / 10) / (1 / 4)], rtol=1e-12)
     w = [4 * 8 / 12, 10 * 2 / 12, 5 * 4 / 9]
     weighted = np.dot(w, [2 / 8, 1 / 2, 1 / 4]) / np.dot(w, [2 / 4, 5 / 10, 1 / 5])
-    np.testing.assert_allclose(theta("random-pair"), [1, weighted, 1 / 2], rtol=1e-12)
+    swapped = dx.clicks.propensities(log, "random-pair", n_positions=2, n_resamples=20).theta
+    np.testing.assert_allclose(swapped, [1, weighted], rtol=1e-12)
+    with rejects(dx.InputError):  # c alone was at 1 and 3, so nothing was swapped with it
+        theta("random-pair")
 
 
 def test_equal_impressions_make_random_pair_the_ratio_of_clicks():

@@ -65,25 +65,25 @@ FILES: dict[str, tuple[bytes | Callable[[Path], None], str]] = {
     # queries
     "qid-missing": (b"1 1:0.5\n", r"bad:1: no qid: '1:0.5' follows the label, where `qid:ID` is needed"),
     "qid-text": (b"1 qid:one 1:1\n", r"bad:1: the query is 'qid:one'; files need an integer"),
-    "qid-twice": (b"1 qid:1 qid:2 1:1\n", r"bad:1: 'qid:2' is no feature"),
+    "qid-twice": (b"1 qid:1 qid:2 1:1\n", r"bad:1: 'qid:2' is not a feature"),
     "query-split": (
         b"1 qid:1 1:1\n1 qid:2 1:1\n# note\n0 qid:1 1:2\n",
         r"bad:4: query 1 starts again; its lines began at .*bad:1 and were followed by others.*sort",
     ),
     # features
-    "feature-no-colon": (b"1 qid:1 1:1 2\n", r"bad:1: '2' is no feature; `index:value` is needed"),
-    "feature-text": (b"1 qid:1 bm25:1\n", r"bad:1: 'bm25:1' is no feature"),
+    "feature-no-colon": (b"1 qid:1 1:1 2\n", r"bad:1: '2' is not a feature; `index:value` is needed"),
+    "feature-text": (b"1 qid:1 bm25:1\n", r"bad:1: 'bm25:1' is not a feature"),
     "index-zero": (
         b"1 qid:1 0:1\n",
         r"bad:1: the feature index of '0:1' is below the first one.*index_base=0",
     ),
-    "index-negative": (b"1 qid:1 -1:1\n", r"bad:1: '-1:1' is no feature"),
+    "index-negative": (b"1 qid:1 -1:1\n", r"bad:1: '-1:1' is not a feature"),
     "index-order": (
         _GOOD + b"1 qid:1 2:1 1:1\n",
         r"bad:3: the feature index of '1:1' is lower than the one before",
     ),
     "index-twice": (b"1 qid:1 1:1 1:2\n", r"bad:1: the feature index of '1:2' occurs twice"),
-    "index-too-large": (b"1 qid:1 99999999999:1\n", r"bad:1: .* is no feature|too large"),
+    "index-too-large": (b"1 qid:1 99999999999:1\n", r"bad:1: .* is not a feature|too large"),
     "index-above-int32": (b"1 qid:1 2147483649:1\n", r"bad:1: the feature index of .* is too large"),
     "value-empty": (b"1 qid:1 1:\n", r"bad:1: the value of '1:' is not a number"),
     "value-space": (b"1 qid:1 1: 0.5\n", r"bad:1: the value of '1:' is not a number"),
@@ -94,6 +94,14 @@ FILES: dict[str, tuple[bytes | Callable[[Path], None], str]] = {
     "value-above-float32": (b"1 qid:1 1:1e39\n", r"bad:1: the value of '1:1e39' is too large for float32"),
     # the file as a whole
     "cut-off-in-a-line": (_GOOD + b"1 qid:1 1:0.5", r"bad:3: the file ends within a line, after feature 1"),
+    "cut-off-before-the-comment": (
+        b"# two features\n1 qid:1 1:0.5 # docid = a\n0 qid:1 1:0.75 # docid = b\n2 qid:1 1:0.2",
+        r"bad:4: the file ends within a line: its last line lacks the comment that every other line has",
+    ),
+    "cut-off-before-the-space": (
+        gzip.compress(b"1 qid:1 1:0.5 \n0 qid:1 1:0.75 \n2 qid:1 1:0.2"),
+        r"bad:3: the file ends within a line: its last line lacks the space at the end that every other",
+    ),
     "binary": (bytes(range(256)) * 4, r"bad:1: a NUL byte; text in UTF-8 is needed"),
     "utf-16": ("1 qid:1 1:1\n".encode("utf-16"), r"bad:1: a NUL byte.*iconv -f UTF-16 -t UTF-8"),
     "nul-in-a-comment": (_GOOD + b"1 qid:1 1:1 2:1 # doc\0id\n", r"bad:3: a NUL byte"),

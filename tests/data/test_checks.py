@@ -79,7 +79,7 @@ RANKINGS = [
     (([1.0] * 3, [1.0] * 3, [0, 2, 1, 3]), "decreases from 2 to 1 at query 1"),
     (([1.0] * 3, [1.0] * 3, [0, 2]), "ends at 2, but there are 3 scores"),
     (([1.0] * 3, [1.0] * 3, [0, 3 * 2**61, -(2**62), 3]), "decreases .* at query 1"),
-    (([1.0], [1.0], [0, 0.5]), "no integers"),
+    (([1.0], [1.0], [0, 0.5]), "not integers"),
     (([1.0], [1.0], [[0, 1]]), r"qptr has shape \(1, 2\)"),
 ]
 

@@ -71,6 +71,8 @@ def test_bad_input_is_rejected():
     with rejects(InputError):
         raise_exposure([0.5, 0.4], [True, False], 50, group=[2])
     with rejects(InputError):
+        raise_exposure([0.5, 0.4], np.array(["old", "new"]), 0.5, group=[2])
+    with rejects(InputError):
         exposure([0.5, 0.4], ["a"], group=[2])
     with rejects(InputError):
         exposure([0.5, 0.4], ["a", "b"], k=0, group=[2])

@@ -9,7 +9,7 @@
 
 Blocks of other languages are not run. A python or console block that cannot run in a test has a
 comment before it that says why: ``<!-- not run: needs a browser -->``. A block that names one of
-`WRITERS` is left out where it is not installed; the test of its page then runs the others and is skipped.
+`OPTIONAL` is left out where it is not installed; the test of its page then runs the others and is skipped.
 """
 
 import doctest
@@ -31,8 +31,8 @@ _FIGURE = re.compile(r"((?<![\w.])[+-]?\d+\.\d+(?![\w.]))")
 _TOLERANCE = 0.02
 _FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
-WRITERS = ["tensorboard", "mlflow"]
-"""Packages that write logs of trainings."""
+OPTIONAL = ["tensorboard", "mlflow", "implicit"]
+"""Packages that write logs of trainings, and one that is not installed everywhere."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,9 @@ def blocks(page: str) -> list[Block]:
     return runnable
 
 
-def without_writers(chosen: list[Block]) -> tuple[list[Block], set[str]]:
+def without_optional(chosen: list[Block]) -> tuple[list[Block], set[str]]:
     """Return the blocks that can run here, and the packages that the others need."""
-    absent = [package for package in WRITERS if find_spec(package) is None]
+    absent = [package for package in OPTIONAL if find_spec(package) is None]
     needs = [{package for package in absent if package in block.text} for block in chosen]
     kept = [block for block, packages in zip(chosen, needs, strict=True) if not packages]
     return kept, set().union(*needs)

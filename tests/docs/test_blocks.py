@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from .blocks import Block, blocks, run_console, run_python, without_writers
+from .blocks import Block, blocks, run_console, run_python, without_optional
 
 PAGE = """# Title
 
@@ -39,10 +39,10 @@ def test_an_exemption_needs_a_reason():
 
 
 def test_blocks_that_need_an_absent_package_are_left_out(monkeypatch):
-    monkeypatch.setattr("tests.docs.blocks.WRITERS", ["no_such_package", "json"])
+    monkeypatch.setattr("tests.docs.blocks.OPTIONAL", ["no_such_package", "json"])
     runs = [Block("python", "a = 1\n", 1), Block("python", "import json\n", 3)]
     needs = [Block("python", "from no_such_package.module import Writer\n", 2)]
-    assert without_writers([runs[0], *needs, runs[1]]) == (runs, {"no_such_package"})
+    assert without_optional([runs[0], *needs, runs[1]]) == (runs, {"no_such_package"})
 
 
 def test_names_live_on_from_block_to_block():

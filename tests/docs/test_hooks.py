@@ -74,10 +74,16 @@ def test_links_to_other_sites_are_fine():
 
 
 @pytest.mark.parametrize(
-    ("uri", "excluded"),
-    [("decisions/data-layout.md", True), ("decisions/README.md", False), ("how-to/data.md", False)],
+    ("uri", "search"),
+    [
+        ("decisions/data-layout.md", {"exclude": True}),
+        ("decisions/README.md", {"boost": 0.2}),
+        ("reference/data.md", {"boost": 0.2}),
+        ("how-to/data.md", {"boost": 2}),
+        ("how-to/deploy.md", None),
+    ],
 )
-def test_the_search_leaves_out_the_decisions(uri, excluded):
+def test_the_search_ranks_guides_before_names_and_leaves_out_decisions(uri, search):
     page = SimpleNamespace(file=SimpleNamespace(src_uri=uri), meta={})
     assert hook("search", "mkdocs").on_page_markdown("text", page=page) == "text"
-    assert (page.meta == {"search": {"exclude": True}}) is excluded
+    assert page.meta.get("search") == search

@@ -28,3 +28,14 @@ def test_a_link_of_the_front_page_has_the_title_of_its_page():
         page: (DOCS / page).read_text("utf-8").splitlines()[0][2:] for page in PAGES if "how-to" in page
     }
     assert {page: links[page] for page in titles} == titles
+
+
+GENERATED = {page for page in PAGES if page.startswith("reproductions/") and not page.endswith("README.md")}
+
+
+@pytest.mark.parametrize("page", sorted({path.name for path in DOCS.glob("*.md")} | set(PAGES) - GENERATED))
+def test_a_page_opens_with_the_question_that_it_answers(page):
+    title, _, question = (DOCS / page).read_text("utf-8").splitlines()[:3]
+    assert title.startswith("# ")
+    assert question.startswith("*")
+    assert question.endswith("?*")

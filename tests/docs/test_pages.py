@@ -9,7 +9,7 @@ import pytest
 
 import directrix as dx
 
-from .blocks import Block, blocks, run_console, run_python, without_writers
+from .blocks import Block, blocks, run_console, run_python, without_optional
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -79,7 +79,7 @@ def run(page, folder, environment, *, real):
     assert chosen
     if any("import torch" in block.text for block in chosen):
         pytest.importorskip("torch", reason=f"{page} needs PyTorch: pip install torch")
-    chosen, missing = without_writers(chosen)
+    chosen, missing = without_optional(chosen)
     for block in chosen:
         if block.language == "python":
             run_python(block, names, page)

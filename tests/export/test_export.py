@@ -504,7 +504,7 @@ def test_one_large_row_does_not_loosen_the_others(fitted):
         ("ranklib", b"## LambdaMART", b"## RankNet", "RankLib has no '## RankNet'"),
         ("sql", b"SELECT", b"SELEC", "SQLite cannot run this SELECT"),
         ("vespa", b"if (", b"if [", "Vespa's expression lacks"),
-        ("vespa", b"if (", b"when (", "names 'when', which is no feature and no function"),
+        ("vespa", b"if (", b"when (", "names 'when', neither a feature nor a function"),
         ("vespa", b"\n        }", b" 1\n        }", "has more than one: ' 1'"),
     ],
 )

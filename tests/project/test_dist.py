@@ -4,6 +4,7 @@ import email
 import os
 import platform
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -28,6 +29,21 @@ def dist(tmp_path_factory):
     return folder
 
 
+def test_a_second_build_has_the_same_bytes(dist, tmp_path):
+    """From a copy, whose files are younger and have other permissions."""
+    copy, ignored = tmp_path / "copy", (".git", ".venv", "dist", "build", "site", "__pycache__")
+    shutil.copytree(ROOT, copy, copy_function=shutil.copyfile, ignore=shutil.ignore_patterns(*ignored))
+    for path in copy.rglob("*.py"):
+        path.chmod(0o600)
+    command = [sys.executable, "-m", "hatchling", "build", "-d", str(tmp_path / "dist")]
+    subprocess.run(command, cwd=copy, check=True)
+    first, second = (
+        {p.name: p.read_bytes() for p in folder.iterdir()} for folder in (dist, tmp_path / "dist")
+    )
+    assert len(first) == 2
+    assert first == second
+
+
 @pytest.fixture(scope="module")
 def wheel(dist):
     (path,) = dist.glob("*-py3-none-any.whl")
@@ -41,9 +57,8 @@ def test_the_wheel_has_every_module_and_its_data_and_nothing_else(wheel):
         for path in (SOURCE / "directrix").rglob("*")
         if path.is_file() and path.name != "README.md" and "__pycache__" not in path.parts
     }
-    info = {
-        f"{INFO}/{name}" for name in ("METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE")
-    }
+    names = ("METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE", "licenses/NOTICE")
+    info = {f"{INFO}/{name}" for name in names}
     assert set(wheel.namelist()) == wanted | info
     assert {Path(name).suffix for name in wanted} == {
         ".py",

@@ -42,9 +42,9 @@ CITED = {
 
 
 def test_the_citation_keeps_to_its_schema(tmp_path):
-    """Before and after `make release`, which sets version and date."""
+    """Before and after `make version`, which sets version and date."""
     commands = subprocess.run(
-        ["make", "-n", "release", "VERSION=9.8.7"], cwd=ROOT, capture_output=True, text=True, check=True
+        ["make", "-n", "version", "VERSION=9.8.7"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout
     shutil.copy(ROOT / "CITATION.cff", tmp_path)
     (command,) = (line for line in commands.splitlines() if line.endswith("CITATION.cff"))

@@ -137,6 +137,25 @@ def test_an_unknown_category_is_a_missing_one(data, ranker):
     assert (scores != ranker.predict(frame)).any()
 
 
+def test_columns_of_text_hold_the_categories_of_the_training_data(data, ranker):
+    frame, y = data
+    expected = ranker.predict(frame)
+    for given in (frame.astype({"shop": str}), {"shop": list(frame["shop"]), "price": frame["price"]}):
+        np.testing.assert_array_equal(ranker.predict(given), expected)
+    train, valid = QID < 40, QID >= 40
+    by_type = {}
+    for kind, text in (("category", frame), ("text", frame.astype({"shop": str}))):
+        judged = {"eval_set": (text[valid], y[valid]), "eval_qid": QID[valid]}
+        by_type[kind] = trees().fit(frame[train], y[train], qid=QID[train], **judged).predict(frame)
+    np.testing.assert_array_equal(by_type["text"], by_type["category"])
+    again = trees().fit(frame, y, qid=QID)
+    numbers = codes(frame)
+    again.fit(
+        numbers[train], y[train], qid=QID[train], eval_set=(numbers[valid], y[valid]), eval_qid=QID[valid]
+    )
+    assert again.categories_ is None, "those of the last fit are forgotten"
+
+
 def test_arrays_hold_whole_numbers(data, ranker):
     frame, y = data
     X = codes(frame)
@@ -180,8 +199,8 @@ def test_a_search_leaves_out_what_takes_no_categories(data):
     frame, y = data
     auto = dx.AutoRanker(method="ListNet,YetiRank", folds=2).fit(frame, y, qid=QID)
     assert auto.search_.chosen.name == "YetiRank"
-    assert "ListNet could not be trained" in auto.search_.notes[0]
-    assert "'shop' holds categories" in auto.search_.notes[0]
+    left_out = "ListNet: not trained, because they compare numbers, and some features are categories"
+    assert auto.search_.notes[0] == left_out
 
 
 def test_scikit_learn_hands_frames_on(data):
@@ -260,3 +279,36 @@ def test_constraints_of_other_columns_have_any_form(data, constraints):
     prices = pd.DataFrame({"shop": frame["shop"][:1].repeat(9), "price": np.linspace(0.0, 1.0, 9)})
     assert (np.diff(ranker.predict(prices)) >= 0.0).all()
     assert trees(lightgbm_params={"monotone_constraints": constraints}).fit(codes(frame), y, qid=QID)
+
+
+def test_a_column_without_any_value_is_missing():
+    rng = np.random.default_rng(0)
+    brand = rng.choice(["a", "b", "c"], 200)
+    y = (brand == "b") + rng.integers(0, 2, 200)
+    frame = pd.DataFrame({"x": rng.random(200), "brand": pd.Categorical(brand)})
+    ranker = dx.BoostedRanker(n_trees=5).fit(frame, y, group=[10] * 20)
+    codes = pd.DataFrame({"x": frame.x, "brand": pd.Categorical([None] * 200, categories=["a", "b", "c"])})
+    expected = ranker.predict(codes)
+    for empty in ([None] * 200, [float("nan")] * 200, [""] * 200):
+        for form in (pd.DataFrame, dict):
+            found = ranker.predict(form({"x": frame.x.to_numpy(), "brand": empty}))
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_empty_text_is_a_missing_category_in_every_form(tmp_path):
+    frame = pd.DataFrame({"qid": [1, 1, 2, 2], "label": [0, 1, 0, 1], "brand": ["a", None, "b", None]})
+    frame.to_parquet(tmp_path / "d.parquet")
+    frame.to_csv(tmp_path / "d.csv", index=False)
+    filled = frame.fillna("")
+    filled.to_json(tmp_path / "d.jsonl", orient="records", lines=True)
+    columns = ColumnNames(categorical=("brand",))
+    read = [
+        read_file(tmp_path / f"d.{kind}", missing="nan", columns=columns)
+        for kind in ("parquet", "csv", "jsonl")
+    ]
+    for q in (*read, dx.Queries.from_frame(filled, missing="nan", categorical="brand")):
+        np.testing.assert_array_equal(q.features[:, 0], [0, np.nan, 1, np.nan])
+        assert q.categories == (("a", "b"),)
+    for kind in ("parquet", "csv", "jsonl"):
+        with pytest.raises(dx.InputError, match="missing"):
+            read_file(tmp_path / f"d.{kind}", columns=columns)

@@ -244,7 +244,7 @@ def test_parameters_of_lightgbm_pass_through(data, tmp_path):
         ({"lambdarank_position_bias_regularization": 9.0}, "no effect without positions of documents; leave"),
         ({"drop_rate": 0.5}, "it is of boosting='dart'"),
         ({"sigmoid": 2.0}, "only LightGBM's own objective uses"),
-        ({"max_dept": 3}, "no parameter of LightGBM.*Did you mean 'max_depth'"),
+        ({"max_dept": 3}, "not a parameter of LightGBM.*Did you mean 'max_depth'"),
         ({"max_depth": "three"}, "LightGBM rejects lightgbm_params=.*should be of type int"),
     ],
 )

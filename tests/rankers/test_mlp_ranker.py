@@ -215,7 +215,7 @@ EDITS = {
     "a layer is a list": (lambda m: m["layers"].__setitem__(1, []), r"layers\[1\] is .*object"),
     "a width of another number": (lambda m: m["hidden"].__setitem__(0, 5), "layers holds"),
     "a width that no memory holds": (lambda m: m["hidden"].__setitem__(0, 1 << 30), "layers holds"),
-    "a width is no integer": (lambda m: m["hidden"].__setitem__(0, 4.0), r"hidden\[0\] is 4\.0"),
+    "a width is not an integer": (lambda m: m["hidden"].__setitem__(0, 4.0), r"hidden\[0\] is 4\.0"),
     "a width is 0": (lambda m: m["hidden"].__setitem__(0, 0), r"hidden\[0\] is 0"),
     "a bias among the weights": (
         lambda m: m["layers"][0]["weights"].append(m["layers"][0]["bias"].pop()),

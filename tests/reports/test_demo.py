@@ -1,5 +1,7 @@
 """The page of the demo."""
 
+import re
+
 import numpy as np
 
 from directrix.data.synthetic import make_cubic
@@ -25,7 +27,7 @@ def page(path):
 
 def test_remarks_are_text_and_the_table_has_p_and_stars(tmp_path):
     shown = page(tmp_path / "page.html")
-    assert "<li>stars: p &lt; .05 *, .01 **, .001 ***</li>" in shown
+    assert "stars: p &lt; .05 *, .01 **, .001 ***</p>" in shown
     assert "<li>mean |a_b - c_d|</li>" in shown
     assert 'title="4e-17">&lt; .001</td><td>***</td>' in shown  # not 0.000
     assert 'title="0.0111">0.011</td><td>*</td>' in shown
@@ -38,6 +40,12 @@ def test_it_begins_with_what_was_gained_and_a_picture_of_it(tmp_path):
     order = [">What was gained</h2>", f"{gain}[{low:+.3f}, {high:+.3f}]", "<figure>", "<table"]
     assert [shown.index(part) for part in order] == sorted(shown.index(part) for part in order)
     assert shown.count("<figure>") == 1
+    assert "It is higher on 3 queries and lower on 0." in shown
+
+
+def test_it_compares_the_saved_model_with_the_baseline_first(tmp_path):
+    shown = page(tmp_path / "page.html")
+    assert re.search(r'"methods":\s*\["C",\s*"A",\s*"B"\]', shown)
 
 
 def test_without_matplotlib_the_page_says_how_to_get_the_picture(tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ import directrix as dx
 from directrix.search import choice as choice_module
 from directrix.search import search as search_module
 from directrix.search.candidates import Candidate
-from directrix.search.choice import blend, choice, contenders, eligible, preferred
+from directrix.search.choice import blend, choice, eligible, preferred
 from directrix.search.clock import Clock
 from directrix.search.folds import Fold
 from tests.search import search
@@ -69,6 +69,20 @@ def test_what_is_clearly_behind_is_no_member_and_one_alone_is_no_ensemble():
     assert blend([trained(name, noisy(i)) for i, name in enumerate("ABC")], own, NDCG) is None
 
 
+def test_anchors_are_members_unless_they_are_clearly_behind():
+    tried = [trained(name, noisy(i + 1)) for i, name in enumerate("ABCDE")]
+    (worst,) = sorted(tried, key=lambda t: -t.valid)[4:]
+    every = [replace(t, is_anchor=t is worst) for t in tried]
+    assert blend(every, FOLDS, NDCG).members == tuple(sorted(every, key=lambda t: -t.valid))
+    far = replace(trained("F", noisy(2, 9.0)), is_anchor=True)
+    assert far not in blend([*tried, far], FOLDS, NDCG).members
+    ahead, behind = sorted((trained("A", noisy(i)) for i in (7, 8)), key=lambda t: -t.valid)
+    assert eligible([behind, ahead]) == [ahead]
+    anchor = replace(behind, is_anchor=True)
+    assert eligible([anchor, ahead]) == [anchor, ahead]
+    assert eligible([replace(anchor, outcome="dropped"), ahead]) == [ahead]
+
+
 @pytest.mark.parametrize(("behind", "is_member"), [(0.02, True), (0.021, False)])
 def test_two_standard_errors_are_the_limit(monkeypatch, behind, is_member):
     monkeypatch.setattr(choice_module, "mean_and_error", lambda values: (behind, 0.01))
@@ -78,7 +92,7 @@ def test_two_standard_errors_are_the_limit(monkeypatch, behind, is_member):
 
 @pytest.mark.parametrize(
     ("noise", "may_blend", "is_chosen"),
-    [(1.0, False, False), (0.3, False, True), (0.3, True, True)],  # the first lead is 1.5 standard errors
+    [(1.1, False, False), (0.3, False, True), (0.3, True, True)],  # the first lead is .8 standard errors
 )
 def test_what_needs_whole_queries_is_chosen_only_if_it_is_ahead_by_more_than_chance(
     noise, may_blend, is_chosen
@@ -104,21 +118,11 @@ def test_folds_are_one_set_of_queries():
     assert two.valid == one.valid
 
 
-def test_two_candidates_of_a_method_may_be_members_and_no_dropped_one():
-    tried = [trained("A", noisy(i, 0.5 + i)) for i in range(4)]
+def test_the_best_candidate_of_a_method_may_be_a_member_and_no_dropped_one():
+    tried = [trained("A", noisy(i, 0.5 + i)) for i in (1, 0, 2)]
     tried.append(trained("B", noisy(9), outcome="dropped"))
-    assert eligible(tried) == tried[:2]
+    assert eligible(tried) == tried[1:2]
     assert eligible([]) == []
-
-
-def test_bags_replace_the_trees_that_were_trained_again():
-    trees, others, bags = (trained("A", noisy(i, 0.5 + 0.1 * i)) for i in range(3))
-    trees, others = replace(trees, settings={"l2": 1.0}), replace(others, settings={"l2": 2.0})
-    bags = replace(bags, settings={"subsample": 0.7, "l2": 1.0, "n_bags": 5})
-    assert trees.valid > others.valid > bags.valid
-    assert contenders([trees, others, bags]) == eligible([trees, others, bags]) == [others, bags]
-    cut = replace(bags, outcome="cut short")
-    assert contenders([trees, others, cut]) == [trees, others]
 
 
 QUICK = {"max_iter": 20, "epochs": 3, "cg_iter": 1, "n_trees": 40, "sigma_first": 1.0, "sigma_last": 0.5}

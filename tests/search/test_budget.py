@@ -149,7 +149,7 @@ def test_the_best_trees_are_bagged_as_often_as_the_time_allows_unless_they_are_b
     World(monkeypatch, best=best, many=False)
     trials = candidates_of(dx.method("YetiRank,Network"), dx.NDCG(k=10))[0]
     race = Race(trials, [FOLD], dx.NDCG(k=10), Clock(budget))
-    race._run([trials[2], trials[-1]], 0)  # 40 s each
+    race._run([race.candidates[2], race.candidates[-1]], 0)  # 40 s each
     race._run_bags()
     bags = race._tried[2:]
     assert [c.settings["n_bags"] for c in bags] == n_bags

@@ -15,7 +15,8 @@ from directrix.search import clock as clock_module
 from directrix.search import race as race_module
 from directrix.search.candidates import Candidate, candidates_of
 from directrix.search.choice import contenders, eligible, preferred
-from directrix.search.clock import Pace
+from directrix.search.clock import LearningCurve, Pace, usual_growth
+from directrix.search.folds import Fold
 from directrix.search.notes import notes_on_budget, why_chosen
 from directrix.search.race import Race, fair_share, heats, round_robin, survivors
 from directrix.search.training import train_candidate
@@ -241,26 +242,54 @@ def test_a_budget_that_the_sample_uses_up_still_leaves_a_ranker(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("left", "settings", "rate"),
+    ("left", "settings", "growth", "rate"),
     [
-        (math.inf, TREES, None),
-        (797.0, TREES, None),  # 800 trees at rate .05 are enough
-        (397.0, TREES, 0.1),
-        (160.0, TREES, 0.15),
-        (10.0, TREES, 0.15),
-        (80.0, TREES | {"highest": 0.3}, 0.19),
-        (10.0, TREES | {"highest": 0.3}, 0.3),
-        (10.0, {}, None),  # a rate that was set
-        (10.0, TREES | {"n_trees": 12}, None),  # they fit
+        (math.inf, TREES, 40.0, None),
+        (797.0, TREES, 40.0, None),  # 800 trees at rate .05 are enough
+        (397.0, TREES, 40.0, 0.1),
+        (160.0, TREES, 40.0, 0.15),
+        (10.0, TREES, 40.0, 0.15),
+        (80.0, TREES | {"highest": 0.3}, 40.0, 0.19),
+        (10.0, TREES | {"highest": 0.3}, 40.0, 0.3),
+        (10.0, {}, 40.0, None),  # a rate that was set
+        (10.0, TREES | {"n_trees": 12}, 40.0, None),  # they fit
+        (397.0, TREES, 20.0, None),  # others of rate .05 stopped after fewer than 400 trees
+        (160.0, TREES, 20.0, 0.12),
     ],
 )
-def test_trees_that_have_little_time_get_a_higher_rate(monkeypatch, left, settings, rate):
+def test_trees_that_have_little_time_get_a_higher_rate(monkeypatch, left, settings, growth, rate):
     monkeypatch.setattr(clock_module, "working_time", Clock(1.0))
-    clock = SimpleNamespace(fold_left=left, watch=lambda _: False)
+    clock = SimpleNamespace(fold_left=left, watch=lambda _: False, growth=growth)
     pace = Pace(clock, **settings)
     stops = [pace(Step(number, 0.0, np.zeros(1))) for number in range(9)]
     assert stops == [number == 3 and rate is not None for number in range(9)]
     assert pace.better_rate == rate
+
+
+def test_more_documents_need_more_trees():
+    assert [usual_growth(10**n) for n in (3, 6, 7)] == pytest.approx([6.0, 40.0, 40.0], rel=1e-12)
+
+
+@pytest.mark.parametrize(("n_trees", "growth"), [(100, 7.5), (400, 30.0)])
+def test_trees_that_finished_say_how_many_the_next_ones_need(monkeypatch, n_trees, growth):
+    measure, fold = dx.NDCG(k=10), Fold(TRAIN, (None, None), VALID)
+    race = Race(candidates_of(dx.method("YetiRank"), measure)[0], [fold], measure, clock_module.Clock(1e6))
+    curve = LearningCurve(*np.full((5, 1), n_trees))
+    ends = iter([("cut short", 0.05), ("", 0.05), ("", 0.01)])
+
+    def trained(one, *_):
+        outcome, rate = next(ends)
+        given = {"outcome": outcome, "settings": one.settings | {"learning_rate": rate}}
+        return replace(one, valid=0.5, values=np.full(20, 0.5), curve=curve, **given)
+
+    monkeypatch.setattr(race_module, "train_candidate", trained)
+    trees = race.candidates[2]
+    race._run([trees], 0)
+    assert race.clock.growth == 40.0  # it was stopped: how many it needs is not known
+    race._run([trees], 0)
+    assert race.clock.growth == pytest.approx(growth)  # 1.5 times the trees at rate .05
+    race._run([trees], 0)
+    assert race.clock.growth == pytest.approx(growth)  # fewer are no reason to expect fewer
 
 
 def test_a_rate_for_little_time_is_that_of_the_chosen_ranker_and_of_its_training_on_all_queries(monkeypatch):
@@ -275,6 +304,18 @@ def test_a_rate_for_little_time_is_that_of_the_chosen_ranker_and_of_its_training
     assert found.ranker.learning_rate == 0.15
     again = dx.method("YetiRank").ranker(**cut.settings, n_trees=cut.steps, random_state=0)
     assert found.ranker.trees_.to_lightgbm() == again.fit_queries(TRAIN).trees_.to_lightgbm()
+
+
+def test_what_finished_keeps_its_ranker_while_a_stopped_one_is_ahead():
+    measure, fold = dx.NDCG(k=10), Fold(TRAIN, (None, None), VALID)
+    race = Race(candidates_of(dx.method("YetiRank,MLP"), measure)[0], [fold], measure, clock_module.Clock())
+    whole, cut, other = (
+        replace(candidate(name, [value, value], outcome), rankers=(object(),), scores=np.ones(2))
+        for name, value, outcome in (("A", 0.5, ""), ("A", 0.6, "cut short"), ("B", 0.7, ""))
+    )
+    for one in (whole, cut, other):
+        race._add(one, 0)
+    assert [len(c.rankers) for c in eligible(race._tried)] == [1, 1]
 
 
 def test_what_was_stopped_is_chosen_only_if_it_is_ahead_of_all_that_finished():

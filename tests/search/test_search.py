@@ -11,7 +11,8 @@ import directrix as dx
 from directrix.data.synthetic import make_linear
 from directrix.search.candidates import Candidate
 from directrix.search.choice import preferred
-from directrix.search.notes import why_chosen
+from directrix.search.notes import notes_on_features, why_chosen
+from directrix.search.single_feature import Baseline
 from tests.messages import rejects
 from tests.search import search as search_any
 
@@ -133,6 +134,16 @@ def test_the_best_is_preferred_and_with_simple_the_earliest_that_is_not_clearly_
     found = preferred(candidates, simple=True)
     assert found is candidates[simplest]
     assert re.search(why.replace("+", r"\+"), why_chosen(found, candidates, dx.AP()))
+
+
+def test_what_is_clearly_behind_a_single_feature_is_not_called_chance():
+    baseline = Baseline("single feature", 0.6, 0.0, 0.6, np.array(ABOVE))
+    assert [*notes_on_features(None, baseline, np.array(BASE))] == [
+        "not ahead of the single feature: difference -0.1000 +- 0.0000"
+    ]
+    for level in (NOISY_ABOVE, ABOVE):
+        (note,) = notes_on_features(None, baseline, np.array(level))
+        assert note.endswith(", which may be chance")
 
 
 def test_only_models_that_are_allowed_are_tried():

@@ -142,7 +142,7 @@ def test_restarts_compare_what_anneals_at_the_smoothing_of_the_objective():
 
 
 def test_the_best_of_annealed_runs_is_named_as_a_run():
-    """The step number of a run is no row of the trace, so no smoothing belongs to it."""
+    """The step number of a run is not a row of the trace, so no smoothing belongs to it."""
     scores = iter([0.0, 2.0, 1.0])
     runs = dx.Restarts(dx.Anneal(dx.CG(), start=4.0, stop=1.0), n=3)
     result = dx.trainers.BestSoFar(runs, lambda params: next(scores)).minimize(Smoothed(), np.ones(5))

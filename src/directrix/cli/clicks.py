@@ -50,6 +50,8 @@ def clicks_describe_command(
     check_writable(report, log)
     read = columns.read(log)
     show(form, read.tables(), read.to_dict())
+    if read.n_sessions is None and not columns.impressions_column:
+        remark("note: rows are counted; if a column tells sessions apart, type --session-column NAME")
     save_report(report, partial(log_report, read, data=str(log), command=context.obj))
 
 

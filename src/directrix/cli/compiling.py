@@ -153,7 +153,7 @@ def _measure(name: str) -> None:
 
 
 def _own_measure() -> None:
-    """Use a measure that has terms alone, as those of `directrix.define_measure`."""
+    """Use a measure that has only terms, like those of `directrix.define_measure`."""
 
     class Own(NDCG):
         of_ranking = RankingMeasure.of_ranking

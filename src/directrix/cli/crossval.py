@@ -28,7 +28,7 @@ _Methods = Annotated[
     list[str],
     options.option(
         "--method",
-        help="Methods listed by `directrix methods`, e.g. A,B, or your own ones in a module, which is "
+        help="Methods listed by `directrix methods`, e.g. A,B, or your own in a module, which is "
         "imported, e.g. my_loss:MyLoss; repeatable.",
     ),
 ]

@@ -1,21 +1,23 @@
-"""``directrix convert``, ``shard`` and ``features``: data files from one form to another."""
+"""``directrix convert``, ``interactions``, ``shard`` and ``features``: data files from others."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from typer import Option
 
-from directrix.cli.options import argument, option
-from directrix.cli.reading import RunColumns, TrainingData, check_writable
+from directrix.cli.options import Missing, SeedOption, argument, option
+from directrix.cli.reading import EventColumns, RunColumns, TrainingData, check_writable
 from directrix.cli.show import progress_bar, remark
-from directrix.data.files import open_data, readable
-from directrix.data.formats import LETOR, Counts, inputs, named, outputs, read_file
+from directrix.data.files import open_data, readable, to_number
+from directrix.data.formats import ARROW, LETOR, Counts, inputs, named, outputs, read_file
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
@@ -66,6 +68,110 @@ def _convert_labeled(source: Path, target: Path, qrels: Path, reading: TrainingD
     with (named(target) or LETOR).writing(target) as add:
         add(q)
     return Counts(q.n_docs, q.n_queries, q.n_features)
+
+
+def interactions_command(
+    *,
+    events: Annotated[Path, argument(metavar="EVENTS", help="Events: CSV, TSV, JSON lines, Parquet, Arrow.")],
+    output: Annotated[Path, option("--output", "-o", help="Parquet or Arrow file to write.")],
+    by: Annotated[
+        Literal["day", "session", "user"],
+        Option(help="A query is a user and a day (UTC), a session, or a user."),
+    ] = "day",
+    grade: Annotated[
+        list[str] | None,
+        option(
+            metavar="KIND=LABEL",
+            help="Label of a kind of event; repeatable. Default: view=0, click=1, cart=2, purchase=3.",
+        ),
+    ] = None,
+    candidates: Annotated[
+        Path | None, option(help="Items of each query, or the catalog. Default: items with earlier events.")
+    ] = None,
+    decision: Annotated[
+        str | None, option(metavar="TIME", help="Time of all queries, for --by user. Default: by the events.")
+    ] = None,
+    negatives: Annotated[
+        int | None, option(min=1, help="Number of items without an event to draw per query. Default: all.")
+    ] = None,
+    sampling: Annotated[
+        Literal["uniform", "popularity"], Option(help="Draw items equally, or by earlier events.")
+    ] = "uniform",
+    user_features: Annotated[Path | None, option(help="Table of features of users.")] = None,
+    item_features: Annotated[Path | None, option(help="Table of features of items.")] = None,
+    pair_features: Annotated[Path | None, option(help="Table of features of users and items.")] = None,
+    split: Annotated[
+        str | None,
+        option(
+            metavar="TIME",
+            help="Write later queries, with all candidates, to --test-output; omit queries on both sides.",
+        ),
+    ] = None,
+    test_output: Annotated[Path | None, option(help="Parquet or Arrow file for the later queries.")] = None,
+    missing: Annotated[
+        Missing, Option(help="How to treat features without a row: see train.")
+    ] = Missing.error,
+    seed: SeedOption = 0,
+    columns: EventColumns,
+) -> None:
+    """Make labeled queries from events such as views and purchases, without features from the future.
+
+    Each query has a time, its decision. Labels come from later events, candidates and features only from what
+    was known before.
+    """
+    from directrix.data.interactions.build import from_interactions
+
+    if (split is None) != (test_output is None):
+        raise typer.BadParameter("--split TIME and --test-output FILE belong together; give both, or none.")
+    if test_output is not None and test_output.resolve() == output.resolve():
+        raise typer.BadParameter(f"--test-output {test_output} is the file of -o too; give another name.")
+    tables: dict[str, Any]
+    tables = {"user_features": user_features, "item_features": item_features, "pair_features": pair_features}
+    targets = [target for target in (output, test_output) if target is not None]
+    for target in targets:
+        if named(target) is not ARROW:
+            raise typer.BadParameter(f"{target}: queries are written as *.parquet or *.arrow; choose one.")
+        check_writable(target, events, candidates, *tables.values())
+    make = partial(
+        from_interactions,
+        events,
+        by=by,
+        grades=_grades(grade),
+        decision=_time(decision),
+        candidates=candidates,
+        missing=missing.value,
+        seed=seed,
+        **columns.names(),
+        **tables,
+    )
+    q = make(negatives=negatives, sampling=sampling)
+    parts, is_drawn = [q], (q.sampling < 1.0).any()
+    if is_drawn:
+        remark(
+            f"note: {output} has drawn negatives; measures are higher for them than for lists of all items"
+        )
+    if split is not None:
+        later = make() if is_drawn else q
+        parts = [q.split(_time(split))[0], later.split(_time(split))[1]]
+    for target, part in zip(targets, parts, strict=True):
+        with ARROW.writing(target) as add:
+            add(part)
+        remark(f"saved: {target} ({part.n_docs} rows, {part.n_queries} queries, {part.n_features} features)")
+
+
+def _grades(texts: list[str] | None) -> dict[str, float] | None:
+    grades = {}
+    for text in texts or ():
+        kind, _, label = text.rpartition("=")
+        if not kind or math.isnan(to_number(label)):
+            raise InputError(f"--grade {text}: KIND=LABEL is needed; type e.g. --grade order=3.")
+        grades[kind] = to_number(label)
+    return grades or None
+
+
+def _time(text: str | None) -> str | float | None:
+    """Return seconds as a number, and other times as the text of a date."""
+    return text if text is None or math.isnan(to_number(text)) else to_number(text)
 
 
 def shard_command(

@@ -79,7 +79,7 @@ def check_address_space() -> None:
 class Stopped(BaseException):
     """A signal; by convention the exit status is 128 + its number.
 
-    It is no `KeyboardInterrupt`: for that Typer has an end of its own.
+    It is not a `KeyboardInterrupt`: for that Typer has an end of its own.
     """
 
     def __init__(self, number: int) -> None:

@@ -145,7 +145,7 @@ def read_trec(data: Path, rankings: list[Path], columns: ColumnNames) -> tuple[Q
 
 
 def read_qrels_and_runs(qrels: Path, runs: list[Path], columns: ColumnNames) -> tuple[Qrels, list[Run]]:
-    """Read what must be qrels and runs, text or tables."""
+    """Read qrels and runs, from text or tables."""
     return _read(qrels, runs, tables_of([qrels, *runs], columns), columns)
 
 

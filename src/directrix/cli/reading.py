@@ -122,7 +122,7 @@ class Columns:
 
 
 _Session = Annotated[
-    str | None, _column("--session-column", "result pages", "session or session_id; without: counts.")
+    str | None, _column("--session-column", "sessions, or result pages", "session or session_id.")
 ]
 _Query = Annotated[str | None, _column("--query-column", "queries", "as --qid-column of other commands.")]
 _Doc = Annotated[str | None, _column("--doc-column", "documents", "docno, doc_id, document or doc.")]
@@ -157,6 +157,32 @@ class LogColumns:
         from directrix.clicks.log import Log
 
         return Log.read(path, **{name.removesuffix("_column"): given for name, given in vars(self).items()})
+
+
+_Item = Annotated[str | None, _column("--item-column", "items", "item, item_id or product_id.")]
+_Time = Annotated[str | None, _column("--time-column", "times", "time or timestamp.")]
+_Event = Annotated[
+    str | None, _column("--event-column", "kinds of events", "event, event_type or action, if there is one.")
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EventColumns:
+    """Names of the columns of events, and of tables that go with them."""
+
+    user_column: _User = None
+    item_column: _Item = None
+    time_column: _Time = None
+    event_column: _Event = None
+    session_column: _Session = None
+    categorical_columns: _Categorical = None
+
+    def names(self) -> dict[str, Any]:
+        """Return the arguments of `from_interactions` that name columns."""
+        names = {name.removesuffix("_column"): given for name, given in vars(self).items()}
+        return names | {
+            "categorical": tuple(filter(None, (names.pop("categorical_columns") or "").split(",")))
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,7 +234,7 @@ class TrainingData(Columns):
 
 @dataclass(frozen=True, kw_only=True)
 class WeightedData(TrainingData):
-    """How training data with weights are read; the columns of weights are no features."""
+    """How training data with weights are read; the columns of weights are not features."""
 
     weight_column: _Weight = None
     query_weight_column: _QueryWeight = None
@@ -248,7 +274,7 @@ class WeightedData(TrainingData):
     def weights(self, path: Path, q: Queries) -> Weights:
         """Return weights of the documents and of the queries; None for those without a column.
 
-        Raises `InputError` if a weight is no number >= 0, or that of a query is not the same in all rows.
+        Raises `InputError` if a weight is not a number >= 0, or that of a query is not the same in all rows.
         """
         return self._of_documents(path, q, self.weight_column), self._of_queries(path, q)
 

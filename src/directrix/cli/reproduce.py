@@ -27,7 +27,7 @@ def reproduce_command(
     ] = None,
     quick: Annotated[
         bool,
-        Option("--quick", help="Few trials and settings: checks that everything works; gives no results."),
+        Option("--quick", help="Few trials and settings, to check that everything works."),
     ] = False,
     seed: options.SeedOption = 0,
     jobs: options.JobsOption = -1,

@@ -52,7 +52,9 @@ _QueryField = Annotated[
 ]
 _IdColumn = Annotated[
     str | None,
-    options.option(metavar="NAME", help="Name of the identifier. Default: a known one, as qid, _id or id."),
+    options.option(
+        metavar="NAME", help="Name of the identifier. Default: a known one, such as qid, _id or id."
+    ),
 ]
 _RunOutput = Annotated[
     Path | None,
@@ -70,7 +72,7 @@ _Scores = Annotated[
 _Value = Annotated[
     str, Option("--value", show_default=False, help="The number, with all decimals that were printed.")
 ]
-_Measure = Annotated[str, Option("--measure", "-m", help="What the number is called.")]
+_Measure = Annotated[str, Option("--measure", "-m", help="Name of the measure of the number, e.g. nDCG@10.")]
 _From = Annotated[
     str | None,
     options.option("--from", help="Another number: print the fewest switches from it to --value."),
@@ -110,7 +112,7 @@ def index_command(
     id_column: Annotated[
         str | None,
         options.option(
-            metavar="NAME", help="Name of the identifier. Default: a known one, as docno, _id or id."
+            metavar="NAME", help="Name of the identifier. Default: a known one, such as docno, _id or id."
         ),
     ] = None,
 ) -> None:

@@ -26,7 +26,7 @@ from directrix.cli.reading import (
     same_features,
 )
 from directrix.cli.show import progress_log, remark, show, write_text
-from directrix.data.columns import RECOGNIZED, ColumnNames
+from directrix.data.columns import RECOGNIZED, ColumnNames, column_list
 from directrix.data.formats import format_of, inputs, read_file
 from directrix.data.shards.context import is_on_cluster, is_sharded
 from directrix.errors import InputError, short_text
@@ -186,9 +186,8 @@ def train_command(
     """Train a ranker for the measure you report, and write it as JSON.
 
     Trains settings in the grid of the method and keeps the one with the best measure on the validation
-    queries. With several methods, it keeps the mean of those that are not behind by more than two standard
-    errors, at most four. The candidates are printed to standard output, notes and progress to standard
-    error.
+    queries. With several methods, it keeps the mean of the best of each that are not behind by more than two
+    standard errors. The candidates are printed to standard output, notes and progress to standard error.
     """
     with options.usage():
         ranker = search.ranker()
@@ -384,6 +383,17 @@ def predict_command(
         bool,
         Option("--probability", help="Write the probabilities of a calibrated model instead of its scores."),
     ] = False,
+    diversify_column: Annotated[
+        str | None,
+        options.option(
+            metavar="NAME",
+            help="Rank documents with the same value of this column apart, by maximal marginal relevance: "
+            "write minus the ranks.",
+        ),
+    ] = None,
+    trade_off: Annotated[
+        float, Option(min=0.0, max=1.0, help="For that: 1 is the probability alone, 0 the column alone.")
+    ] = 0.7,
     reading: ModelData,
 ) -> None:
     """Score every row of a file: one score per line in the order of the file, or a TREC run."""
@@ -395,9 +405,32 @@ def predict_command(
     saved = SavedModel.read(model)
     q = reading.read(saved, data, model, has_labels=False)
     scores = saved.predict_queries(q)
-    scores = saved.probabilities(scores) if probability else scores
+    if probability or diversify_column is not None:
+        scores = saved.probabilities(scores)
+    if diversify_column is not None:
+        scores = _diversified(scores, q, data, diversify_column, trade_off)
     text = _score_lines(q.restore(scores)) if run is None else _run_lines(q, scores, run)
     write_text(text, output, f"{q.n_docs} scores of {q.n_queries} queries")
+
+
+def _diversified(
+    probabilities: Float64Array, q: Queries, path: Path, column: str, trade_off: float
+) -> Float64Array:
+    from directrix.data.tables.files import column_names, table_of
+    from directrix.diversity.rerank import mmr
+
+    names = q.feature_names or ()
+    if column in names:
+        values = q.features[:, names.index(column)]
+        return mmr(probabilities, values, trade_off=trade_off, qptr=q.qptr)
+    known = column_names(path) if format_of(path).has_names else []
+    if column not in known:
+        raise InputError(
+            f"{path}: there is no column {column}; its columns are {column_list(known) or 'without names'}. "
+            "Type --diversify-column NAME with one of a CSV, TSV, JSON lines, Parquet or Arrow file."
+        )
+    values = table_of(path, columns=[column]).column(column).to_pylist()
+    return mmr(probabilities, [values[row] for row in q.rows], trade_off=trade_off, qptr=q.qptr)
 
 
 class Kind(StrEnum):

@@ -216,7 +216,7 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
         Of the candidates; needed unless all rankers are runs.
     estimators : sequence of str
         Those of `training_data`, or "self-normalized", "ips" over the share of the ranker's weights that is
-        on documents with impressions. Of "CTR@k", by randomized lists, also "whole-list", "independent",
+        on documents with impressions. For "CTR@k", by randomized lists, also "whole-list", "independent",
         "reward-interaction" and "pseudo-inverse", see `directrix.clicks.slates`. "naive" is always there.
     propensities, clip, policy, model, seed
         As in `training_data`.
@@ -228,7 +228,7 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     Raises
     ------
     InputError
-        If the log never shows what a ranker would, the measure is no sum of gains, or as `training_data`.
+        If the log never shows what a ranker would, the measure is not a sum of gains, or as `training_data`.
 
     Warns
     -----
@@ -559,7 +559,8 @@ def _notes(goal: _Goal, names: Sequence[str]) -> tuple[str, ...]:
     notes = []
     if goal.is_biased:
         notes.append(
-            f"{goal.name} is biased by every estimator: it is no sum of gains, and negative gains count as 0."
+            f"{goal.name} is biased by every estimator: it is not a sum of gains, and negative gains count "
+            "as 0."
         )
     elif goal.measure is not None:
         notes.append(

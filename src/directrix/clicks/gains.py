@@ -419,7 +419,7 @@ def gain_measure(given: Any) -> tuple[RankingMeasure, float]:
     if getattr(measure, "adds_gains", False):
         return measure, 1.0
     cut = "" if getattr(measure, "k", None) is None else f"@{measure.k}"
-    why = "divides by the ideal value" if isinstance(measure, NDCG) else "is no sum of gains"
+    why = "divides by the ideal value" if isinstance(measure, NDCG) else "is not a sum of gains"
     raise InputError(
         f"{measure.name} {why}, so unbiased gains of documents do not make it unbiased; DCG{cut}, "
         f"P{cut or '@10'} and ARP are sums of gains. Type DCG{cut}.",

@@ -130,7 +130,9 @@ class Log(ShowsTables):
             return self.content
         raise InputError(
             "this log has counts by document and position, and no sessions, which are needed here. Give rows "
-            'with a session identifier and without impressions: Log.from_frame(frame, session="session").'
+            "with a session identifier and without impressions.",
+            python='Type Log.from_frame(frame, session="session").',
+            shell="Type --session-column NAME.",
         )
 
     @property

@@ -188,7 +188,7 @@ class CM(_Cascade):
 
 
 class DCM(_Cascade):
-    r"""The dependent click model: after a click at position k users go on with probability lambda_k.
+    r"""The dependent click model: after a click at position k users continue with probability lambda_k.
 
     Documents down to the last click were examined, or all if there is none; lambda_k is 1 - (sessions whose
     last click is at k) / (sessions with a click at k). Closed form; made by `model`. Guo, Liu & Wang (2009),
@@ -251,7 +251,7 @@ class SDBN(_Cascade):
 
 
 class DBN(SDBN):
-    """The dynamic Bayesian network: as `SDBN`, and users go on with a probability below 1; made by `model`.
+    """The dynamic Bayesian network: as `SDBN`, but users continue with a probability below 1. See `model`.
 
     ``perseverance_`` is fitted too, by forward and backward sums. Chapelle & Zhang (2009), section 5.
     """

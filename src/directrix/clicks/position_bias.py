@@ -218,9 +218,23 @@ def _estimator(
         raise _not_identified(f"at positions {what}")
     if method == "trust":
         return _trust(moved, k, n_queries)
+    if method == "random-pair":
+        _check_swapped(moved)
     sums = [moved.rates(i, j, n_queries, weighted=method == "random-pair") for i, j in wanted]
     above, below = (np.stack([of[side] for of in sums], axis=1) for side in (0, 1))
     return _ratio(below, above, chained=method == "chain")
+
+
+def _check_swapped(moved: _Moved) -> None:
+    """Raise `InputError` unless the documents of positions 1 and k have changed places, for each k."""
+    both = (moved.n[:, :1] > 0) & (moved.n[:, 1:] > 0)
+    single = [i for i, at in enumerate(both.T, start=2) if np.bincount(moved.query[at]).max() < 2]
+    if single:
+        shown = ", ".join(map(str, single))
+        raise InputError(
+            "random-pair needs swaps, and no query has two documents that were both shown at positions 1 and "
+            f"{shown}. Choose pivot or all-pairs, for documents that moved in another way."
+        )
 
 
 def _not_identified(where: str) -> InputError:

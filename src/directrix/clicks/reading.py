@@ -62,7 +62,7 @@ def _log_of(
         n_rows += len(checked["query"])
         rows.append(checked)
         if len({frozenset(part) for part in rows}) > 1:
-            raise InputError(f"{what}: some parts have other columns than the first; write it again.")
+            raise InputError(f"{what}: the parts have different columns; write it again.")
         n_new = sum(len(part["query"]) for part in rows[1:])
         if "session" not in checked and n_new > len(rows[0]["query"]):
             rows = _merged(rows)

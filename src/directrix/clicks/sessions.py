@@ -91,8 +91,8 @@ class Sessions(NamedTuple):
     time: Array | None = None
     """Time of the first row, of any type that the log has (n_sessions,)."""
     propensity: Array | None = None
-    """Of the examination of the row, for gains; of randomized lists that of the document at its position
-    after those above it. float64 (n_rows,)."""
+    """Propensity of the examination of the row, for gains; for randomized lists that of the document at its
+    position after those above it. float64 (n_rows,)."""
 
     @property
     def session(self) -> Int64Array:

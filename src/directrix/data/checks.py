@@ -39,11 +39,11 @@ IF_MISSING = {
     "shell": "Add --missing nan, for trees and with --scale standard, log, quantile or minmax, which fill "
     "it, or --missing zero.",
 }
-"""What to type where a feature is missing."""
+"""Fixes for a missing feature."""
 
 
 MISSING = ("error", "zero", "nan")
-"""What missing values may be: an error, 0, or NaN."""
+"""Meanings of missing values: an error, 0, or NaN."""
 
 
 def check_missing(missing: Any) -> None:
@@ -53,7 +53,7 @@ def check_missing(missing: Any) -> None:
 
 
 def check_shape(values: Any, n: int, name: str) -> None:
-    """Reject an array, or tuple, of another shape than ``(n,)``; None passes."""
+    """Reject an array, or tuple, whose shape is not ``(n,)``; None passes."""
     shape: Any = (len(values),) if isinstance(values, tuple) else getattr(values, "shape", None)
     if shape not in (None, (n,)):
         raise InputError(
@@ -69,7 +69,7 @@ def check_shape(values: Any, n: int, name: str) -> None:
 
 
 def check_form(features: Any) -> tuple[int, int]:
-    """Return the shape of features; reject another form than those of `Queries`. Values are not read."""
+    """Return the shape of features; reject forms that `Queries` does not have. Values are not read."""
     shape: Any = getattr(features, "shape", ())
     dtype = getattr(features, "dtype", None)
     if isinstance(features, np.matrix | np.ma.MaskedArray):  # whose operators mean something else
@@ -217,7 +217,7 @@ def check_qptr(qptr: Any, n_docs: int, of: str = "rows") -> Int64Array:
     remedy = "Type qptr = numpy.concatenate([[0], numpy.cumsum(sizes)]) for queries of these sizes."
     falls = pointers[1:] < pointers[:-1]  # a difference could wrap around
     if not np.array_equal(pointers, given):
-        problem = f"has dtype {given.dtype} and values that are no integers;"
+        problem = f"has dtype {given.dtype} and values that are not integers;"
     elif not len(pointers) or pointers[0]:
         problem = f"{f'starts at {pointers[0]}' if len(pointers) else 'is empty'}; boundaries start at 0."
     elif falls.any():

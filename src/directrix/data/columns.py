@@ -52,11 +52,11 @@ class ColumnNames:
     categorical: tuple[Hashable, ...] | None = None
     """Features that are categories, whatever their type."""
     excluded: tuple[Hashable, ...] | None = None
-    """Columns that are no features."""
+    """Columns that are not features."""
     has_labels: bool = True
     """Whether a column of labels is needed; data to score may lack it."""
     score: Hashable | None = None
-    """Of runs."""
+    """Column of scores, for runs."""
 
     @classmethod
     def of(cls, qid: Any, label: Any, doc_id: Any, features: Any, categorical: Any = None) -> ColumnNames:
@@ -119,7 +119,7 @@ class Roles(NamedTuple):
 def roles_of(known: Sequence[Any], names: ColumnNames, what: str, call: str) -> Roles:
     """Return which columns hold queries, labels, documents and features; all others are features.
 
-    Columns that have a known name of a query or document and are not used are no features.
+    Columns that have a known name of a query or document and are not used are not features.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def feature_label(column: int, names: Sequence[Any] | None = None) -> str:
 
 
 def column_list(names: Iterable[Any], most: int = 20) -> str:
-    """Return names of columns, or of something else, as text: the first ones and the number of the others."""
+    """Return names, for example of columns, as text: the first ones and the number of the others."""
     texts = list(map(str, names))
     more = f" and {len(texts) - most} more" if len(texts) > most else ""
     return ", ".join(texts[:most]) + more

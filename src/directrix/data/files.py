@@ -30,11 +30,11 @@ class Problem(NamedTuple):
     line: int
     """From 1."""
     what: str
-    """What arrived and what is needed."""
+    """The given value, and what is needed."""
     remedy: str
-    """What to type next."""
+    """The fix, as code to type."""
     shell: str = ""
-    """What to type in a shell instead; "" = the same."""
+    """The fix in a shell; "" = the same."""
 
 
 def raise_problems(path: object, problems: Sequence[Problem], n_problems: int | None = None) -> None:
@@ -57,12 +57,12 @@ def raise_problems(path: object, problems: Sequence[Problem], n_problems: int | 
 
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-"""What some editors write before text in UTF-8; readers leave it out."""
+"""Bytes that some editors write before text in UTF-8; readers skip them."""
 
 BLOCK_BYTES = 1 << 20
 """Bytes of a block of lines; it fits the second-level cache together with what is parsed from it."""
 
-LONGEST_LINE = 256 << 20  # bytes: longer ones come from files that are no text, or that attack
+LONGEST_LINE = 256 << 20  # bytes: longer ones come from files that are not text, or that attack
 
 _BLOCK = 1 << 16
 _LOOKS = 64 << 20  # bytes of content, after which available memory is looked at
@@ -98,7 +98,7 @@ def fault_of(text: bytes) -> tuple[int, str, str] | None:
 class CheckedText(io.RawIOBase):
     """Text of a file, plain or decompressed, without byte-order mark.
 
-    Reading raises `InputError` where it is no text, where a line has no end, and where memory is nearly used
+    Reading raises `InputError` where it is not text, where a line has no end, and where memory is nearly used
     up.
     """
 

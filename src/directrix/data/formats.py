@@ -192,7 +192,7 @@ def _content_of_header(line: str) -> str:
 
 
 def _is_name(word: str) -> bool:
-    """Whether a word can name a column: it is no number and has no colon, which features of LETOR have."""
+    """Whether a word can name a column: it is not a number and has no colon, which features of LETOR have."""
     return bool(word) and word == word.strip() and ":" not in word and math.isnan(to_number(word))
 
 

@@ -51,8 +51,8 @@ def spelled_name(text: str) -> str:
 
 
 def places(values: Sequence[Any]) -> tuple[Float64Array, tuple[str, ...]]:
-    """Return for each value its place among the names, in alphabetical order; NaN for None and NaN."""
-    texts = [None if is_missing(value) else name_of(value) for value in values]
+    """Return the place of each value among the names, in alphabetical order; NaN for none and empty text."""
+    texts = [None if is_missing(value) or value == "" else name_of(value) for value in values]
     names = tuple(sorted({text for text in texts if text is not None}))
     place: Mapping[str | None, float] = {None: np.nan} | {name: float(i) for i, name in enumerate(names)}
     return np.array([place[text] for text in texts], dtype=np.float64), names
@@ -146,7 +146,7 @@ def array_of(column: Any) -> Array:
 def matrix_of(frame: Any, what: str = "features") -> Array:
     """Return all columns of a frame or dict side by side (n_docs, n_features).
 
-    Raises `InputError` if a column holds no numbers, or another number of rows than the first.
+    Raises `InputError` if a column holds no numbers, or a different number of rows from the first.
     """
     arrays = {name: array_of(column) for name, column in columns_of(frame).items()}
     first = next(iter(arrays), None)
@@ -167,11 +167,14 @@ def matrix_of(frame: Any, what: str = "features") -> Array:
         except (TypeError, ValueError, OverflowError) as error:
             bad[name] = error
     if bad:
+        names = ",".join(map(str, bad))
         raise InputError(
             f"{what}: columns must hold numbers, got {', '.join(f'{k!r} ({e})' for k, e in bad.items())}.",
             python=f"Encode or drop {list(bad)}; `Queries.from_frame` takes features=[...]. If they are "
-            f"categories, it and `from_interactions` take categorical={list(bad)}.",
-            shell=f"Leave them out: --exclude-columns {','.join(map(str, bad))}.",
+            f"categories, it and `from_interactions` take categorical={list(bad)}, and `fit` takes columns "
+            "of a categorical type, e.g. X.astype({NAME: 'category'}).",
+            shell=f"Type --categorical-columns {names} if they are categories, for trees; else drop them, "
+            f"by --exclude-columns {names} where the command has it.",
         )
     return out
 

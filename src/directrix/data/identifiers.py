@@ -48,7 +48,8 @@ class Numbering:
             new = [cell for cell in dict.fromkeys(cells) if cell not in self._of_cell]
         except TypeError as error:
             raise InputError(
-                f"{place(0)}: the {self._kind} is no text or number ({error}). Write identifiers as text."
+                f"{place(0)}: the {self._kind} is neither text nor a number ({error}). "
+                "Write identifiers as text."
             ) from None
         if any(map(is_missing, new)):
             rows = [row for row, cell in enumerate(cells_of(column)) if is_missing(cell)]

@@ -109,12 +109,13 @@ class Queries:
         form = f"{self.features.dtype} {getattr(self.features, 'format', '').upper()}".strip()
         form += " in a file" * (self.held == "file")
         if self.n_docs == 0:
-            return f"Queries(empty, {self.n_features} features {form})"
+            return f"{type(self).__name__}(empty, {self.n_features} features {form})"
         sizes = np.diff(self.qptr)
         docs = f"{self.n_docs:,} documents ({sizes.min()} to {sizes.max()} per query)"
         kind = "labels" if self.counts is None else "gains"
         labels = f"{kind} {self.labels.min():g} to {self.labels.max():g}"
-        return f"Queries({self.n_queries:,} queries, {docs}, {self.n_features:,} features {form}, {labels})"
+        size = f"{self.n_queries:,} queries, {docs}, {self.n_features:,} features {form}"
+        return f"{type(self).__name__}({size}, {labels})"
 
     @property
     def n_docs(self) -> int:
@@ -312,7 +313,7 @@ class Queries:
         Raises
         ------
         InputError
-            If a position is no integer or out of range.
+            If a position is not an integer or out of range.
         """
         chosen = check_positions(queries, self.n_queries)
         sizes = np.diff(self.qptr)[chosen]

@@ -141,7 +141,7 @@ def _response(line: bytes) -> tuple[int | str, list[_Document]]:
             raise
         shown = short_text(line.decode(errors="replace").strip())
         lacks = f"; it lacks {error}" if isinstance(error, KeyError) else ""
-        raise InputError(f"{shown} is no response with documents and features{lacks}.") from None
+        raise InputError(f"{shown} is not a response with documents and features{lacks}.") from None
 
 
 def _numbers(values: dict[str, Any]) -> dict[str, Any]:

@@ -242,7 +242,7 @@ def map_query(kind: str, features: Array, query: int, columns: Any = None) -> Ar
 
 
 MAX_KNOTS = 256
-"""Of one feature."""
+"""Largest number of knots of one feature."""
 _SAMPLE = 1 << 16  # documents
 _BLOCK = 1 << 13  # documents, so that the float64 copy stays small
 Rows = tuple[tuple[float, ...], ...]

@@ -41,7 +41,7 @@ class Flaw(NamedTuple):
     """Features that are NaN, or infinite ones."""
 
     value: float
-    """Of the first."""
+    """First value."""
     n: int
     where: str
     """The row of the first, in the arrays that were passed in."""

@@ -13,6 +13,7 @@ from directrix.data.checks import as_floats, check_length
 from directrix.data.frames import cells_of
 from directrix.data.grouping import rows_by_query
 from directrix.diversity.rerank import check_depth, check_share, finite_scores, reranked
+from directrix.errors import InputError, short_text
 from directrix.measures.terms import discounts
 from directrix.types import Float64Array, Int64Array
 
@@ -101,7 +102,7 @@ def raise_exposure(
     Returns
     -------
     float64 (n_docs,)
-        As `mmr`. Of equal scores with the bonus, the group comes first, and then the order of the input.
+        As `mmr`. Among equal scores with the bonus, the group comes first, and then the order of the input.
 
     Raises
     ------
@@ -122,6 +123,12 @@ def raise_exposure(
     >>> raise_exposure([0.9, 0.8, 0.5], [False, False, True], 0.25, group=[3])  # 0.5 / 2.13 < 0.25
     array([-1., -3., -2.])
     """
+    text = next((cell for cell in cells_of(protected) if isinstance(cell, str)), None)
+    if text is not None:
+        raise InputError(
+            f"protected must be one bool per document, got {short_text(text)}; type protected=groups == "
+            f"{short_text(text)} for a group, where groups is an array."
+        )
     s, in_group = finite_scores(scores), as_floats(protected, "protected") > 0.0
     check_length(len(in_group), len(s), "protected", "scores")
     check_depth(k)

@@ -186,9 +186,8 @@ def _greedy(scores: Float64Array, k: int | None, values: Callable[[int | None], 
     left = np.ones(len(scores), dtype=bool)
     chosen: list[int] = []
     for _ in range(len(scores) if k is None else min(k, len(scores))):
-        last = int(np.argmax(np.where(left, values(chosen[-1] if chosen else None), -np.inf)))
-        left[last] = False
-        chosen.append(last)
+        chosen.append(int(np.argmax(np.where(left, values(chosen[-1] if chosen else None), -np.inf))))
+        left[chosen[-1]] = False
     return [*chosen, *(i for i in np.argsort(-scores, kind="stable").tolist() if left[i])]
 
 

@@ -41,7 +41,7 @@ def model_card(
     measures : sequence of str
         Reported next to the one that it was trained for.
     seed : int >= 0
-        Of the shuffles that measure the importances.
+        Seed of the shuffles that measure the importances.
 
     Returns
     -------
@@ -51,7 +51,7 @@ def model_card(
     Raises
     ------
     InputError
-        If the file is no model, or the model does not take the data.
+        If the file is not a model, or the model does not take the data.
 
     Notes
     -----

@@ -55,7 +55,7 @@ class Entry:
     name : str
         Row of the tables, different for every entry.
     method : str, or surrogate, trainer, ranker, or the class of one
-        What `directrix.method` takes: a published method, "auto", ``"my_loss:MyLoss"``, or ``MyLoss``.
+        Argument of `directrix.method`: a published method, "auto", ``"my_loss:MyLoss"``, or ``MyLoss``.
     settings : mapping, optional
         Fixed settings; they replace values of the grid.
     grid : mapping of setting to values, optional

@@ -96,8 +96,8 @@ class CrossValidation:
     Notes
     -----
     A candidate is trained and evaluated as by `AutoRanker`: methods that keep their best step choose
-    that step on the validation queries too. Of equal candidates the earliest is chosen. Test queries choose
-    nothing.
+    that step on the validation queries too. Among equal candidates the earliest is chosen. Test queries
+    choose nothing.
 
     Cost: entries x folds x candidates trainings; joblib writes large arrays to disk once, for all processes.
 

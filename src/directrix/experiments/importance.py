@@ -132,7 +132,7 @@ def permutation_importance(  # noqa: PLR0913
     n_docs : int >= 1, optional
         Use whole queries, sampled at random, with about this number of documents. Default: all.
     seed : int >= 0
-        Of everything random.
+        Seed of everything random.
 
     Raises
     ------

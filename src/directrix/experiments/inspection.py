@@ -41,12 +41,12 @@ class Inspection:
     scores, values : dict of str to float64 (n_docs,) and (n_queries,)
         Scores, and values of the measure, of the chosen candidate and then of the baseline, if there is one.
     comparison : Comparisons or None
-        Of the two, by the paired t-test.
+        Comparison of the two, by the paired t-test.
     refusal : str
         Why there is no comparison; "" if there is one.
     importance : Importance
-        Of the features for the returned ranker, on the validation queries, or on the training queries if
-        those of all folds were used to train it.
+        Importance of the features for the returned ranker, on the validation queries, or on the training
+        queries if those of all folds were used to train it.
     """
 
     queries: Queries

@@ -76,7 +76,7 @@ def tendency(
     per_query : bool
         Also compute the coefficient of each query alone.
     transform : {"linear", "monotone"}
-        What may be done to the surrogate.
+        Transformations allowed for the surrogate.
 
     Returns
     -------

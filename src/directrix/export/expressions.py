@@ -12,10 +12,13 @@ import numpy as np
 from directrix.export.formula import Formula, Input, Linear, Network, Summand
 from directrix.export.trees import TreeSplit, nested
 from directrix.models.trees import Trees
+from directrix.rankers.calibration import SHARE, Calibration
 from directrix.types import Array
 
 Steps = list[dict[str, str]]
 """Columns by name, layer after layer: those of a layer use the features and the layers before."""
+
+_LARGEST_EXPONENT = 700.0  # PostgreSQL raises an error where exp overflows or underflows
 
 _AT_ONCE = 40  # terms of a sum: parsers add one after another, and go down a level for each
 
@@ -63,6 +66,19 @@ class Language(ABC):
         steps: Steps = []
         terms = [self._part(part, f"{n}", steps) for n, part in enumerate(self.formula.parts, start=1)]
         return steps, self.sum(terms)
+
+    def probability(self, one: Calibration, score: str) -> str:
+        """Return the calibrated probability of the text of a score."""
+        number = self.number
+        t = f"({number(one.slope)} * {score} + ({number(one.intercept)}))"
+        if not one.knots:
+            bounded = self.choice(f"{t} < {number(-_LARGEST_EXPONENT)}", number(-_LARGEST_EXPONENT), t)
+            bounded = self.choice(f"{t} > {number(_LARGEST_EXPONENT)}", number(_LARGEST_EXPONENT), bounded)
+            return f"{number(1.0)} / ({number(1.0)} + exp(-({bounded})))"
+        size = self.choice(f"{t} < {number(0.0)}", f"-{t}", t)
+        rising = f"{t} / ({number(1.0)} + {size})"
+        regression = f"{number(1.0 - SHARE)} * ({self._knots(score, one.knots, one.values)})"
+        return f"{regression} + {number(0.5 * SHARE)} * ({number(1.0)} + {rising})"
 
     def sum(self, terms: list[str]) -> str:
         """Return the sum of terms, nested in groups."""
@@ -127,13 +143,7 @@ class Language(ABC):
         if one.factor == 0.0 and one.kind != "knots":
             return self.number(0.0)
         if one.kind == "knots":
-            lines = [
-                (z, (end - z) / (right - left), left)
-                for (left, right), (z, end) in zip(pairwise(one.knots), pairwise(one.scores), strict=True)
-            ]
-            value = self._between(
-                x, [(one.scores[0], 0.0, 0.0), *lines, (one.scores[-1], 0.0, 0.0)], one.knots
-            )
+            value = self._knots(x, one.knots, one.scores)
         else:
             value = x
             if one.kind == "log":
@@ -147,6 +157,14 @@ class Language(ABC):
         if one.missing is not None:
             value = self.choice(self.MISSING.format(x), self.number(one.missing), value)
         return value if value == x else f"({value})"
+
+    def _knots(self, x: str, knots: tuple[float, ...], scores: tuple[float, ...]) -> str:
+        """Return the line through knots, constant beyond both ends."""
+        lines = [
+            (z, (end - z) / (right - left), left)
+            for (left, right), (z, end) in zip(pairwise(knots), pairwise(scores), strict=True)
+        ]
+        return self._between(x, [(scores[0], 0.0, 0.0), *lines, (scores[-1], 0.0, 0.0)], knots)
 
     def _between(self, x: str, lines: list[tuple[float, float, float]], knots: tuple[float, ...]) -> str:
         """Return the line (value, slope, where) that holds for x, each up to its knot; found by halving."""

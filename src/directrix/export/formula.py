@@ -33,10 +33,10 @@ class Input:
         g is x itself, ``sign(x) log(1 + |x|)``, or a line through knots that is constant beyond both ends.
     center, factor : float
     missing : float, or None
-        What the column is where the feature is missing; None: the model does without it in its own way, or
+        Value of the column where the feature is missing; None: the model does without it in its own way, or
         cannot do without it.
     knots, scores : tuple of float
-        Of kind "knots".
+        Knots of kind "knots", and their scores.
     """
 
     feature: int
@@ -279,7 +279,7 @@ def _folded_trees(trees: Trees, inputs: Sequence[Input], n_features: int) -> Sum
 def _last_at_most(one: Input, limits: Float64Array) -> Float64Array:
     """The largest number whose column is at most each limit; the lowest of all where there is none.
 
-    Found by halving the range of all floats: then not one of them falls on another side than before.
+    Found by halving the range of all floats: then none of them changes its side.
     """
     low = np.full(len(limits), _order(np.array([-_LARGEST]))[0])
     high = np.full(len(limits), _order(np.array([_LARGEST]))[0])

@@ -12,6 +12,7 @@ from directrix.export.formula import Formula, Input, Linear, Network, Summand
 from directrix.export.target import ExportTarget, version_of
 from directrix.export.trees import Node, nodes_of
 from directrix.models.trees import Trees
+from directrix.rankers.calibration import SHARE, Calibration
 from directrix.types import Array, Float64Array
 
 _OPSET, _ML_OPSET, _IR = 17, 3, 8
@@ -44,7 +45,10 @@ class _Graph:
 
 
 def _write(formula: Formula) -> bytes:
-    """Return a model from ``features`` float32 (n, n_features) to ``score`` float64 (n,)."""
+    """Return a model from ``features`` float32 (n, n_features) to ``score`` float64 (n,).
+
+    A calibrated model has another output, ``probability`` float64 (n,).
+    """
     try:
         import onnx
     except ImportError as error:
@@ -54,10 +58,14 @@ def _write(formula: Formula) -> bytes:
     total = terms[0]
     for term in terms[1:]:
         total = graph("Add", total, term)
-    graph.nodes.append(helper.make_node("Squeeze", [total, graph.constant(np.array([1]))], ["score"]))
+    results = {"score": total}
+    if formula.calibration is not None:
+        results["probability"] = _probability(graph, formula.calibration, total)
+    for name, column in results.items():
+        graph.nodes.append(helper.make_node("Squeeze", [column, graph.constant(np.array([1]))], [name]))
     features = helper.make_tensor_value_info("features", onnx.TensorProto.FLOAT, ["n", formula.n_features])
-    score = helper.make_tensor_value_info("score", onnx.TensorProto.DOUBLE, ["n"])
-    made = helper.make_graph(graph.nodes, "directrix", [features], [score], graph.constants)
+    outputs = [helper.make_tensor_value_info(name, onnx.TensorProto.DOUBLE, ["n"]) for name in results]
+    made = helper.make_graph(graph.nodes, "directrix", [features], outputs, graph.constants)
     versions = [helper.make_opsetid("", _OPSET), helper.make_opsetid("ai.onnx.ml", _ML_OPSET)]
     model = helper.make_model(made, opset_imports=versions, ir_version=_IR, producer_name="directrix")
     named = {"feature_names": formula.names, "categories": formula.categories}
@@ -112,6 +120,16 @@ def _column(graph: _Graph, raw: str, place: int, one: Input) -> str:
     part = graph("Min", inside, np.diff(knots)[None, :])
     rises = (np.diff(scores) / np.diff(knots))[:, None]
     return graph("Add", graph("MatMul", part, rises), np.array([[scores[0]]]))
+
+
+def _probability(graph: _Graph, one: Calibration, score: str) -> str:
+    t = graph("Add", graph("Mul", score, np.array(one.slope)), np.array(one.intercept))
+    if not one.knots:
+        return graph("Sigmoid", t)
+    regression = _column(graph, score, 0, Input(0, "knots", knots=one.knots, scores=one.values))
+    size = graph("Add", graph("Abs", t), np.array(1.0))
+    rising = graph("Mul", graph("Add", graph("Div", t, size), np.array(1.0)), np.array(0.5 * SHARE))
+    return graph("Add", graph("Mul", regression, np.array(1.0 - SHARE)), rising)
 
 
 def _log(graph: _Graph, x: str) -> str:
@@ -188,8 +206,16 @@ def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
     options.intra_op_num_threads = 1
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-    scores: Float64Array = session.run(["score"], {"features": X.astype(np.float32)})[0]
-    return scores
+    results = session.run(None, {"features": X.astype(np.float32)})
+    return np.column_stack(results) if len(results) > 1 else results[0]
 
 
-TARGET = ExportTarget("ONNX", _write, _read, version_of("onnxruntime"), is_single=True, takes_categories=True)
+TARGET = ExportTarget(
+    "ONNX",
+    _write,
+    _read,
+    version_of("onnxruntime"),
+    is_single=True,
+    takes_categories=True,
+    keeps_calibration=True,
+)

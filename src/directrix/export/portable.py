@@ -96,4 +96,5 @@ KINDS: "dict[str, Any]" = {"linear": linear, "network": network, "trees": trees}
 
 if __name__ == "__main__":  # rows with commas between the features; nothing, or nan, is a missing one
     for line in sys.stdin:
-        print(repr(score([float(word) if word.strip() else nan for word in line.split(",")])))
+        row = [float(word) if word.strip() else nan for word in line.split(",")]
+        print(*map(repr, [score(row), probability(row)] if CALIBRATION else [score(row)]), sep=",")

@@ -72,7 +72,8 @@ def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
             f"Python cannot run this file: {done.stderr.strip().rpartition(chr(10))[2]}; choose "
             "another target."
         )
-    return np.array([float(line) for line in done.stdout.splitlines()])
+    results = np.array([line.split(",") for line in done.stdout.splitlines()], dtype=np.float64)
+    return results if results.shape[1] > 1 else results[:, 0]
 
 
 TARGET = ExportTarget(

@@ -16,7 +16,7 @@ from directrix.types import Array, Float64Array
 
 _CLASS = "org.apache.solr.ltr.model."
 _SLACK = np.float32(1e-6)
-"""What Solr adds to every threshold."""
+"""Number that Solr adds to every threshold."""
 
 
 def _write(formula: Formula) -> bytes:

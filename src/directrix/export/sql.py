@@ -36,7 +36,7 @@ class _Case(NamedTuple):
 _MOST_COLUMNS = 2000
 
 _BEFORE = "t"
-"""What every SELECT calls the table that it reads."""
+"""Alias of the table that every SELECT reads."""
 
 
 def quoted(name: str) -> str:
@@ -99,11 +99,16 @@ class Sql(Language):
 
 
 def _write(formula: Formula) -> bytes:
-    """Return a SELECT of all columns of the table ``features``, and ``score``."""
+    """Return a SELECT of all columns of the table ``features``, ``score``, and calibrated ``probability``."""
     _check_names(formula)
     _check_width(len(formula.used))
     language = Sql(formula)
-    steps, score = language.score()
+    steps, last = language.score()
+    name = "score"
+    if formula.calibration is not None:
+        steps.append({name: last})
+        last = language.probability(formula.calibration, language.column(name))
+        name = "probability"
     _check_width(len(formula.used) + sum(map(len, steps)))
     table, layers = "features", []
     for number, step in enumerate(steps, start=1):
@@ -113,21 +118,23 @@ def _write(formula: Formula) -> bytes:
         table = f"directrix_{number}"
     before = "WITH " + ",\n".join(layers) + "\n" if layers else ""
     head = "-- the score of each row of the table features; a missing feature is NULL\n"
-    return f"{head}{before}SELECT *,\n{score} AS score\nFROM {table} AS {_BEFORE}\n".encode()
+    return f"{head}{before}SELECT *,\n{last} AS {name}\nFROM {table} AS {_BEFORE}\n".encode()
 
 
 def _check_names(formula: Formula) -> None:
     """Raise `InputError` for names that cannot be columns of one table with the score."""
-    known: dict[str, str] = {}
+    known = {"score": "score"}
+    if formula.calibration is not None:
+        known["probability"] = "probability"
     for name in map(formula.name, formula.used):
         if "\0" in name:
             raise InputError(f"the name of the feature {name!r} has a NUL, which SQL cannot hold; rename it.")
-        other = "score" if name.lower() == "score" else known.setdefault(name.lower(), name)
-        if name != other or name == "score":
+        if (other := known.get(name.lower())) is not None:
             raise InputError(
                 f"the feature {name!r} and the column {other!r} are one to SQL, which has no upper and lower "
-                "case and calls its result score; rename the feature, or choose --to python."
+                "case and calls the results score and probability; rename the feature, or choose --to python."
             )
+        known[name.lower()] = name
 
 
 def _check_width(n_columns: int) -> None:
@@ -165,7 +172,9 @@ def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
                 f"SQLite cannot run this SELECT: {error}; choose --to python, onnx or lightgbm, or train a "
                 "smaller model."
             ) from None
-    return np.array([row[-1] for row in found], dtype=np.float64)
+    return np.array([row[-1] if formula.calibration is None else row[-2:] for row in found], dtype=np.float64)
 
 
-TARGET = ExportTarget("SQL", _write, _read, f"SQLite {sqlite3.sqlite_version}", takes_categories=True)
+TARGET = ExportTarget(
+    "SQL", _write, _read, f"SQLite {sqlite3.sqlite_version}", takes_categories=True, keeps_calibration=True
+)

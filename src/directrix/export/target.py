@@ -28,12 +28,13 @@ class ExportTarget:
     Parameters
     ----------
     title : str
-        What it is, for users.
+        Description for users.
     write : callable
         From a formula that the target can hold, see `content`, to the content of the file.
     read : callable
         From the content, the formula and features (n_rows, n_features) to scores float64 (n_rows,), by a
-        reader that knows the formula only by the names of its features.
+        reader that knows the formula only by the names of its features. The result for a calibrated model
+        has two columns: scores and probabilities.
     reader : str or None
         Name and version of that reader; None if it is not installed.
     models : tuple of types
@@ -71,10 +72,10 @@ class ExportTarget:
         """Return the content of the file; `InputError` if the format cannot carry the formula."""
         if formula.calibration is not None and not self.keeps_calibration:
             raise InputError(
-                f"{self.title} has scores alone, and this model is calibrated: its probabilities "
-                "would be lost.",
-                python="Choose to='python', or set ranker.calibration_ = None to export the scores.",
-                shell="Choose --to python, or export the model that `directrix calibrate` read.",
+                f"{self.title} holds scores alone, and this model is calibrated: its probabilities would "
+                f"be lost. Choose {ANY_MODEL}.",
+                python="Or set ranker.calibration_ = None to export the scores.",
+                shell="Or export the model that `directrix calibrate` read.",
             )
         if self.models:
             self._check_model(formula)

@@ -48,8 +48,8 @@ class Node(NamedTuple):
 def splits_of(trees: Trees) -> list[TreeSplit]:
     """Return all splits, in their order.
 
-    Raises `InputError` for splits that take zeros for missing and send them another way than numbers near 0,
-    which LightGBM's ``zero_as_missing`` makes.
+    Raises `InputError` for splits that take zeros for missing and send them to a different side from
+    numbers near 0, which LightGBM's ``zero_as_missing`` makes.
     """
     found = []
     columns = (trees.feature.tolist(), trees.threshold.tolist(), trees.decision.tolist())

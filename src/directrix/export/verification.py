@@ -27,7 +27,7 @@ _LIGHTGBM_ZERO = 1.1e-35
 """LightGBM takes numbers nearer to 0 for 0 when it reads rows."""
 
 _TOLERANCE = {False: 1e-9, True: 2e-5}
-"""Of the sum of the absolute terms of a score, float64 and float32."""
+"""Largest difference relative to the sum of the absolute terms of a score: float64, float32."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Verification:
     Attributes
     ----------
     reader : str or None
-        What read the file back; None: nothing was installed that can.
+        Program that read the file back; None: no such program is installed.
     n_rows, n_queries : int
         Drawn rows and those of the data together; the queries of the data.
     difference : float
@@ -47,7 +47,7 @@ class Verification:
     n_rounded : int
         Rows whose scores differ only because features become float32.
     note : str
-        What the file does not hold; "" if nothing.
+        Properties of the model that the file does not hold; "" if none.
     """
 
     reader: str | None
@@ -93,7 +93,7 @@ def export(
     Returns
     -------
     Verification
-        What read the file back, the largest difference, and whether any order changed.
+        The program that read the file back, the largest difference, and whether any order changed.
 
     Raises
     ------
@@ -170,7 +170,13 @@ def _compare(
 ) -> tuple[float, int, int]:
     """Return the largest difference, rows that rounded features explain, and queries in another order."""
     ours = ranker.predict_queries(q)
-    theirs = chosen.read(content, formula, q.features) + constant
+    theirs = chosen.read(content, formula, q.features)
+    if formula.calibration is not None:
+        theirs, probabilities = theirs.T
+        expected = formula.calibration(theirs)  # of their scores: rounding may matter more for a steep curve
+        bad = ~(np.abs(probabilities - expected) <= _TOLERANCE[False])
+        _check(chosen, "probabilities", bad, expected, probabilities)
+    theirs = theirs + constant
     limit = _TOLERANCE[chosen.is_single] * _sizes(formula, q.features, ours)
     bad = ~(np.abs(theirs - ours) <= limit)
     n_rounded = 0
@@ -179,15 +185,20 @@ def _compare(
         rounded = ranker.predict_queries(single)
         explained = bad & (np.abs(theirs - rounded) <= limit)
         n_rounded, bad = int(explained.sum()), bad & ~explained
+    _check(chosen, "scores", bad, ours, theirs)
+    order = sum(_changes_order(ours[a:b], theirs[a:b]) for a, b in zip(q.qptr[:-1], q.qptr[1:], strict=True))
+    return float(np.abs(theirs - ours).max(initial=0.0)), n_rounded, order
+
+
+def _check(chosen: ExportTarget, what: str, bad: Array, ours: Float64Array, theirs: Float64Array) -> None:
+    """Raise `InputError` if a row is bad."""
     if bad.any():
         row = int(np.argmax(bad))
         raise InputError(
             f"{chosen.title}: read back by {chosen.reader}, {int(bad.sum()):,} of {len(ours):,} rows have "
-            f"other scores; the first is row {row} with {theirs[row].item()} for {ours[row].item()}. Nothing "
+            f"other {what}; the first is row {row} with {theirs[row].item()} for {ours[row].item()}. Nothing "
             "is written; choose another target, e.g. --to python, and report this model."
         )
-    order = sum(_changes_order(ours[a:b], theirs[a:b]) for a, b in zip(q.qptr[:-1], q.qptr[1:], strict=True))
-    return float(np.abs(theirs - ours).max(initial=0.0)), n_rounded, order
 
 
 def _changes_order(ours: Float64Array, theirs: Float64Array) -> bool:
@@ -201,7 +212,7 @@ def _changes_order(ours: Float64Array, theirs: Float64Array) -> bool:
 def _sizes(formula: Formula, X: Array, ours: Float64Array) -> Float64Array:
     """Return the sum of the absolute terms of the score of each row, which its rounding is relative to.
 
-    Of a tree the largest leaf counts, and of a network, whose sums are hidden, the largest score.
+    For a tree the largest leaf counts; for a network, whose sums are hidden, the largest score.
     """
     sizes = np.abs(ours)
     for model, inputs in formula.parts:

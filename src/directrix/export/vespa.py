@@ -16,7 +16,7 @@ from directrix.export.trees import TreeSplit
 from directrix.types import Array, Float64Array
 
 _NAME = re.compile(r"[A-Za-z_]\w*(\([\w., ]*\))?(\.\w+)*", re.ASCII)
-_TOKEN = re.compile(r"\s*(?:(\d[\w.]*(?:(?<=[eE])[-+]\d+)?)|([A-Za-z_]\w*)|(<=|==|[-+*()!<>,.]))", re.ASCII)
+_TOKEN = re.compile(r"\s*(?:(\d[\w.]*(?:(?<=[eE])[-+]\d+)?)|([A-Za-z_]\w*)|(<=|==|[-+*/()!<>,.]))", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,14 @@ class Vespa(Language):
 
 def _write(formula: Formula) -> bytes:
     """Return a rank profile, which a schema contains."""
-    steps, score = Vespa(formula).score()
+    language = Vespa(formula)
+    steps, score = language.score()
+    listed = ""
+    if formula.calibration is not None:
+        steps.append({"directrix_score": score.replace("\n", " ")})
+        score = "directrix_score()"
+        steps.append({"directrix_probability": language.probability(formula.calibration, score)})
+        listed = "    summary-features: directrix_probability\n"
     functions = [
         f"    function {name}() {{\n        expression: {text}\n    }}\n"
         for step in steps
@@ -57,7 +64,8 @@ def _write(formula: Formula) -> bytes:
     ]
     return (
         "rank-profile directrix {\n"
-        f"{''.join(functions)}    first-phase {{\n        expression {{\n{score}\n        }}\n    }}\n}}\n"
+        f"{''.join(functions)}    first-phase {{\n        expression {{\n{score}\n        }}\n    }}\n"
+        f"{listed}}}\n"
     ).encode()
 
 
@@ -71,7 +79,9 @@ def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
     body = text.partition("expression {\n")[2].partition("\n        }")[0]
     scores = np.empty(len(X))
     scores[:] = _Expression(body, known).value()
-    return scores
+    if formula.calibration is None:
+        return scores
+    return np.column_stack([scores, known["directrix_probability()"]])
 
 
 class _Expression:
@@ -113,8 +123,10 @@ class _Expression:
 
     def _product(self) -> Any:
         total = self._atom()
-        while self._next("*"):
-            total = total * self._atom()
+        while (operator := self._next()) in ("*", "/"):
+            self._need(operator)
+            factor = self._atom()
+            total = total * factor if operator == "*" else total / factor
         return total
 
     def _condition(self) -> Any:
@@ -152,13 +164,15 @@ class _Expression:
             self._need(",")
             found = np.where(condition, yes, self._sum())
         else:
-            functions = {"isNan": np.isnan, "log": np.log, "tanh": np.tanh}
+            functions = {"isNan": np.isnan, "log": np.log, "exp": np.exp, "tanh": np.tanh}
             if token not in functions:
-                raise InputError(f"Vespa's expression names {token!r}, which is no feature and no function.")
+                raise InputError(f"Vespa's expression names {token!r}, neither a feature nor a function.")
             with np.errstate(invalid="ignore", divide="ignore"):
                 found = functions[token](self._sum())
         self._need(")")
         return found
 
 
-TARGET = ExportTarget("a Vespa rank profile", _write, _read, "a reader of Vespa's expressions")
+TARGET = ExportTarget(
+    "a Vespa rank profile", _write, _read, "a reader of Vespa's expressions", keeps_calibration=True
+)

@@ -21,7 +21,7 @@ class Pool:
     """Documents that any run retrieved, and judged ones that none did."""
 
     names: tuple[str, ...]
-    """Of the runs."""
+    """Names of the runs."""
     query_ids: tuple[str, ...]
     qptr: Int64Array
     doc_ids: Array
@@ -170,7 +170,7 @@ class Chosen(NamedTuple):
     of_class: dict[str, Combination]
     """By the class of a query; "" for all others."""
     interval: tuple[float, float] | None = None
-    """Of two runs: weights of the second that are equally good, and better than all others."""
+    """For two runs: weights of the second that are equally good, and better than all others."""
 
     @property
     def combination(self) -> Combination:

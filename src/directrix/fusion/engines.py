@@ -38,7 +38,7 @@ def configuration(engine: str, names: tuple[str, ...], combination: Combination)
 def computes(engine: str, c: Combination) -> bool:
     """Return whether an engine computes just this combination; `configuration` writes the nearest one.
 
-    Of weighted sums that is min-max, where a document that a run lacks has 0, as in the engines.
+    For weighted sums that is min-max, where a document that a run lacks has 0, as in the engines.
     """
     _check(engine)
     if c.kind == "rrf":

@@ -52,7 +52,7 @@ def fuse(  # noqa: PLR0913 - all but the first three are optional and by name
     n_folds : int >= 2
         Folds of queries for cross-validation: weights, normalizer and constant are chosen on the others.
     seed : int >= 0
-        Of the folds and of the random starts.
+        Seed of the folds and of the random starts.
     progress : function, optional
         Called with (steps so far, all steps, name of the method).
 

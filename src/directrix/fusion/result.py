@@ -29,7 +29,7 @@ class Row(NamedTuple):
     """Gain over the run that is best on all queries, which favors the run slightly."""
     over_rrf: Pair
     combination: Combination | None
-    """What all queries chose; None if that depends on the class of a query."""
+    """Combination chosen on all queries; None if it depends on the class of a query."""
 
 
 @dataclass(frozen=True)

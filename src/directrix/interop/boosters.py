@@ -104,9 +104,9 @@ def objective(surrogate: Any, *, seed: int = 0) -> BoosterObjective:
     Parameters
     ----------
     surrogate : Surrogate or str
-        What the trees maximize, e.g. ``ApproxNDCG()``, or the text of it.
+        Function that the trees maximize, e.g. ``ApproxNDCG()``, or its name.
     seed : int >= 0
-        Of the noise of a stochastic surrogate, such as `YetiRank`.
+        Seed of the noise of a stochastic surrogate, such as `YetiRank`.
 
     Returns
     -------
@@ -118,14 +118,14 @@ def objective(surrogate: Any, *, seed: int = 0) -> BoosterObjective:
     Raises
     ------
     InputError
-        If the argument is no surrogate; when called, if the data have no groups; from
+        If the argument is not a surrogate; when called, if the data have no groups; from
         ``CatBoost(loss_function=...)``, which cannot use it.
 
     Notes
     -----
     Gradient and curvature are those of `BoostedRanker`, in units of their mean curvature, so that thresholds
     such as ``min_child_weight`` mean documents. With its settings (docs/how-to/boosters.md) the trees of
-    LightGBM are the same. Cost: what the surrogate costs, on all threads of `set_threads`.
+    LightGBM are the same. Cost: that of the surrogate, on all threads of `set_threads`.
 
     Examples
     --------

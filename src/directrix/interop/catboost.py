@@ -98,7 +98,7 @@ def boost(  # noqa: PLR0913
     Parameters
     ----------
     objective : result of `objective`, Surrogate or str
-        What the trees maximize.
+        Function that the trees maximize.
     X : array or frame (n_docs, n_features)
         Numbers: CatBoost does not quantize categories beforehand.
     y : array (n_docs,)
@@ -106,14 +106,14 @@ def boost(  # noqa: PLR0913
     group : integers (n_queries,)
         Number of rows of each query, in order.
     params : mapping, optional
-        Of CatBoost, e.g. ``{"depth": 6, "learning_rate": 0.1}``, but for objective and iterations.
+        Parameters of CatBoost except objective and iterations, e.g. ``{"depth": 6}``.
     iterations : int >= 1
         Maximum number of trees.
     query_weight : floats (n_queries,), optional
     eval_set : (X, y, group), optional
         Validation data; the number of trees with the best measure is kept.
     measure : measure or str
-        Of the validation data.
+        Measure of the validation data.
     early_stopping_rounds : int >= 1, optional
         Stop after this number of trees without a better value.
 
@@ -127,8 +127,8 @@ def boost(  # noqa: PLR0913
     Notes
     -----
     CatBoost asks an objective for parts of the rows. So the gradient of all rows is computed once per tree,
-    CatBoost grows one tree on top of the sum so far, and is served parts of it: some 45 ms per tree on
-    MQ2008, where its own YetiRank takes some 30. Ordered boosting and categorical features are not available.
+    and CatBoost receives it in parts while it grows one tree: about 45 ms per tree on MQ2008, where
+    its own YetiRank takes about 30. Ordered boosting and categorical features are not available.
     """
     try:
         import catboost

@@ -25,7 +25,7 @@ def rank_bounds(scores: FloatArray, alpha: float, qptr: Int64Array | None = None
     .. math:: |\hat\pi_i - \pi_i| \le \frac{n - 1}{\exp(\delta_i \alpha) + 1}, \qquad
               \delta_i = \min_{j \ne i} |s_i - s_j|
 
-    The paper prints <, which holds for 3 documents and more. Of 2 documents each has exactly this error.
+    The paper prints <, which holds for 3 documents and more. With 2 documents, each has exactly this error.
 
     Parameters
     ----------

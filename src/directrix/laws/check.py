@@ -222,7 +222,7 @@ def below_its_tangents(surrogate: Surrogate, rng: np.random.Generator) -> Iterat
 
 
 def convexifiable(surrogate: Any, rng: np.random.Generator) -> Iterator[str]:
-    """convexifiable: `convexify` at some scores gives a convex surrogate, nowhere above, equal there."""
+    """convexifiable: `convexify` at some scores gives a convex surrogate, never above, and equal there."""
     for case in all_cases(rng):
         prepared, qptr = surrogate.prepare(case.labels, case.qptr), case.qptr
         convex = surrogate.convexify(case.scores, prepared, qptr)

@@ -79,7 +79,7 @@ def ranking_radius(features: Any, labels: Float64Array, qptr: Int64Array, rel: f
     Parameters
     ----------
     features : float (n_docs, n_features), dense or CSR
-        What the weights multiply.
+        Features that the weights multiply.
     labels, qptr
         As for a surrogate.
     rel : float > 0

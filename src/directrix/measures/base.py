@@ -55,11 +55,11 @@ class RankingMeasure(metaclass=_CutByAt):
     highest: ClassVar[float] = 1.0
     """Largest possible value of a query."""
     sees: ClassVar[Sees] = "labels"
-    """What it reads of a document, see `Prepared`."""
+    """Input for each document, see `Prepared`."""
     instead: ClassVar[str] = ""
     """Measure to train for, where this one is for reports alone."""
     unit: ClassVar[str] = ""
-    """What the value of one query is, where it is not of the measure itself."""
+    """Name of the value of one query, where it is not a value of the measure itself."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -196,7 +196,7 @@ class RankingMeasure(metaclass=_CutByAt):
     def adds_gains(self) -> bool:
         """Whether it adds up gains of any sign without a divisor that depends on them.
 
-        Of such measures alone an unbiased estimate of each gain gives an unbiased estimate of the value.
+        Only for such measures do unbiased estimates of the gains give an unbiased estimate of the value.
         """
         return False
 

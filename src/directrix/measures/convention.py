@@ -24,7 +24,7 @@ class Convention:
     special : tuple of (str, tuple of (str, value))
         Fields set on one class of measures only, after ``fields``: ``("NDCG", (("empty", "one"),))``.
     note : str
-        What the tool does that no field expresses.
+        Behavior of the tool that no field expresses.
     measures : tuple of str, or None
         Short names of the measures that the tool has, with ``@`` where it takes a cut-off:
         ``("nDCG", "nDCG@", "AP")``. None: any measure.

@@ -166,7 +166,7 @@ def define_measure(
     Returns
     -------
     class
-        Of frozen, hashable values: ``LogNDCG()``, ``LogNDCG(k=10)``, ``LogNDCG @ 10``.
+        Class of frozen, hashable values: ``LogNDCG()``, ``LogNDCG(k=10)``, ``LogNDCG @ 10``.
 
     Raises
     ------

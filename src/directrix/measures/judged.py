@@ -147,7 +147,7 @@ class JudgedRate(RankingMeasure):
     ----------
     k : int >= 1, or None
         Cut-off rank; None = all retrieved documents. Where fewer were retrieved, it is a share of those, as
-        in ir_measures; a label below 0 (in the pool, not judged) is no judgment, as in trec_eval.
+        in ir_measures; a label below 0 (in the pool, not judged) is not a judgment, as in trec_eval.
     ties
         As for `NDCG`.
 

@@ -287,7 +287,7 @@ def line_search(  # noqa: PLR0913
     Returns
     -------
     LinePoint
-        ``t``, ``value``, ``interval``. Of intervals of the same value the widest is taken, and t in its
+        ``t``, ``value``, ``interval``. Among intervals of the same value the widest is taken, and t in its
         middle; where one end is infinite, t lies beyond the other, x, by :math:`|x|` (1 if x = 0).
         ``value`` is the measure at t, computed again.
 

@@ -87,7 +87,7 @@ class UndefinedMeasure(RankingMeasure):
     """A measure of a model file that is not defined here: the model predicts, but has no score."""
 
     text: str
-    """What the file says."""
+    """Text in the file."""
 
     def __repr__(self) -> str:
         return self.text

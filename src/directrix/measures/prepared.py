@@ -13,7 +13,7 @@ from directrix.threads import query_chunks, run_chunks
 from directrix.types import Array, Float64Array, FloatArray, Int64Array
 
 Sees = Literal["labels", "judgments", "subtopics"]
-"""What a measure reads of each document: its label; also whether it was judged; its label by subtopic."""
+"""Input of a measure for each document: its label; also whether it was judged; its label by subtopic."""
 
 UNJUDGED, POOLED = -2.0, -1.0
 """In `statuses`: a document without a judgment, and one of the pool that is not in its judged sample."""
@@ -198,7 +198,7 @@ class Prepared:
         by_subtopic = labels.ndim == 2
         self._qptr = check_qptr(qptr, len(labels) if by_subtopic else labels.size, "labels")
         self._seen: dict[Sees, Float64Array] = {}
-        """What measures of each kind read, by document."""
+        """Input of the measures of each kind, by document."""
         if by_subtopic or any(m.sees != "labels" for m in self._measures):
             needs = next((m.name for m in self._measures if m.sees == "subtopics"), "")
             judged = check_judgments(labels, self._qptr, needs)

@@ -59,7 +59,7 @@ def estimates_for_full_lists(
     .. math:: \hat r_i = 1 + \sum_{j:\,s_j > s_i} 1 / p_j,
 
     is unbiased for every way of drawing, and the measure is computed of the list of estimated ranks. A
-    measure that is no linear function of ranks keeps a bias, which decreases with the number of negatives.
+    measure that is not a linear function of ranks keeps a bias, which decreases with the number of negatives.
     Memory is that of some million documents, time that of the full lists.
 
     References

@@ -32,13 +32,13 @@ class Terms(NamedTuple):
     - ``"pairs"``: minus the number of irrelevant documents above it, and the value is 1 plus that sum over
       the norm (ROC area).
 
-    Parameters
+    Attributes
     ----------
     worth : float64 (n_docs,)
         >= 0: gain, relevance (0 or 1, for all forms but "sum" and "cascade"), or chance to stop. A document
         of worth 0 earns nothing. A gain of a measure with `adds_gains` has any sign.
     discount : float64 (longest,)
-        Of the ranks 1, 2, ... of the longest query.
+        Discounts of the ranks 1, 2, ... of the longest query.
     norm : float64 (n_queries,)
         Z. A query in which it is 0, or in which no document is worth anything, has the value of an empty
         query. A function given to `define_measure` may leave it out: then ``norm=`` there decides.

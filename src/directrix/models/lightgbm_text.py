@@ -33,7 +33,7 @@ _ENTRIES = {
 def parse_trees(text: str) -> dict[str, Any]:
     """Return the arrays of `directrix.models.trees.Trees`; whether they are trees is not checked.
 
-    Raises `InputError` if a line is missing or an entry is no number.
+    Raises `InputError` if a line is missing or an entry is not a number.
     """
     body, end, _ = text.partition("end of trees")
     blocks = list(_BLOCK.finditer(body))
@@ -66,13 +66,13 @@ def _numbers(text: str) -> list[float]:
     words = text.split(" ") if text else []
     bad = next((word for word in words if not _NUMBER.fullmatch(word)), None)
     if bad is not None:
-        raise ValueError(f"{bad[:40]!r} is no number")
+        raise ValueError(f"{bad[:40]!r} is not a number")
     return [min(max(float(word), -_LARGEST), _LARGEST) for word in words]
 
 
 def _whole(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 11):
-        raise ValueError(f"{text[:40]!r} is no number")
+        raise ValueError(f"{text[:40]!r} is not a number")
     return int(text)
 
 

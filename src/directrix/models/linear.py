@@ -55,9 +55,9 @@ class LinearModel:
         Returns
         -------
         scores : float (n_rows,)
-            Of the dtype of the features.
+            Scores in the dtype of the features.
         cache
-            What `backward` needs.
+            Arrays that `backward` needs.
 
         Raises
         ------

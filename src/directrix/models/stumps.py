@@ -111,9 +111,9 @@ class StumpModel:
         Returns
         -------
         scores : float (n_rows,)
-            Of the dtype of the features, summed in float64.
+            Scores in the dtype of the features, summed in float64.
         cache
-            What `backward` needs.
+            Arrays that `backward` needs.
 
         Notes
         -----

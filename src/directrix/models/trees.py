@@ -97,7 +97,7 @@ class Trees:
     left, right : int32 (n_splits,)
         Split of the same tree that comes next, counted from 0, or -1 - the number of a leaf.
     gain : float64 (n_splits,)
-        What the split gained in training.
+        Gain of the split in training.
     leaf : float64 (n_leaves of all trees,)
     count : uint32 (n_leaves of all trees,)
         Number of training documents in each leaf, which contributions need; 0 if it is not known.

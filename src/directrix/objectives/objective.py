@@ -112,7 +112,7 @@ class DataObjective:
 
         Notes
         -----
-        What `value_and_grad` gives for one batch after another; what depends on the order alone is done
+        Equal to `value_and_grad` for one batch after another; work that depends on the order alone is done
         once. A batch of more than about 2 MiB of features is shared among threads, whatever their number.
         A model with dropout draws its masks, by a generator whose seed is the order and the batch.
         """
@@ -272,7 +272,7 @@ def make_objective(
         Training data: `Queries`, for a linear model also of `directrix.data.open_parquet`, or the result of
         `directrix.data.open_shards`, whose sums are merged along a fixed tree over the numbers of the shards.
     surrogate : Surrogate or str
-        What to maximize; a string is parsed by `directrix.surrogate`.
+        Function to maximize; a string is parsed by `directrix.surrogate`.
     model : Model
         Scores from features.
     penalty : L2
@@ -325,7 +325,7 @@ def linear_objective(
     queries : Data
         Training data, see `make_objective`.
     surrogate : Surrogate or str
-        What to maximize, e.g. ``ApproxNDCG(alpha=10)`` or ``"ApproxNDCG(alpha=10)"``.
+        Function to maximize, e.g. ``ApproxNDCG(alpha=10)`` or ``"ApproxNDCG(alpha=10)"``.
     l2 : float >= 0
         Strength lambda of the penalty.
     w0 : float (n_features,), or None

@@ -36,7 +36,7 @@ class Sharded(Source):
 
     @property
     def fuses(self) -> bool:
-        """No: the rows are elsewhere. Shards choose kernels for themselves."""
+        """False: the rows are in other processes. Each shard chooses its kernels."""
         return False
 
     @cached_property
@@ -89,7 +89,7 @@ class Preparation:
 
     @property
     def fields(self) -> tuple[Any, ...]:
-        """All that it depends on."""
+        """Everything that the result depends on."""
         return self.surrogate, self.model, self.scale, self.convexified_at
 
     @cached_property

@@ -39,7 +39,7 @@ class Part(NamedTuple):
     qptr: Int64Array
     weight: Float64Array
     prepared: Any
-    """What the surrogate prepared of the labels."""
+    """Arrays that the surrogate computed from the labels."""
     is_weighted: bool
     """Whether any weight differs from 1."""
     place: int = 0
@@ -70,7 +70,7 @@ def docs_per_part(features: Any, model: Model, *, as_dense: bool = False) -> int
 
 
 Labels = tuple[str, ...]
-"""What each array that depends on the labels has an entry for; see `KernelSurrogate.entries`."""
+"""Unit of the entries of each array that depends on the labels; see `KernelSurrogate.entries`."""
 
 
 def concatenated(prepared: Sequence[Any], entries: Labels) -> Any:
@@ -182,7 +182,7 @@ class Source(ABC):
     """Prepares the labels, at whatever smoothing."""
     model: Model
     query_weight: Float64Array
-    """Of mean 1."""
+    """Weights of queries, with mean 1."""
     doc_weight: Float64Array | None = None
     convexified_at: Float64Array | None = None
     """Parameters at whose scores the surrogate is convexified; see `DataObjective.convexified`."""

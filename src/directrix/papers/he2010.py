@@ -455,8 +455,8 @@ class Agreement(NamedTuple):
 def agreement(coefficients: Coefficients, compared: CrossValidation, measure: str) -> Agreement:
     """Correlate eps* with "AP", "nDCG@5" or "nDCG@10" over all surrogates of AP, or of nDCG.
 
-    Smooth surrogates are there with each parameter that was trained; structural ones with the C that
-    validation chose.
+    Smooth surrogates appear with each trained parameter; structural ones with the C that validation
+    chose.
     """
     from scipy.stats import kendalltau
 

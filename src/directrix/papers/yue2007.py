@@ -1,6 +1,6 @@
 """Yue, Finley, Radlinski and Joachims (2007), Section 5: SVMmap on retrieval functions as features.
 
-Trials on runs of TREC-7, and on runs that are made of collections with documents: C is chosen by validation,
+Trials on runs of TREC-7, and on runs made from collections with documents: C is chosen by validation,
 and the test topics are measured.
 """
 

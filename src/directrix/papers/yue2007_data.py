@@ -1,4 +1,4 @@
-"""The data of Yue et al. (2007): runs of TREC-7, and runs that are made of collections with documents."""
+"""The data of Yue et al. (2007): runs of TREC-7, and runs that are made from collections with documents."""
 
 from __future__ import annotations
 

@@ -13,13 +13,24 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from directrix.data.checks import reject_masked, unmasked
-from directrix.data.frames import Categories, by_column, collected, encoded, is_dict, matrix_of, names_of
+from directrix.data.checks import is_missing, reject_masked, unmasked
+from directrix.data.frames import (
+    Categories,
+    by_column,
+    cells_of,
+    collected,
+    columns_of,
+    encoded,
+    is_dict,
+    is_frame,
+    matrix_of,
+    names_of,
+)
 from directrix.data.grouping import require_queries
 from directrix.data.queries import Queries, need_data
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
-from directrix.rankers.calibration import Calibration, Kind
+from directrix.rankers.calibration import Calibration, Kind, sampling_weights
 from directrix.rankers.estimator import BaseEstimator, fit_context
 from directrix.rankers.inputs import Training, document_weights, one_set, query_weights, training_for
 from directrix.rankers.means import mean_of, query_means
@@ -125,6 +136,7 @@ class Ranker(BaseEstimator, ABC):
             From scikit-learn, for non-numeric input and labels that are not finite.
         """
         q = self._grouped(X, y, qid, group, reset=not self._continues())
+        self.categories_ = q.categories  # the validation set has the same ones
         validation = one_set(eval_set, eval_qid, eval_group)
         valid = None if validation is None else self._grouped(*validation, reset=False, prefix="eval_")
         by_document = document_weights(sample_weight, q, "sample_weight")
@@ -336,7 +348,9 @@ class Ranker(BaseEstimator, ABC):
         Parameters
         ----------
         q : Queries
-            With labels. Some thousand documents for "isotonic", some hundred for "platt".
+            With labels. Some thousand documents for "isotonic", some hundred for "platt". Negatives of
+            `directrix.data.from_interactions` count 1 / probability of their draw, so that probabilities are
+            those of all candidates.
         kind : {"isotonic", "platt"}
             Isotonic regression (Zadrozny & Elkan 2002), which has no form, or Platt's sigmoid
             :math:`1 / (1 + e^{-(a s + b)})` (1999).
@@ -363,7 +377,8 @@ class Ranker(BaseEstimator, ABC):
         (2,)
         """
         fitted = self.trained()
-        fitted.calibration_ = Calibration.fit(self.predict_queries(q), q.labels, kind, rel)
+        scores, weights = self.predict_queries(q), sampling_weights(q)
+        fitted.calibration_ = Calibration.fit(scores, q.labels, kind, rel, weights)
         return self
 
     def predict_probability(self, X: Any, qid: Any = None, *, group: Any = None) -> Float64Array:
@@ -505,8 +520,21 @@ _ROWS: dict[str, Any] = {
 
 def _coded_rows(ranker: Any, X: Any, *labels: Any, reset: bool) -> tuple[Any, dict[str, tuple[str, ...]]]:
     """Return `_checked_rows`, and the names of the categories of the columns that have any."""
-    X, names = encoded(X)
+    X, names = encoded(X, () if reset else _texts_of_categories(ranker, X))
     return _checked_rows(ranker, X, *labels, reset=reset), names
+
+
+def _texts_of_categories(ranker: Any, X: Any) -> list[Any]:
+    """Return the columns that held categories in training and now hold text, or missing values alone."""
+    known = zip(getattr(ranker, "feature_names_in_", ()), ranker.categories_ or (), strict=False)
+    names = [name for name, categories in known if categories is not None]
+    columns = columns_of(X) if names and is_frame(X) else {}
+    cells = {name: cells_of(columns.get(name, ())) for name in names}
+    return [name for name in names if _are_texts(cells[name])]
+
+
+def _are_texts(cells: list[Any]) -> bool:
+    return any(isinstance(cell, str) for cell in cells) or all(map(is_missing, cells))
 
 
 def _checked_rows(ranker: Any, X: Any, *labels: Any, reset: bool) -> Any:
@@ -525,7 +553,7 @@ def _checked_rows(ranker: Any, X: Any, *labels: Any, reset: bool) -> Any:
             return validate_data(ranker, collected(X), *labels, reset=reset, **settings)
         except OverflowError as error:
             raise InputError(
-                f"X or y holds a number that is no float ({error}); numbers up to 1e308 are needed. Type "
+                f"X or y holds a number that is not a float ({error}); numbers up to 1e308 are needed. Type "
                 "numpy.asarray(X, dtype=float) to find it."
             ) from None
         except ValueError:

@@ -16,7 +16,7 @@ CONSTRAINTS = ("bounds", "monotone")
 """The parameters of rankers that are constraints, each by feature or None."""
 
 ON_MONOTONE: list[Any] = [dict, None]
-"""What scikit-learn checks of ``monotone``."""
+"""Constraints of ``monotone`` that scikit-learn checks."""
 
 
 def directions_of(monotone: Any, training: Training) -> Array:
@@ -55,13 +55,13 @@ def weight_bounds(bounds: Any, monotone: Any, training: Training) -> Bounds | No
         column = int(empty[0]) % training.n_given
         raise InputError(
             f"bounds and monotone contradict each other: no weight of feature {_name(column, training)!r} "
-            "fulfills both; change one of them."
+            "satisfies both; change one of them."
         )
     return Bounds(low, high)
 
 
 def _signed(low: Float64Array, high: Float64Array, signs: Array) -> tuple[Float64Array, Float64Array]:
-    """Limits that also keep weights from having another sign than these; 0 for any."""
+    """Limits that also keep the sign of these weights; 0 allows any."""
     return np.where(signs > 0, np.maximum(low, 0.0), low), np.where(signs < 0, np.minimum(high, 0.0), high)
 
 

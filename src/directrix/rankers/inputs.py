@@ -25,7 +25,7 @@ from directrix.surrogates.names import surrogate as parse_surrogate
 from directrix.types import Callback, Data, Float64Array, Step
 
 Weights = tuple[Float64Array | None, Float64Array | None]
-"""Of documents, and of queries."""
+"""Weights of documents, and of queries."""
 
 
 def document_weights(values: Any, q: Queries, name: str) -> Float64Array | None:

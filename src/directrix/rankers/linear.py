@@ -43,10 +43,11 @@ class LinearRanker(GradientRanker):
     l2 : float >= 0
         Weight of the penalty, in units of the measure per squared weight.
     scale : str or None
-        Bring features to a common scale first, see `Scale`; stored with the model. By the training data:
+        Bring features to a common scale first, see `Scale`; stored with the model. Without one a feature
+        whose deviation is a hundredth of the others' may keep a weight near 0. By the training data:
         "standard", "minmax", "log" (heavy tails), "quantile" (any distribution); they fill missing values.
         By query: "query-minmax", "query-standard", "query-percentile"; ``predict`` then needs ``qid``.
-        Joined by plus signs, columns side by side: "standard+query-percentile"; "raw" is no scaling.
+        Joined by plus signs, columns side by side: "standard+query-percentile"; "raw" is not a scaling.
     start : {"regression", "zero"}, LinearRanker, or array (n_features,)
         Where training starts: weights of a ridge regression on the gains with reweighted classes
         (Chapelle & Wu 2010, Sect. 4) and the weights given to ``fit``; zero; those of another ranker, such as
@@ -84,11 +85,12 @@ class LinearRanker(GradientRanker):
     result_ : Result
         Why training stopped, and its trace.
     surrogate_ : Surrogate
-        What was maximized; under `Anneal` at the smoothing where it ended.
+        Maximized function; under `Anneal` at the smoothing where it ended.
     measure_ : measure
-        What ``score`` reports: ``measure`` of ``fit``, else that of the trainer, else of the surrogate.
+        Measure that ``score`` reports: ``measure`` of ``fit``, else that of the trainer, else of the
+        surrogate.
     scale_ : fitted scale or None
-        What ``predict`` applies first.
+        Scaling that ``predict`` applies first.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 

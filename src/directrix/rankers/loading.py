@@ -38,8 +38,8 @@ def load(path: str | os.PathLike[str]) -> StoredRanker | EnsembleRanker:
     Returns
     -------
     ranker
-        Of the class that was saved, fitted: it predicts the same bits, and ``fit`` trains it again in the
-        same way. ``result_.trace`` is empty.
+        Fitted ranker of the class that was saved: it predicts the same bits, and ``fit`` trains it again in
+        the same way. ``result_.trace`` is empty.
 
     Raises
     ------

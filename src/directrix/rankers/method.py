@@ -26,7 +26,7 @@ class Method:
     Parameters
     ----------
     name : str
-        What `directrix.method` takes.
+        Name that `directrix.method` takes.
     surrogate : type of Surrogate, or None
         Class of what is maximized; None if there is none, or several.
     model : str
@@ -37,7 +37,7 @@ class Method:
     source : str
         The paper, and the equation.
     cost : str
-        Of one gradient, or one round, per query of n documents of which R are relevant.
+        Cost of one gradient, or one round, per query of n documents of which R are relevant.
     use_when : str
         One line.
     grid : mapping of setting to values
@@ -124,10 +124,10 @@ class Method:
         Parameters
         ----------
         measure : measure or str, optional
-            What will be reported: cut-off and relevance threshold are taken from it where the surrogate
+            Measure to report: cut-off and relevance threshold are taken from it where the surrogate
             needs them, and methods that train on a measure itself train on this one.
         **settings
-            Of the surrogate (``alpha=50``), the trainer, or the ranker (``l2=1e-4``).
+            Settings of the surrogate (``alpha=50``), the trainer, or the ranker (``l2=1e-4``).
 
         Raises
         ------

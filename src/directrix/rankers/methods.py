@@ -413,7 +413,7 @@ _SUITS = {
     "gains": ("ApproxMeasure", "ApproxMeasure-MLP", "YetiRank", "YetiRank-Percentile"),
     "others": ("ApproxNDCG", "SmoothNDCG", *_ALWAYS),
 }
-"""What "auto" tries, by class of measure, in an order of preference; see docs/decisions/selection.md."""
+"""Methods that "auto" tries, by class of measure, in order of preference: docs/decisions/selection.md."""
 
 _AUTO = Auto(
     name="auto",

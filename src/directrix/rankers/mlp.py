@@ -38,7 +38,7 @@ class MLPRanker(GradientRanker):
     hidden : tuple of int >= 1
         Width of every hidden layer; () is a linear ranker.
     activation : {"relu", "tanh"}
-        Of the hidden layers.
+        Activation of the hidden layers.
     residual : bool
         Layers of equal width add their inputs, and the score has a linear term; see `MLPModel`.
     dropout : float >= 0 and < 1

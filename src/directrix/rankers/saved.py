@@ -149,7 +149,7 @@ class SavedModel:
         """Return the calibrated probabilities of scores; `InputError` if the model is not calibrated."""
         if self.calibration is None:
             raise InputError(
-                "this model is not calibrated, so its scores are no probabilities.",
+                "this model is not calibrated, so its scores are not probabilities.",
                 python="Type ranker.calibrate(queries) with queries that were not trained on.",
                 shell="Type `directrix calibrate MODEL DATA -o OUT` with data that were not trained on.",
             )
@@ -435,7 +435,7 @@ def _parse(path: Path) -> Any:
     if packed and len(content) > most:
         raise InputError(
             f"{path}: unpacks to more than {most} bytes, over {_MOST_PER_BYTE} times its size; numbers of a "
-            "model do not, so this is no model. Unpack it and look at it, or give another file."
+            "model do not, so this is not a model. Unpack it and look at it, or give another file."
         )
     # numbers of Python take a third of the time of checked ones
     checks: dict[str, Any] = {"parse_float": _float, "parse_int": _int} if _LARGE.search(content) else {}

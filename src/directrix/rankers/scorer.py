@@ -91,7 +91,7 @@ class Scorer:
         Parameters
         ----------
         features : array or list of rows (n_docs, n_features)
-            Of all documents of one query.
+            Features of all documents of one query.
 
         Returns
         -------

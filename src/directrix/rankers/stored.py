@@ -7,7 +7,7 @@ import platform
 from abc import abstractmethod
 from dataclasses import replace
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -16,6 +16,7 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from directrix import __version__
 from directrix.data.queries import Queries, need_queries
 from directrix.data.scale import SCALES, fills_missing, fit_scale, is_scale
 from directrix.errors import InputError, NotConverged, warn
@@ -44,7 +45,7 @@ SHARED_CONSTRAINTS: dict[str, list[Any]] = {
     "scale": [_ScaleNames(set(SCALES)), None],
     "random_state": ["random_state"],
 }
-"""What scikit-learn checks of the parameters that all of these rankers have."""
+"""Constraints that scikit-learn checks, of the parameters that all of these rankers have."""
 
 
 class StoredRanker(Ranker):
@@ -223,8 +224,7 @@ def _training_record(ranker: Any, q: Queries, surrogate: Any, trainer: Any, resu
         "parameters": {
             name: _json_value(name, ranker.parameter_to_save(name)) for name in ranker.saved_parameters
         },
-        "versions": {name: _version(name) for name in ("directrix", "numpy", "scipy", "numba")}
-        | {"python": platform.python_version()},
+        "versions": dict(_versions()),
         "data": {"queries": q.n_queries, "documents": q.n_docs, "digest": q.digest}
         | ({"missing": missing} if (missing := missing_values(q)) else {}),
         "result": {
@@ -266,8 +266,7 @@ def _text(value: Any) -> str:
 
 
 @cache  # it reads files, for as long as some trees take
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:  # run from a checkout that was never installed
-        return "unknown"
+def _versions() -> dict[str, str]:
+    """Return the versions on which numbers depend."""
+    packages = {name: version(name) for name in ("numpy", "scipy", "numba")}
+    return {"directrix": __version__, **packages, "python": platform.python_version()}

@@ -27,8 +27,9 @@ class StumpRanker(GradientRanker):
     Parameters
     ----------
     surrogate : Surrogate or str, optional
-        What trainers with gradients maximize. For boosting it only names the measure that ``score`` reports
-        and that chooses the round, where ``fit`` has no ``measure``. Default ``ApproxNDCG()``.
+        Function that trainers with gradients maximize. For boosting it only names the measure that
+        ``score`` reports and that chooses the round, where ``fit`` has no ``measure``. Default
+        ``ApproxNDCG()``.
     trainer : str or Trainer
         "rankboost", "frank", "svm-acc", "lbfgs", "cg", "adam", "sgd" or "cutting-plane": `RankBoost`,
         `FRank`, `SVMAcc`, `LBFGS`, `CG`, `Adam`, `SGD`, `CuttingPlane`. Or an object such as

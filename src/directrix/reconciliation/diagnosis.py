@@ -137,7 +137,7 @@ class Diagnosis:
     ties_to: float
     """The measure if all ties are broken in the best order."""
     unjudged: Unjudged | None
-    """What unjudged documents mean for the measure; None if there are none."""
+    """Effect of unjudged documents on the measure; None if there are none."""
 
     @property
     def remarks(self) -> tuple[str, ...]:

@@ -39,8 +39,8 @@ class Printed(NamedTuple):
 def printed(given: Any, measure: RankingMeasure, what: str = "value") -> Printed:
     """Return a number of a measure with the interval that its decimals leave; a text keeps its last zeros.
 
-    A number above the largest value of the measure is read as percent. Raises `InputError` if it is no finite
-    number, or no value of the measure even in percent.
+    A number above the largest value of the measure is read as percent. Raises `InputError` if it is not a
+    finite number, or not a value of the measure even in percent.
 
     Examples
     --------

@@ -145,7 +145,7 @@ class Between:
     is_exact: bool
     """Whether there are settings for both numbers; else the nearest ones are compared."""
     switches: tuple[Switch, ...]
-    """What differs between the two settings."""
+    """Differences between the two settings."""
     before: dict[str, Any]
     """The setting that gives the number to start from."""
     after: dict[str, Any]
@@ -195,7 +195,7 @@ class Reconciliation:
     between: Between | None
     """The fewest switches from another number."""
     diagnosis: Diagnosis
-    """What in the data makes numbers differ."""
+    """Properties of the data that make numbers differ."""
 
     @property
     def distance(self) -> float:

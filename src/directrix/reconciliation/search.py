@@ -49,7 +49,7 @@ def reconcile(  # noqa: PLR0913 - all but the first four are optional and by nam
         The number as it was printed; as text it keeps its last zeros: ``"0.4510"``. A number above every
         value of the measure is read as percent.
     measure : str or measure
-        What the number is called, e.g. ``"nDCG@10"``.
+        Name of the number, e.g. ``"nDCG@10"``.
     scores, labels, run, qrels, qid, qptr, group, doc_ids
         As for `directrix.evaluate`; labels may be NaN for documents that were not judged.
     convention : str or Convention, optional
@@ -68,7 +68,7 @@ def reconcile(  # noqa: PLR0913 - all but the first four are optional and by nam
     Raises
     ------
     InputError
-        If ``value`` is no number that the measure can have; or as `directrix.evaluate`.
+        If ``value`` is not a number that the measure can have; or as `directrix.evaluate`.
 
     Notes
     -----

@@ -67,9 +67,11 @@ class Candidate:
         Scores of the validation queries, in units of their spread on the training queries; 0 in a fold whose
         ranker gives all training documents of a query the same score.
     measure : measure, optional
-        What the ranker is trained for.
+        Measure that the ranker is trained for.
     seed : int, optional
         Seed of a stochastic trainer.
+    is_anchor : bool
+        Whether an ensemble considers it even if others of its method are ahead: the default trees, and bags.
     """
 
     method: Method
@@ -87,6 +89,7 @@ class Candidate:
     scores: Float64Array = field(default_factory=_no_values, repr=False)
     measure: RankingMeasure | None = field(default=None, repr=False)
     seed: int | None = field(default=None, repr=False)
+    is_anchor: bool = field(default=False, repr=False)
 
     @property
     def name(self) -> str:

@@ -14,9 +14,8 @@ from directrix.search.candidates import CUT_SHORT, UNTRAINED, Candidate
 from directrix.search.folds import Fold, validation_queries
 from directrix.types import Float64Array
 
-_OF_A_METHOD = 2  # candidates of a method that may be members: every member is trained again on all queries
-_MEMBERS = 4
-_ERRORS = 2.0  # behind the best by more than this number of standard errors is no near-tie
+_METHODS = 4
+_ERRORS = 2.0  # behind the best by more than this number of standard errors is not a near-tie
 _FEWEST_QUERIES = 10
 
 
@@ -25,17 +24,13 @@ def contenders(candidates: Sequence[Candidate]) -> list[Candidate]:
 
     These are the ones that finished, and of those that the time budget stopped the ones that are ahead of
     them all: what a training that was stopped would have reached, its value does not tell. If none finished,
-    those that were stopped after a step, or else before. Bags replace the trees that were trained again.
+    those that were stopped after a step, or else before.
     """
     of = {end: [c for c in candidates if c.outcome == end] for end in ("", CUT_SHORT, UNTRAINED)}
     if not of[""]:
         return of[CUT_SHORT] or of[UNTRAINED]
     best = max(c.or_worst for c in of[""])
-    able = [c for c in candidates if c in of[""] or (c in of[CUT_SHORT] and c.or_worst > best)]
-    bags = [c for c in able if "n_bags" in c.settings]
-    return [
-        c for c in able if not any(c.name == b.name and c.settings.items() < b.settings.items() for b in bags)
-    ]
+    return [c for c in candidates if c in of[""] or (c in of[CUT_SHORT] and c.or_worst > best)]
 
 
 def preferred(candidates: Sequence[Candidate], *, simple: bool = False) -> Candidate:
@@ -60,13 +55,11 @@ def difference(one: Candidate, other: Candidate) -> tuple[float, float]:
 
 
 def eligible(tried: Sequence[Candidate]) -> list[Candidate]:
-    """Return the best candidates of each method that can be chosen, in the order of ``tried``."""
+    """Return the best candidate of each method that can be chosen, and the anchors, as ``tried``."""
     able = contenders(tried)
-    kept = []
-    for name in dict.fromkeys(c.name for c in tried):
-        named = [c for c in able if c.name == name]
-        kept += sorted(named, key=lambda c: -c.or_worst)[:_OF_A_METHOD]  # stable
-    return [c for c in tried if c in kept]
+    names = dict.fromkeys(c.name for c in able)
+    best = [max((c for c in able if c.name == name), key=lambda c: c.or_worst) for name in names]
+    return [c for c in able if c in best or c.is_anchor]
 
 
 class Blend(NamedTuple):
@@ -82,16 +75,18 @@ class Blend(NamedTuple):
 def blend(tried: Sequence[Candidate], folds: Sequence[Fold], measure: RankingMeasure) -> Blend | None:
     """Return the mean of the candidates that validation does not tell apart, or None if there is one alone.
 
-    These are the best four, at most two of a method, without those that are behind the best by more than two
-    standard errors, query by query. Their scores count equally, in units of their spread. Averages are not
-    compared with single candidates: a value that was the highest of many is too high by chance, and that of
-    an average is not (docs/decisions/selection.md). None for fewer than ten validation queries.
+    These are the best candidates of the four best methods and the anchors, without those that are behind the
+    best by more than two standard errors, query by query. Their scores count equally, in units of their
+    spread. Averages are not compared with single candidates: a value that was the highest of many is too high
+    by chance, and that of an average is not (docs/decisions/selection.md). None for fewer than ten validation
+    queries.
     """
     pool = [c for c in eligible(tried) if c.scores.any() and not math.isnan(c.valid)]
     if len(pool) < 2 or folds[0].valid is folds[0].train:
         return None
-    ranked = sorted(pool, key=lambda c: -c.valid)[:_MEMBERS]  # stable
-    members = [c for c in ranked if is_tied(c, ranked[0])]
+    ranked = sorted(pool, key=lambda c: -c.valid)  # stable
+    names = list(dict.fromkeys(c.name for c in ranked))[:_METHODS]
+    members = [c for c in ranked if (c.name in names or c.is_anchor) and is_tied(c, ranked[0])]
     q = validation_queries(folds)
     scores = np.mean([c.scores for c in members], axis=0)
     values = values_of(measure, scores, q)
@@ -120,8 +115,8 @@ def choice(
 ) -> tuple[Candidate, Blend | None]:
     """Return the preferred candidate, and the ensemble that replaces it, if there is one.
 
-    What needs all documents of a query to score one is chosen only if its lead over the best choice without
-    such candidates, query by query, exceeds twice its standard error; see docs/decisions/selection.md.
+    A candidate that needs all documents of a query is chosen only if its lead over the best choice without
+    such candidates, query by query, exceeds its standard error; see docs/decisions/selection.md.
     """
 
     def best_of(candidates: Sequence[Candidate]) -> tuple[Candidate, Blend | None]:
@@ -139,4 +134,4 @@ def choice(
     if other_mixed is not None:
         others = other_mixed.values
     lead, error = mean_and_error(values - others)
-    return (best, mixed) if lead > 2.0 * error else (other, other_mixed)
+    return (best, mixed) if lead > error else (other, other_mixed)

@@ -14,6 +14,7 @@ from directrix.types import Float64Array, Progress, Step
 _TIMED = 3  # trees, after which it is known how many fit into the time
 _TO_JUDGE = 0.05  # of the budget: what was stopped last is scored, and the choice is made
 HIGHEST_RATE, HIGHEST_RATE_OF_MANY = 0.15, 0.3  # of many documents the first trees alone do not overfit
+_MOST_GROWTH = 40.0
 
 
 class Clock:
@@ -31,6 +32,8 @@ class Clock:
         self._number, self._text = 0, ""
         self.cut_at: int | None = None
         """The fewest steps after which a fold of the candidate was stopped; None if none was."""
+        self.growth = _MOST_GROWTH
+        """Learning rate times number of trees that suffice."""
 
     @property
     def used(self) -> float:
@@ -85,8 +88,8 @@ class Pace:
     """A callback that notes when it saw each step, and raises a learning rate that is too low for the time.
 
     Trees of a low rate are the best in the end, but far behind if the time ends before. If ``rate`` is given
-    and at the pace of the first three fewer than 40 / rate of ``n_trees`` fit into the time, training stops,
-    and ``better_rate`` is that of `rate_for`, at most ``highest``.
+    and at the pace of the first three fewer than ``clock.growth / rate`` of ``n_trees`` fit into the time,
+    training stops, and ``better_rate`` is that of `rate_for`, at most ``highest``.
     """
 
     def __init__(
@@ -104,20 +107,28 @@ class Pace:
             return True
         if step.iteration == _TIMED and self._rate < math.inf:
             n_fitting = _TIMED + _TIMED * self._clock.fold_left / (self.seconds[_TIMED] - self.seconds[0])
-            rate = rate_for(n_fitting, self._highest)
+            rate = rate_for(n_fitting, self._highest, self._clock.growth)
             if rate > self._rate and n_fitting < self._n_trees:
                 self.better_rate = rate
                 return True
         return False
 
 
-def rate_for(n_trees: float, highest: float = HIGHEST_RATE) -> float:
+def usual_growth(n_docs: int) -> float:
+    """Return the learning rate times the number of trees that usually suffice for a number of documents.
+
+    It grows with their cube root, to 40 for 300,000; see docs/decisions/selection.md.
+    """
+    return float(min(60.0 * (n_docs / 1e6) ** (1.0 / 3.0), _MOST_GROWTH))
+
+
+def rate_for(n_trees: float, highest: float = HIGHEST_RATE, growth: float = _MOST_GROWTH) -> float:
     """Return the learning rate for a number of trees that the time limits, two decimals.
 
-    It is 40 / n, at most .15; for fewer than 107 trees 16 / n, at most ``highest``. See
+    It is ``growth / n``, at most .15; for fewer than 107 trees 16 / n, at most ``highest``. See
     docs/decisions/selection.md.
     """
-    return round(min(40.0 / n_trees, max(HIGHEST_RATE, min(16.0 / n_trees, highest))), 2)
+    return round(min(growth / n_trees, max(HIGHEST_RATE, min(16.0 / n_trees, highest))), 2)
 
 
 class LearningCurve(NamedTuple):
@@ -127,7 +138,7 @@ class LearningCurve(NamedTuple):
     seconds: Float64Array
     """Since the training began, without compilation. They depend on the machine; no model file has them."""
     loss: Float64Array
-    """What the trainer lowers, as in `Step`; NaN if it is not known."""
+    """Loss that the trainer minimizes, as in `Step`; NaN if it is not known."""
     valid: Float64Array
     """The measure on the validation queries; NaN unless the best step is kept."""
     best: Float64Array

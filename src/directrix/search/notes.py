@@ -113,7 +113,8 @@ def notes_on_features(
         ahead, error = mean_and_error(values - baseline.values)
         if ahead <= 2.0 * error:
             where = "ahead of" if ahead > 0.0 else "not ahead of"
-            yield f"{where} the {baseline.label}: difference {ahead:+.4f} +- {error:.4f}, which may be chance"
+            chance = ", which may be chance" if ahead >= -2.0 * error else ""
+            yield f"{where} the {baseline.label}: difference {ahead:+.4f} +- {error:.4f}{chance}"
 
 
 def notes_on_methods(

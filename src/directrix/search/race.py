@@ -15,7 +15,7 @@ from directrix.measures.base import RankingMeasure
 from directrix.rankers.means import mean_and_error
 from directrix.search.candidates import CUT_SHORT, SAMPLE, UNTRAINED, Candidate
 from directrix.search.choice import contenders, eligible, is_tied
-from directrix.search.clock import Clock
+from directrix.search.clock import Clock, usual_growth
 from directrix.search.folds import MANY_DOCS, SAMPLE_DOCS, Fold, sample
 from directrix.search.notes import standing
 from directrix.search.training import train_candidate, training_ahead
@@ -53,7 +53,9 @@ class Race:
         n_jobs: int = 1,
         is_costly: bool = False,
     ) -> None:
-        self.candidates, self.folds, self.measure, self.clock = candidates, folds, measure, clock
+        trees = _default_trees(candidates)
+        self.candidates = [replace(c, is_anchor=True) if c is trees else c for c in candidates]
+        self.folds, self.measure, self.clock = folds, measure, clock
         self.n_jobs, self.is_costly = n_jobs, is_costly
         self.failed: dict[str, InputError] = {}
         """The first error of each method that could not be trained with every setting."""
@@ -67,12 +69,14 @@ class Race:
         self._n_begun = 0
         self._reserved = 0.0  # seconds, for training on all queries
         self._expected: dict[str, float] = {}  # seconds for a setting of a method
+        self._growth = 0.0  # of the trees that finished
 
     def run(self) -> list[Candidate]:
         """Return what was trained, in the order of preference; only the best of a method keep their rankers.
 
         Raises the first `InputError` if none could be trained.
         """
+        self.clock.growth = usual_growth(self.folds[0].train.n_docs)
         with sharing_bins():
             is_large = len(self.candidates) > _FINALISTS and self.folds[0].train.n_docs > MANY_DOCS
             if is_large and not self.is_costly:
@@ -125,7 +129,7 @@ class Race:
         Without a time budget three candidates are trained on all queries.
         """
         first, _ = heats(self.candidates)
-        trees = next((c for c in first if _turn(c) == _OF_TREES), None)
+        trees = _default_trees(self.candidates)
         rivals = first if len(first) > 1 else [] if trees is not None else self.candidates
         self.clock.total = len(first)
         if trees is not None:
@@ -210,7 +214,8 @@ class Race:
         if n_bags < 2 or self._is_hopeless(best.values):
             return
         start = self.candidates[self._places[self._tried.index(best)]]
-        bagged = replace(start, settings={**_SHARES, **best.settings, "n_bags": n_bags})
+        settings = {**_SHARES, **best.settings, "n_bags": n_bags}
+        bagged = replace(start, settings=settings, is_anchor=True)
         self.candidates = [*self.candidates, bagged]
         self.clock.total += 1
         self._run([bagged], 0)
@@ -268,6 +273,10 @@ class Race:
                     if ahead is not None:
                         ahead.end(number)
                 self._add(trained, self.candidates.index(candidate))
+                if is_trees and not trained.outcome and trained.curve is not None:
+                    n_trees = float(trained.curve.steps[-1])
+                    self._growth = max(self._growth, _ROOM * trained.ranker().learning_rate * n_trees)
+                    self.clock.growth = self._growth
                 self._expected.setdefault(candidate.name, trained.seconds)
                 self.clock.finish(standing(trained, self._tried, self.measure))
 
@@ -275,7 +284,7 @@ class Race:
         """Keep the rankers of what can still be chosen, unless it is trained again on all queries."""
         self._tried.append(trained)
         self._places.append(place)
-        kept = eligible(self._tried)
+        kept = eligible(self._tried) + eligible([c for c in self._tried if not c.outcome])
         is_refitted = len(self.folds) > 1
         self._tried = [
             replace(
@@ -303,7 +312,7 @@ class Race:
 def heats(candidates: Sequence[Candidate]) -> tuple[list[Candidate], list[Candidate]]:
     """Return the candidate of each method that represents it, in the order to run them, and the rest.
 
-    The middle of the grid represents a method. What needs no steps comes first, then trees, then the order
+    The middle of the grid represents a method. Methods without steps come first, then trees, then the order
     of preference.
     """
     of_method: defaultdict[str, list[Candidate]] = defaultdict(list)
@@ -311,6 +320,10 @@ def heats(candidates: Sequence[Candidate]) -> tuple[list[Candidate], list[Candid
         of_method[candidate.name].append(candidate)
     first = sorted((_middle(group) for group in of_method.values()), key=_turn)  # stable
     return first, [c for c in candidates if c not in first]
+
+
+def _default_trees(candidates: Sequence[Candidate]) -> Candidate | None:
+    return next((c for c in heats(candidates)[0] if _turn(c) == _OF_TREES), None)
 
 
 _OF_TREES = 1

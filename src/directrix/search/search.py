@@ -64,11 +64,11 @@ class _Plan(NamedTuple):
 class AutoRanker(Ranker):
     """Try the settings of a method's grid, and keep the ranker with the best validation score.
 
-    Of several methods each is tried with the setting in the middle of its grid, and the best third with all
+    Each of several methods is tried with the setting in the middle of its grid, and the best third with all
     settings. From 100,000 documents on the default trees are trained first, then the two best methods that
     are ahead of them on a sample. With several methods the best trees are also trained as bags (``n_bags`` of
-    `BoostedRanker`). Kept is the mean of at most four candidates that are within two standard errors of the
-    best.
+    `BoostedRanker`). Kept is the mean of the best candidates of the four best methods, the default trees and
+    the bags, without those that are behind the best by more than two standard errors.
 
     Parameters
     ----------
@@ -266,14 +266,20 @@ class AutoRanker(Ranker):
         else:
             weights = _checked(q, valid, weights, n_jobs, self.time_budget)
             candidates, reason = _weighing(candidates, weights), "do not support weights of documents"
+        able = candidates if q.categories is None else _splitting(candidates)
+        unable = {
+            "cannot keep to the constraints": plan.unable,
+            reason: _absent(plan.candidates, candidates),
+            "compare numbers, and some features are categories": _absent(candidates, able),
+        }
         parts, selection = search_folds(q, valid, weights, self.folds, seed)
         for part in () if is_sharded else (parts[0].train, parts[0].valid):
             check_measurable(measure, part)
         baseline = baseline_of(parts, measure, seed)
-        clock.total = len(candidates)
-        race = Race(candidates, parts, measure, clock, n_jobs=n_jobs, is_costly=is_sharded)
+        clock.total = len(able)
+        race = Race(able, parts, measure, clock, n_jobs=n_jobs, is_costly=is_sharded)
         tried, used = tuple(race.run()), clock.used
-        several = not is_sharded and len({c.name for c in candidates}) > 1
+        several = not is_sharded and len({c.name for c in able}) > 1
         may_blend = several and not self.single and not self.simple
         best, mixed = choice(tried, parts, measure, may_blend=may_blend, simple=self.simple)
         is_refitted = valid is None and parts[0].train is not q
@@ -295,7 +301,6 @@ class AutoRanker(Ranker):
         scores, values = (best.scores, best.values) if mixed is None else (mixed.scores, mixed.values)
         has_gap = mixed is None and best.method.surrogate is not None and not is_sharded
         gap = surrogate_gap(ranker, few(q)) if has_gap else math.nan
-        unable = {"cannot keep to the constraints": plan.unable, reason: _absent(plan.candidates, candidates)}
         notes = (
             *notes_on_features(q.feature_names, baseline, values),
             *notes_on_data(parts, measure, best, ranker, gap),
@@ -370,7 +375,7 @@ class SearchResult:
         Mean over the training queries of abs(surrogate - its measure), at the end: how far what was
         optimized is from what it replaces; NaN where no surrogate of a measure was optimized.
     notes : tuple of str
-        What the caller should know, for example that no query has documents of different labels.
+        Notes for the caller, for example that no query has documents of different labels.
     members : tuple of Candidate
         The members of the ensemble, the best first; empty for a single ranker.
     scores : float64 (n_docs,)
@@ -452,6 +457,11 @@ def _check_shards(valid: Any, options: Sequence[Any]) -> None:
 def _weighing(candidates: Sequence[Candidate], weights: Weights) -> Sequence[Candidate]:
     """Leave out the methods without weights of documents, where others support them."""
     return [c for c in candidates if weights[0] is None or c.method.weighs_docs] or candidates
+
+
+def _splitting(candidates: Sequence[Candidate]) -> Sequence[Candidate]:
+    """Leave out what compares categories as numbers, where other candidates split sets of them."""
+    return [c for c in candidates if c.ranker().takes_categories] or candidates
 
 
 def _trainable_on_shards(candidates: Sequence[Candidate]) -> list[Candidate]:

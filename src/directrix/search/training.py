@@ -165,7 +165,7 @@ def _steps_of(counts: Mapping[str, int]) -> int:
 class Ahead:
     """Trains candidates on folds in processes, ahead of a search that takes the rankers in its own order.
 
-    The search decides after every fold whether a candidate goes on. What was trained in vain meanwhile, at
+    The search decides after every fold whether a candidate continues. Training that was then in vain, at
     most ``n_jobs`` trainings for each candidate that is dropped, is thrown away: the decisions are those of
     one process.
     """

@@ -471,7 +471,7 @@ class ApproxMeasure(SoftRanks, SumSurrogate):
         return mixed if share else own
 
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> tuple[Float64Array]:
-        """Worth of every document to the measure, over the norm of its query."""
+        """Gain of every document in the measure, over the norm of its query."""
         return self.worths(labels, qptr)[:1]
 
     def fill(self, scores: FloatArray, prepared: Any, qptr: Int64Array, chunk: Chunk, out: Out) -> None:

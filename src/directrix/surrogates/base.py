@@ -28,7 +28,7 @@ _KERNELS = "directrix.surrogates._kernels"
 Chunk = tuple[int, int]
 """First query of a chunk, and the end of its queries."""
 Out = tuple[FloatArray, ...]
-"""What a chunk fills: values, gradient, and for some surrogates the curvature."""
+"""Arrays that a chunk fills: values, gradient, and for some surrogates the curvature."""
 WHOLE_LIST = 2**31 - 1
 """A cut-off for kernels where k is None."""
 _DOCS_PER_CHUNK = 4096

@@ -190,7 +190,7 @@ class Lambda(SwapSurrogate):
           written. For RR they are those of the first relevant document, or one below it, with an irrelevant
           document above it; with "all" the first relevant document also holds its place against those below.
         - "missed", for nDCG@k and DCG@k: every pair with a document of the first k ranks, or with one that an
-          ideal ranking has there and this one lacks. Of several of one label these are the first in the
+          ideal ranking has there and this one lacks. Among several of one label these are the first in the
           ranking; with "missed-level" they are all. Their discounts are not cut at k. Otherwise a document
           below k meets k documents and one above it all n, so that the less relevant of the two may get the
           greater one (Marcuzzi, Lucchese & Orlando 2023, whose Lambda-eX "static" and "all" these are).
@@ -234,7 +234,7 @@ class Lambda(SwapSurrogate):
         with_cut = is_discounted and self.measure.k is not None and self.construction == _CONSTRUCTIONS[0]
         if not (self.is_cut or with_cut):
             raise InputError(
-                f"{self!r}: documents are missed by a cut-off, and discounts go on below it; take nDCG or "
+                f"{self!r}: documents are missed by a cut-off, and discounts continue below it; take nDCG or "
                 f"DCG with one, and {_CONSTRUCTIONS[0]!r}, e.g. Lambda('nDCG@10', pairs='missed')."
             )
 
@@ -251,7 +251,7 @@ class Lambda(SwapSurrogate):
 
     @property
     def is_cut(self) -> bool:
-        """Whether ranks below the cut-off are worth nothing to a pair."""
+        """Whether ranks below the cut-off have no discount for a pair."""
         return self.pairs not in ("missed", "missed-level")
 
     def effective_pairs(self, scores: FloatArray, labels: Float64Array, qptr: Int64Array) -> Int64Array:

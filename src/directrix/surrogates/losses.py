@@ -1,6 +1,6 @@
 r"""Losses that tend to no measure: over documents (regression), pairs (RankNet, RankSVM) and whole lists.
 
-A loss over a list compares the scores with one list made of the labels, in O(n) per query.
+A loss over a list compares the scores with one list made from the labels, in O(n) per query.
 """
 
 from __future__ import annotations

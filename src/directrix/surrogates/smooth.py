@@ -40,7 +40,7 @@ Variant = Literal["product", "direct"]
 
 
 Prepared = tuple[Float64Array, Float64Array]
-"""What depends on labels: a number for each document, and what each rank is worth."""
+"""Arrays that depend on labels: a number for each document, and the gain of each rank."""
 
 
 class SmoothRank(Smoothed):
@@ -133,7 +133,7 @@ class SmoothAP(SmoothRank, MeasureSurrogate):
     Notes
     -----
     Never negative, but not bounded by 1, for the reason given at `SmoothNDCG`. No document weights: it
-    is no sum over documents.
+    is not a sum over documents.
 
     Examples
     --------

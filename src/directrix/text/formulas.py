@@ -3,7 +3,7 @@ r"""How well documents match a query: one function for each formula.
 A term :math:`t` of the query occurs :math:`q_t` times in it, :math:`f_t` times in the document and
 :math:`c_t` times in the collection; :math:`n_t` of the :math:`N` documents have it. The document has
 :math:`l` terms, the mean document :math:`\bar l`, all documents :math:`C`. Terms that no document has count
-for coverage alone. What the Notes call lengths and documents is that of one field.
+for coverage alone. Lengths and documents in the Notes are those of one field.
 """
 
 from __future__ import annotations

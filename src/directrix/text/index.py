@@ -115,7 +115,7 @@ class Index(Corpus):
     fields : dict of str to Tokens
         For every field the words of all documents.
     analyzers : tuple of str
-        What features are computed with: "none", or a stemmer of Snowball such as "english" or "porter";
+        Analyzers of the features: "none", or a stemmer of Snowball such as "english" or "porter";
         ``+stop`` leaves out stop words.
     stop_words : tuple of str
         In lower case.
@@ -220,13 +220,13 @@ class Index(Corpus):
         Raises
         ------
         InputError
-            If the file cannot be read, is no index, or is damaged.
+            If the file cannot be read, is not an index, or is damaged.
         """
         path = path_of(path)
         with readable(path), path.open("rb") as file:
             if file.read(2) != b"PK":
                 raise InputError(
-                    f"{path} is no index; a file of `directrix index DOCS -o FILE` is needed. Type "
+                    f"{path} is not an index; a file of `directrix index DOCS -o FILE` is needed. Type "
                     "that first."
                 )
             try:
@@ -234,7 +234,7 @@ class Index(Corpus):
             except _DAMAGE as error:
                 reason = str(error).rstrip(".")
                 raise InputError(
-                    f"{path} is no index, or is damaged ({reason}); build it again with `directrix index "
+                    f"{path} is not an index, or is damaged ({reason}); build it again with `directrix index "
                     f"DOCS -o {path}`."
                 ) from None
         return cls(**parts)
@@ -319,7 +319,7 @@ class Index(Corpus):
             Candidates.
         qrels : Qrels, path, frame or data set of ir_datasets, optional
             Labels; a document that is not judged has 0. Queries without judgments are left out, as are
-            relevant documents that are no candidates: measures of the result do not count them. Default: all
+            relevant documents that are not candidates: measures of the result do not count them. Default: all
             labels are 0.
         runs : Runs, optional
             Scores of other systems, as features ``run.TAG``. A document that a run lacks gets the lowest

@@ -124,7 +124,7 @@ def _blocks(tensors: tuple[Any, ...], n_rows: int) -> Iterator[tuple[slice, list
 
 
 _TAIL = 36.0
-"""What is left out of a distribution is exp(-36)."""
+"""Mass below exp(-36) is left out of a distribution."""
 _TERMS = 64
 
 
@@ -190,7 +190,7 @@ def _spectrum(angle: Any, low: Any, n: Any, m: Any, surrogate: Any) -> tuple[Any
 
 
 _MOST_PADDING = 4
-"""Places of padded lists for each document; lists of other lengths than the longest are then taken apart."""
+"""Places of padded lists for each document; shorter lists are then taken apart."""
 
 
 def has_formula(surrogate: Any) -> bool:

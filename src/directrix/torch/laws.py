@@ -45,7 +45,7 @@ def check_loss(
     ----------
     loss : callable
         ``loss(scores, labels, mask=mask)`` of float64 tensors (n_queries, longest) returns a tensor (), lower
-        for better rankings; the mask is True for documents. What `loss` returns is one.
+        for better rankings; the mask is True for documents. The result of `loss` is one.
     k : int >= 1
         Cut-off of the loss, if it has one.
     seed : int

@@ -99,7 +99,7 @@ def _of_nested(scores: Any, labels: Any) -> tuple[Any, Any, Any]:
             raise InputError("labels need the layout of the scores: a nested tensor of as many queries.")
         sizes = scores.offsets().diff(), labels.offsets().diff()
         if not torch.compiler.is_compiling() and not torch.equal(sizes[0].cpu(), sizes[1].cpu()):
-            raise InputError("the queries of the labels have other lengths than those of the scores.")
+            raise InputError("the lengths of the queries differ between labels and scores.")
         labels = labels.values()
     return scores.values(), _tensor(labels), scores.offsets()
 

@@ -1,7 +1,7 @@
 """The operator that computes a surrogate and its slope, which `torch.compile` takes as one step.
 
 Value and slope are computed in one call, by the compiled kernels or by `formulas`; the backward pass only
-multiplies. What depends on labels alone is always computed on the CPU, by the surrogate itself.
+multiplies. Everything that depends on labels alone is computed on the CPU, by the surrogate itself.
 """
 
 # annotations are not postponed here: PyTorch 2.4 makes the schemas of operators from them, not from strings

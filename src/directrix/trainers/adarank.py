@@ -51,7 +51,7 @@ class AdaRank(Settings):
 
     Notes
     -----
-    Of the objective, only the queries, their weights and the linear model are used, not the surrogate.
+    Only the queries of the objective, their weights and the linear model are used, not the surrogate.
     The start only gives the number of weights: boosting begins with zeros.
 
     Losses in trace and result are :math:`\sum_q v_q e^{-E} / \sum_q v_q`, what boosting lowers;

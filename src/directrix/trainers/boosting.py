@@ -169,7 +169,7 @@ def check_lightgbm_params(params: Mapping[str, Any], *, lambdarank: bool) -> Non
             near = difflib.get_close_matches(str(name), known, n=1)
             more = f" Did you mean {near[0]!r}?" if near else ""
             raise InputError(
-                f"{given}, which is no parameter of LightGBM under its main name; see "
+                f"{given}, which is not a parameter of LightGBM under its main name; see "
                 f"https://lightgbm.readthedocs.io/en/latest/Parameters.html.{more}"
             )
 
@@ -232,7 +232,7 @@ class Boosting(Settings):
         Smoothing of the surrogate for the first tree over that for the last one; it falls by one factor from
         tree to tree, to 1 in the unit of ``surrogate.at``. Steps have the unit of scores: the ratio matters.
     seed : int >= 0
-        Of the random choice of documents and features, and of the noise of a surrogate that draws some.
+        Seed of the random choice of documents and features, and of the noise of a stochastic surrogate.
     lightgbm_params : mapping, optional
         Further parameters of LightGBM, e.g. ``{"max_depth": 6}``.
     categorical : tuple of int

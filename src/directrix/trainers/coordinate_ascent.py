@@ -49,7 +49,7 @@ class CoordinateAscent(Settings):
 
     Notes
     -----
-    Of the objective, only the queries, their weights and the linear model are used, not the surrogate;
+    Only the queries of the objective, their weights and the linear model are used, not the surrogate;
     losses in trace and result are minus the mean measure. A penalty would mean nothing, because a measure
     does not depend on the length of w: after every sweep :math:`\lVert w\rVert_1 = 1`.
 
@@ -130,7 +130,7 @@ class CoordinateAscent(Settings):
 
 
 class _Point(NamedTuple):
-    """Weights, and what the model makes of them in the precision of the features: that is what counts."""
+    """Weights, and the model's scores from them in the precision of the features."""
 
     params: Float64Array
     scores: Float64Array

@@ -43,15 +43,15 @@ class SVMAcc(Settings):
         p = 2, solved in the primal by Newton's method; or p = 1, as in the paper, solved in the dual by
         coordinate descent, which on thresholded runs mostly ends at ``max_iter``.
     max_iter : int >= 1
-        Of ``LinearSVC``: passes over the documents, or Newton steps.
+        Limit of ``LinearSVC``: passes over the documents, or Newton steps.
     tol : float > 0
-        Of ``LinearSVC``.
+        Tolerance of ``LinearSVC``.
     random_state : int or None
         For "hinge": seed of the order of the documents; None is that of the ranker, and 0 outside of one.
 
     Notes
     -----
-    Of the objective, only the queries, their weights and the model are used, not the surrogate, nor the
+    Only the queries of the objective, their weights and the model are used, not the surrogate, nor the
     start. Errors are counted over all documents, so that hundreds of irrelevant ones outweigh each
     relevant one, and one threshold -b holds for all queries: Yue et al. (2007, Section 5.2.1) give this as
     the reason for its low AP. Their four classifiers are ``SVMAcc()``, ``SVMAcc(balanced=True)``, and
@@ -59,7 +59,7 @@ class SVMAcc(Settings):
 
     b does not change a ranking and is dropped. It is penalized, as always in liblinear, unlike in SVM-light.
 
-    Of a `StumpModel` the steps become columns of 0 and 1, as CSR: 12 bytes for each threshold that
+    The steps of a `StumpModel` become columns of 0 and 1, as CSR: 12 bytes for each threshold that
     a document is above. ``value`` of the result is the loss above.
 
     References

@@ -191,7 +191,7 @@ class Anneal(Settings):
         if not hasattr(objective, "at"):
             raise InputError(
                 f"Anneal needs an objective with a method at(smoothing), and {type(objective).__name__} has "
-                "none; make it by linear_objective, or train without Anneal."
+                "none; build it with linear_objective, or train without Anneal."
             )
         progress, smoothing = Progress(start, callback), self.start
         progress.params = nearest_in(objective)(progress.params)

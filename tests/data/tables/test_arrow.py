@@ -162,7 +162,7 @@ def test_files_of_a_folder_must_have_the_same_columns(tmp_path):
         (random_queries(0), "data.csv", "its ending says neither Parquet nor Arrow"),
         (random_queries(0, ids=lambda q: q if q else "none"), "d.arrow", "integers of 64 bits or all text"),
         (random_queries(0).take([]), "d.parquet", "there are no rows"),
-        (random_queries(0, ids=lambda q: q + 0.5), "d.parquet", r"query \d+\.5 is no int64"),
+        (random_queries(0, ids=lambda q: q + 0.5), "d.parquet", r"query \d+\.5 is not of type int64"),
         (random_queries(0, ids=lambda q: q + 2**64), "d.arrow", "integers of 64 bits or all text"),
         (random_queries(0, n_features=0), "d.arrow", "there are no features"),
     ],

@@ -26,7 +26,7 @@ from directrix.data.interactions.lists import (
 from directrix.data.interactions.tables import FeatureTable, Reader, iso, moment
 from directrix.data.memory import check_room
 from directrix.data.queries import Queries, filled
-from directrix.errors import InputError, short_text
+from directrix.errors import InputError, short_text, warn
 from directrix.parameters import whole
 from directrix.types import Array, Float64Array
 
@@ -64,13 +64,16 @@ class Interactions(Queries):
         """Return the given queries (positions, in the order given), see `Queries.take`."""
         chosen = check_positions(queries, self.n_queries)
         rows = rows_of(self.qptr[:-1][chosen], np.diff(self.qptr)[chosen])
+        of_queries: Any = {name: getattr(self, name)[chosen] for name in ("times", "ends", "users")}
         part = cast("Interactions", super().take(chosen))
-        return replace(
-            part,
-            times=self.times[chosen],
-            ends=self.ends[chosen],
-            users=self.users[chosen],
-            sampling=self.sampling[rows],
+        return replace(part, **of_queries, sampling=self.sampling[rows])
+
+    def restore(self, per_doc: Any) -> Any:
+        """Raise `InputError`: the rows are those of no table. Join by ``query_ids`` and ``doc_ids``."""
+        raise InputError(
+            "these queries have rows of no table, so there is no order to restore. Join by user and item: "
+            "type pandas.DataFrame({'user': numpy.repeat(q.users, numpy.diff(q.qptr)), 'item': q.doc_ids, "
+            "'score': scores})."
         )
 
     def split(self, at: Any) -> tuple[Interactions, Interactions]:
@@ -120,7 +123,7 @@ class Interactions(Queries):
         test = last[user] == np.arange(self.n_queries)
         test &= np.bincount(user)[user] > 1
         if not test.any():
-            raise InputError("no user has two queries, of which the last could be left out; split by time.")
+            raise InputError("no user has two queries, so no last query can be held out; split by time.")
         return self.take(np.flatnonzero(~test)), self.take(np.flatnonzero(test))
 
 
@@ -148,7 +151,7 @@ def from_interactions(  # noqa: PLR0913 - all but the first are by name
 ) -> Interactions:
     """Make queries from events such as views and purchases, each with a time, its decision.
 
-    Labels are made of events from the decision on, candidates and features only of what was known before it.
+    Labels come from events from the decision on, candidates and features only from what was known before it.
 
     Parameters
     ----------
@@ -181,7 +184,9 @@ def from_interactions(  # noqa: PLR0913 - all but the first are by name
     Returns
     -------
     Interactions
-        Without queries that have no candidate, and without events whose items are not in the catalog.
+        Without queries that have no candidate. An item with an event that is no candidate has no row, and
+        measures of the result do not count it; a warning says how many of them are relevant, where
+        ``candidates`` lists items of queries.
 
     Raises
     ------
@@ -229,7 +234,7 @@ def _check_categorical(reader: Reader, tables: list[FeatureTable]) -> None:
     for name in reader.categorical:
         if str(name) not in names:
             raise InputError(
-                f"categorical: no table has a feature {name!r}; the features are "
+                f"no table has a feature {name!r}, which shall be categorical; the features are "
                 f"{', '.join(names) or 'those of history alone'}. Correct the name, or leave it out."
             )
 
@@ -296,30 +301,47 @@ def _pool(
     if table is not None and table.keys is not None:
         if sampling == "popularity":
             raise InputError(
-                'sampling="popularity" draws from a catalog, and each list has its own candidates. Leave it '
+                "sampling by popularity draws from a catalog, and each list has its own candidates. Leave it "
                 "out."
             )
         pool = of_lists(np.unique(lists.of_candidate * n_items + table.items), positive, n_items, m, rng)
+        _warn_of_missed(int((grade > 0.0).sum()), int((pool.grade > 0.0).sum()))
     else:
         catalog = Catalog(_since(log, table, n_items))
         sizes = catalog.sizes(lists.times)
         is_there = catalog.place[positive.item] < sizes[positive.of]
         positive = positive.take(np.flatnonzero(is_there))
         if m is None:
-            check_room(40 * int(sizes.sum()), f"{int(sizes.sum()):,} candidates", python="Type negatives=20.")
+            n = int(sizes.sum())
+            fix = {"python": "Type negatives=20.", "shell": "Type --negatives 20."}
+            check_room(40 * n, f"{n:,} candidates", **fix)
         if sampling == "popularity":
             if m is None:
-                raise InputError('sampling="popularity" needs a number of draws. Type e.g. negatives=20.')
+                raise InputError(
+                    "sampling by popularity needs a number of draws.",
+                    python="Type e.g. negatives=20.",
+                    shell="Type e.g. --negatives 20.",
+                )
             drawn = popular(positive, catalog, sizes, past, m, rng)
         else:
             drawn = uniform(positive, catalog, sizes, m, rng)
-        pool = positive.plus(drawn)
+        pool = CandidateRows._make(map(np.append, positive, drawn))
         pool = pool.take(np.argsort(pool.of * n_items + pool.item))  # no order that tells the positives
     if not len(pool.of):
         raise InputError(
             "no list has a candidate: none is known before the decisions. Give more events, or candidates."
         )
     return pool
+
+
+def _warn_of_missed(n_relevant: int, n_found: int) -> None:
+    if n_found < n_relevant:
+        warn(
+            f"{n_relevant - n_found:,} of {n_relevant:,} items with a label above 0 are no candidates of "
+            "their query and have no row. Measures of these queries do not count them: they say how well the "
+            "candidates are ordered, not what they lack.",
+            stacklevel=5,
+        )
 
 
 def _since(log: EventTable, table: CandidateTable | None, n_items: int) -> Float64Array:

@@ -25,13 +25,7 @@ class CandidateRows(NamedTuple):
 
     def take(self, rows: Array) -> CandidateRows:
         """Return some of the rows."""
-        return CandidateRows(self.of[rows], self.item[rows], self.grade[rows], self.probability[rows])
-
-    def plus(self, other: CandidateRows) -> CandidateRows:
-        """Return the rows of both."""
-        of, item = np.append(self.of, other.of), np.append(self.item, other.item)
-        grade = np.append(self.grade, other.grade)
-        return CandidateRows(of, item, grade, np.append(self.probability, other.probability))
+        return CandidateRows._make(column[rows] for column in self)
 
 
 def of_lists(
@@ -147,6 +141,5 @@ def _drawn(sizes: Int64Array, m: int, rng: np.random.Generator) -> tuple[Int64Ar
         row, column = np.nonzero(np.arange(m) < n[:, None])
         groups.append(row + low)
         numbers.append(chosen[row, column])
-    if not groups:
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    return np.concatenate(groups), np.concatenate(numbers)
+    empty = np.empty(0, np.int64)
+    return np.concatenate([empty, *groups]), np.concatenate([empty, *numbers])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from directrix.data.interactions.lists import EventTable
-from directrix.data.interactions.tables import DAY
+from directrix.data.interactions.tables import DAY, place_in
 from directrix.threads import run_chunks
 from directrix.types import Array, Float64Array, Int64Array
 
@@ -24,7 +24,7 @@ class Spans:
     def __init__(self, keys: Int64Array) -> None:
         self.order = np.argsort(keys, kind="stable")
         self.known, starts = np.unique(keys[self.order], return_index=True)
-        self._starts = np.append(starts, len(keys)).astype(np.int64)
+        self._starts = starts.astype(np.int64)
         self._width = len(keys) + 1
         self._moments = keys[self.order] * self._width + self.order
 
@@ -33,10 +33,8 @@ class Spans:
 
         The moment is the number of all events before it.
         """
-        if not len(self.known):
-            return np.zeros_like(keys), np.zeros_like(keys)
-        place = np.minimum(np.searchsorted(self.known, keys), len(self.known) - 1)
-        first, is_known = self._starts[place], self.known[place] == keys
+        place, is_known = place_in(self.known, keys)
+        first = self._starts[place]
         end = first.copy()
         end[is_known] = np.searchsorted(self._moments, keys[is_known] * self._width + n_before[is_known])
         return first, end

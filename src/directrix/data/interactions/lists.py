@@ -57,15 +57,12 @@ def read_events(reader: Reader, events: Any, by: str, grades: Mapping[Any, float
     times, items = reader.times(of, "events"), reader.number(of, "item", "events")
     if not len(times):
         raise InputError("events: there is no row; one or more are needed. Check how they were written.")
+    keys = users = reader.number(of, "session" if by == "session" else "user", "events")
     if by == "session":
-        keys = reader.number(of, "session", "events")
         if reader.find(of, "user", "events", optional=True) is None:
             reader.numbers["user"] = reader.numbers["session"]
-            users = keys
         else:
             users = reader.number(of, "user", "events")
-    else:
-        users = keys = reader.number(of, "user", "events")
     if reader.find(of, "event", "events", optional=True) is None:
         kinds, grade = np.zeros_like(items), np.ones(1)
         kind_names: tuple[str, ...] = ("events",)
@@ -79,8 +76,10 @@ def read_events(reader: Reader, events: Any, by: str, grades: Mapping[Any, float
             unknown = [repr(name) for name in numbers.names[len(grade) :]]
             raise InputError(
                 f"events, row {int(np.argmax(kinds >= len(grade)))}: no grade is given for the kind of event "
-                f"{', '.join(unknown[:10])}; those with a grade are {', '.join(kind_names)}. Type "
-                f"grades={{{unknown[0]}: 1, ...}}, or drop these rows."
+                f"{', '.join(unknown[:10])}; those with a grade are {', '.join(kind_names)}. Drop "
+                "these rows, or grade them.",
+                python=f"Type grades={{{unknown[0]}: 1, ...}}.",
+                shell=f"Type --grade {unknown[0]}=1, and so on for all kinds.",
             )
     order = np.argsort(times, kind="stable")
     users, items, keys, kinds = (numbers[order] for numbers in (users, items, keys, kinds))
@@ -145,7 +144,9 @@ def _times_of_lists(times: Float64Array, of: Int64Array, labels: Array) -> Float
         raise InputError(
             f"candidates, row {row}: the time, {iso(times[row])}, is after that of another candidate of "
             f"{labels[of[row]]!r}, {iso(decisions[of[row]])} (rows: {int(late.sum()):,}); a list has one "
-            'decision. Group by list, e.g. by="session", session=NAME of the column that tells lists apart.'
+            "decision.",
+            python='Group by list, e.g. by="session", session=NAME of the column that tells lists apart.',
+            shell="Group by list: --by session --session-column NAME, which tells lists apart.",
         )
     return decisions
 
@@ -154,7 +155,7 @@ def _times_of_events(log: EventTable, of: Int64Array, labels: Array, by: str, de
     """Return the decision that is given, or the first event of a session or day, or the last of a user."""
     if decision is not None:
         if by != "user":
-            raise InputError(f'a decision is for by="user", got by={by!r}; leave it out.')
+            raise InputError(f"a decision for all queries needs by='user', got by={by!r}; leave it out.")
         return np.full(len(labels), moment(decision, "decision"))
     times = np.full(len(labels), np.nan)
     inside = np.flatnonzero(of >= 0)[:: 1 if by == "user" else -1]
@@ -186,6 +187,6 @@ def _users_of_sessions(
         if len(other := inside[users[of[inside]] != given[inside]]):
             raise InputError(
                 f"{what}: session {labels[of[other[0]]]!r} has two users; it needs one. Give each user "
-                "sessions of their own."
+                "separate sessions."
             )
     return users

@@ -20,6 +20,8 @@ from directrix.types import Array, Float64Array, Int64Array
 
 DAY = 86400.0
 """Seconds."""
+_LATEST = 1e11
+"""Seconds: later than the year 5000, and earlier than any time since 1973 in milliseconds."""
 
 _KEYS = {"user_features": ["user"], "item_features": ["item"], "pair_features": ["user", "item"]}
 _CALL = "directrix.data.from_interactions(events"
@@ -167,13 +169,17 @@ def seconds(column: Any, what: str) -> Float64Array:
     """
     values = array_of(column)
     if values.dtype.kind not in "iufM":
-        cells = [None if is_missing(cell) else cell for cell in cells_of(values)]
-        try:
-            values = np.array([_utc(cell) for cell in cells], dtype="datetime64[us]")
-        except (TypeError, ValueError) as error:
-            raise InputError(
-                f"{what}: {error}; numbers, dates or text such as 2026-01-31T12:00:00 are needed."
-            ) from None
+        times = np.empty(len(values), dtype="datetime64[us]")
+        for row, cell in enumerate(cells_of(values)):
+            try:
+                times[row] = None if is_missing(cell) else _utc(cell)
+            except (TypeError, ValueError):
+                where = f", row {row}" if len(values) > 1 else ""
+                raise InputError(
+                    f"{what}{where}: {short_text(cell)} is not a time; a number, a date, or ISO 8601 text "
+                    "such as 2026-01-31T12:00:00 is needed. Convert it, e.g. by pandas.to_datetime."
+                ) from None
+        values = times
     bad = np.isnat(values) if values.dtype.kind == "M" else ~np.isfinite(values)
     if bad.any():
         raise InputError(
@@ -182,7 +188,13 @@ def seconds(column: Any, what: str) -> Float64Array:
         )
     if values.dtype.kind == "M":
         return values.astype("datetime64[us]").astype(np.int64) / 1e6
-    return values.astype(np.float64)
+    times = values.astype(np.float64)
+    if (latest := times.max(initial=0.0)) > _LATEST:
+        raise InputError(
+            f"{what}: {latest:.0f} is in the year {1970 + int(latest / 365.2425 / DAY):,}, for numbers are "
+            "seconds. Divide milliseconds by 1000, microseconds by 1,000,000."
+        )
+    return times
 
 
 def _utc(cell: Any) -> Any:
@@ -200,7 +212,7 @@ def _utc(cell: Any) -> Any:
 
 def moment(value: Any, name: str) -> float:
     """Return one time that the user gave, in seconds."""
-    times = seconds([value], f"{name}={short_text(value)}")
+    times = seconds([value], name)
     return float(times[0])
 
 

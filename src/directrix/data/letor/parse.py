@@ -110,7 +110,7 @@ _TEXTS: dict[int, tuple[str, ...]] = {  # what is wrong, the remedy, and the rem
         "Leave out groups=, or remove the qid from every line.",
         "Move the .query file away, or remove the qid from every line.",
     ),
-    kernel.FEATURE: ("{token} is no feature; `index:value` is needed", _NUMBER),
+    kernel.FEATURE: ("{token} is not a feature; `index:value` is needed", _NUMBER),
     kernel.INDEX_ZERO: (
         "the feature index of {token} is below the first one, 1",
         "If the file counts features from 0: index_base=0.",

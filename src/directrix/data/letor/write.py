@@ -30,7 +30,7 @@ def write_letor(q: Queries, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     q : Queries
-        What to write; query identifiers must be integers.
+        Queries to write; their identifiers must be integers.
     path : path
         ``.gz``, ``.bz2`` and ``.xz`` are compressed. The file appears, or is replaced, only
         when all of it is written.
@@ -38,7 +38,7 @@ def write_letor(q: Queries, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     InputError
-        If a query identifier is no integer, a document identifier would break its line, or
+        If a query identifier is not an integer, a document identifier would break its line, or
         the file cannot be written.
 
     Examples

@@ -31,7 +31,7 @@ _FORM = {
     "ordered": _COUNT,
     "statistics": {name: [float] for name in _ROWS},
 }
-"""Of the JSON file; see `directrix.schema`."""
+"""Schema of the JSON file; see `directrix.schema`."""
 
 
 @dataclass(frozen=True)
@@ -52,13 +52,13 @@ class Manifest:
     shards: tuple[Shard, ...]
     n_features: int
     dtype: str
-    """Of the features: "float32" or "float64"."""
+    """Data type of the features: "float32" or "float64"."""
     labels: dict[float, int]
     """Number of documents with each label."""
     n_ordered: int
     """Queries with documents of different labels, from which an order can be learned."""
     moments: Moments
-    """Of every feature, over all documents."""
+    """Moments of every feature, over all documents."""
     feature_names: tuple[str, ...] | None = None
 
     @property

@@ -143,7 +143,7 @@ class ShardedQueries:
     def judged(self) -> Queries:
         """Return labels and queries in memory; the features stay in the files.
 
-        Raises `InputError` if the folder has other files than the manifest, or a query is in two shards.
+        Raises `InputError` if the files differ from those of the manifest, or a query is in two shards.
         """
         folder = self.features.folder
         files = {shard.file for shard in self.manifest.shards if shard.file}

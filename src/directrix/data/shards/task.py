@@ -53,7 +53,7 @@ class Question:
 
 
 def check_code(sent: str, parts: Any) -> None:
-    """Raise `InputError` if this process has other code than the process that sent a fingerprint."""
+    """Raise `InputError` if the code of this process differs from that of the sender of a fingerprint."""
     if fingerprint(parts) != sent:
         raise InputError(
             "a worker has other code for the measure or the surrogate than the process that asks it: a "
@@ -77,7 +77,7 @@ class OpenShard:
 
     @cached_property
     def stored(self) -> Queries:
-        """Its queries, with features in the file, all of which is compared with the manifest once."""
+        """Queries of the shard, with features in the file; compared with the manifest once."""
         self.check_file()
         q = open_parquet(self.path)
         form = form_of(q.n_features, q.features.dtype, q.feature_names)
@@ -184,14 +184,14 @@ class Task:
     shards: tuple[Shard, ...]
     """All of the folder."""
     form: str
-    """Of the features, see `form_of`."""
+    """Form of the features, see `form_of`."""
     numbers: tuple[int, ...]
-    """Of the shards for which this process answers."""
+    """Numbers of the shards of this process."""
     question: Question
     room: int = 0
     """Bytes of files whose features the process may hold in memory: faster, and the same bits."""
     threads: int | None = None
-    """Of the kernels; None = as they are set."""
+    """Threads of the kernels; None leaves them as they are."""
 
     def __call__(self) -> dict[Span, Any]:
         """Return the answers, merged as far as these shards allow."""

@@ -56,7 +56,7 @@ def write_shards(  # noqa: PLR0913
     data : Queries, path, frame or Dask frame, or list of Queries
         A file that `directrix convert` reads, or a folder of Parquet files, part by part; a frame as
         `Queries.from_frame` takes it; a Dask frame with any partitions, whose rows are brought together
-        query by query. Of a list each entry, which may be empty, becomes one shard.
+        query by query. Each entry of a list, which may be empty, becomes one shard.
     folder : path
         A folder that does not exist yet, or is empty. It appears when all of it is written.
     n_shards : int >= 1 and <= 512

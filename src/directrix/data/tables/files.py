@@ -179,7 +179,7 @@ def _check_numbers(path: Path, kinds: dict[str, Any], label: str | None, cells: 
             python="Or name their column: label=NAME.",
             shell="Or name their column: --label-column NAME.",
         )
-    # text with a value for every other document is no category, nor is a date
+    # text with a value for every other document is not a category, nor is a date
     categories = [
         name
         for name, kind in others.items()
@@ -323,7 +323,7 @@ def table_batches(path: Path, names: ColumnNames = RECOGNIZED) -> Iterator[Any]:
 class TableFiles:
     """The files that `directrix.data.read_parquet` takes as one data set; only columns and sizes are read.
 
-    Raises `InputError` if a file does not exist, is damaged, or has other columns than are needed.
+    Raises `InputError` if a file does not exist, is damaged, or lacks columns that are needed.
     """
 
     def __init__(self, path: Path, names: ColumnNames = RECOGNIZED) -> None:

@@ -228,7 +228,7 @@ def read_parquet(
         with a line of names, or one JSON object per line, plain or compressed, by the ending of the name
         (``.csv .tsv .jsonl .ndjson``) or the first line.
     missing : {"error", "zero", "nan"}
-        What NaN and null as features mean. "nan" is for models that take NaN.
+        Meaning of NaN and null as features. "nan" is for models that take NaN.
     qid, label, doc_id, features : str, optional
         Names of the columns, as in `Queries.from_frame`, which also says what other names are recognized.
 

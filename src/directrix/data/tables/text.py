@@ -141,7 +141,7 @@ def _integers(pa: Any, column: Any) -> Any:
 
 
 def not_a_number(column: Any) -> str:
-    """Name the first cell of a column of text that is no number, for messages; "" if there is none."""
+    """Name the first cell of a column of text that is not a number, for messages; "" if there is none."""
     cells = enumerate(column.to_pylist())
     bad = next(
         ((row, cell) for row, cell in cells if isinstance(cell, str) and to_number(cell) != to_number(cell)),

@@ -34,7 +34,7 @@ def write_parquet(q: Queries, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     q : Queries
-        What to write; query identifiers must be all integers (64 bits) or all text.
+        Queries to write; their identifiers must be all integers (64 bits) or all text.
     path : path
         The file appears, or is replaced, only when all of it is written.
 
@@ -126,8 +126,8 @@ class _Sink:
             bad = [q for q in qids.tolist() if not (is_integer(q) if is_whole else isinstance(q, str))]
         if bad:
             raise InputError(
-                f"query {bad[0]!r} is no {wanted}; files need identifiers that are all integers of 64 bits "
-                "or all text. Type qid=[str(q) for q in qid]."
+                f"query {bad[0]!r} is not of type {wanted}; files need identifiers that are all integers of "
+                "64 bits or all text. Type qid=[str(q) for q in qid]."
             )
         return self._pa.array(qids, wanted)
 

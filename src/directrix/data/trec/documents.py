@@ -1,4 +1,4 @@
-"""Documents of runs and judgments, out of lines of text, tables and frames, grouped by query."""
+"""Documents of runs and judgments, from lines of text, tables and frames, grouped by query."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def read_lines(path: Path, value: str) -> tuple[str, Documents]:
     The first line decides how many columns judgments have.
 
     Raises `InputError` if the file cannot be read, or with all lines that have another number of columns or a
-    value that is no finite number.
+    value that is not a finite number.
     """
     queries, docs, subtopics, shared = list[str](), list[str](), list[str](), dict[str, str]()
     values, lines, problems, wanted, tag = list[Array](), list[Array](), list[Problem](), 0, ""
@@ -251,7 +251,7 @@ def _misshapen(
 
 
 def _finite(words: list[bytes], where: Int64Array, value: str) -> tuple[Float64Array, list[Problem]]:
-    """Return the values, and the lines whose value is no finite number."""
+    """Return the values, and the lines whose value is not a finite number."""
     if b"_" not in b"".join(words):
         with suppress(ValueError):
             numbers = np.fromiter(map(float, words), dtype=np.float64, count=len(words))

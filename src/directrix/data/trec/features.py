@@ -90,7 +90,7 @@ class RunScores:
         Raises
         ------
         InputError
-            If a position is no integer or out of range.
+            If a position is not an integer or out of range.
         """
         part = self._as_queries(self.scores).take(queries)
         return replace(
@@ -168,7 +168,7 @@ class RunScores:
         Raises
         ------
         InputError
-            If ``bins`` is no integer >= 1.
+            If ``bins`` is not an integer >= 1.
 
         Notes
         -----
@@ -448,7 +448,7 @@ def write_runs(
 
     Topics become query identifiers, documents become comments. With thresholds, whose form is used, feature
     ``p`` is 1 where the value exceeds the p-th of them, counted over all runs; topic by topic, zeros are left
-    out. Raises `InputError` if a topic is no integer, which the format needs, or as `write_letor`.
+    out. Raises `InputError` if a topic is not an integer, which the format needs, or as `write_letor`.
     """
     topics = integer_topics(scores.query_ids)
     if thresholds is None:

@@ -100,8 +100,8 @@ class Judged:
     """
 
     scores: Float64Array
-    """Of the run; -inf for a judged document that the run did not retrieve. It counts among the relevant
-    documents and in the ideal ranking, and earns nothing."""
+    """Scores of the run; -inf for a judged document that the run did not retrieve. It counts among the
+    relevant documents and in the ideal ranking, and earns nothing."""
     labels: Float64Array
     """Judgment, 0 for unjudged documents and for negative judgments; by subtopic the highest."""
     qptr: Int64Array

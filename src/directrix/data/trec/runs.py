@@ -28,7 +28,7 @@ def check_documents(ranking: Any, values: str) -> None:
     where = type(ranking).__name__
     remedy = f"Type directrix.data.{where}.from_frame(frame)."
     docs = as_array(ranking.doc_ids, "doc_ids")
-    if docs.dtype.kind == "V":  # records of NumPy are no keys; tuples are
+    if docs.dtype.kind == "V":  # records of NumPy are not keys; tuples are
         docs = object_array(docs.tolist())
     numbers = as_floats(getattr(ranking, values), values)
     if docs.ndim != 1 or numbers.shape != docs.shape:
@@ -45,7 +45,7 @@ def check_documents(ranking: Any, values: str) -> None:
     if len(queries) != len(qptr) - 1 or len(known[0]) < len(queries):
         raise InputError(
             f"{where}: {len(queries)} query_ids, {len(known[0])} of them different, for {len(qptr) - 1} "
-            f"queries; each needs one of its own. {remedy}"
+            f"queries; each query needs its own. {remedy}"
         )
     check_identifiers([getattr(ranking, "tag", "-")], "run", lambda _: "tag")
     check_identifiers(queries, "query", lambda q: f"{where}, query {q}")
@@ -136,7 +136,7 @@ class Run:
         Raises
         ------
         InputError
-            If a column is missing, an identifier is missing, a score is no finite number, or a query has a
+            If a column is missing, an identifier is missing, a score is not a finite number, or a query has a
             document twice.
 
         Examples
@@ -241,7 +241,7 @@ def read_trec_run(
     ------
     InputError
         If the file cannot be read, or with all lines that have another number of columns, a
-        score that is no finite number, or a document that its query already has.
+        score that is not a finite number, or a document that its query already has.
 
     Examples
     --------

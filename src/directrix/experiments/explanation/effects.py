@@ -134,7 +134,7 @@ def left_out(
     trained_on: tuple[Queries, Queries | None],
     progress: Progress | None,
 ) -> LeftOut:
-    """Train copies of a ranker, with all features and without each of some, and evaluate them on ``q``.
+    """Train copies of a ranker, with all features and without some, one by one; evaluate them on ``q``.
 
     A feature that is left out is 0 everywhere, so that nothing can be learned from it. Cost: one training
     more than there are columns.

@@ -48,7 +48,7 @@ class QueryGroup:
     mean : tuple of float
         Importance of every feature.
     intervals : tuple of (float, float)
-        Of every feature, 95 %.
+        Interval of every feature, 95 %.
     """
 
     name: str
@@ -65,13 +65,13 @@ class Explanation:
     Parameters
     ----------
     importance : Importance
-        Of all features.
+        Importance of all features.
     groups : tuple of QueryGroup
         The same for groups of queries.
     dependence : tuple of Dependence
-        Of the most important features.
+        Dependence of the score on the most important features.
     left_out : LeftOut or None
-        What training without them costs.
+        Loss of the measure by training without them.
     ranker, queries
         As they were given.
     """
@@ -177,7 +177,7 @@ def explain(  # noqa: PLR0913
     n_repeats : int >= 1, optional
         Number of shuffles. Default 5; fewer for more than 40,000 documents, 1 from 200,000 on.
     seed : int >= 0
-        Of everything random.
+        Seed of everything random.
     progress : callable, optional
         Called with the number of finished trainings, their total, and the name of a feature.
 
@@ -188,8 +188,8 @@ def explain(  # noqa: PLR0913
 
     Notes
     -----
-    Of two features that say the same each is important to this ranker, and either can be left out of the next
-    one: see `permutation_importance`, and docs/decisions/reports.md. Of more than 1,000 features those are
+    Two features that say the same are both important to this ranker, and either can be left out of the next
+    one: see `permutation_importance`, and docs/decisions/reports.md. With more than 1,000 features those are
     examined that move the scores most. Cost: one prediction per feature and repeat, 30 predictions of 4,000
     documents per feature of ``top``, and one training for each of them.
 

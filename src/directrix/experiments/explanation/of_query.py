@@ -27,7 +27,7 @@ class RankedQuery:
     ----------
     query : hashable
     names : tuple of str
-        Of the features.
+        Names of the features.
     documents : tuple of str
         Their ids; without ids their places in the data, from 1.
     labels, scores : float64 (n_docs,)
@@ -101,7 +101,7 @@ class Advantage:
     ----------
     query : hashable
     names : tuple of str
-        Of the features.
+        Names of the features.
     documents : (str, str)
         The one above, and the one below.
     ranks : (int, int)
@@ -195,7 +195,7 @@ def shown_value(value: float, column: int, categories: Categories | None, digits
 
 
 def contributing(contributions: Float64Array) -> list[int]:
-    """Return the features that contribute, the largest one, of either sign, first."""
+    """Return the features that contribute, by decreasing magnitude."""
     order = np.argsort(-np.abs(contributions), kind="stable")
     return [int(f) for f in order if contributions[f] != 0.0]
 

@@ -168,7 +168,7 @@ class Certificate:
     directions : RandomDirections or OneWeight
         The directions that were tried; ``directions.block(i, i + 1)[0]`` is direction i.
     eps, delta : float
-        What follows if none of enough directions rises: with confidence 1 - delta, less than a share eps of
+        Conclusion if none of enough directions rises: with confidence 1 - delta, less than a share eps of
         all directions does.
     steps : tuple of float
         Lengths of the steps, in units of ``unit``.

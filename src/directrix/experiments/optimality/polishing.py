@@ -36,7 +36,7 @@ _HALVINGS = 10
 
 
 class Climb:
-    """Weights that move up the measure of a evaluator, from its point."""
+    """Weights that improve the measure of an evaluator, from its point."""
 
     def __init__(self, evaluator: Evaluator, steps: Steps, seed: int) -> None:
         point = evaluator.point
@@ -139,7 +139,7 @@ class Polished:
     params : float64 (n_params,)
         The new weights.
     certificate : Certificate
-        Of the new weights, from directions that were not used to choose them.
+        Certificate of the new weights, from directions that were not used to choose them.
     start : float
         The measure at the given weights.
     moves, tests : int

@@ -74,7 +74,7 @@ class Pair:
     difference : float
         Mean of first minus second, in units of the measure.
     interval : (float, float)
-        Of the difference, at confidence 1 - alpha.
+        Confidence interval of the difference, at confidence 1 - alpha.
     p, adjusted : float
         Two-sided p-value, as it is and adjusted for the number of pairs.
     differs : bool
@@ -138,7 +138,7 @@ class Comparisons:
         Number of queries that each system has ranked; of `compare` those with a value. ``directrix compare``
         gives queries that a run lacks the value of an empty ranking, which counts.
     unit : str
-        What the values of single queries are, and so the differences, where ``means`` are something else:
+        Unit of the values of single queries, and so of the differences, where ``means`` are something else:
         "ln AP" for GMAP.
 
     Notes

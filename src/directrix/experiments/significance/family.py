@@ -56,11 +56,11 @@ def tukey(values: Any, *, alpha: float = 0.05) -> Tukey:
     Notes
     -----
     All pairs share one estimate of the variance. If two systems are very similar and a third is not (two
-    settings of one method, and another method), that hides differences between the two. For two systems it is
-    the paired t-test. The usual Tukey test without the effect of queries (`scipy.stats.tukey_hsd`) is for
-    unpaired samples and has far less power. Sources: Tukey (1953); on retrieval Carterette (2012), "Multiple
-    testing in statistical analysis of systems-based information retrieval experiments". Cost: a numerical
-    integral per pair, some milliseconds.
+    settings of one method, and another method), the procedure hides differences between the two. For two
+    systems it is the paired t-test. The usual Tukey test without the effect of queries
+    (`scipy.stats.tukey_hsd`) is for unpaired samples and has far less power. Sources: Tukey (1953); on
+    retrieval Carterette (2012), "Multiple testing in statistical analysis of systems-based information
+    retrieval experiments". Cost: a numerical integral per pair, some milliseconds.
 
     Examples
     --------
