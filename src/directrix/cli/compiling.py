@@ -126,6 +126,7 @@ def _surrogate(name: str) -> None:
         objective.value_and_grad(np.zeros(q.n_features))
         if name in _BY_SGD:
             objective.sgd_epoch(np.zeros(q.n_features), np.arange(q.n_queries), 0.1)
+            objective.value_and_grad(np.zeros(q.n_features), np.arange(2))
         if hasattr(surrogate, "convexify"):
             objective.convexified(np.zeros(q.n_features))
     if hasattr(surrogate, "effective_pairs"):
