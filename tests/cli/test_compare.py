@@ -289,6 +289,18 @@ def test_the_page_has_the_tables_and_every_query(invoke, files, rankings, tmp_pa
     assert [part["measure"] for part in data] == ["AP", "RR"]
     assert data[1]["methods"] == list(values)
     np.testing.assert_allclose(data[1]["values"], list(values.values()), rtol=1e-12, atol=0)
+    first, _, base = values
+    gap = np.mean(values[first] - values[base])
+    (verdict,) = re.findall(rf"<li>(RR: {re.escape(first)} - {re.escape(base)} .*?)</li>", shown)
+    assert f" {gap:+.4f}, 95 % interval [" in verdict
+    p = json.loads(invoke(files.test, *rankings, *asked, "--format", "json").stdout)[1]["pairs"][0][
+        "adjusted"
+    ]
+    assert verdict.endswith(
+        f"adjusted p {p:.2g}: "
+        + ("" if p < 0.05 else "not shown to be ")
+        + ("better" if gap >= 0 else "worse")
+    )
 
 
 def test_a_page_in_the_place_of_an_input_is_refused_before_the_work(invoke, files, rankings):
