@@ -34,19 +34,16 @@ def test_the_files_are_those_of_the_function(tables, tmp_path):
     arguments = (*NAMES, *KINDS, "--negatives", 5, "--item-features", tables / "items.csv")
     ends = ("--split", 2.5 * 86400, "-o", train, "--test-output", test, "--categorical-columns", "brand")
     done = succeed("interactions", tables / "e.csv", *arguments, *ends, "--seed", 3)
-    q = dx.data.from_interactions(
-        tables / "e.csv",
-        user="who",
-        item="sku",
-        time="at",
-        grades=GRADES,
-        negatives=5,
-        item_features=tables / "items.csv",
-        categorical="brand",
-        seed=3,
+    named = {"user": "who", "item": "sku", "time": "at", "grades": GRADES, "categorical": "brand", "seed": 3}
+    drawn, full = (
+        dx.data.from_interactions(
+            tables / "e.csv", negatives=n, item_features=tables / "items.csv", **named
+        ).split(2.5 * 86400)
+        for n in (5, None)
     )
-    assert "note: negatives were drawn" in done.stderr
-    for path, part in zip((train, test), q.split(2.5 * 86400), strict=True):
+    assert f"note: {train} has drawn negatives" in done.stderr
+    assert full[1].n_docs > drawn[1].n_docs
+    for path, part in ((train, drawn[0]), (test, full[1])):
         read = dx.data.read_parquet(path)
         assert f"saved: {path} ({part.n_docs} rows, {part.n_queries} queries" in done.stderr
         np.testing.assert_array_equal(read.features, part.features)
@@ -119,3 +116,16 @@ def test_predict_ranks_documents_of_one_category_apart(tmp_path):
         told = refused("predict", calibrated, data, "--diversify-column", name)
         assert f"there is no column {name}; its columns are" in told
     assert json.loads(calibrated.read_text())["calibration"]
+
+
+def test_predict_ranks_documents_of_one_category_apart_that_is_a_feature(tables, tmp_path):
+    data, model, calibrated = (tmp_path / name for name in ("d.parquet", "m.json", "c.json"))
+    features = ("--item-features", tables / "items.csv", "--categorical-columns", "brand")
+    succeed("interactions", tables / "e.csv", *NAMES, *KINDS, *features, "-o", data)
+    succeed("train", data, "--method", "LambdaMART", "--set", "n_trees=3", "-o", model)
+    succeed("calibrate", model, data, "--kind", "platt", "-o", calibrated)
+    succeed("predict", calibrated, data, "--diversify-column", "brand", "-o", tmp_path / "s.txt")
+    q, ranker = dx.data.read_parquet(data), dx.load(calibrated)
+    brands = q.features[:, q.feature_names.index("brand")]
+    expected = dx.diversity.mmr(ranker.calibration_(ranker.predict_queries(q)), brands, qptr=q.qptr)
+    np.testing.assert_array_equal(np.loadtxt(tmp_path / "s.txt"), expected)

@@ -94,6 +94,14 @@ FILES: dict[str, tuple[bytes | Callable[[Path], None], str]] = {
     "value-above-float32": (b"1 qid:1 1:1e39\n", r"bad:1: the value of '1:1e39' is too large for float32"),
     # the file as a whole
     "cut-off-in-a-line": (_GOOD + b"1 qid:1 1:0.5", r"bad:3: the file ends within a line, after feature 1"),
+    "cut-off-before-the-comment": (
+        b"# two features\n1 qid:1 1:0.5 # docid = a\n0 qid:1 1:0.75 # docid = b\n2 qid:1 1:0.2",
+        r"bad:4: the file ends within a line: its last line lacks the comment that every other line has",
+    ),
+    "cut-off-before-the-space": (
+        gzip.compress(b"1 qid:1 1:0.5 \n0 qid:1 1:0.75 \n2 qid:1 1:0.2"),
+        r"bad:3: the file ends within a line: its last line lacks the space at the end that every other",
+    ),
     "binary": (bytes(range(256)) * 4, r"bad:1: a NUL byte; text in UTF-8 is needed"),
     "utf-16": ("1 qid:1 1:1\n".encode("utf-16"), r"bad:1: a NUL byte.*iconv -f UTF-16 -t UTF-8"),
     "nul-in-a-comment": (_GOOD + b"1 qid:1 1:1 2:1 # doc\0id\n", r"bad:3: a NUL byte"),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
+from tests.data.interactions.test_build import make_events
 from tests.messages import rejects
 
 import directrix as dx
@@ -57,6 +58,29 @@ def test_platt_is_a_logistic_regression_on_smoothed_targets():
     a, b = fitted.slope, fitted.intercept
     np.testing.assert_allclose([a, b], [*exact.coef_[0], *exact.intercept_], rtol=1e-4)
     np.testing.assert_allclose(fitted(0.3), 1 / (1 + np.exp(-0.3 * a - b)), rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["isotonic", "platt"])
+def test_a_weight_counts_as_often_as_it_says(kind):
+    times = np.random.default_rng(1).integers(1, 4, len(SCORES))
+    weighted = Calibration.fit(SCORES, LABELS, kind, weights=times.astype(float))
+    copied = Calibration.fit(np.repeat(SCORES, times), np.repeat(LABELS, times), kind)
+    np.testing.assert_allclose(weighted(SCORES), copied(SCORES), rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["isotonic", "platt"])
+def test_probabilities_of_drawn_negatives_are_those_of_all_candidates(kind):
+    events = make_events(n=3000, n_users=40, n_items=60)
+    drawn, full = (dx.data.from_interactions(events, negatives=n) for n in (10, None))
+    ranker = dx.LinearRanker(scale="standard", max_iter=20).fit_queries(full)
+    calibrated = ranker.calibrate(drawn, kind).calibration_
+    p = calibrated(ranker.predict_queries(full))
+    rate = (full.labels >= 1).mean()
+    assert abs(p.mean() / rate - 1.0) < 0.05
+    assert (drawn.labels >= 1).mean() > 2.0 * rate
+    curve = dx.experiments.calibration_curve(calibrated(ranker.predict_queries(drawn)), drawn)
+    assert abs(curve.total.relevant / rate - 1.0) < 0.05
+    assert curve.total.error < 0.02
 
 
 @pytest.mark.parametrize("kind", ["isotonic", "platt"])

@@ -279,3 +279,36 @@ def test_constraints_of_other_columns_have_any_form(data, constraints):
     prices = pd.DataFrame({"shop": frame["shop"][:1].repeat(9), "price": np.linspace(0.0, 1.0, 9)})
     assert (np.diff(ranker.predict(prices)) >= 0.0).all()
     assert trees(lightgbm_params={"monotone_constraints": constraints}).fit(codes(frame), y, qid=QID)
+
+
+def test_a_column_without_any_value_is_missing():
+    rng = np.random.default_rng(0)
+    brand = rng.choice(["a", "b", "c"], 200)
+    y = (brand == "b") + rng.integers(0, 2, 200)
+    frame = pd.DataFrame({"x": rng.random(200), "brand": pd.Categorical(brand)})
+    ranker = dx.BoostedRanker(n_trees=5).fit(frame, y, group=[10] * 20)
+    codes = pd.DataFrame({"x": frame.x, "brand": pd.Categorical([None] * 200, categories=["a", "b", "c"])})
+    expected = ranker.predict(codes)
+    for empty in ([None] * 200, [float("nan")] * 200, [""] * 200):
+        for form in (pd.DataFrame, dict):
+            found = ranker.predict(form({"x": frame.x.to_numpy(), "brand": empty}))
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_empty_text_is_a_missing_category_in_every_form(tmp_path):
+    frame = pd.DataFrame({"qid": [1, 1, 2, 2], "label": [0, 1, 0, 1], "brand": ["a", None, "b", None]})
+    frame.to_parquet(tmp_path / "d.parquet")
+    frame.to_csv(tmp_path / "d.csv", index=False)
+    filled = frame.fillna("")
+    filled.to_json(tmp_path / "d.jsonl", orient="records", lines=True)
+    columns = ColumnNames(categorical=("brand",))
+    read = [
+        read_file(tmp_path / f"d.{kind}", missing="nan", columns=columns)
+        for kind in ("parquet", "csv", "jsonl")
+    ]
+    for q in (*read, dx.Queries.from_frame(filled, missing="nan", categorical="brand")):
+        np.testing.assert_array_equal(q.features[:, 0], [0, np.nan, 1, np.nan])
+        assert q.categories == (("a", "b"),)
+    for kind in ("parquet", "csv", "jsonl"):
+        with pytest.raises(dx.InputError, match="missing"):
+            read_file(tmp_path / f"d.{kind}", columns=columns)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -101,7 +102,10 @@ def interactions_command(
     pair_features: Annotated[Path | None, option(help="Table of features of users and items.")] = None,
     split: Annotated[
         str | None,
-        option(metavar="TIME", help="Write later queries to --test-output; omit queries on both sides."),
+        option(
+            metavar="TIME",
+            help="Write later queries, with all candidates, to --test-output; omit queries on both sides.",
+        ),
     ] = None,
     test_output: Annotated[Path | None, option(help="Parquet or Arrow file for the later queries.")] = None,
     missing: Annotated[
@@ -128,22 +132,27 @@ def interactions_command(
         if named(target) is not ARROW:
             raise typer.BadParameter(f"{target}: queries are written as *.parquet or *.arrow; choose one.")
         check_writable(target, events, candidates, *tables.values())
-    q = from_interactions(
+    make = partial(
+        from_interactions,
         events,
         by=by,
         grades=_grades(grade),
         decision=_time(decision),
         candidates=candidates,
-        negatives=negatives,
-        sampling=sampling,
         missing=missing.value,
         seed=seed,
         **columns.names(),
         **tables,
     )
-    if (q.sampling < 1.0).any():
-        remark("note: negatives were drawn; measures are higher for them than for lists of all items")
-    parts = (q,) if split is None else q.split(_time(split))
+    q = make(negatives=negatives, sampling=sampling)
+    parts, is_drawn = [q], (q.sampling < 1.0).any()
+    if is_drawn:
+        remark(
+            f"note: {output} has drawn negatives; measures are higher for them than for lists of all items"
+        )
+    if split is not None:
+        later = make() if is_drawn else q
+        parts = [q.split(_time(split))[0], later.split(_time(split))[1]]
     for target, part in zip(targets, parts, strict=True):
         with ARROW.writing(target) as add:
             add(part)

@@ -419,6 +419,10 @@ def _diversified(
     from directrix.data.tables.files import column_names, table_of
     from directrix.diversity.rerank import mmr
 
+    names = q.feature_names or ()
+    if column in names:
+        values = q.features[:, names.index(column)]
+        return mmr(probabilities, values, trade_off=trade_off, qptr=q.qptr)
     known = column_names(path) if format_of(path).has_names else []
     if column not in known:
         raise InputError(

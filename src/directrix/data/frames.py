@@ -51,8 +51,8 @@ def spelled_name(text: str) -> str:
 
 
 def places(values: Sequence[Any]) -> tuple[Float64Array, tuple[str, ...]]:
-    """Return for each value its place among the names, in alphabetical order; NaN for None and NaN."""
-    texts = [None if is_missing(value) else name_of(value) for value in values]
+    """Return the place of each value among the names, in alphabetical order; NaN for none and empty text."""
+    texts = [None if is_missing(value) or value == "" else name_of(value) for value in values]
     names = tuple(sorted({text for text in texts if text is not None}))
     place: Mapping[str | None, float] = {None: np.nan} | {name: float(i) for i, name in enumerate(names)}
     return np.array([place[text] for text in texts], dtype=np.float64), names

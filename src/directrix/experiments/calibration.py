@@ -12,7 +12,7 @@ from directrix.data.checks import check_length
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.measures.segments import segments_of
-from directrix.rankers.calibration import Calibration, Kind
+from directrix.rankers.calibration import Calibration, Kind, sampling_weights
 from directrix.tables import Table
 from directrix.types import Array, Float64Array
 
@@ -89,7 +89,7 @@ def calibration_curve(
         Probabilities of the documents of ``q``, in [0, 1]; on queries that neither ranker nor calibration
         has seen.
     q : Queries
-        With labels.
+        With labels; drawn negatives count 1 / probability of their draw, as in ``ranker.calibrate``.
     rel : float > 0
         Lowest label that counts as relevant.
     by : mapping of query to segment, or one value per row, optional
@@ -127,7 +127,8 @@ def calibration_curve(
             f"probabilities[{row}] is {p[row]:g}, must be from 0 to 1. Type ranker.calibrate(queries), then "
             "ranker.predict_probability(X)."
         )
-    relevant = (q.labels >= rel).astype(np.float64)
+    relevant, drawn = (q.labels >= rel).astype(np.float64), sampling_weights(q)
+    weights = np.ones(q.n_docs) if drawn is None else drawn
     parts = _bins(p, bins)
     members = {} if by is None else segments_of(by, q.query_ids, q.qptr, q.rows)
     rows = {
@@ -135,21 +136,23 @@ def calibration_curve(
         for name, queries in members.items()
     }
     return CalibrationCurve(
-        tuple(float(p[part].mean()) for part in parts),
-        tuple(float(relevant[part].mean()) for part in parts),
+        tuple(float(np.average(p[part], weights=weights[part])) for part in parts),
+        tuple(float(np.average(relevant[part], weights=weights[part])) for part in parts),
         tuple(map(len, parts)),
-        _error(p, relevant, bins),
-        {name: _error(p[part], relevant[part], bins) for name, part in rows.items()},
+        _error(p, relevant, weights, bins),
+        {name: _error(p[part], relevant[part], weights[part], bins) for name, part in rows.items()},
     )
 
 
 def cross_calibrated(scores: Array, q: Queries, kind: Kind, rel: float, folds: int = 5) -> Float64Array:
     """Return probabilities of queries, those of each fold by a calibration that was fitted on the others."""
     fold = np.repeat(np.arange(q.n_queries) % folds, np.diff(q.qptr))
-    probabilities = np.empty(q.n_docs)
+    probabilities, weights = np.empty(q.n_docs), sampling_weights(q)
     for number in range(min(folds, q.n_queries)):
         others = fold != number
-        fitted = Calibration.fit(scores[others], q.labels[others], kind, rel)
+        fitted = Calibration.fit(
+            scores[others], q.labels[others], kind, rel, None if weights is None else weights[others]
+        )
         probabilities[~others] = fitted(scores[~others])
     return probabilities
 
@@ -159,11 +162,11 @@ def _bins(p: Float64Array, bins: int) -> list[Array]:
     return [part for part in np.array_split(np.argsort(p, kind="stable"), bins) if len(part)]
 
 
-def _error(p: Float64Array, relevant: Float64Array, bins: int) -> CalibrationError:
-    gaps = [abs(float((p[part] - relevant[part]).sum())) for part in _bins(p, bins)]
+def _error(p: Float64Array, relevant: Float64Array, weights: Float64Array, bins: int) -> CalibrationError:
+    gaps = [abs(float(weights[part] @ (p[part] - relevant[part]))) for part in _bins(p, bins)]
     of_label = np.where(relevant > 0.0, p, 1.0 - p)
     with np.errstate(divide="ignore"):
         losses = -np.log(of_label)
     means = p, relevant, (p - relevant) ** 2, losses
-    predicted, rate, brier, log_loss = (float(values.mean()) for values in means)
-    return CalibrationError(len(p), predicted, rate, sum(gaps) / len(p), brier, log_loss)
+    predicted, rate, brier, log_loss = (float(np.average(values, weights=weights)) for values in means)
+    return CalibrationError(len(p), predicted, rate, sum(gaps) / float(weights.sum()), brier, log_loss)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from directrix.data.checks import reject_masked, unmasked
+from directrix.data.checks import is_missing, reject_masked, unmasked
 from directrix.data.frames import (
     Categories,
     by_column,
@@ -30,7 +30,7 @@ from directrix.data.grouping import require_queries
 from directrix.data.queries import Queries, need_data
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
-from directrix.rankers.calibration import Calibration, Kind
+from directrix.rankers.calibration import Calibration, Kind, sampling_weights
 from directrix.rankers.estimator import BaseEstimator, fit_context
 from directrix.rankers.inputs import Training, document_weights, one_set, query_weights, training_for
 from directrix.rankers.means import mean_of, query_means
@@ -348,7 +348,9 @@ class Ranker(BaseEstimator, ABC):
         Parameters
         ----------
         q : Queries
-            With labels. Some thousand documents for "isotonic", some hundred for "platt".
+            With labels. Some thousand documents for "isotonic", some hundred for "platt". Negatives of
+            `directrix.data.from_interactions` count 1 / probability of their draw, so that probabilities are
+            those of all candidates.
         kind : {"isotonic", "platt"}
             Isotonic regression (Zadrozny & Elkan 2002), which has no form, or Platt's sigmoid
             :math:`1 / (1 + e^{-(a s + b)})` (1999).
@@ -375,7 +377,8 @@ class Ranker(BaseEstimator, ABC):
         (2,)
         """
         fitted = self.trained()
-        fitted.calibration_ = Calibration.fit(self.predict_queries(q), q.labels, kind, rel)
+        scores, weights = self.predict_queries(q), sampling_weights(q)
+        fitted.calibration_ = Calibration.fit(scores, q.labels, kind, rel, weights)
         return self
 
     def predict_probability(self, X: Any, qid: Any = None, *, group: Any = None) -> Float64Array:
@@ -522,11 +525,16 @@ def _coded_rows(ranker: Any, X: Any, *labels: Any, reset: bool) -> tuple[Any, di
 
 
 def _texts_of_categories(ranker: Any, X: Any) -> list[Any]:
-    """Return the names of the columns of text that held categories in training."""
+    """Return the columns that held categories in training and now hold text, or missing values alone."""
     known = zip(getattr(ranker, "feature_names_in_", ()), ranker.categories_ or (), strict=False)
     names = [name for name, categories in known if categories is not None]
     columns = columns_of(X) if names and is_frame(X) else {}
-    return [name for name in names if any(isinstance(x, str) for x in cells_of(columns.get(name, ())))]
+    cells = {name: cells_of(columns.get(name, ())) for name in names}
+    return [name for name in names if _are_texts(cells[name])]
+
+
+def _are_texts(cells: list[Any]) -> bool:
+    return any(isinstance(cell, str) for cell in cells) or all(map(is_missing, cells))
 
 
 def _checked_rows(ranker: Any, X: Any, *labels: Any, reset: bool) -> Any:

@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from directrix.data.queries import Queries
 from directrix.errors import InputError, short_text
 from directrix.types import Array, Float64Array
 
@@ -62,10 +63,18 @@ class Calibration:
         return mixed
 
     @classmethod
-    def fit(cls, scores: Array, labels: Array, kind: Kind = "isotonic", rel: float = 1.0) -> Calibration:
+    def fit(
+        cls,
+        scores: Array,
+        labels: Array,
+        kind: Kind = "isotonic",
+        rel: float = 1.0,
+        weights: Float64Array | None = None,
+    ) -> Calibration:
         """Fit scores of queries that were not trained on; see ``ranker.calibrate``.
 
-        The targets of Platt's sigmoid are (n+ + 1) / (n+ + 2) and 1 / (n- + 2), as in his paper.
+        The targets of Platt's sigmoid are (n+ + 1) / (n+ + 2) and 1 / (n- + 2), as in his paper; a document
+        of weight w counts w times.
         """
         if kind not in get_args(Kind):
             raise InputError(f"kind must be 'isotonic' or 'platt', got {short_text(kind)}.")
@@ -75,7 +84,8 @@ class Calibration:
                 f"{int(relevant.sum())} of {len(relevant)} documents have a label of at least {rel:g}; a "
                 "calibration needs relevant and other documents. Give further queries, or another rel."
             )
-        slope, intercept = _sigmoid(np.asarray(scores, dtype=np.float64), relevant)
+        weights = np.ones(len(relevant)) if weights is None else weights
+        slope, intercept = _sigmoid(np.asarray(scores, dtype=np.float64), relevant, weights)
         if not slope > 0.0:
             raise InputError(
                 "the scores of relevant documents are not higher than those of others, so no increasing "
@@ -85,24 +95,31 @@ class Calibration:
             return cls(slope, intercept, float(rel))
         from sklearn.isotonic import IsotonicRegression
 
-        steps = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(scores, relevant)
+        steps = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(scores, relevant, weights)
         knots, values = steps.X_thresholds_.tolist(), steps.y_thresholds_.tolist()
         return cls(slope, intercept, float(rel), tuple(knots), tuple(values))
 
 
-def _sigmoid(scores: Float64Array, relevant: Array) -> tuple[float, float]:
+def sampling_weights(q: Queries) -> Float64Array | None:
+    """Return 1 / probability of each document where negatives were drawn, so that they stand for all."""
+    from directrix.data.interactions.build import Interactions
+
+    return 1.0 / q.sampling if isinstance(q, Interactions) else None
+
+
+def _sigmoid(scores: Float64Array, relevant: Array, weights: Float64Array) -> tuple[float, float]:
     """Slope and intercept that minimize the cross-entropy with Platt's targets."""
     from scipy.optimize import minimize
 
     center, width = float(scores.mean()), float(scores.std()) or 1.0
-    z, n_relevant = (scores - center) / width, int(relevant.sum())
-    targets = np.where(relevant, (n_relevant + 1) / (n_relevant + 2), 1 / (len(z) - n_relevant + 2))
+    z, total, n_relevant = (scores - center) / width, weights.sum(), weights[relevant].sum()
+    targets = np.where(relevant, (n_relevant + 1) / (n_relevant + 2), 1 / (total - n_relevant + 2))
 
     def loss(params: Float64Array) -> tuple[float, Float64Array]:
         t = params[0] * z + params[1]
-        excess = np.exp(-np.logaddexp(0.0, -t)) - targets
-        value = (np.logaddexp(0.0, t) - targets * t).mean()
-        return float(value), np.array([(excess * z).mean(), excess.mean()])
+        excess = weights * (np.exp(-np.logaddexp(0.0, -t)) - targets) / total
+        value = weights @ (np.logaddexp(0.0, t) - targets * t) / total
+        return float(value), np.array([excess @ z, excess.sum()])
 
     slope, intercept = minimize(loss, np.array([1.0, 0.0]), jac=True, method="BFGS", tol=1e-9).x.tolist()
     return slope / width, intercept - slope * center / width

@@ -248,3 +248,32 @@ def test_splits_that_leave_nothing_are_rejected():
     for split in (lambda: q.split(0), lambda: q.split(99), lambda: q.rolling(9), q.take([0]).leave_last_out):
         with rejects(dx.InputError):
             split()
+
+
+def test_relevant_items_that_are_no_candidates_are_counted():
+    events = {
+        "user": list("aabb"),
+        "item": list("xyxy"),
+        "time": [1, 2, 3, 4],
+        "event": ["view", "click"] * 2,
+    }
+    shown = {"user": list("ab"), "item": list("xx"), "time": [2, 4]}
+    with pytest.warns(UserWarning, match=r"^2 of 2 items with a label above 0 are no candidates"):
+        dx.data.from_interactions(events, by="user", candidates=shown)
+    complete = {"user": list("aabb"), "item": list("xyxy"), "time": [2, 2, 4, 4]}
+    dx.data.from_interactions(events, by="user", candidates=complete)  # a warning would be an error
+
+
+def test_milliseconds_are_rejected():
+    events = {"user": list("aabb"), "item": list("xyxy"), "time": [1.76e12, 1.77e12, 1.78e12, 1.79e12]}
+    with pytest.raises(dx.InputError, match=r"is in the year 5\d,\d+.*Divide milliseconds by 1000"):
+        dx.data.from_interactions(events)
+    dx.data.from_interactions({**events, "time": [t / 1000 for t in events["time"]]}, by="user")
+
+
+def test_there_is_no_order_to_restore():
+    q = dx.data.from_interactions(
+        {"user": list("abab"), "item": list("xyyx"), "time": [1, 2, 8, 9]}, by="user"
+    )
+    with pytest.raises(dx.InputError, match="Join by user and item"):
+        q.restore(q.labels)

@@ -26,7 +26,7 @@ from directrix.data.interactions.lists import (
 from directrix.data.interactions.tables import FeatureTable, Reader, iso, moment
 from directrix.data.memory import check_room
 from directrix.data.queries import Queries, filled
-from directrix.errors import InputError, short_text
+from directrix.errors import InputError, short_text, warn
 from directrix.parameters import whole
 from directrix.types import Array, Float64Array
 
@@ -67,6 +67,14 @@ class Interactions(Queries):
         of_queries: Any = {name: getattr(self, name)[chosen] for name in ("times", "ends", "users")}
         part = cast("Interactions", super().take(chosen))
         return replace(part, **of_queries, sampling=self.sampling[rows])
+
+    def restore(self, per_doc: Any) -> Any:
+        """Raise `InputError`: the rows are those of no table. Join by ``query_ids`` and ``doc_ids``."""
+        raise InputError(
+            "these queries have rows of no table, so there is no order to restore. Join by user and item: "
+            "type pandas.DataFrame({'user': numpy.repeat(q.users, numpy.diff(q.qptr)), 'item': q.doc_ids, "
+            "'score': scores})."
+        )
 
     def split(self, at: Any) -> tuple[Interactions, Interactions]:
         """Split by time: queries that end before a time, and queries that are decided at or after it.
@@ -176,8 +184,9 @@ def from_interactions(  # noqa: PLR0913 - all but the first are by name
     Returns
     -------
     Interactions
-        Without queries that have no candidate. An item with an event that is no candidate has no row, so
-        measures of the result do not count it.
+        Without queries that have no candidate. An item with an event that is no candidate has no row, and
+        measures of the result do not count it; a warning says how many of them are relevant, where
+        ``candidates`` lists items of queries.
 
     Raises
     ------
@@ -296,6 +305,7 @@ def _pool(
                 "out."
             )
         pool = of_lists(np.unique(lists.of_candidate * n_items + table.items), positive, n_items, m, rng)
+        _warn_of_missed(int((grade > 0.0).sum()), int((pool.grade > 0.0).sum()))
     else:
         catalog = Catalog(_since(log, table, n_items))
         sizes = catalog.sizes(lists.times)
@@ -322,6 +332,16 @@ def _pool(
             "no list has a candidate: none is known before the decisions. Give more events, or candidates."
         )
     return pool
+
+
+def _warn_of_missed(n_relevant: int, n_found: int) -> None:
+    if n_found < n_relevant:
+        warn(
+            f"{n_relevant - n_found:,} of {n_relevant:,} items with a label above 0 are no candidates of "
+            "their query and have no row. Measures of these queries do not count them: they say how well the "
+            "candidates are ordered, not what they lack.",
+            stacklevel=5,
+        )
 
 
 def _since(log: EventTable, table: CandidateTable | None, n_items: int) -> Float64Array:

@@ -20,6 +20,8 @@ from directrix.types import Array, Float64Array, Int64Array
 
 DAY = 86400.0
 """Seconds."""
+_LATEST = 1e11
+"""Seconds: later than the year 5000, and earlier than any time since 1973 in milliseconds."""
 
 _KEYS = {"user_features": ["user"], "item_features": ["item"], "pair_features": ["user", "item"]}
 _CALL = "directrix.data.from_interactions(events"
@@ -186,7 +188,13 @@ def seconds(column: Any, what: str) -> Float64Array:
         )
     if values.dtype.kind == "M":
         return values.astype("datetime64[us]").astype(np.int64) / 1e6
-    return values.astype(np.float64)
+    times = values.astype(np.float64)
+    if (latest := times.max(initial=0.0)) > _LATEST:
+        raise InputError(
+            f"{what}: {latest:.0f} is in the year {1970 + int(latest / 365.2425 / DAY):,}, for numbers are "
+            "seconds. Divide milliseconds by 1000, microseconds by 1,000,000."
+        )
+    return times
 
 
 def _utc(cell: Any) -> Any:

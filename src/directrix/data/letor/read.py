@@ -173,10 +173,30 @@ def _check_last_line(path: Path, blocks: list[Block]) -> None:
     last = filled[-1]
     others = [min(block.narrow, block.last) for block in filled[:-1]] + [last.narrow] * (len(last.labels) > 1)
     if others and min(others) == width > last.last:
-        line = sum(block.n_lines for block in blocks)
-        what = f"the file ends within a line, after feature {last.last}; every other line has {width}"
-        remedy = "Fetch or write the file again; if it is complete, add a newline at its end: "
-        raise_problems(path, [Problem(line, what, f"{remedy}`echo >> {path.name}`.")])
+        what = f", after feature {last.last}; every other line has {width}"
+    elif (end := _missing_end(path)) is not None:
+        what = f": its last line lacks the {end} that every other line has"
+    else:
+        return
+    line = sum(block.n_lines for block in blocks)
+    remedy = "Fetch or write the file again; if it is complete, add a newline at its end: "
+    raise_problems(
+        path, [Problem(line, f"the file ends within a line{what}", f"{remedy}`echo >> {path.name}`.")]
+    )
+
+
+def _missing_end(path: Path) -> str | None:
+    """Return what ends every row but the last, whose last number may then be cut; None if nothing does."""
+    marks = bytearray()
+    with open_data(path) as file:
+        for line in file:
+            if line.split(b"#")[0].strip():
+                marks.append((b"#" in line) + 2 * line.rstrip(b"\r\n").endswith((b" ", b"\t")))
+    *others, last = marks
+    missing = ~last if others else 0
+    for mark in others:
+        missing &= mark
+    return "comment" if missing & 1 else "space at the end" if missing else None
 
 
 def _width(path: Path, blocks: list[Block], n_features: int | None) -> int:
