@@ -83,6 +83,26 @@ def test_latex_is_two_tables(invoke, files, rankings):
     assert "two-sided paired t-test" in text
 
 
+@pytest.mark.parametrize(
+    ("command", "name"), [("evaluate", "t"), ("compare", "the runs"), ("fuse", "the runs")]
+)
+def test_queries_of_runs_and_qrels_without_a_match_are_counted(tmp_path, command, name):
+    def runs(queries):
+        lines = [f"{q} Q0 d{d} 1 {(d + 3 * q) % 4} t\n" for q in queries for d in range(4)]
+        (tmp_path / "a.run").write_text("".join(lines))
+        (tmp_path / "b.run").write_text("".join(lines[::-1]).replace(" t\n", " u\n"))
+        return [tmp_path / "a.run", tmp_path / "b.run"][: 1 if command == "evaluate" else 2]
+
+    qrels = tmp_path / "qrels"
+    qrels.write_text("".join(f"{q} 0 d{d} {int(d < 2)}\n" for q in range(8) for d in range(4)))
+    option = ["--qrels"] if command == "fuse" else []
+    rest = ["--folds", "2"] if command == "fuse" else []
+    shown = run(command, *option, qrels, *runs(range(2, 11)), *rest).stderr
+    found = f"note: 6 of 9 queries of {name} are judged, and 2 judged queries are not in {name}; only those"
+    assert found in shown
+    assert "queries of " not in run(command, *option, qrels, *runs(range(8)), *rest).stderr
+
+
 @pytest.mark.parametrize("common", [False, True])
 def test_a_query_that_a_run_lacks_is_lost_or_left_out(invoke, tmp_path, common):
     (tmp_path / "qrels").write_text("".join(f"{q} 0 d{d} {int(d < 2)}\n" for q in range(4) for d in range(4)))
