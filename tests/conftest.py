@@ -1,5 +1,6 @@
 """Fixtures shared by all tests."""
 
+import logging
 import os
 from pathlib import Path
 
@@ -9,6 +10,9 @@ from hypothesis import settings
 # No deadline: the first call of a kernel compiles it. In CI the same examples every time.
 settings.register_profile("directrix", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("directrix")
+
+# without compiled kernels, the note that they are compiled would come into outputs that tests compare
+logging.getLogger("directrix").setLevel(logging.ERROR)
 
 
 @pytest.fixture(scope="session")

@@ -24,6 +24,15 @@ def test_probabilities_keep_the_order_of_the_scores(files, tmp_path, kind):
     np.testing.assert_allclose(p, dx.load(calibrated).predict_probability(test.features), rtol=1e-12)
 
 
+@pytest.mark.filterwarnings("always")
+def test_the_training_data_are_noted(files, tmp_path):
+    shown = succeed(
+        "calibrate", files.model, files.train, "--kind", "platt", "-o", tmp_path / "m.json"
+    ).stderr
+    assert "note: calibrated on the training data of the model" in shown
+    assert "directrix calibrate MODEL OTHER -o OUT" in shown
+
+
 def test_segments_and_json(files, tmp_path):
     segments = tmp_path / "segments.txt"
     segments.write_text("".join(f"{query} {'odd' if query % 2 else 'even'}\n" for query in range(15, 22)))

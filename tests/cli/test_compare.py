@@ -83,6 +83,26 @@ def test_latex_is_two_tables(invoke, files, rankings):
     assert "two-sided paired t-test" in text
 
 
+@pytest.mark.parametrize(
+    ("command", "name"), [("evaluate", "t"), ("compare", "the runs"), ("fuse", "the runs")]
+)
+def test_queries_of_runs_and_qrels_without_a_match_are_counted(tmp_path, command, name):
+    def runs(queries):
+        lines = [f"{q} Q0 d{d} 1 {(d + 3 * q) % 4} t\n" for q in queries for d in range(4)]
+        (tmp_path / "a.run").write_text("".join(lines))
+        (tmp_path / "b.run").write_text("".join(lines[::-1]).replace(" t\n", " u\n"))
+        return [tmp_path / "a.run", tmp_path / "b.run"][: 1 if command == "evaluate" else 2]
+
+    qrels = tmp_path / "qrels"
+    qrels.write_text("".join(f"{q} 0 d{d} {int(d < 2)}\n" for q in range(8) for d in range(4)))
+    option = ["--qrels"] if command == "fuse" else []
+    rest = ["--folds", "2"] if command == "fuse" else []
+    shown = run(command, *option, qrels, *runs(range(2, 11)), *rest).stderr
+    found = f"note: 6 of 9 queries of {name} are judged, and 2 judged queries are not in {name}; only those"
+    assert found in shown
+    assert "queries of " not in run(command, *option, qrels, *runs(range(8)), *rest).stderr
+
+
 @pytest.mark.parametrize("common", [False, True])
 def test_a_query_that_a_run_lacks_is_lost_or_left_out(invoke, tmp_path, common):
     (tmp_path / "qrels").write_text("".join(f"{q} 0 d{d} {int(d < 2)}\n" for q in range(4) for d in range(4)))
@@ -289,6 +309,18 @@ def test_the_page_has_the_tables_and_every_query(invoke, files, rankings, tmp_pa
     assert [part["measure"] for part in data] == ["AP", "RR"]
     assert data[1]["methods"] == list(values)
     np.testing.assert_allclose(data[1]["values"], list(values.values()), rtol=1e-12, atol=0)
+    first, _, base = values
+    gap = np.mean(values[first] - values[base])
+    (verdict,) = re.findall(rf"<li>(RR: {re.escape(first)} - {re.escape(base)} .*?)</li>", shown)
+    assert f" {gap:+.4f}, 95 % interval [" in verdict
+    p = json.loads(invoke(files.test, *rankings, *asked, "--format", "json").stdout)[1]["pairs"][0][
+        "adjusted"
+    ]
+    assert verdict.endswith(
+        f"adjusted p {p:.2g}: "
+        + ("" if p < 0.05 else "not shown to be ")
+        + ("better" if gap >= 0 else "worse")
+    )
 
 
 def test_a_page_in_the_place_of_an_input_is_refused_before_the_work(invoke, files, rankings):

@@ -50,6 +50,9 @@ def test_the_page_has_the_tables_and_every_test_query(done, folds, tmp_path):
     data = json.loads(re.search(r'<script type="application/json"[^>]*>(.*?)</script>', shown, re.S)[1])
     assert [(part["measure"], len(part["queries"])) for part in data] == [("AP", 15), ("nDCG@3", 15)]
     assert len(data[0]["values"][0]) == document["queries"]
+    test = document["significance"]["rows"][0]
+    assert f"AP: RankCosine - Regression {test['difference']:+.4f}, 95 % interval [" in shown
+    assert f", p {test['p']:.2g}: not shown to be " in shown
 
 
 def without_times(document):

@@ -160,6 +160,22 @@ def test_limits_are_those_of_the_model(files, tmp_path):
     assert "The training of the MLPRanker ended early" in both
 
 
+def test_a_figure_that_took_part_in_the_choice_is_too_high(files, tmp_path):
+    from directrix.experiments import model_card
+
+    q, valid = dx.read_letor(files.train), dx.read_letor(files.valid)
+
+    def limits(**settings):
+        dx.AutoRanker(**settings).search(q, valid).ranker.save(tmp_path / "m.json")
+        return " ".join(model_card(tmp_path / "m.json")["limits"])
+
+    few = {"max_iter": 2, "l2": 1e-3}
+    several = limits(method="ListNet", settings=few)
+    assert "too high: the same queries chose it among 4 candidates, and the step of each" in several
+    one = limits(method="ApproxNDCG", settings=few | {"alpha": 10.0})
+    assert "too high if its training kept its best step" in one
+
+
 def test_constraints_are_on_the_card(files, tmp_path):
     q = dx.read_letor(files.train)
     ranker = dx.LinearRanker("ListNet", bounds={1: (0, None)}, monotone={0: 1, 3: -1})

@@ -199,6 +199,35 @@ def test_commands_let_blas_start_no_threads(files):
         assert ended.stdout.splitlines()[-1] == expected
 
 
+@pytest.mark.parametrize(
+    ("redirected", "message"),
+    [
+        (">&-", "error: standard output is closed, so the result is lost. Type a file after `>`."),
+        (
+            "> /dev/full",
+            "error: standard output was not written (No space left on device); there must be space for all "
+            "of it: check `df -h`.",
+        ),
+        (
+            "> large",
+            "error: standard output was not written (File too large); there must be space for all of it: "
+            "check `ulimit -f`, the size limit of files.",
+        ),
+    ],
+)
+def test_a_result_that_cannot_be_written_is_an_error(redirected, message, tmp_path):
+    command = f'ulimit -f 0; exec "{sys.executable}" -m directrix methods {redirected}'
+    ended = subprocess.run(
+        ["/bin/bash", "-c", command],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (ended.returncode, ended.stderr) == (1, f"{message}\n")
+
+
 def test_help_that_cannot_be_written_ends_with_one_line():
     with open("/dev/full", "w") as full:
         ended = subprocess.run(

@@ -44,7 +44,7 @@ def features(here, output, *arguments, status=0):
 
 def test_a_model_on_features_of_text_is_better_than_the_candidates(here, tmp_path):
     result = features(here, tmp_path / "f.parquet", "--qrels", here / "qrels")
-    assert "note: 1 of 30 queries are not judged and are left out" in result.stderr
+    assert "note: 29 of 30 queries of bm25 are judged, and 0 judged queries are not in bm25" in result.stderr
     relevant = (here / "qrels").read_text().count("\n")
     retrieved = int((dx.data.read_parquet(tmp_path / "f.parquet").labels > 0).sum())
     assert retrieved < relevant
@@ -56,6 +56,13 @@ def test_a_model_on_features_of_text_is_better_than_the_candidates(here, tmp_pat
         *("rerank", model, here / "docs.index", here / "queries.tsv", "--run", here / "bm25.run"),
         *("-o", tmp_path / "new.run"),
     )
+    lines = (here / "bm25.run").read_text().splitlines(keepends=True)
+    (tmp_path / "some.run").write_text("".join(line for line in lines if line.split()[0] != "3"))
+    result = succeed(
+        *("rerank", model, here / "docs.index", here / "queries.tsv", "--run", tmp_path / "some.run"),
+        *("-o", tmp_path / "part.run"),
+    )
+    assert f"note: 1 of 30 queries of {here / 'queries.tsv'} have no candidates in" in result.stderr
     values = {}
     for path in (here / "bm25.run", tmp_path / "new.run"):
         joined = dx.data.join_trec(path, here / "qrels")

@@ -93,6 +93,11 @@ def test_a_full_disk_is_not_taken_for_a_missing_folder(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_size_limit_is_not_taken_for_a_full_disk(tmp_path):
+    with pytest.raises(dx.InputError, match="check `ulimit -f`"), replacing(tmp_path / "a.txt"):
+        raise OSError(errno.EFBIG, "File too large")
+
+
 @pytest.fixture
 def folder(tmp_path):
     """A folder whose permissions count: for root, as another user."""

@@ -39,3 +39,18 @@ def test_a_page_opens_with_the_question_that_it_answers(page):
     assert title.startswith("# ")
     assert question.startswith("*")
     assert question.endswith("?*")
+
+
+def test_the_front_page_says_where_pages_are_that_a_checkout_lacks():
+    lacking = {
+        target.relative_to(DOCS).as_posix()
+        for page in DOCS.rglob("*.md")
+        for link in re.findall(r"\]\(([^)#:]+\.md)", page.read_text("utf-8"))
+        if not (target := (page.parent / link).resolve()).exists() and target.is_relative_to(DOCS)
+    }
+    top = (DOCS / "index.md").read_text("utf-8").split("\n\n")[2]
+    sources = {"changelog.md": "CHANGELOG.md", "contributing.md": "CONTRIBUTING.md"}
+    sources["benchmarks.md"] = "benchmarks/RESULTS.md"
+    assert {page for page in lacking if "reference/" not in page} == set(sources)
+    for name in ("make docs", "reference/", *sources.values()):
+        assert f"`{name}`" in top

@@ -37,6 +37,15 @@ def pooled(scores, relevant):
     return np.repeat([total / n for total, n, _ in blocks], [size for *_, size in blocks])
 
 
+def test_calibrating_on_the_training_data_warns(ranker):
+    with pytest.warns(
+        UserWarning, match=r"on the training data of the model.*ranker\.calibrate\(other\)"
+    ) as caught:
+        dx.LinearRanker(max_iter=5).fit_queries(TRAIN).calibrate(TRAIN)
+    assert caught[0].filename == __file__
+    ranker.calibrate(HELD)  # pytest makes errors of warnings
+
+
 def test_isotonic_is_pool_adjacent_violators():
     relevant = LABELS >= 2
     found = Calibration.fit(SCORES, LABELS, "isotonic", rel=2)(np.unique(SCORES))

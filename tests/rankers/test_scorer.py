@@ -57,6 +57,13 @@ def expected(ranker, X):
     return np.argsort(-scores, kind="stable"), scores
 
 
+def test_a_scorer_has_the_names_of_its_features_in_their_order(reload):
+    frame = pd.DataFrame(Q.features, columns=["bm25", "title", "age", "clicks", "price"])
+    ranker = MODELS["linear"]().fit(frame, Q.labels, group=np.diff(Q.qptr))
+    assert reload(ranker).feature_names == tuple(frame.columns)
+    assert reload(MODELS["linear"]().fit_queries(Q)).feature_names is None
+
+
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("kind", MODELS)
 def test_the_order_is_that_of_predict(reload, kind, scale):

@@ -64,6 +64,10 @@ def test_the_baseline_is_a_regression_on_the_same_queries(result, report):
     np.testing.assert_allclose(part.values["ListNet"], result.chosen.values, rtol=1e-12, atol=0)
     wins, losses = int((gain > 1e-12).sum()), int((gain < -1e-12).sum())
     assert f"higher on {wins} queries, equal on {20 - wins - losses}, lower on {losses}" in report.summary[2]
+    assert "chose the candidate among 4 and the best step of a training" in report.summary[2]
+    assert " p " not in report.summary[2]  # of a value that took part in the choice
+    (section,) = (section for section in report.sections if section.title == "Against Regression")
+    assert "this lead is too high" in section.text[0]
     differences = column(report, "gain and lose most", "difference")
     assert differences == sorted(differences, reverse=True)
     np.testing.assert_allclose(differences[0], gain.max(), rtol=1e-9, atol=0)

@@ -180,7 +180,7 @@ def _prepared(command: Callable[..., None]) -> Callable[..., None]:
         computes = command.__name__ not in _WITHOUT_NUMBERS
         if computes:
             check_address_space()
-        if not (computes and sys.stderr.isatty()):  # a note on compiling is for terminals, as progress bars
+        if not computes:  # `doctor --compile` says itself that it compiles
             logging.getLogger("directrix").setLevel(logging.ERROR)
         _use_threads(threads)
         for name, group in groups.items():

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -222,7 +222,11 @@ def system_names(files: list[Path], given: list[str] | None, tags: list[str] | N
 def _judged_runs(names: list[str], runs: list[Run], qrels: Qrels, topics: Topics) -> list[JudgedRanking]:
     joined = [join_trec(run, qrels) for run in runs]  # rejects runs of other topics
     ranked = [frozenset(j.query_ids) for j in joined]
-    if topics != "own":
+    if topics == "own":
+        for name, run in zip(names, runs, strict=True):
+            note_unmatched(name, [run], qrels.query_ids)
+    else:
+        note_unmatched("the runs", runs, qrels.query_ids)
         every = dict.fromkeys(query for j in joined for query in j.query_ids)
         shared = frozenset.intersection(*ranked)
         chosen = [query for query in every if topics == "any" or query in shared]
@@ -236,6 +240,17 @@ def _judged_runs(names: list[str], runs: list[Run], qrels: Qrels, topics: Topics
         JudgedRanking(name, j.query_ids, {"run": j}, own)
         for name, j, own in zip(names, joined, ranked, strict=True)
     ]
+
+
+def note_unmatched(name: str, runs: Iterable[Run], judged: Iterable[str]) -> None:
+    """Say how many queries of the runs are not judged, and how many judged ones none of them has."""
+    ranked, known = {query for run in runs for query in run.query_ids}, set(judged)
+    if ranked != known:
+        both = len(ranked & known)
+        remark(
+            f"note: {both} of {len(ranked)} queries of {name} are judged, and {len(known) - both} judged "
+            f"queries are not in {name}; only those in both count"
+        )
 
 
 def _number(line: str) -> float | None:

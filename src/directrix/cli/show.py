@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import sys
 import threading
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from directrix.cli.options import Format
-from directrix.errors import visible
+from directrix.errors import InputError, visible
 
 if TYPE_CHECKING:
     from directrix.reports.report import Report
@@ -50,8 +51,22 @@ def print_json(value: Any) -> None:
 
 
 def echo(text: str, *, exact: bool = False, nl: bool = True) -> None:
-    """Print a result; control characters are escaped, except ``exact``, for a program that reads them."""
-    typer.echo(text if exact and not sys.stdout.isatty() else visible(text), nl=nl)
+    """Print a result; control characters are escaped, except ``exact``, for a program that reads them.
+
+    Raises `InputError` if standard output is closed, full, or larger than a file may be.
+    """
+    if sys.stdout is None:  # Python's sign of a closed one, for which Typer prints nothing
+        raise InputError("standard output is closed, so the result is lost. Type a file after `>`.")
+    try:
+        typer.echo(text if exact and not sys.stdout.isatty() else visible(text), nl=nl)
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            raise
+        check = "`ulimit -f`, the size limit of files" if error.errno == errno.EFBIG else "`df -h`"
+        raise InputError(
+            f"standard output was not written ({error.strerror}); there must be space for all of it: "
+            f"check {check}."
+        ) from error
 
 
 def remark(text: str) -> None:

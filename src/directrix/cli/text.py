@@ -210,6 +210,7 @@ def text_features_command(
     They are called FORMULA.FIELD.ANALYZER, such as bm25.title.english+stop; other runs are run.TAG. Without
     --qrels all labels are 0.
     """
+    from directrix.cli.rankings import note_unmatched
     from directrix.data.trec.features import integer_topics
     from directrix.text.documents import query_texts
     from directrix.text.features import TextFeatures
@@ -231,8 +232,8 @@ def text_features_command(
             if form is LETOR:
                 part = replace(part, query_ids=tuple(integer_topics(part.query_ids)))
             add(part)
-    if unjudged := len(computed.run.query_ids) - n_queries:
-        remark(f"note: {unjudged} of {n_queries + unjudged} queries are not judged and are left out")
+    if computed.judged is not None:
+        note_unmatched(computed.run.tag, [computed.run], computed.judged)
     if form is LETOR:
         remark(f"note: {output} has no names of features; .parquet has them")
     remark(f"saved: {output} ({n_rows} rows, {n_queries} queries, {len(computed.sources)} features)")
@@ -277,6 +278,8 @@ def rerank_command(
             of, run, runs=_other_runs(others), names=list(saved.names), progress=report
         )
     write_run(replace(Run.from_scores(features, saved.predict_queries(features)), tag=tag), output)
+    if without := len(of) - len(features.query_ids):
+        remark(f"note: {without} of {len(of)} queries of {queries} have no candidates in {run}")
 
 
 def fuse_command(
@@ -316,7 +319,12 @@ def fuse_command(
     """
     import numpy as np
 
-    from directrix.cli.rankings import check_system_names, read_qrels_and_runs, system_names
+    from directrix.cli.rankings import (
+        check_system_names,
+        note_unmatched,
+        read_qrels_and_runs,
+        system_names,
+    )
     from directrix.fusion.engines import check_one_set_of_weights, computes, configuration
     from directrix.fusion.fuse import fuse as best_fusion
 
@@ -327,6 +335,7 @@ def fuse_command(
     of_runs = system_names(runs, names, [run.tag for run in read])
     named = [replace(run, tag=name) for run, name in zip(read, of_runs, strict=True)]
     of_query = None if classes is None else query_classes(classes)
+    note_unmatched("the runs", named, judged.query_ids)
     with progress_bar("fusion") as report:
         fusion = best_fusion(
             named, judged, measure, method=method, classes=of_query, n_folds=folds, seed=seed, progress=report

@@ -467,12 +467,14 @@ def calibrate_command(
 
     from directrix.experiments.calibration import calibration_curve, cross_calibrated
     from directrix.rankers.calibration import Calibration
+    from directrix.rankers.inputs import warn_if_trained_on
     from directrix.rankers.saved import SavedModel
 
     check_writable(output, data, by)
     check_model(model, data)
     saved = SavedModel.read(model)
     q = reading.read(saved, data, model)
+    warn_if_trained_on(q, saved.training, stacklevel=1)
     scores = saved.predict_queries(q)
     calibration = Calibration.fit(scores, q.labels, kind.value, rel)
     probabilities = cross_calibrated(scores, q, kind.value, rel)

@@ -379,7 +379,12 @@ def _permit_as(old: os.stat_result, handle: int) -> None:
 
 def _unwritable(path: Path, error: OSError) -> InputError:
     reason = error.strerror or str(error)
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+    if error.errno == errno.EFBIG:
+        return InputError(
+            f"{path} was not written ({reason}); the size limit of files must allow all of it: "
+            "check `ulimit -f`."
+        )
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return InputError(
             f"{path} was not written ({reason}); space for the whole file is needed, next to the old one: "
             f"check `df -h {path.parent}`."

@@ -216,10 +216,17 @@ def _known_limits(ranker: Any, found: dict[str, Any]) -> Iterator[str]:
     choice, figures = found["selection"], found["figures"]
     if choice is None:
         yield "The file has no figure on other queries than those of the training."
-    elif choice["candidates"] > 1:
+    else:
+        count = choice["candidates"]
+        chosen = " if its training kept its best step, which the same queries chose"
+        if count > 1:
+            chosen = (
+                f": the same queries chose it among {count} candidates, and the step of each training that "
+                "keeps its best one"
+            )
         yield (
-            f"It was chosen among {choice['candidates']} candidates by the figure on {choice['on']}, which "
-            "is a little too high for that reason."
+            f"Its figure on {choice['on']} is too high{chosen}. `directrix compare` with test queries has "
+            "the last word."
         )
     fewest = min((part["queries"] for part in (choice, figures) if part is not None), default=_FEW_QUERIES)
     if fewest < _FEW_QUERIES:

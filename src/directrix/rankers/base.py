@@ -32,7 +32,14 @@ from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.calibration import Calibration, Kind, sampling_weights
 from directrix.rankers.estimator import BaseEstimator, fit_context
-from directrix.rankers.inputs import Training, document_weights, one_set, query_weights, training_for
+from directrix.rankers.inputs import (
+    Training,
+    document_weights,
+    one_set,
+    query_weights,
+    training_for,
+    warn_if_trained_on,
+)
 from directrix.rankers.means import mean_of, query_means
 from directrix.rankers.saved import SavedModel
 from directrix.types import Callback, Data, Float64Array
@@ -368,6 +375,11 @@ class Ranker(BaseEstimator, ABC):
         InputError
             If all or no documents are relevant, or relevant documents do not have the higher scores.
 
+        Warns
+        -----
+        UserWarning
+            If these are the training data, where the probabilities would be too extreme.
+
         Examples
         --------
         >>> import directrix as dx
@@ -377,6 +389,7 @@ class Ranker(BaseEstimator, ABC):
         (2,)
         """
         fitted = self.trained()
+        warn_if_trained_on(q, fitted.training_, stacklevel=2)
         scores, weights = self.predict_queries(q), sampling_weights(q)
         fitted.calibration_ = Calibration.fit(scores, q.labels, kind, rel, weights)
         return self

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -34,6 +34,18 @@ def document_weights(values: Any, q: Queries, name: str) -> Float64Array | None:
         return None
     advice = "For one weight per query pass query_weight= instead."
     return weights_of(values, q.n_docs, name, "row", advice)[q.rows]
+
+
+def warn_if_trained_on(q: Queries, record: Mapping[str, Any], *, stacklevel: int) -> None:
+    """Warn if the queries of a calibration are those of the training that the record describes."""
+    of = record["data"]
+    if (of.get("queries"), of.get("documents")) == (q.n_queries, q.n_docs) and of.get("digest") == q.digest:
+        warn(
+            "calibrated on the training data of the model, which its scores fit better than other queries: "
+            "the probabilities are too extreme. Give queries that it was not trained on: directrix calibrate "
+            "MODEL OTHER -o OUT, in Python ranker.calibrate(other).",
+            stacklevel=stacklevel + 1,
+        )
 
 
 def query_weights(values: Any, q: Queries, name: str) -> Float64Array | None:

@@ -66,6 +66,12 @@ class Scorer:
     saved : SavedModel
         ``ranker.saved_model()`` of a fitted ranker.
 
+    Attributes
+    ----------
+    n_features : int
+    feature_names : tuple of str, or None
+        Names of the features in the order of their columns; None if the training data had no names.
+
     Raises
     ------
     InputError
@@ -81,6 +87,7 @@ class Scorer:
                 "directrix.load(path).predict(frame)."
             )
         self.n_features = saved.n_features
+        self.feature_names = saved.names
         self._takes_missing = saved.takes_missing
         self._saved = saved
         self._parts = [(part.share, _scores_of(part)) for part in saved.parts]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from directrix import __version__
@@ -30,8 +30,12 @@ def comparison_report(
     one = next(iter(results.values()))
     best = {measure: max(result.means, key=result.means.__getitem__) for measure, result in results.items()}
     first = [
-        f"{measure}: {name} is first with {results[measure].means[name]:.4f}"
+        text
         for measure, name in best.items()
+        for text in (
+            f"{measure}: {name} is first with {results[measure].means[name]:.4f}",
+            *_verdicts(measure, results[measure], name),
+        )
     ]
     ids = tuple(map(str, query_ids))
     return Report(
@@ -52,18 +56,36 @@ def comparison_report(
     )
 
 
+def _verdicts(measure: str, result: Comparisons, best: str) -> Iterator[str]:
+    """Say for each pair with the first system, or with the one compared against, whether it is better."""
+    for pair in result.pairs:
+        if result.against is None and best not in (pair.first, pair.second):
+            continue
+        low, high = pair.interval
+        unit = f" {result.unit}" if result.unit else ""
+        kind = "p" if result.correction is None or len(result.pairs) == 1 else "adjusted p"
+        way = "better" if pair.difference >= 0.0 else "worse"
+        yield (
+            f"{measure}: {pair.first} - {pair.second} {pair.difference:+.4f}{unit}, "
+            f"{100 * (1 - result.alpha):g} % interval [{low:.4f}, {high:.4f}], {kind} {pair.adjusted:.2g}: "
+            + (way if pair.differs else f"not shown to be {way}")
+        )
+
+
 def crossval_report(
     result: CrossValidation, *, data: str, command: str, settings: Mapping[str, Any]
 ) -> Report:
     """Return the page of a cross-validation: its tables, and every test query of every pair of methods."""
     measure, ids = result.measures[0], tuple(map(str, result.query_ids))
     best = max(result.entries, key=lambda entry: result.mean(entry, measure))
-    text = f"{measure}: {best} is first with {result.mean(best, measure):.4f}, the mean over folds"
+    texts = [f"{measure}: {best} is first with {result.mean(best, measure):.4f}, the mean over folds"]
+    if len(result.entries) > 1 and all(result.against_first().values()):
+        texts += _verdicts(measure, result.compare()[measure], best)
     return Report(
         name="crossval",
         title=f"{len(result.entries)} methods by {' and '.join(result.measures)}",
         paper=escaped_markdown(f"{', '.join(result.entries)}: trained on the folds of {data}."),
-        summary=(f"- {escaped_markdown(text)}",),
+        summary=tuple(f"- {escaped_markdown(text)}" for text in texts),
         sections=(Section("Tables", result.tables()),),
         command=command,
         settings=settings,

@@ -97,7 +97,7 @@ def training_report(
         Section("Data", (data,)),
         Section("The candidates", (race,)),
         Section("What the ranker depends on", importance),
-        *((Section(f"Against {BASELINE}", compared),) if compared else ()),
+        *((Section(f"Against {BASELINE}", compared, (_bias(result),)),) if compared else ()),
     )
     figures, absent = training_figures(result, inspection, _FEATURES)
     if inspection.refusal:
@@ -205,8 +205,8 @@ def _summary(result: SearchResult, inspection: Inspection) -> tuple[str, ...]:
     if inspection.comparison is not None:
         (pair,) = inspection.comparison.pairs
         texts.append(
-            f"against {pair.second}: {measure} {pair.difference:+.4f}, p {pair.p:.2g} (paired t-test); "
-            f"higher on {pair.wins} queries, equal on {pair.ties}, lower on {pair.losses}"
+            f"against {pair.second}: {measure} {pair.difference:+.4f}; higher on {pair.wins} queries, equal "
+            f"on {pair.ties}, lower on {pair.losses}. {_bias(result)}"
         )
     best = [importance.names[j] for j in importance.ranked[:3] if importance.mean[j] > importance.error[j]]
     if best:
@@ -227,12 +227,17 @@ def _how(result: SearchResult, inspection: Inspection, *, has_valid: bool) -> tu
         "importance 0.",
     ]
     if inspection.comparison is not None:
-        texts.append(
-            f"{BASELINE}, a ridge regression on the gains, was trained on the same queries. What was chosen "
-            "was selected on the queries of the comparison, so its lead is a little too large; `directrix "
-            "compare` with test queries has the last word."
-        )
+        texts.append(f"{BASELINE}, a ridge regression on the gains, was trained on the same queries.")
     return tuple(texts)
+
+
+def _bias(result: SearchResult) -> str:
+    """Say what the queries of the comparison with the baseline chose, which makes its lead too high."""
+    chosen = [f"the candidate among {len(result.candidates)}"] if len(result.candidates) > 1 else []
+    if any(candidate.method.keeps_best for candidate in result.members or (result.chosen,)):
+        chosen.append("the best step of a training")
+    bias = f"The same queries chose {' and '.join(chosen)}, so this lead is too high. " if chosen else ""
+    return f"{bias}`directrix compare` with test queries has the last word."
 
 
 def _settings(result: SearchResult) -> dict[str, object]:
