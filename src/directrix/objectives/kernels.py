@@ -24,10 +24,16 @@ def kernel_for(surrogate: Surrogate, model: Model, *, fuses: bool) -> Composed:
     if fuses and filled is surrogate:
         if isinstance(surrogate, Lambda) and _is_small(model):
             return FusedSwaps(surrogate, model)
-        if type(model) is LinearModel and filled.is_one_chunk:
+        if type(model) is LinearModel and _is_one_chunk(filled):
             has_pass = filled.compiled == "approx.separable_chunk"
             return (Fused if has_pass else FusedEpochs)(filled, model)
     return Composed(surrogate, model)
+
+
+def _is_one_chunk(surrogate: KernelSurrogate) -> bool:
+    """Whether the compiled chunk, with whole prepared arrays, does all that `fill` does."""
+    has_chunk = bool(surrogate.compiled and surrogate.entries)
+    return has_chunk and type(surrogate).fill is KernelSurrogate.fill
 
 
 def _is_small(model: Model) -> bool:

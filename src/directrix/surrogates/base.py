@@ -125,11 +125,6 @@ class KernelSurrogate(ABC):
         """Fill value and gradient of the queries ``chunk[0] <= q < chunk[1]`` in ``out``."""
         self.kernel()(*prepared, scores, qptr, *chunk, *self.outputs(out))
 
-    @property
-    def is_one_chunk(self) -> bool:
-        """Whether the compiled chunk, with whole prepared arrays, does all that `fill` does."""
-        return bool(self.compiled and self.entries) and type(self).fill is KernelSurrogate.fill
-
     def outputs(self, out: Out) -> Out:
         """Return the outputs of the compiled chunk; the gradient overwrites a curvature that nobody wants."""
         return (*out, out[-1]) if self.fills_curvature and len(out) == 2 else out
