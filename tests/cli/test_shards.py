@@ -73,7 +73,7 @@ def test_auto_tries_what_can_be_trained_on_shards(files, monkeypatch):
 def test_where_every_method_refuses_the_data_the_first_says_why(files, monkeypatch):
     monkeypatch.chdir(files)
     lines = [f"1 qid:{q} 1:{i} 5:1" for q in range(4) for i in range(3)]
-    (files / "same.txt").write_text("\n".join(lines))
+    (files / "same.txt").write_text("\n".join([*lines, ""]))
     run("shard", "same.txt", "same", "--shards", "2")
     settings = ["--method", "RankNet,ListNet", "-o", "same.json"]
     done = run("train", "same", "--valid", "valid.txt", "--cluster", "local:1", *settings)

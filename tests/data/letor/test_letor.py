@@ -54,7 +54,7 @@ def test_options_change_what_they_say(tmp_path):
 
 
 def test_labels_alone(tmp_path):
-    q = read(tmp_path, b"2 qid:1\n0 qid:1\n1 qid:2")
+    q = read(tmp_path, b"2 qid:1\n0 qid:1\n1 qid:2\n")
     assert q.features.shape == (3, 0)
     assert q.labels.tolist() == [2.0, 0.0, 1.0]
 

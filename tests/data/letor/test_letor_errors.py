@@ -98,6 +98,7 @@ def test_any_bytes_are_read_or_refused(text, block, sparse, missing, tmp_path, m
     monkeypatch.setattr(letor_parse, "FileBlocks", lambda path: FileBlocks(path, block))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", message=".*the last line has no newline")
         q, message = None, ""
         try:
             q = dx.read_letor(path, sparse=sparse, missing=missing)
@@ -122,6 +123,16 @@ def test_a_byte_order_mark_is_left_out(tmp_path, compress):
     (tmp_path / "a.txt").write_bytes(compress(b"\xef\xbb\xbf2 1:1\n0 1:0.5\n"))
     (tmp_path / "a.txt.query").write_bytes(compress(b"\xef\xbb\xbf2\n"))
     assert dx.read_letor(tmp_path / "a.txt").labels.tolist() == [2.0, 0.0]
+
+
+def test_a_file_that_may_be_cut_in_its_last_number_is_read_with_a_warning(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"1 qid:1 1:0.5\n0 qid:1 1:0.2")
+    with pytest.warns(UserWarning, match=r"a.txt:2: the last line has no newline.*`echo >> a.txt`"):
+        assert dx.read_letor(path).n_docs == 2
+    for end in (b" ", b" # docid = a"):  # its number is complete
+        path.write_bytes(b"1 qid:1 1:0.5\n0 qid:1 1:0.2" + end)
+        assert dx.read_letor(path).n_docs == 2
 
 
 ATTACKS = {

@@ -18,7 +18,7 @@ from directrix.data.files import Problem, open_data, path_of, raise_problems, re
 from directrix.data.grouping import object_array, run_starts
 from directrix.data.letor.parse import Block, BlockParser, assemble, each_block, parse_file
 from directrix.data.queries import Queries, rows_as_queries
-from directrix.errors import InputError
+from directrix.errors import InputError, warn
 from directrix.parameters import whole
 from directrix.types import Array, Int64Array
 
@@ -71,7 +71,13 @@ def read_letor(
     ------
     InputError
         If the file cannot be read or used: all bad lines at once (the first 20, then a count), a query whose
-        lines are not together, a file without data.
+        lines are not together, a file without data, a last line without newline that is shorter than the
+        others.
+
+    Warns
+    -----
+    UserWarning
+        If the file may be cut off within its last number: its last line ends there, without newline.
 
     Notes
     -----
@@ -172,13 +178,19 @@ def _check_last_line(path: Path, blocks: list[Block]) -> None:
     width = max(block.width for block in filled)
     last = filled[-1]
     others = [min(block.narrow, block.last) for block in filled[:-1]] + [last.narrow] * (len(last.labels) > 1)
+    line = sum(block.n_lines for block in blocks)
     if others and min(others) == width > last.last:
         what = f", after feature {last.last}; every other line has {width}"
-    elif (end := _missing_end(path)) is not None:
+    elif end := _missing_end(path):
         what = f": its last line lacks the {end} that every other line has"
     else:
+        if end is not None:
+            warn(
+                f"{path}:{line}: the last line has no newline, so the file may be cut off within its last "
+                f"number. If it is complete, add one: `echo >> {path.name}`.",
+                stacklevel=4,
+            )
         return
-    line = sum(block.n_lines for block in blocks)
     remedy = "Fetch or write the file again; if it is complete, add a newline at its end: "
     raise_problems(
         path, [Problem(line, f"the file ends within a line{what}", f"{remedy}`echo >> {path.name}`.")]
@@ -186,7 +198,7 @@ def _check_last_line(path: Path, blocks: list[Block]) -> None:
 
 
 def _missing_end(path: Path) -> str | None:
-    """Return what ends every row but the last, whose last number may then be cut; None if nothing does."""
+    """Return what ends every row but the last, "" if nothing does; None if its last number is complete."""
     marks = bytearray()
     with open_data(path) as file:
         for line in file:
@@ -196,7 +208,7 @@ def _missing_end(path: Path) -> str | None:
     missing = ~last if others else 0
     for mark in others:
         missing &= mark
-    return "comment" if missing & 1 else "space at the end" if missing else None
+    return "comment" if missing & 1 else "space at the end" if missing else None if last else ""
 
 
 def _width(path: Path, blocks: list[Block], n_features: int | None) -> int:
