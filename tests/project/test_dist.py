@@ -77,7 +77,7 @@ def test_the_description_has_no_link_that_only_the_repository_can_follow(wheel):
     text = metadata.get_payload()
     assert text.startswith("# directrix")
     assert [link for link in re.findall(r"\]\(([^)]*)\)", text) if not link.startswith("https://")] == []
-    assert "the tutorial" in text
+    assert "the first five minutes, install" in text
 
 
 def test_the_sdist_has_what_builds_and_tests_the_project(dist):
