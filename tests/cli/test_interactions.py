@@ -97,7 +97,8 @@ def test_predict_ranks_documents_of_one_category_apart(tmp_path):
     frame.to_csv(tmp_path / "d.csv", index=False)
     columns = ("--exclude-columns", "brand")
     trained = tmp_path / "m.json"
-    succeed("train", tmp_path / "d.csv", *columns, "--method", "Regression", "-o", trained)
+    frame[frame.qid < 15].to_csv(tmp_path / "t.csv", index=False)
+    succeed("train", tmp_path / "t.csv", *columns, "--method", "Regression", "-o", trained)
     told = refused("predict", trained, tmp_path / "d.csv", *columns, "--diversify-column", "brand")
     assert "directrix calibrate" in told
     calibrated = tmp_path / "c.json"
@@ -119,13 +120,16 @@ def test_predict_ranks_documents_of_one_category_apart(tmp_path):
 
 
 def test_predict_ranks_documents_of_one_category_apart_that_is_a_feature(tables, tmp_path):
-    data, model, calibrated = (tmp_path / name for name in ("d.parquet", "m.json", "c.json"))
+    data, held, model, calibrated = (
+        tmp_path / name for name in ("d.parquet", "h.parquet", "m.json", "c.json")
+    )
     features = ("--item-features", tables / "items.csv", "--categorical-columns", "brand")
-    succeed("interactions", tables / "e.csv", *NAMES, *KINDS, *features, "-o", data)
+    parts = ("--split", 2.5 * 86400, "--test-output", held, "-o", data)
+    succeed("interactions", tables / "e.csv", *NAMES, *KINDS, *features, *parts)
     succeed("train", data, "--method", "LambdaMART", "--set", "n_trees=3", "-o", model)
-    succeed("calibrate", model, data, "--kind", "platt", "-o", calibrated)
-    succeed("predict", calibrated, data, "--diversify-column", "brand", "-o", tmp_path / "s.txt")
-    q, ranker = dx.data.read_parquet(data), dx.load(calibrated)
+    succeed("calibrate", model, held, "--kind", "platt", "-o", calibrated)
+    succeed("predict", calibrated, held, "--diversify-column", "brand", "-o", tmp_path / "s.txt")
+    q, ranker = dx.data.read_parquet(held), dx.load(calibrated)
     brands = q.features[:, q.feature_names.index("brand")]
     expected = dx.diversity.mmr(ranker.calibration_(ranker.predict_queries(q)), brands, qptr=q.qptr)
     np.testing.assert_array_equal(np.loadtxt(tmp_path / "s.txt"), expected)

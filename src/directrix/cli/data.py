@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from functools import partial
@@ -21,6 +21,7 @@ from directrix.data.formats import ARROW, LETOR, Counts, inputs, named, outputs,
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
+    from directrix.data.interactions.build import Interactions
     from directrix.data.trec.features import Form, RunScores, RunThresholds
 
 TOPICS_HELP = (
@@ -144,19 +145,23 @@ def interactions_command(
         **columns.names(),
         **tables,
     )
-    q = make(negatives=negatives, sampling=sampling)
-    parts, is_drawn = [q], (q.sampling < 1.0).any()
-    if is_drawn:
-        remark(
-            f"note: {output} has drawn negatives; measures are higher for them than for lists of all items"
-        )
-    if split is not None:
-        later = make() if is_drawn else q
-        parts = [q.split(_time(split))[0], later.split(_time(split))[1]]
-    for target, part in zip(targets, parts, strict=True):
+    for target, part in zip(targets, _parts(make, negatives, sampling, _time(split), output), strict=True):
         with ARROW.writing(target) as add:
             add(part)
         remark(f"saved: {target} ({part.n_docs} rows, {part.n_queries} queries, {part.n_features} features)")
+
+
+def _parts(
+    make: Callable[..., Interactions], negatives: int | None, sampling: str, split: Any, output: Path
+) -> Sequence[Interactions]:
+    """Return all queries, or those before and after the split, these with all their candidates."""
+    q = make(negatives=negatives, sampling=sampling)
+    if is_drawn := bool((q.sampling < 1.0).any()):
+        remark(f"note: {output} has drawn negatives; measures are higher for them than for all items")
+    if split is None:
+        return (q,)
+    later = make() if is_drawn else q
+    return q.split(split)[0], later.split(split)[1]
 
 
 def _grades(texts: list[str] | None) -> dict[str, float] | None:

@@ -319,12 +319,7 @@ def fuse_command(
     """
     import numpy as np
 
-    from directrix.cli.rankings import (
-        check_system_names,
-        note_unmatched,
-        read_qrels_and_runs,
-        system_names,
-    )
+    from directrix.cli.rankings import check_system_names, note_unmatched, read_qrels_and_runs, system_names
     from directrix.fusion.engines import check_one_set_of_weights, computes, configuration
     from directrix.fusion.fuse import fuse as best_fusion
 

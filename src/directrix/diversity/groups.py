@@ -15,7 +15,7 @@ from directrix.data.grouping import rows_by_query
 from directrix.diversity.rerank import check_depth, check_share, finite_scores, reranked
 from directrix.errors import InputError, short_text
 from directrix.measures.terms import discounts
-from directrix.types import Float64Array, Int64Array
+from directrix.types import Array, Float64Array, Int64Array
 
 
 def exposure(
@@ -123,13 +123,7 @@ def raise_exposure(
     >>> raise_exposure([0.9, 0.8, 0.5], [False, False, True], 0.25, group=[3])  # 0.5 / 2.13 < 0.25
     array([-1., -3., -2.])
     """
-    text = next((cell for cell in cells_of(protected) if isinstance(cell, str)), None)
-    if text is not None:
-        raise InputError(
-            f"protected must be one bool per document, got {short_text(text)}; type protected=groups == "
-            f"{short_text(text)} for a group, where groups is an array."
-        )
-    s, in_group = finite_scores(scores), as_floats(protected, "protected") > 0.0
+    s, in_group = finite_scores(scores), _in_group(protected)
     check_length(len(in_group), len(s), "protected", "scores")
     check_depth(k)
     check_share("floor", floor)
@@ -157,6 +151,16 @@ def raise_exposure(
         return new
 
     return reranked(order, s, qid, qptr, group)
+
+
+def _in_group(protected: Any) -> Array:
+    text = next((cell for cell in cells_of(protected) if isinstance(cell, str)), None)
+    if text is not None:
+        raise InputError(
+            f"protected must be one bool per document, got {short_text(text)}; type protected=groups == "
+            f"{short_text(text)} for a group, where groups is an array."
+        )
+    return as_floats(protected, "protected") > 0.0
 
 
 def _values(n: int, k: int | None) -> Float64Array:

@@ -43,7 +43,7 @@ class LinearRanker(GradientRanker):
     l2 : float >= 0
         Weight of the penalty, in units of the measure per squared weight.
     scale : str or None
-        Bring features to a common scale first, see `Scale`; stored with the model. Without one a feature
+        Bring features to a common scale first, see `Scale`; stored with the model. Without it, a feature
         whose deviation is a hundredth of the others' may keep a weight near 0. By the training data:
         "standard", "minmax", "log" (heavy tails), "quantile" (any distribution); they fill missing values.
         By query: "query-minmax", "query-standard", "query-percentile"; ``predict`` then needs ``qid``.

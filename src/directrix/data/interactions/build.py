@@ -149,14 +149,12 @@ def from_interactions(  # noqa: PLR0913 - all but the first are by name
     missing: Literal["error", "zero", "nan"] = "error",
     seed: int = 0,
 ) -> Interactions:
-    """Make queries from events such as views and purchases, each with a time, its decision.
-
-    Labels come from events from the decision on, candidates and features only from what was known before it.
+    """Make queries of events; labels are from their decision on, candidates and features from before it.
 
     Parameters
     ----------
     events : frame, dict of columns, or path of CSV, TSV, JSON lines, Parquet or Arrow
-        One row per event, in any order.
+        One row per event.
     user, item, time, event, session : str or int, optional
         Columns; default the first known name, e.g. user_id. Times are seconds, dates or ISO 8601 text.
     by : {"session", "user", "day"}
@@ -177,16 +175,15 @@ def from_interactions(  # noqa: PLR0913 - all but the first are by name
     categorical : names
         Features that are categories although their type is not.
     history : bool
-        Add features of the events before the decision: see ``feature_names``.
+        Add log(1 + number) of events before the decision by kind, and 1 / (1 + days since the last).
     missing : {"error", "zero", "nan"}
-        Rule for features of which a table has no row; see `Queries.from_arrays`.
+        For features of which a table has no row; see `Queries.from_arrays`.
 
     Returns
     -------
     Interactions
-        Without queries that have no candidate. An item with an event that is no candidate has no row, and
-        measures of the result do not count it; a warning says how many of them are relevant, where
-        ``candidates`` lists items of queries.
+        Only queries with candidates. Other items with events have no row, so no measure counts them; a
+        warning says how many relevant items are not in the ``candidates`` of their query.
 
     Raises
     ------
