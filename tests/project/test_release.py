@@ -72,9 +72,8 @@ def test_a_tag_of_an_older_commit_does_not_count(checkout):
 
 def test_release_checks_first_and_tests_before_it_names_the_command():
     """As make would run it."""
-    done = subprocess.run(
-        ["make", "-n", "--no-print-directory", "release"], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout.splitlines()
+    command = ["make", "-n", "--no-print-directory", "release"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
     ran = [next(i for i, line in enumerate(done) if text in line) for text in ORDER]
     assert ran == sorted(ran)
     assert "twine upload" in done[-1]
