@@ -30,7 +30,7 @@ def test_train_predict_evaluate(data_dir, tmp_path, collection, measure, convent
     assert by_scores > at_least
     q = dx.read_letor(fold / "test.txt")
     exact = dx.evaluate(
-        measure, dx.load(model).predict(q.features), q.labels, qptr=q.qptr, convention=convention
+        measure, dx.load(model).predict_queries(q), q.labels, qptr=q.qptr, convention=convention
     )
     assert by_model == exact[measure]
 
