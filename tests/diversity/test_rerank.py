@@ -120,6 +120,17 @@ def test_a_document_without_direction_is_similar_to_none():
     ]
 
 
+@pytest.mark.parametrize("empty", [None, np.nan, ""])
+def test_a_document_without_category_is_similar_to_none(empty):
+    scores, brands = [0.9, 0.8, 0.7, 0.6], [empty, empty, "a", "a"]
+    found = mmr(scores, brands, trade_off=0.5, group=[4])
+    np.testing.assert_array_equal(
+        found, mmr(scores, [[0, 0], [0, 0], [1, 0], [1, 0]], trade_off=0.5, group=[4])
+    )
+    np.testing.assert_array_equal(found, [-1, -2, -3, -4])
+    np.testing.assert_array_equal(novelty(scores, brands, group=[4]), [-3, -4, -1, -2])
+
+
 def test_bad_input_is_rejected():
     for scores, documents, more in (
         ([0.5, np.nan], ["a", "b"], {}),

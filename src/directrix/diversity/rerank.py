@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.checks import as_floats, check_length
+from directrix.data.checks import as_floats, check_length, is_missing
 from directrix.data.frames import cells_of
 from directrix.data.grouping import rows_by_query
 from directrix.errors import InputError
@@ -36,7 +36,8 @@ def mmr(
     scores : float (n_docs,)
         Relevance s on a scale that compares with a cosine, such as calibrated probabilities.
     documents : array (n_docs, n_dimensions), or one hashable per document
-        Vectors v, or categories: then the similarity is 1 within a category, and else 0.
+        Vectors v, or categories: then the similarity is 1 within a category, and else 0. A missing or empty
+        category is similar to none.
     trade_off : float in [0, 1]
         :math:`\lambda`: 1 keeps the order of the scores.
     k : int >= 1, optional
@@ -213,11 +214,14 @@ def check_depth(k: int | None) -> None:
 
 
 def _documents(values: Any, n: int, name: str = "documents") -> Callable[[Int64Array], Array]:
-    """Return a function from rows to their vectors; a category is a vector with one 1."""
+    """Return a function from rows to their vectors: with one 1 for a category, and zeros for none."""
     try:
         is_matrix = np.ndim(values) == 2
         numbers: dict[Any, int] = {}
-        codes = [] if is_matrix else [numbers.setdefault(cell, len(numbers)) for cell in cells_of(values)]
+        codes = [
+            -1 if is_missing(cell) or cell == "" else numbers.setdefault(cell, len(numbers))
+            for cell in ([] if is_matrix else cells_of(values))
+        ]
     except (TypeError, ValueError):  # not hashable, or rows of different lengths
         raise InputError(
             f"{name} must be an array (n_docs, n_dimensions), or one category per document that is text, a "
@@ -227,4 +231,4 @@ def _documents(values: Any, n: int, name: str = "documents") -> Callable[[Int64A
     check_length(len(table), n, name, "scores")
     if is_matrix:
         return lambda rows: table[rows].astype(np.float64)
-    return lambda rows: (table[rows][:, None] == np.unique(table[rows])).astype(np.float64)
+    return lambda rows: (table[rows][:, None] == np.unique(np.maximum(table[rows], 0))).astype(np.float64)
