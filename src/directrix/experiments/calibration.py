@@ -127,8 +127,7 @@ def calibration_curve(
             f"probabilities[{row}] is {p[row]:g}, must be from 0 to 1. Type ranker.calibrate(queries), then "
             "ranker.predict_probability(X)."
         )
-    relevant, drawn = (q.labels >= rel).astype(np.float64), sampling_weights(q)
-    weights = np.ones(q.n_docs) if drawn is None else drawn
+    relevant, weights = (q.labels >= rel).astype(np.float64), sampling_weights(q)
     parts = _bins(p, bins)
     members = {} if by is None else segments_of(by, q.query_ids, q.qptr, q.rows)
     rows = {
@@ -150,9 +149,7 @@ def cross_calibrated(scores: Array, q: Queries, kind: Kind, rel: float, folds: i
     probabilities, weights = np.empty(q.n_docs), sampling_weights(q)
     for number in range(min(folds, q.n_queries)):
         others = fold != number
-        fitted = Calibration.fit(
-            scores[others], q.labels[others], kind, rel, None if weights is None else weights[others]
-        )
+        fitted = Calibration.fit(scores[others], q.labels[others], kind, rel, weights[others])
         probabilities[~others] = fitted(scores[~others])
     return probabilities
 

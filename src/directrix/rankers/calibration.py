@@ -100,11 +100,11 @@ class Calibration:
         return cls(slope, intercept, float(rel), tuple(knots), tuple(values))
 
 
-def sampling_weights(q: Queries) -> Float64Array | None:
-    """Return 1 / probability of each document where negatives were drawn, so that they stand for all."""
+def sampling_weights(q: Queries) -> Float64Array:
+    """Return the weight of each document, 1 / probability of its draw: drawn negatives stand for all."""
     from directrix.data.interactions.build import Interactions
 
-    return 1.0 / q.sampling if isinstance(q, Interactions) else None
+    return 1.0 / q.sampling if isinstance(q, Interactions) else np.ones(q.n_docs)
 
 
 def _sigmoid(scores: Float64Array, relevant: Array, weights: Float64Array) -> tuple[float, float]:
