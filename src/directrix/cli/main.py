@@ -38,14 +38,7 @@ from directrix.errors import InputError, MissingExtra
 from directrix.registry import COMMANDS
 
 _WITHOUT_NUMBERS = ("methods_command", "doctor_command")
-_OUTPUTS = (
-    "output",
-    "report",
-    "thresholds",
-    "page",
-    "against",
-    "test_output",
-)  # the last names an input a second time
+_OUTPUTS = ("output", "report", "thresholds", "page", "test_output", "against")  # the last is an input
 
 # the system takes the memory back at once; to collect garbage first is a sixth of the time of a short command
 atexit.register(gc.freeze)

@@ -258,7 +258,7 @@ def test_relevant_items_that_are_no_candidates_are_counted():
         "event": ["view", "click"] * 2,
     }
     shown = {"user": list("ab"), "item": list("xx"), "time": [2, 4]}
-    with pytest.warns(UserWarning, match=r"^2 of 2 items with a label above 0 are no candidates"):
+    with pytest.warns(UserWarning, match=r"^2 of 2 items with a label above 0 are not among"):
         dx.data.from_interactions(events, by="user", candidates=shown)
     complete = {"user": list("aabb"), "item": list("xyxy"), "time": [2, 2, 4, 4]}
     dx.data.from_interactions(events, by="user", candidates=complete)  # a warning would be an error

@@ -231,7 +231,7 @@ def _check_categorical(reader: Reader, tables: list[FeatureTable]) -> None:
     for name in reader.categorical:
         if str(name) not in names:
             raise InputError(
-                f"no table has a feature {name!r}, which shall be categorical; the features are "
+                f"no table has a feature {name!r}, which should be categorical; the features are "
                 f"{', '.join(names) or 'those of history alone'}. Correct the name, or leave it out."
             )
 
@@ -334,9 +334,9 @@ def _pool(
 def _warn_of_missed(n_relevant: int, n_found: int) -> None:
     if n_found < n_relevant:
         warn(
-            f"{n_relevant - n_found:,} of {n_relevant:,} items with a label above 0 are no candidates of "
-            "their query and have no row. Measures of these queries do not count them: they say how well the "
-            "candidates are ordered, not what they lack.",
+            f"{n_relevant - n_found:,} of {n_relevant:,} items with a label above 0 are not among the "
+            "candidates of their query and have no row. Measures of these queries do not count them: they "
+            "say how well the candidates are ordered, not what they lack.",
             stacklevel=5,
         )
 

@@ -1,7 +1,7 @@
 """One epoch of SGD for a linear model, in one kernel for each surrogate.
 
-The general method, one Python call per batch, spends a hundred times as long between kernels as in them if
-batches have five documents.
+The general method, one Python call per batch, takes up to thirty times as long if batches have five
+documents.
 """
 
 from functools import cache
