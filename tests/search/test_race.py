@@ -270,6 +270,25 @@ def test_more_documents_need_more_trees():
     assert [usual_growth(10**n) for n in (3, 6, 7)] == pytest.approx([6.0, 40.0, 40.0], rel=1e-12)
 
 
+def test_a_race_knows_its_documents_and_its_anchors(monkeypatch):
+    measure, fold, growth = dx.NDCG(k=10), Fold(TRAIN, (None, None), VALID), []
+    race = Race(
+        candidates_of(dx.method("Regression,YetiRank"), measure)[0], [fold], measure, clock_module.Clock(1e6)
+    )
+
+    def trained(one, *_):
+        growth.append(race.clock.growth)
+        value = 0.5 if one.settings == default.settings else 0.6  # bags are those of other trees
+        return replace(one, valid=value, values=np.full(20, value), seconds=1.0)
+
+    monkeypatch.setattr(race_module, "train_candidate", trained)
+    (default,) = (one for one in heats(race.candidates)[0] if one.name == "YetiRank")
+    trees, bags = (one for one in race.run() if one.is_anchor)
+    assert set(growth) == {usual_growth(TRAIN.n_docs)}
+    assert trees.settings == default.settings
+    assert bags.settings["n_bags"] > 1
+
+
 @pytest.mark.parametrize(("n_trees", "growth"), [(100, 7.5), (400, 30.0)])
 def test_trees_that_finished_say_how_many_the_next_ones_need(monkeypatch, n_trees, growth):
     measure, fold = dx.NDCG(k=10), Fold(TRAIN, (None, None), VALID)
