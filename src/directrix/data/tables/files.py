@@ -60,7 +60,7 @@ def decoding(path: Path) -> Iterator[None]:
     ) as error:
         with readable(path), path.open("rb"):
             pass  # an obstacle for files of any format has its own message
-        reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+        reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".").replace("Row #", "line ")
         raise InputError(
             f"{path} cannot be read as a {'CSV, TSV or JSON' if text_table(path) else 'Parquet or Arrow'} "
             f"file: {reason}. A complete file is needed; write or fetch it again."
