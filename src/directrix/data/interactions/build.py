@@ -184,7 +184,8 @@ def from_interactions(  # noqa: PLR0913 - all but the first are by name
     -------
     Interactions
         Only queries with candidates. Other items with events have no row, so no measure counts them; a
-        warning gives the number of relevant items outside the ``candidates`` of their query.
+        warning gives the number of relevant items outside the ``candidates`` of their query, and another
+        that of events that repeat an earlier one.
 
     Raises
     ------
@@ -338,7 +339,7 @@ def _warn_of_missed(n_relevant: int, n_found: int) -> None:
             f"{n_relevant - n_found:,} of {n_relevant:,} items with a label above 0 are not among the "
             "candidates of their query and have no row. Measures of these queries do not count them: they "
             "say how well the candidates are ordered, not what they lack.",
-            stacklevel=5,
+            stacklevel=4,
         )
 
 
