@@ -160,7 +160,10 @@ def test_names_are_short():
         ("IPrec(ties='expected')", "ties must be one of 'worst', 'order', 'trec'"),
         ("RBP(p=1)", "p is the probability of reading on and must lie in (0, 1)"),
         ("ERR(l_max=0)", "l_max is the highest label of the scale"),
-        ("RBP(p=abc)", "RBP(p='abc'): p is the probability of reading on and must lie in (0, 1), e.g. RBP(p=0.8)"),
+        (
+            "RBP(p=abc)",
+            "RBP(p='abc'): p is the probability of reading on and must lie in (0, 1), e.g. RBP(p=0.8)",
+        ),
         ("ERR(l_max=x)", "ERR(l_max='x'): l_max is the highest label of the scale"),
         ("ERR(l_max=True)", "ERR(l_max=True): l_max is the highest label of the scale"),
         ("IPrec(recall=x)", "IPrec(recall='x'): recall must lie in [0, 1]"),
