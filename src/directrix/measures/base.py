@@ -35,7 +35,7 @@ class _CutByAt(type):  # lets a class be written with its cut-off: NDCG @ 10
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class RankingMeasure(metaclass=_CutByAt):
-    """A measure: a frozen, hashable value, with a field for every point on which tools disagree.
+    """A frozen, hashable value, made by `measure`, with a field for every point on which tools disagree.
 
     ``repr(m)`` shows all fields and ``m.name`` the short form; `directrix.measure` reads both.
     ``m @ 10`` and ``NDCG @ 10`` set the cut-off. A subclass either states its terms (`form`, `worth`,

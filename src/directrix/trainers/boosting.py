@@ -207,7 +207,7 @@ _HIGHEST_LABEL = 30  # LightGBM's own objective has gains for no more
 
 @dataclass(frozen=True)
 class Boosting(Settings):
-    """Settings for growing trees; `BoostedRanker` makes them.
+    """Settings for growing trees, made by `BoostedRanker`.
 
     Parameters
     ----------

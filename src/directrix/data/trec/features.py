@@ -31,7 +31,7 @@ FORMS: tuple[Form, ...] = get_args(Form)
 class RunScores:
     r"""Scores of several runs for the same topics: one column per run, one row per retrieved document.
 
-    It is the result of `runs_as_features`. A `StumpModel` of `thresholds` on `queries` is the feature map of
+    It is made by `runs_as_features`. A `StumpModel` of `thresholds` on `queries` is the feature map of
     Yue et al. (2007), Section 4.2, without storing its columns:
 
     .. math:: \phi(x, d) = \bigl( [f(d \mid x) > k] : f \in F,\; k \in K_f \bigr)
