@@ -101,7 +101,7 @@ def test_columns_of_a_table_are_features(here, tmp_path):
     assert names[-3:] == ("run.dense", "run.year", "run.bm25")
     table.write_text("qid,docno,name\n0,d1,a\n")
     result = features(here, tmp_path / "g.parquet", "--with", table, status=1)
-    assert "has no column of numbers that is not an identifier or a rank" in result.stderr
+    assert "has no column of numbers other than identifiers and ranks" in result.stderr
     assert not (tmp_path / "g.parquet").exists()
 
 

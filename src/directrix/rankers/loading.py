@@ -48,7 +48,7 @@ def load(path: str | os.PathLike[str]) -> StoredRanker | EnsembleRanker:
 
     See Also
     --------
-    load_scorer : For servers: it imports NumPy alone and scores one list at a time.
+    load_scorer : For servers: it imports only NumPy and scores one list at a time.
 
     Examples
     --------
