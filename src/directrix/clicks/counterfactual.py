@@ -561,7 +561,7 @@ def _notes(goal: _Goal, names: Sequence[str]) -> tuple[str, ...]:
     notes = []
     if goal.is_biased:
         notes.append(
-            f"Every estimator of {goal.name} is biased, since it is not a sum of gains; negative ones count 0."
+            f"Every estimator of {goal.name} is biased, since it is not a sum of gains; negative ones are 0."
         )
     elif goal.measure is not None:
         notes.append(
