@@ -51,7 +51,7 @@ def model_card(
     Raises
     ------
     InputError
-        If the file is not a model, or the model does not take the data.
+        If the file is not a model, or the model cannot use the data.
 
     Notes
     -----

@@ -193,7 +193,7 @@ class CrossValidation:
         return results
 
     def latex(self, **how: Any) -> str:
-        r"""Return a table for a paper: entries by measures, the best bold, and the test in the caption.
+        r"""Return a LaTeX table of entries by measures, with the best in bold and the test in the caption.
 
         It needs ``\usepackage{booktabs}``. ``how`` holds options of `compare`: by default a paired t-test
         against the first entry with Holm's correction for the number of entries.

@@ -138,7 +138,7 @@ def permutation_importance(  # noqa: PLR0913
     Raises
     ------
     InputError
-        If there are no queries, or the ranker does not take the data.
+        If there are no queries, or the ranker cannot use the data.
 
     Notes
     -----

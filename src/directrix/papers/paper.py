@@ -129,7 +129,7 @@ class Words:
     ) -> Table:
         """Make a table with its title, notes and digits.
 
-        ``heads`` are columns that vary, below the names of their groups: ``[("", columns)]`` has none.
+        ``heads`` lists groups of columns that vary, as (name, columns); a single group has no name.
         ``notes`` are further notes, or names of notes.
         """
         caption, named = self.captions["tables"][key], self.captions.get("notes", {})

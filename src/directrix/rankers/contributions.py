@@ -78,7 +78,7 @@ class Contributions:
         self._explainers = [_explainer(member, q) for _, member in self._members]
 
     def of(self, query: Queries, rows: Any, others: Any) -> Float64Array:
-        """Return contributions for rows of one query, compared with others of it: float64 (n, n_features)."""
+        """Return contributions for rows of a query, compared with other rows: float64 (n, n_features)."""
         total = np.zeros((len(np.arange(query.n_docs)[rows]), query.n_features))
         for (share, member), explain in zip(self._members, self._explainers, strict=True):
             X = np.asarray(member.saved_model().ready(query).features, dtype=np.float64)

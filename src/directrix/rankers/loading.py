@@ -44,7 +44,7 @@ def load(path: str | os.PathLike[str]) -> StoredRanker | EnsembleRanker:
     Raises
     ------
     InputError
-        If the file cannot be read, is of a newer format, or any entry is missing or wrong.
+        If the file cannot be read, has a newer format, or any entry is missing or wrong.
 
     See Also
     --------

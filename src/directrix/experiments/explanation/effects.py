@@ -136,8 +136,8 @@ def left_out(
 ) -> LeftOut:
     """Train copies of a ranker, with all features and without some, one by one; evaluate them on ``q``.
 
-    A feature that is left out is 0 everywhere, so nothing can be learned from it. Cost: one training run
-    more than there are columns.
+    A feature that is left out is 0 everywhere, so nothing can be learned from it. Cost: one training run per
+    column, and one with all features.
     """
     values = []
     for done, column in enumerate([None, *columns]):

@@ -184,7 +184,7 @@ def explain(  # noqa: PLR0913
     Raises
     ------
     InputError
-        If there are no queries, the ranker does not take the data, or ``groups`` names none of the queries.
+        If there are no queries, the ranker cannot use the data, or ``groups`` names none of the queries.
 
     Notes
     -----

@@ -234,7 +234,7 @@ class Comparisons:
         return (_systems(self, measure), *([_pairs(self, measure)] if is_wanted else []))
 
     def latex(self, measure: str) -> str:
-        r"""Return a table for a paper: the best mean bold, letters or stars, and the test in the caption.
+        r"""Return a LaTeX table: the best mean in bold, letters or stars, and the test in the caption.
 
         It needs ``\usepackage{booktabs}``.
 

@@ -225,7 +225,7 @@ def letters(means: Any, differ: Any) -> tuple[str, ...]:
     Parameters
     ----------
     means : float (n_systems,)
-        Means, which order the letters: "a" goes to the best system.
+        Means, by which letters are ordered: "a" goes to the best system.
     differ : bool (n_systems, n_systems)
         Symmetric, False on the diagonal.
 

@@ -101,9 +101,9 @@ def paired_t(first: Any, second: Any) -> Significance:
 
     Notes
     -----
-    Assumes that the mean of the differences is nearly normal, which holds for the usual measures from about
-    50 queries on (Smucker, Allan and Carterette 2007 find it close to the randomization test). Source:
-    Student (1908). Cost O(n).
+    The test assumes that the mean of the differences is nearly normal, which holds for the usual measures
+    from about 50 queries on (Smucker, Allan and Carterette 2007 find it close to the randomization test).
+    Source: Student (1908). Cost O(n).
 
     Examples
     --------
