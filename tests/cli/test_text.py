@@ -81,7 +81,7 @@ def test_features_written_in_parts_are_those_of_the_library(here, tmp_path, monk
 
 def test_letor_text_has_the_same_features_without_names(here, tmp_path):
     result = features(here, tmp_path / "f.txt", "--qrels", here / "qrels")
-    assert "has no names of features; .parquet has them" in result.stderr
+    assert "stores no feature names; .parquet does" in result.stderr
     q = dx.read_letor(tmp_path / "f.txt")
     features(here, tmp_path / "f.parquet", "--qrels", here / "qrels")
     np.testing.assert_array_equal(q.features, dx.data.read_parquet(tmp_path / "f.parquet").features)
