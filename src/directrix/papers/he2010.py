@@ -360,7 +360,7 @@ def by_mean_and_variance(n_docs: int, delta: float, sigma: float) -> float:
 
     .. math:: \varepsilon \le \frac{\log_2(1 + n)}{\ln 2} (p + \sqrt p).
 
-    The constants of the paper are illegible in our copy.
+    Our copy of the paper lacks its constants.
     """
     p = 0.5 * (n_docs - 1) * math.erfc(delta / (2.0 * sigma))
     return math.log2(1 + n_docs) / math.log(2.0) * (p + math.sqrt(p))
