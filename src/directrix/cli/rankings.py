@@ -1,6 +1,6 @@
 """Rankings to evaluate: score files (one number per line, in the order of the data), models, runs.
 
-Files are recognized by their first line, so arguments in the wrong order give one message.
+Files are recognized by their first line, so arguments in the wrong order give a clear message.
 """
 
 from __future__ import annotations

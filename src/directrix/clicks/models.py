@@ -215,7 +215,7 @@ class DCM(_Cascade):
 
 
 class SDBN(_Cascade):
-    """The simplified dynamic Bayesian network: clicks satisfy with a probability of each document.
+    """The simplified dynamic Bayesian network: each document has a probability of satisfaction.
 
     Documents down to the last click were examined, or all if there is none; satisfaction is last clicks /
     clicks. Closed form; made by `model`. Chapelle & Zhang (2009), doi:10.1145/1526709.1526711.

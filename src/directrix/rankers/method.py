@@ -74,7 +74,7 @@ class Method:
 
     @classmethod
     def of(cls, surrogate: type[Any], **rest: Any) -> Method:
-        """Return a method that has the name of its surrogate."""
+        """Return a method that is named after its surrogate."""
         return cls(name=surrogate.__name__, surrogate=surrogate, **rest)
 
     @property

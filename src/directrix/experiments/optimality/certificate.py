@@ -278,7 +278,7 @@ class Certificate:
     def share_below(self) -> float | None:
         """Upper limit of the share of rising directions, at confidence 1 - delta (Clopper & Pearson 1934).
 
-        After `polish` this is the joint confidence of the limits of all its tests. None with one weight at a
+        After `polish`, the limits of all its tests hold jointly at this confidence. None with one weight at a
         time, since nothing is random.
         """
         if self.one_weight:
