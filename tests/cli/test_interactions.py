@@ -84,6 +84,15 @@ def test_messages_name_options(change, words, tables, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.filterwarnings("default")
+def test_repeated_events_are_one_note(tables, tmp_path):
+    lines = (tables / "e.csv").read_text().splitlines()
+    (tmp_path / "e.csv").write_text("\n".join([*lines, *lines[1:4]]) + "\n")
+    ends = ("--split", 2.5 * 86400, "-o", tmp_path / "a.parquet", "--test-output", tmp_path / "b.parquet")
+    done = succeed("interactions", tmp_path / "e.csv", *NAMES, *KINDS, "--negatives", 5, *ends)
+    assert done.stderr.count(f"note: 3 of {len(lines) + 2} events repeat an earlier one") == 1
+
+
 def test_wrong_usage(tables, tmp_path):
     same = ("-o", tmp_path / "t.arrow", "--split", "3", "--test-output", tmp_path / "t.arrow")
     for arguments in (("-o", tmp_path / "t.txt"), same[:4], same):

@@ -81,9 +81,13 @@ def test_features_written_in_parts_are_those_of_the_library(here, tmp_path, monk
 
 def test_letor_text_has_the_same_features_without_names(here, tmp_path):
     result = features(here, tmp_path / "f.txt", "--qrels", here / "qrels")
-    assert "stores no feature names; .parquet does" in result.stderr
     q = dx.read_letor(tmp_path / "f.txt")
-    features(here, tmp_path / "f.parquet", "--qrels", here / "qrels")
+    saved = features(here, tmp_path / "f.parquet", "--qrels", here / "qrels").stderr
+    names = dx.data.read_parquet(tmp_path / "f.parquet").feature_names
+    assert f"stores no feature names; .parquet does. They are: {', '.join(names)}\n" in result.stderr
+    assert (
+        f"{len(names)} features: '{names[0]}', '{names[1]}', '{names[2]}' and {len(names) - 3} more)" in saved
+    )
     np.testing.assert_array_equal(q.features, dx.data.read_parquet(tmp_path / "f.parquet").features)
     succeed("train", tmp_path / "f.txt", "--method", "Regression", "-o", tmp_path / "m.json")
     assert "was trained on features without names" in refused(

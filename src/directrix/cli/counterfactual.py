@@ -15,7 +15,7 @@ from typer import Option
 from directrix.cli import options
 from directrix.cli.clicks import LogArgument
 from directrix.cli.reading import LogColumns, ModelData, TrainingData, check_writable, is_model
-from directrix.cli.show import progress_log, save_report, show
+from directrix.cli.show import progress_log, remark, save_report, show
 from directrix.cli.train import SearchOptions, check_report, save_result
 from directrix.data.formats import read_file
 from directrix.errors import InputError
@@ -89,8 +89,12 @@ def clicks_train_command(
         search.ranker()
     documents = _features(features, reading)
     name: Any = estimator  # checked there
+    clicks = columns.read(log)
+    n_queries = len(clicks.pairs.query_ids)
+    if n_absent := n_queries - int((clicks.pairs.queries(map(str, documents.query_ids)) >= 0).sum()):
+        remark(f"note: {n_absent:,} of {n_queries:,} queries of the log have no features and are left out")
     q = training_data(
-        columns.read(log),
+        clicks,
         documents,
         name,
         propensities=_positions(propensities),
@@ -206,17 +210,25 @@ def clicks_evaluate_command(
 
 
 def _scored(paths: list[Path], features: Path | None, reading: ModelData) -> tuple[Queries | None, list[Any]]:
-    """Return the candidates, and their scores by each model; runs are paths."""
+    """Return the candidates, and their scores by each model; runs of text are paths."""
+    from directrix.data.formats import is_documents_table
+    from directrix.data.tables.files import column_names
+    from directrix.data.trec.runs import read_trec_run
     from directrix.rankers.loading import load
 
     models = {path: load(path) for path in paths if is_model(path)}
+    given: dict[Path, Any] = {}
+    for path in paths:
+        if path not in models and is_documents_table(path):
+            names = reading.names().within(column_names(path))
+            given[path] = read_trec_run(path, qid=names.qid, doc_id=names.doc_id)
     if features is None:
         if models:
             raise InputError(f"{next(iter(models))} is a model, which needs features; type --features FILE.")
-        return None, list(paths)
+        return None, [given.get(path, path) for path in paths]
     saved = {path: model.saved_model() for path, model in models.items()}
     q = reading.read_for(saved.values(), features, has_labels=False)
-    scores = {
+    given |= {
         path: models[path].predict_queries(reading.matched(q, saved[path], features, path)) for path in models
     }
-    return q, [scores.get(path, path) for path in paths]
+    return q, [given.get(path, path) for path in paths]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
@@ -163,7 +164,9 @@ def _parts(
         remark(f"note: {output} has sampled negatives; measures are higher than with all items")
     if split is None:
         return (q,)
-    later = make() if is_drawn else q
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # they were shown above
+        later = make() if is_drawn else q
     return q.split(split)[0], later.split(split)[1]
 
 

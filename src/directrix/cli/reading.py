@@ -353,7 +353,8 @@ class ModelData(Columns):
         """
         rules = {Missing(saved.missing) for saved in models}
         if self.missing is None:
-            how = min(rules, default=Missing.error)  # "error" before "nan" before "zero"
+            # "error" before "nan" before "zero"; without a model nothing uses the features
+            how = min(rules, default=Missing.nan)
         elif self.missing is Missing.error:
             how = self.missing
         else:

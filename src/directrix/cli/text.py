@@ -13,7 +13,7 @@ from typer import Option
 
 from directrix.cli import options
 from directrix.cli.data import relevant_text
-from directrix.cli.reading import RankedData, RunColumns, check_writable, query_classes
+from directrix.cli.reading import RankedData, RunColumns, check_writable, query_classes, some
 from directrix.cli.show import echo, progress_bar, remark, show, write_text
 from directrix.data.formats import LETOR, named, outputs
 from directrix.errors import InputError
@@ -237,8 +237,10 @@ def text_features_command(
     if computed.judged is not None:
         note_unmatched(computed.run.tag, [computed.run], computed.judged)
     if form is LETOR:
-        remark(f"note: {output} stores no feature names; .parquet does")
-    remark(f"saved: {output} ({n_rows} rows, {n_queries} queries, {len(computed.sources)} features)")
+        in_order = ", ".join(computed.sources)
+        remark(f"note: {output} stores no feature names; .parquet does. They are: {in_order}")
+    n_features = f"{len(computed.sources)} features: {some(computed.sources)}"
+    remark(f"saved: {output} ({n_rows} rows, {n_queries} queries, {n_features})")
     if (judged := computed.judged) is not None:
         relevant = sum(label > 0.0 for name in used for label in judged[name].values())
         remark(relevant_text(relevant, retrieved))

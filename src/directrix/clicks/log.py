@@ -13,11 +13,13 @@ import numpy as np
 from directrix.clicks.reading import log_of_frame, read_log
 from directrix.clicks.sessions import Cells, Pairs, Sessions
 from directrix.data.grouping import run_starts
-from directrix.errors import InputError
+from directrix.errors import InputError, warn
 from directrix.tables import ShowsTables, Table, json_value
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Array, Int64Array
 
+_ROBOT = 5  # documents, all clicked: no user does this often
+_FEW = 0.005  # of the clicks
 _ROWS = 1 << 20  # sorted together, so that threads share the work and memory stays small
 
 
@@ -94,10 +96,16 @@ class Log(ShowsTables):
         InputError
             If a column is missing, a value cannot be used, a session has two queries, or a document or a
             position twice, or a row has more clicks than impressions.
+
+        Warns
+        -----
+        UserWarning
+            If the queries have variants in case or blanks, or more than .5 % of the clicks are of sessions
+            that clicked all of five or more documents, as robots do.
         """
         names = {"session": session, "query": query, "doc": doc, "position": position, "clicked": clicked}
         names |= {"impressions": impressions, "user": user, "ranker": ranker, "time": time}
-        return cls(*log_of_frame(frame, names | {"propensity": propensity}))
+        return cls(*log_of_frame(frame, names | {"propensity": propensity}))._with_warnings()
 
     @classmethod
     def read(
@@ -121,7 +129,32 @@ class Log(ShowsTables):
         MissingExtra
             Without pyarrow: ``pip install "directrix[arrow]"``.
         """
-        return cls(*read_log(path, columns, aggregate=aggregate))
+        return cls(*read_log(path, columns, aggregate=aggregate))._with_warnings()
+
+    def _with_warnings(self) -> Log:
+        """Return this log, after warnings about rows that are valid and would move every estimate."""
+        variants: dict[str, list[str]] = {}
+        for query in self.pairs.query_ids:
+            variants.setdefault(" ".join(str(query).casefold().split()), []).append(str(query))
+        if same := [names for names in variants.values() if len(names) > 1]:
+            warn(
+                f"{len(self.pairs.query_ids):,} queries are {len(variants):,} but for case and blanks, e.g. "
+                f"{same[0][0]!r} and {same[0][1]!r}; each counts alone. Write them alike, in features too.",
+                stacklevel=3,
+            )
+        if isinstance(self.content, Sessions):
+            clicks = np.add.reduceat(self.content.click.astype(np.int64), self.content.ptr[:-1])
+            robots = (clicks == np.diff(self.content.ptr)) & (clicks >= _ROBOT)
+            if (share := clicks[robots].sum() / max(clicks.sum(), 1)) > _FEW:
+                first = np.flatnonzero(robots)[0]
+                name = "" if self.content.ids is None else f", such as {self.content.ids[first]}"
+                warn(
+                    f"{int(robots.sum()):,} of {len(clicks):,} sessions{name}, have a click on every "
+                    f"document, of {_ROBOT} or more, and {share:.1%} of all clicks. Remove robots: they "
+                    "flatten position bias.",
+                    stacklevel=3,
+                )
+        return self
 
     @property
     def sessions(self) -> Sessions:

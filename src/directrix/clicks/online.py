@@ -15,7 +15,7 @@ from directrix.clicks.log import Log
 from directrix.clicks.sessions import Sessions
 from directrix.data.checks import as_floats, check_length
 from directrix.data.grouping import run_starts
-from directrix.errors import InputError, short_text
+from directrix.errors import InputError, short_text, warn
 from directrix.measures.bootstrap import batch_sizes
 from directrix.parameters import number, seed_number, share
 from directrix.tables import PValue, ShowsTables, Table, json_value
@@ -234,6 +234,11 @@ def ab_test(
     InputError
         If the log has no sessions or not two rankers, or a measure is not known.
 
+    Warns
+    -----
+    UserWarning
+        If the log has times, and one ranker was served only after the other.
+
     Examples
     --------
     >>> import directrix as dx
@@ -250,6 +255,13 @@ def ab_test(
             'which of them served a session: Log.from_frame(frame, ranker="variant").'
         )
     n = len(sessions.query)
+    if sessions.time is not None:
+        of_a, of_b = (sessions.time[sessions.ranker == number] for number in (0, 1))
+        if max(of_a) < min(of_b) or max(of_b) < min(of_a):
+            warn(
+                f"{' and '.join(sessions.rankers)} were never served at the same time, so a difference may "
+                "be one of times. Serve both in the same days, to random users."
+            )
     user = _user_numbers(sessions.user, n)
     contrasts = []
     for name in [measures] if isinstance(measures, str) else measures:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -25,7 +26,7 @@ class Clock:
 
     def __init__(self, budget: float | None = None, total: int = 1, progress: Progress | None = None) -> None:
         self.budget = math.inf if budget is None else budget
-        self._begun = working_time()
+        self._begun, self._started = working_time(), time.perf_counter()
         self._end = self._begun + (1.0 - _TO_JUDGE) * self.budget
         self._stop = self._fold_stop = self._end
         self.total, self._progress = total, progress
@@ -39,6 +40,11 @@ class Clock:
     def used(self) -> float:
         """Seconds since the beginning."""
         return working_time() - self._begun
+
+    @property
+    def compiling(self) -> float:
+        """Seconds since the beginning in which kernels were compiled."""
+        return time.perf_counter() - self._started - self.used
 
     @property
     def left(self) -> float:

@@ -142,7 +142,11 @@ def notes_on_methods(
 
 
 def notes_on_budget(
-    budget: float, used: float, candidates: Sequence[Candidate], untried: Sequence[str]
+    budget: float,
+    used: float,
+    candidates: Sequence[Candidate],
+    untried: Sequence[str],
+    compiling: float = 0.0,
 ) -> Iterator[str]:
     """Yield notes on trainings that a time budget stopped or left out, and on the seconds used."""
     stopped = [
@@ -158,9 +162,10 @@ def notes_on_budget(
     if untrained := Counter([*begun.values(), *untried]):
         names = (f"{name} ({n} settings)" if n > 1 else name for name, n in untrained.items())
         yield f"not trained for lack of time: {', '.join(names)}"
+    extra = f"; it does not count the {compiling:.0f} s of compiling kernels" if compiling >= 1.0 else ""
     if used > budget:
-        yield f"the time budget of {budget:g} s was used up: the candidates took {used:.1f} s"
-    elif stopped or untrained:
-        yield f"the candidates took {used:.1f} s of the time budget of {budget:g} s"
+        yield f"the time budget of {budget:g} s was used up: the candidates took {used:.1f} s{extra}"
+    elif stopped or untrained or (extra and budget < math.inf):
+        yield f"the candidates took {used:.1f} s of the time budget of {budget:g} s{extra}"
     if budget < math.inf:
         yield "under a time budget results depend on the clock: another run may choose otherwise"

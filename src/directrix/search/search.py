@@ -278,7 +278,7 @@ class AutoRanker(Ranker):
         baseline = baseline_of(parts, measure, seed)
         clock.total = len(able)
         race = Race(able, parts, measure, clock, n_jobs=n_jobs, is_costly=is_sharded)
-        tried, used = tuple(race.run()), clock.used
+        tried, used, compiling = tuple(race.run()), clock.used, clock.compiling
         several = not is_sharded and len({c.name for c in able}) > 1
         may_blend = several and not self.single and not self.simple
         best, mixed = choice(tried, parts, measure, may_blend=may_blend, simple=self.simple)
@@ -305,7 +305,7 @@ class AutoRanker(Ranker):
             *notes_on_features(q.feature_names, baseline, values),
             *notes_on_data(parts, measure, best, ranker, gap),
             *notes_on_methods(plan.absent, unable, race.failed),
-            *notes_on_budget(self.time_budget or math.inf, used, tried, race.untried),
+            *notes_on_budget(self.time_budget or math.inf, used, tried, race.untried, compiling),
             *race.notes(),
             *late,
         )

@@ -183,7 +183,8 @@ def from_interactions(  # noqa: PLR0913 - all but the first are by name
     -------
     Interactions
         Only queries with candidates. Other items with events have no row, so no measure counts them; a
-        warning says how many relevant items are not in the ``candidates`` of their query.
+        warning says how many relevant items are not in the ``candidates`` of their query, another how many
+        events repeat an earlier one.
 
     Raises
     ------
@@ -337,7 +338,7 @@ def _warn_of_missed(n_relevant: int, n_found: int) -> None:
             f"{n_relevant - n_found:,} of {n_relevant:,} items with a label above 0 are not among the "
             "candidates of their query and have no row. Measures of these queries do not count them: they "
             "say how well the candidates are ordered, not what they lack.",
-            stacklevel=5,
+            stacklevel=4,
         )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from directrix.data.checks import check_labels
 from directrix.data.grouping import object_array
 from directrix.data.interactions.tables import DAY, Reader, iso, moment, place_in
-from directrix.errors import InputError
+from directrix.errors import InputError, warn
 from directrix.types import Array, Float64Array, Int64Array
 
 
@@ -82,8 +82,23 @@ def read_events(reader: Reader, events: Any, by: str, grades: Mapping[Any, float
                 shell=f"Type --grade {unknown[0]}=1, and so on for all kinds.",
             )
     order = np.argsort(times, kind="stable")
+    _warn_of_repeated(times, keys, items, kinds)
     users, items, keys, kinds = (numbers[order] for numbers in (users, items, keys, kinds))
     return EventTable(times[order], users, items, keys, kinds, kind_names, grade[kinds])
+
+
+def _warn_of_repeated(*columns: Array) -> None:
+    """Warn if events are alike in all of these columns."""
+    order = np.lexsort(columns)
+    is_same = np.logical_and.reduce([np.diff(column[order]) == 0 for column in columns])
+    if is_same.any():
+        warn(
+            f"{int(is_same.sum()):,} of {len(order):,} events repeat an earlier one, with the same user or "
+            f"session, item, kind and time (the first in row {int(order[1:][is_same].min())}). Features of "
+            "history and sampling by popularity count each of them; labels do not change. Drop them if they "
+            "were logged twice.",
+            stacklevel=5,
+        )
 
 
 def read_candidates(reader: Reader, candidates: Any, by: str) -> CandidateTable:

@@ -9,13 +9,13 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from directrix.data.columns import RECOGNIZED, ColumnNames, roles_of
+from directrix.data.columns import RECOGNIZED, ColumnNames, find, roles_of
 from directrix.data.files import Stamp, check_stamp, readable
 from directrix.data.formats import ARROW, content_of, table_files, text_table
 from directrix.data.frames import Categories, categories_from
@@ -60,7 +60,7 @@ def decoding(path: Path) -> Iterator[None]:
     ) as error:
         with readable(path), path.open("rb"):
             pass  # an obstacle for files of any format has its own message
-        reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+        reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".").replace("Row #", "line ")
         raise InputError(
             f"{path} cannot be read as a {'CSV, TSV or JSON' if text_table(path) else 'Parquet or Arrow'} "
             f"file: {reason}. A complete file is needed; write or fetch it again."
@@ -97,15 +97,21 @@ class Layout:
     """Columns of features whose values are names of categories."""
     stored: Categories | None = None
     """Names of categories whose places a list holds."""
+    width: int = 0
+    """Length of the lists; 0 without lists."""
+    chosen: tuple[int, ...] | None = None
+    """Places of the features in the lists; None: all."""
 
 
 def layout_of(schema: Any, path: Path, names: ColumnNames, cells: Any = None) -> Layout:
     """Return what the columns hold, or raise `InputError`; ``cells`` is the table, of text, for messages."""
     known = [name for name in schema.names if not INDEX.fullmatch(name)]
+    asked = (names.features or ()) + (names.excluded or ())
+    if FEATURE_NAMES in (schema.metadata or {}) and not set(asked) <= {*known}:
+        return _chosen_of_list(schema, path, names, known)
     roles = roles_of(known, names, str(path), _CALL)
     kinds = {name: schema.field(name).type for name in filter(None, roles[:3])}
-    if twice := [name for name, times in Counter(roles.features).items() if times > 1]:
-        raise InputError(f"{path}: two columns have the name {twice[0]!r}; rename one.")
+    _check_once(path, roles.features)
     kinds |= {name: schema.field(name).type for name in roles.features}
     types = import_arrow().types
     for name in filter(None, (roles.qid, roles.doc_id)):
@@ -148,7 +154,30 @@ def layout_of(schema: Any, path: Path, names: ColumnNames, cells: Any = None) ->
         categories = categories_from(json.loads(metadata[CATEGORIES]), n) if CATEGORIES in metadata else None
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: its metadata do not fit its features ({error}); write it again.") from None
-    return Layout(in_file, n, *of, given[0], _dtype([kind.value_type]), stored=categories)
+    return Layout(in_file, n, *of, given[0], _dtype([kind.value_type]), stored=categories, width=n)
+
+
+def _chosen_of_list(schema: Any, path: Path, names: ColumnNames, known: list[str]) -> Layout:
+    """Return a layout with the features of a list that are asked for, or not excluded, by their names."""
+    columns = tuple(name for name in names.excluded or () if name in known)
+    layout = layout_of(schema, path, replace(names, features=None, excluded=columns or None))
+    in_list, call = layout.names or (), (str(path), _CALL)
+    if names.features:
+        chosen = tuple(find(in_list, "features", name, *call) for name in names.features)
+    else:
+        others = [name for name in names.excluded or () if name not in columns]
+        excluded = {find(in_list, "excluded", name, *call) for name in others}
+        chosen = tuple(name for name in in_list if name not in excluded)
+    _check_once(path, chosen)
+    places = tuple(map(in_list.index, chosen))
+    stored = layout.stored and tuple(layout.stored[place] for place in places)
+    stored = stored if any(stored or ()) else None
+    return replace(layout, names=chosen, n_features=len(chosen), stored=stored, chosen=places)
+
+
+def _check_once(path: Path, features: tuple[str, ...]) -> None:
+    if twice := [name for name, times in Counter(features).items() if times > 1]:
+        raise InputError(f"{path}: two columns have the name {twice[0]!r}; rename one.")
 
 
 def _names_from(listed: Any, n_features: int) -> tuple[str, ...]:
@@ -366,7 +395,7 @@ class TableFiles:
 
         Batches that end before the row ``first`` (of all files together) may be left out.
         """
-        per_row = max(self.layout.n_features * self.layout.dtype.itemsize, 64)
+        per_row = max((self.layout.width or self.layout.n_features) * self.layout.dtype.itemsize, 64)
         before = 0
         for path, content in zip(self.paths, self._files, strict=True):
             size, begin = content.n_rows, max(first - before, 0)
@@ -386,11 +415,12 @@ class TableFiles:
     def extents(self) -> tuple[Extent, ...] | None:
         """Return where the bytes of features are in the files; None if they differ from those in memory.
 
-        They are the same in Arrow IPC files without compression, with one list column without nulls.
+        They are the same in Arrow IPC files without compression, with one list column without nulls, all of
+        whose features are chosen.
         """
         extents, before, pa = [], 0, import_arrow()
         for path, size in zip(self.paths, self.sizes, strict=True):
-            if self.layout.lists is None or _form(path) is not _Ipc:
+            if self.layout.lists is None or self.layout.chosen is not None or _form(path) is not _Ipc:
                 return None
             floats = pa.float32(), pa.float64()
             with decoding(path), pa.memory_map(os.fspath(path)) as mapped:

@@ -90,7 +90,9 @@ class Batch(NamedTuple):
         n, names, dtype = self.columns.num_rows, self.layout.names or (), self.layout.dtype
         if self.layout.lists is not None:
             values = self._complete(self.layout.lists).flatten().to_numpy(zero_copy_only=False)
-            rows: Array = values.reshape(n, self.layout.n_features).astype(dtype, copy=False)
+            rows: Array = values.reshape(n, self.layout.width).astype(dtype, copy=False)
+            if self.layout.chosen is not None:
+                rows = rows.take(self.layout.chosen, axis=1)
         else:
             columns = [
                 np.array([math.nan if cell is None else 0.0 for cell in self.cells(name)])
@@ -231,6 +233,7 @@ def read_parquet(
         Meaning of NaN and null as features. "nan" is for models that take NaN.
     qid, label, doc_id, features : str, optional
         Names of the columns, as in `Queries.from_frame`, which also says what other names are recognized.
+        ``features`` also chooses from the list of a file whose metadata name its features (`write_parquet`).
 
     Returns
     -------

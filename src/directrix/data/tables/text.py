@@ -81,8 +81,14 @@ def text_batches(pa: Any, path: Path, names: ColumnNames) -> Iterator[Any]:
 def _of_csv(pa: Any, path: Path, types: dict[Any, Any]) -> Any:
     import pyarrow.csv
 
-    with open_data(path) as file:
-        return pyarrow.csv.read_csv(file, *_csv_options(pa, path, types))
+    try:
+        with open_data(path) as file:
+            return pyarrow.csv.read_csv(file, *_csv_options(pa, path, types))
+    except pa.ArrowInvalid:  # only one thread knows the line that it cannot read
+        options = _csv_options(pa, path, types)
+        options[0].use_threads = False
+        with open_data(path) as file:
+            return pyarrow.csv.read_csv(file, *options)
 
 
 def _csv_options(pa: Any, path: Path, types: dict[Any, Any]) -> tuple[Any, Any, Any]:
