@@ -138,8 +138,8 @@ class Log(ShowsTables):
             variants.setdefault(" ".join(str(query).casefold().split()), []).append(str(query))
         if same := [names for names in variants.values() if len(names) > 1]:
             warn(
-                f"{len(self.pairs.query_ids):,} queries are {len(variants):,} but for case and blanks, e.g. "
-                f"{same[0][0]!r} and {same[0][1]!r}; each counts alone. Write them alike, in features too.",
+                f"{len(self.pairs.query_ids):,} queries are {len(variants):,} apart from case and blanks, "
+                f"e.g. {same[0][0]!r} and {same[0][1]!r}; each counts alone. Spell them alike everywhere.",
                 stacklevel=3,
             )
         if isinstance(self.content, Sessions):

@@ -260,7 +260,7 @@ def ab_test(
         if max(of_a) < min(of_b) or max(of_b) < min(of_a):
             warn(
                 f"{' and '.join(sessions.rankers)} were never served at the same time, so a difference may "
-                "be one of times. Serve both in the same days, to random users."
+                "come from the time. Serve both on the same days, to random users."
             )
     user = _user_numbers(sessions.user, n)
     contrasts = []

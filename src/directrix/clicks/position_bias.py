@@ -179,13 +179,13 @@ def propensities(
         theta[1:] += (-_LEFT_OPEN, _LEFT_OPEN)
     if method == "em" and (n := cells.impressions.sum() / len(log.pairs)) < _MANY:
         warn(
-            f"each document of a query has {n:.0f} impressions on average; with fewer than {_MANY}, em finds "
-            "too high propensities. Compare with method all-pairs, or give a longer log."
+            f"each document of a query has {n:.0f} impressions on average; with fewer than {_MANY}, em "
+            "overestimates propensities. Compare with method all-pairs, or give a longer log."
         )
     if method != "trust" and (wide := np.flatnonzero(~(theta[:, 1] <= _WIDE * theta[:, 0]))).size:
         at = wide[np.argmin(theta[wide, 0] / theta[wide, 1])]
         warn(
-            f"the log hardly tells the propensity at {len(wide)} of {k} positions, e.g. {at + 1}: from "
+            f"the log hardly identifies the propensity at {len(wide)} of {k} positions, e.g. {at + 1}: from "
             f"{theta[at, 0]:.2g} to {theta[at, 1]:.2g}. Gains divide by it: give a longer log, fewer "
             "positions, or propensities of a log whose documents move more within a query."
         )
