@@ -1,4 +1,4 @@
-"""Events and candidates as arrays, and the lists that they are grouped into, each with its decision."""
+"""Events and candidates as arrays, and their groups into lists, each with its decision."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Decisions(NamedTuple):
     times: Float64Array
     """Decisions."""
     of_event: Int64Array
-    """List that an event is a label of, or -1, (n_events,)."""
+    """List in which an event is a label, or -1, (n_events,)."""
     of_candidate: Int64Array
     """List of each row of a table of candidates of lists, else empty."""
 
@@ -118,7 +118,7 @@ def read_candidates(reader: Reader, candidates: Any, by: str) -> CandidateTable:
 def lists_of(
     reader: Reader, log: EventTable, table: CandidateTable | None, by: str, decision: Any
 ) -> Decisions:
-    """Group the events, or the candidates of lists, and set the decision of each list."""
+    """Group the events, or the candidates of lists, and determine the decision of each list."""
     rows: Any = table if table is not None and table.keys is not None else None
     keys = [log.keys] if rows is None else [log.keys, rows.keys]
     names = object_array(reader.numbers["session" if by == "session" else "user"].names)
@@ -151,7 +151,7 @@ def lists_of(
 
 
 def _times_of_lists(times: Float64Array, of: Int64Array, labels: Array) -> Float64Array:
-    """Return the one time that the candidates of each list have."""
+    """Return the common time of the candidates of each list."""
     decisions = np.full(len(labels), np.inf)
     np.minimum.at(decisions, of, times)
     if (late := times > decisions[of]).any():
@@ -167,7 +167,7 @@ def _times_of_lists(times: Float64Array, of: Int64Array, labels: Array) -> Float
 
 
 def _times_of_events(log: EventTable, of: Int64Array, labels: Array, by: str, decision: Any) -> Float64Array:
-    """Return the decision that is given, or the first event of a session or day, or the last of a user."""
+    """Return the given decision, or the first event of a session or day, or the last event of a user."""
     if decision is not None:
         if by != "user":
             raise InputError(f"a decision for all queries needs by='user', got by={by!r}; leave it out.")
@@ -190,7 +190,7 @@ def _users_of_sessions(
     of_candidate: Int64Array,
     labels: Array,
 ) -> Int64Array:
-    """Return the user of each session, -1 where no row has one; `InputError` if a session has two."""
+    """Return the user of each session, -1 if no row has one; `InputError` if a session has two."""
     users = np.full(len(labels), -1)
     parts = [("events", of_event, log.users)]
     if rows is not None and rows.users is not None:
