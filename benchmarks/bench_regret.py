@@ -11,7 +11,8 @@ queries.
 Each package is trained with eight settings (`tree_peers`), of which validation queries choose one. Regret is
 test nDCG@10 of the best of these three, chosen by test queries in their favor, minus that of ours: below 0
 we are ahead. "auto in 8x" is `AutoRanker(by_query=True)` with 8 times the seconds of LightGBM's default as
-its budget. Seconds are of the processor, on one thread; those of a tuned package are the sum of eight.
+its budget; "auto" has none. Seconds are of the processor, on one thread; those of a tuned package are the
+sum of eight.
 
 Every row has a process of its own. Finished rows are kept in results/regret.jsonl, so a second run resumes.
 PYTHON is that of an environment with the peers; default this one.
@@ -70,7 +71,12 @@ LAWS = {
 }
 REAL = ("OHSUMED", "MQ2008", "scaled300", "nfcorpus", "ohsumed-null")
 SMALL = LAWS["choosing"][1:4]
-OURS = {"BoostedRanker": "BoostedRanker", "auto in 8x": "AutoRanker"}
+OURS = {"BoostedRanker": "BoostedRanker", "auto in 8x": "AutoRanker", "auto": "AutoRanker"}
+MARKS = {
+    "BoostedRanker": ("#0072B2", "o", 0.2),
+    "auto in 8x": ("#000000", "*", 0.0),
+    "auto": ("#D55E00", "x", -0.2),
+}
 Cells = dict[tuple[str, str], dict[str, Any]]
 
 
@@ -98,12 +104,11 @@ def work(sets: Iterable[Law | str], rows: list[str], options: argparse.Namespace
                 cell = best | {"processor": sum(cell["processor"] for cell in found)}
                 cell["default"] = found[0]["processor"]
             else:
-                settings: dict[str, Any] = {}
-                if row != "BoostedRanker":
+                settings: dict[str, Any] = {} if row == "BoostedRanker" else {"by_query": True}
+                if row == "auto in 8x":
                     if (name, "LightGBM") not in read():
                         continue
-                    budget = 8.0 * read()[name, "LightGBM"]["default"]
-                    settings = {"by_query": True, "time_budget": budget}
+                    settings["time_budget"] = 8.0 * read()[name, "LightGBM"]["default"]
                 (cell,) = trained(OURS[row], [settings], fold, sys.executable)["trained"]
             cell["test"] = cell["test"]["nDCG@10"]
             with CELLS.open("a") as file:
@@ -116,23 +121,25 @@ def read() -> Cells:
     return {(cell["set"], cell["row"]): cell for cell in map(json.loads, lines)}
 
 
-def table(part: str, names: list[str], done: Cells) -> dict[str, dict[str, tuple[float, float]]]:
-    """Print the sets of a part that are finished, and return regrets with errors by row and set."""
+def table(
+    part: str, names: list[str], done: Cells, ours: list[str]
+) -> dict[str, dict[str, tuple[float, float]]]:
+    """Print the sets of a part that are finished, and return regrets of `ours` with errors by row and set."""
     kind = "real" if part == "real" else "synthetic"
-    names = [name for name in names if all((name, row) in done for row in (*SETTINGS, *OURS))]
-    found: dict[str, dict[str, tuple[float, float]]] = {row: {} for row in OURS}
+    names = [name for name in names if all((name, row) in done for row in (*SETTINGS, *ours))]
+    found: dict[str, dict[str, tuple[float, float]]] = {row: {} for row in ours}
     if not names:
         return found
     print(f"\n== {part} ({kind}): regret in test nDCG@10, with standard errors")
-    print(f"{'':24}{'best tuned':>20}{'s':>7}" + "".join(f"{row:>20}{'s':>7}" for row in OURS))
+    print(f"{'':24}{'best tuned':>20}{'s':>7}" + "".join(f"{row:>20}{'s':>7}" for row in ours))
     for name in names:
         best = max(SETTINGS, key=lambda row: np.mean(done[name, row]["test"]))
         theirs = done[name, best]
         line = f"{name:24}{best:>12} {np.mean(theirs['test']):7.4f}{theirs['processor']:7.1f}"
-        for row in OURS:
-            ours = done[name, row]
-            found[row][name] = mean_and_error(np.array(theirs["test"]) - ours["test"])
-            line += "{:+10.4f} +- {:.4f}".format(*found[row][name]) + f"{ours['processor']:7.1f}"
+        for row in ours:
+            cell = done[name, row]
+            found[row][name] = mean_and_error(np.array(theirs["test"]) - cell["test"])
+            line += "{:+10.4f} +- {:.4f}".format(*found[row][name]) + f"{cell['processor']:7.1f}"
         print(line)
     for row, by_set in found.items():
         mean, error = mean_and_error(np.array([regret for regret, _ in by_set.values()]))
@@ -149,12 +156,11 @@ def draw(parts: dict[str, dict[str, dict[str, tuple[float, float]]]]) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    labels = [f"{name} ({part})" for part, rows in parts.items() for name in rows["BoostedRanker"]]
+    shown = next(iter(parts.values()))
+    labels = [f"{name} ({part})" for part, rows in parts.items() for name in next(iter(rows.values()))]
     figure, ax = plt.subplots(figsize=(7.5, 1.5 + 0.25 * len(labels)))
-    for row, color, marker, shift in (
-        ("BoostedRanker", "#0072B2", "o", 0.12),
-        ("auto in 8x", "#000000", "*", -0.12),
-    ):
+    for row in shown:
+        color, marker, shift = MARKS[row]
         points = [point for rows in parts.values() for point in rows[row].values()]
         means, errors = np.transpose(points)
         ax.errorbar(
@@ -198,8 +204,9 @@ def main() -> int:
         work([one for part in sets.values() for one in part], options.rows, options)
     print(versions())
     done = read()
-    found = {part: table(part, [name_of(one) for one in every], done) for part, every in sets.items()}
-    if any(rows["BoostedRanker"] for rows in found.values()):
+    ours = [row for row in OURS if row in options.rows]
+    found = {part: table(part, [name_of(one) for one in every], done, ours) for part, every in sets.items()}
+    if ours and any(rows[ours[0]] for rows in found.values()):
         draw(found)
         print(f"\npicture: {PICTURE.relative_to(HERE.parent)}")
     return 0

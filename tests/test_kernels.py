@@ -230,7 +230,7 @@ def test_a_damaged_file_is_compiled_anew(made, tmp_path, harm):
 def test_the_user_s_folder_stands_in_and_that_is_said_once(made, tmp_path):
     (tmp_path / "blocked").write_text("")
     one = made(tmp_path / "blocked" / "__pycache__", tmp_path / "of the user")
-    with pytest.warns(UserWarning, match=re.escape(f"kept in {tmp_path}, for ")) as said:
+    with pytest.warns(UserWarning, match=re.escape(f"kept in {tmp_path}: ")) as said:
         assert [one(1.0), one(1)] == [2.0, 2]
     assert len(said) == 1
     assert len(list((tmp_path / "of the user").glob("*.nbc"))) == 2

@@ -156,4 +156,4 @@ def test_threads_that_cannot_be_started_leave_one(threads, monkeypatch):
             run_chunks(done.append, 20)
     assert done == [*range(20), *range(20)]
     assert len(given) == (threads > 1)
-    assert all("one thread is used, because the system does not start" in str(w.message) for w in given)
+    assert all("one thread is used, because the system cannot start" in str(w.message) for w in given)

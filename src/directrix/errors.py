@@ -15,7 +15,7 @@ _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u20
 
 
 def visible(text: str) -> str:
-    r"""Return text with control characters as escapes: a terminal would obey them, ``\x1b`` it shows."""
+    r"""Return text with control characters as escapes such as ``\x1b``, which a terminal does not obey."""
     return _HIDDEN.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
@@ -28,7 +28,7 @@ class InputError(ValueError):
     Parameters
     ----------
     problem : str
-        The first three parts, and the fourth where it is the same in Python and in a shell.
+        The first three parts, and the fourth if it is the same in Python and in a shell.
     python : str
         Code to type in Python; the last sentence of the message.
     shell : str, optional
@@ -52,18 +52,18 @@ class InputError(ValueError):
         return visible(f"{problem} {python if shell is None else shell}".rstrip())
 
     def at(self, place: str) -> InputError:
-        """Return the same error after the place where it arose, e.g. a file or a fold."""
+        """Return the same error with its place in front, e.g. a file or a fold."""
         problem, python, shell = self._given
         return InputError(f"{place}: {problem}", python=python, shell=shell)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Let a worker process hand it over with what to type in a shell."""
+        """Let a worker process pass it on with its text for the shell."""
         problem, python, shell = self._given
         return partial(type(self), problem, python=python, shell=shell), ()
 
 
 def short_text(value: object, limit: int = 60) -> str:
-    """Return the ``repr`` of what arrived, for a message: cut where it is long, and of anything."""
+    """Return the ``repr`` of any value for a message, truncated if it is long."""
     try:
         text = repr(value)
     except Exception:  # noqa: BLE001 - huge integers, lists nested deeply, classes that fail
@@ -82,8 +82,8 @@ class MissingExtra(ImportError):
     Parameters
     ----------
     extra : str
-        Name of the extra in ``pip install "directrix[extra]"``, or of a package that belongs to the core and
-        is absent all the same, as after ``pip install --no-deps``.
+        Name of the extra in ``pip install "directrix[extra]"``, or of a core package that is missing, e.g.
+        after ``pip install --no-deps``.
     purpose : str
         Task that needs it, as the subject of a sentence: "reading Parquet files".
 
@@ -102,7 +102,7 @@ class MissingExtra(ImportError):
         self._given = extra, purpose
 
     def __reduce__(self) -> tuple[type[MissingExtra], tuple[str, str]]:
-        """Let a worker process hand it over; an exception is rebuilt from its message otherwise."""
+        """Let a worker process pass it on: by default, an exception is rebuilt from its message."""
         return type(self), self._given
 
 
@@ -121,7 +121,7 @@ class NotConverged(UserWarning):
 
 
 def warn(message: str, category: type[Warning] = UserWarning, *, stacklevel: int = 2) -> None:
-    """Warn what happened and what to do about it, by default at the caller of the function that calls this.
+    """Issue a warning, by default at the caller of the function that calls this.
 
     ``stacklevel``: 1 = the caller of ``warn``, 2 = its caller, and so on.
     """

@@ -1,4 +1,4 @@
-"""Fingerprints: texts that change when a value, or code of the user that it runs, is changed."""
+"""Fingerprints: texts that change when a value, or the user's code in it, changes."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def fingerprint(value: Any) -> str:
     """Return 12 hexadecimal digits for the content of a value and for the user's code in it.
 
     The content is what a pickle would hold, in any process. Functions and classes of directrix, of Python and
-    of installed packages count by their names. All others, those of notebooks and lambdas too, count by what
-    was compiled (comments and line breaks do not count), by their defaults and closures, and by the global
-    values, functions and modules of the user that they refer to. Files that such code reads do not count.
+    of installed packages count by name. All others, including lambdas and those of notebooks, count by their
+    compiled code (without comments and line breaks), their defaults and closures, and the user's global
+    values, functions and modules that they refer to. Files that such code reads do not count.
 
-    Another version of Python compiles to other code, hence to another fingerprint.
+    Another version of Python compiles to other code, so the fingerprint differs.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def _digest(value: Any, known: dict[int, tuple[Any, str]]) -> str:
 
 
 def _parts(value: Any) -> list[Any]:
-    """Return what a value consists of."""
+    """Return the parts of a value."""
     if _is_installed(value):
         return [value.__module__, value.__qualname__]
     if isinstance(value, ModuleType):
@@ -80,7 +80,7 @@ def _parts(value: Any) -> list[Any]:
 
 
 def _pickled(value: Any) -> list[Any]:
-    """Return what a pickle would hold of an object, without what it has computed and kept."""
+    """Return the content that a pickle of an object would hold, without cached results."""
     kind = type(value)
     try:
         reduced = value.__reduce_ex__(4)
@@ -116,7 +116,7 @@ def _is_users(module: ModuleType) -> bool:
 
 
 def _used(code: CodeType, scope: dict[str, Any]) -> dict[str, Any]:
-    """Return the global values that code refers to, by name, and those of the user's modules among them."""
+    """Return the global values that code refers to, by name, including those of the user's modules."""
     used = {}
     for instruction in dis.get_instructions(code):
         name = instruction.argval

@@ -1,9 +1,9 @@
-"""How kernels are compiled and linked, and where compiled code is kept; what `directrix doctor` shows.
+"""Compilation, linking and caching of kernels, and the survey that `directrix doctor` shows.
 
 Compiled code goes to the folders that Numba uses: ``NUMBA_CACHE_DIR``, else ``__pycache__``, else the user's
-cache. There is one file for each kernel, signature and processor, in a format of this package;
-docs/decisions/kernels.md says why Numba's files do not suffice. Wheels have such files for `BASELINE`, which
-are read where no folder has one for this processor.
+cache. There is one file for each kernel, signature and processor, in this package's own format;
+docs/decisions/kernels.md says why Numba's files do not suffice. Wheels contain such files for `BASELINE`,
+which are read if no folder has one for this processor.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from directrix.errors import warn
 class _Library(codegen.JITCodeLibrary):
     """Compiled code of one kernel that calls its own copies of other kernels.
 
-    Numba makes these copies weak symbols. The linker then prefers another symbol of the same name, which was
-    optimized for another caller and computes other last bits, if the process has compiled or loaded one.
+    Numba makes these copies weak symbols. If the process has compiled or loaded another symbol of the same
+    name, the linker prefers it, although it was optimized for another caller and computes other last bits.
     """
 
     def _finalize_final_module(self) -> None:
@@ -51,10 +51,10 @@ class _Library(codegen.JITCodeLibrary):
 
 
 class Compiler(compiler.Compiler):
-    """Numba's compiler, for kernels; see docs/decisions/kernels.md."""
+    """Numba's compiler as used for kernels; see docs/decisions/kernels.md."""
 
     def define_pipelines(self) -> Any:
-        """Return Numba's passes, which fill the library that is made here."""
+        """Return Numba's passes, which fill the library created here."""
         state = self.state
         state.library = _Library(state.targetctx.codegen(), state.func_id.func_qualname)  # type: ignore[no-untyped-call]
         state.library.enable_object_caching()
@@ -62,7 +62,7 @@ class Compiler(compiler.Compiler):
 
 
 KERNELS: list[Any] = []
-"""Every kernel of the modules that have been imported."""
+"""All kernels of the imported modules."""
 
 BASELINE = "x86-64-v3"
 """Processor that the kernels of wheels are compiled for, as LLVM calls it."""
@@ -89,7 +89,7 @@ _warnings_given: set[str] = set()
 
 
 class _Compilation(event.Listener):
-    """Adds up the seconds of compilation; what compiles within a compilation does not count twice."""
+    """Sums the seconds of compilation; nested compilations do not count twice."""
 
     def __init__(self) -> None:
         self._depth, self._begun, self._seconds = 0, 0.0, 0.0
@@ -108,19 +108,19 @@ class _Compilation(event.Listener):
             self._seconds += time.perf_counter() - self._begun
 
     def _announce(self, event: Any) -> None:
-        """Log why the process takes so long, once, after a second; functions of the user do not count."""
+        """Log once, after a second, why the process takes so long; user functions do not count."""
         kept = getattr(event.data["dispatcher"], "_cache", None)  # loops that Numba lifts have none
         if self._is_announced or not isinstance(kept, _KernelCache):
             return
         if self._seconds + time.perf_counter() - self._begun > _PATIENCE:
             self._is_announced = True
             _LOGGER.warning(
-                "Compiling kernels, once: for some seconds, in a search for up to a minute. Later processes "
-                "load them from the cache."
+                "Compiling kernels, once: this takes some seconds, or up to a minute for a search. Later "
+                "processes load them from the cache."
             )
 
     def others(self) -> float:
-        """Seconds by the clock without those of compilation."""
+        """Return the elapsed seconds without those of compilation."""
         return (self._begun if self._depth else time.perf_counter()) - self._seconds
 
 
@@ -129,15 +129,15 @@ _EVENTS.register("numba:compile", _COMPILATION)
 
 
 def working_time() -> float:
-    """Return seconds from any start, as `time.perf_counter`; they stand still while kernels are compiled.
+    """Return the seconds of a clock like `time.perf_counter` that stops while kernels are compiled.
 
-    The durations of trainings are differences of it: the first to call a kernel is not charged for it.
+    Durations of training runs are its differences, so the first run is not charged for compilation.
     """
     return _COMPILATION.others()
 
 
 def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """Compile a function of arrays and numbers: serial, without the GIL, with NumPy's division, kept on disk.
+    """Compile a function of arrays and numbers: serial, without the GIL, with NumPy's division, cached.
 
     It must be defined at the top level of a module in a folder ``_kernels``: its name is part of the file
     name, and a change of any source in these folders makes the code stale. The options are those of
@@ -161,12 +161,12 @@ def all_kernels() -> list[Any]:
 
 
 def ignore_shipped() -> None:
-    """Compile for this processor from now on in this process, even code that a wheel has for the baseline."""
+    """Compile all kernels for this processor from now on, even those that a wheel has for the baseline."""
     _KernelCache.reads_shipped = False
 
 
 def compilations() -> tuple[int, int]:
-    """Return the numbers of kernel signatures that this process compiled, and that it read from disk."""
+    """Return the numbers of kernel signatures that this process compiled and that it read from disk."""
     stats = [compiled.stats for compiled in KERNELS]
     return sum(s.cache_misses.total() for s in stats), sum(s.cache_hits.total() for s in stats)
 
@@ -227,12 +227,12 @@ class _KernelCache(caching.NullCache):
             except OSError:
                 continue
             if is_new and folder != self.folders[0]:
-                _warn_once(f"compiled kernels are kept in {folder.parent}, for {_PACKAGE} is not writable.")
+                _warn_once(f"compiled kernels are kept in {folder.parent}: {_PACKAGE} is not writable.")
             return
         tried = " and ".join(map(str, self.folders)) or str(Path(self._source).parent)
         _warn_once(
             f"compiled kernels cannot be kept: {tried} cannot be written. Results are the same, but every "
-            "process compiles again, for seconds. Set NUMBA_CACHE_DIR to a folder that you can write to."
+            "process spends seconds compiling. Set NUMBA_CACHE_DIR to a folder that you can write to."
         )
 
     @property
@@ -251,7 +251,7 @@ _Processor = tuple[str, str, str]
 
 
 def _made_for(processor: _Processor) -> str:
-    """Changes with the processor, and with settings of Numba that change the code."""
+    """Return a text that changes with the processor, and with settings of Numba that change the code."""
     return _short(repr([processor, *(str(getattr(_CONFIG, name, None)) for name in _SETTINGS)]))
 
 
@@ -290,7 +290,7 @@ def _short(text: str) -> str:
 
 @cache
 def _stamp() -> str:
-    """Changes with the source of any kernel: the code of one contains that of others, in several files."""
+    """Return a text that changes with the source of any kernel: kernels contain code of others."""
     sources = sorted(_PACKAGE.glob("*/_kernels/*.py"))  # empty in a zip file, so the version counts too
     texts = [path.read_text(encoding="utf-8") for path in sources]
     return _short("\0".join([__version__, numba.__version__, repr(_OPTIONS), *texts]))
@@ -310,7 +310,7 @@ class CacheFolder(NamedTuple):
 
 
 class Survey(NamedTuple):
-    """Compiled code on disk: that of the kernels as they are now, and stale files."""
+    """Compiled code on disk: that of the current kernels, and stale files."""
 
     processor: str
     """Its name in LLVM. Code for another processor, or for other settings of Numba, is not used."""
@@ -319,11 +319,11 @@ class Survey(NamedTuple):
     compiled: int
     """Number of kernels that are kept for this processor."""
     shipped: int
-    """Number of other kernels that a wheel has for `BASELINE`, and that this processor runs."""
+    """Number of other kernels that a wheel has for `BASELINE`, and that this processor can run."""
     places: list[CacheFolder]
     """In the order of reading; code is written to the first that is writable."""
     stale: list[Path]
-    """Files that are no longer read: of other sources, or another version of Numba."""
+    """Files that are no longer read: from other sources, or another version of Numba."""
 
 
 def survey() -> Survey:
@@ -363,7 +363,7 @@ def remove_stale() -> int:
 
 
 def size_of(paths: Iterable[Path]) -> int:
-    """Bytes of all files that still exist: another process may remove stale ones at the same time."""
+    """Return the bytes of all files that still exist: another process may be removing stale ones."""
     size = 0
     for path in paths:
         with suppress(OSError):

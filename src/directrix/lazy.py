@@ -12,7 +12,7 @@ from directrix.registry import PUBLIC
 
 
 def callable_package(package: str) -> None:
-    """Let a package be called as the public function of its name."""
+    """Make a package callable as the public function of its name."""
 
     class Package(ModuleType):
         def __call__(self, *args: Any, **settings: Any) -> Any:
@@ -28,7 +28,7 @@ def exports(
     """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a module whose names are loaded on first use.
 
     ``module`` is its ``__name__``; ``names`` maps a public name to the module that defines it, below
-    ``directrix``; ``modules`` are reached as attributes without an import, and are not part of ``__all__``.
+    ``directrix``; ``modules`` are attributes that need no import, and are not part of ``__all__``.
     """
 
     def load(name: str) -> Any:

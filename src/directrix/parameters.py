@@ -1,4 +1,4 @@
-"""Checks of parameters: numbers within limits, one of several values; one form of message."""
+"""Checks of parameters: numbers within limits, choices, and one form of message."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def number(  # noqa: PLR0913
 ) -> float:
     """Return a number with ``above < value < below`` and ``least <= value <= most`` as a Python number.
 
-    Integers remain integers. Raises `InputError` if it is not a number, is NaN or infinite, or is outside of
-    a limit; the message calls the parameter ``name``, the class or function that has it ``owner``, and
+    Integers remain integers. Raises `InputError` if the value is not a number, is NaN or infinite, or is
+    outside a limit. The message calls the parameter ``name``, and its class or function ``owner``, and
     suggests ``example``.
     """
     given: Any = value if isinstance(value, Real) and not isinstance(value, bool) else nan
@@ -46,15 +46,15 @@ def number(  # noqa: PLR0913
 def positive(value: Any, name: str, owner: str = "", least: float = 0.0) -> float:
     """Return a steepness, smoothing or label as a Python number > 0.
 
-    ``least`` is the smallest that is taken: `SMALLEST` for a number that is divided by. Raises `InputError`
-    if it is not one, or so large (1e30) or small that float32 could not hold what is computed with it.
+    ``least`` is the smallest allowed value: `SMALLEST` for a divisor. Raises `InputError` if the value is not
+    such a number, or so large (1e30) or small that float32 could not hold the results.
     """
     limits = {"least": least} if least else {"above": 0.0}
     return number(value, name, owner, **limits, most=_LARGEST, example=10.0)
 
 
 def share(value: Any, name: str) -> float:
-    """Return a number between 0 and 1, but neither of them, as a Python number, or raise `InputError`."""
+    """Return a number strictly between 0 and 1 as a Python number, or raise `InputError`."""
     return number(value, name, above=0.0, below=1.0, example=0.05)
 
 
@@ -75,10 +75,10 @@ def seed_number(value: Any) -> int:
 
 
 def check_fields(owner: Any) -> None:
-    """Check the fields of a frozen dataclass by their names; numbers become Python's own.
+    """Check the fields of a frozen dataclass by their names; numbers become Python numbers.
 
-    `CONSTRAINTS` has the numbers, ``owner.choices`` the values that other fields allow; a field whose default
-    is a bool holds a bool. None passes where the type has it. Raises `InputError`.
+    `CONSTRAINTS` has the checks of numbers, and ``owner.choices`` the allowed values of other fields; a field
+    with a bool as default must be a bool. None is allowed if the type includes it. Raises `InputError`.
     """
     kind, choices = type(owner).__name__, getattr(owner, "choices", {})
     for field in fields(owner):

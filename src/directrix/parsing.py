@@ -1,4 +1,4 @@
-"""Short texts that hold Python values, such as ``NAME(value, field=value)``: how they are read and shown."""
+"""Reading and showing of short texts that hold Python values, such as ``NAME(value, field=value)``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from directrix.errors import InputError
 UNREADABLE = (SyntaxError, ValueError, MemoryError, RecursionError, TypeError)
 """Errors of a text that cannot be read; a TypeError: a literal such as {[]: 1}."""
 LONGEST = 2000
-"""Characters that are read; Python's own parser needs a stack, and time, for what is nested deeply."""
+"""Maximum length of a text; Python's parser needs stack and time for deep nesting."""
 
 IN_MODULE = re.compile(r"\s*+([A-Za-z_][\w.]*+)\s*+:(.*)", re.DOTALL)
 """``module:Name``, by which a user names code to import; texts of files are never imported."""
@@ -37,15 +37,15 @@ class Call(NamedTuple):
 def parse_tree(text: str) -> ast.expr:
     """Return the syntax tree of an expression of at most `LONGEST` characters; raises `UNREADABLE`.
 
-    The text is the expression and nothing else: Python's parser passes over comments, so that ``AP # @5``
-    would be AP.
+    The text must contain only the expression: Python's parser skips comments and would read ``AP # @5`` as
+    AP.
     """
     if len(text) > LONGEST:
         raise ValueError(f"it has {len(text)} characters, of which at most {LONGEST} are read")
     text = text.strip()
     tree = ast.parse(text, mode="eval").body
     if ast.get_source_segment(text, tree) != text:
-        raise ValueError("a comment or parentheses stand around it")
+        raise ValueError("a comment or parentheses surround it")
     return tree
 
 
@@ -55,10 +55,9 @@ def parse_literal(text: str) -> Any:
 
 
 def call_of(tree: ast.expr, value: Callable[[ast.expr], Any] = ast.literal_eval) -> Call:
-    """Read the tree of ``NAME``, or ``NAME(value, field=value)``; raises `UNREADABLE` for another form.
+    """Read the tree of ``NAME``, or ``NAME(value, field=value)``; raises `UNREADABLE` for any other form.
 
-    ``value`` turns the syntax tree of each value into the value, and may raise too; the default accepts
-    Python literals.
+    ``value`` converts the syntax tree of each value, and may raise too; the default accepts Python literals.
 
     >>> call_of(parse_tree("ApproxNDCG(50, k=10)"))
     Call(name='ApproxNDCG', arguments=[50], fields={'k': 10})
@@ -72,7 +71,7 @@ def call_of(tree: ast.expr, value: Callable[[ast.expr], Any] = ast.literal_eval)
 
 
 def unknown_name(name: str, known: Iterable[str], what: str, text: str) -> InputError:
-    """Return the error for a name of a text that means nothing, with the known ones."""
+    """Return the error for an unknown name in a text, with the known names."""
     names = {each.lower(): each for each in known}
     near = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.5)
     meant = f"; did you mean {names[near[0]]}?" if near else "."
@@ -82,7 +81,7 @@ def unknown_name(name: str, known: Iterable[str], what: str, text: str) -> Input
 def build(made: Any, call: Call, text: str) -> Any:
     """Return an object of a dataclass, or a changed copy of an object, with the fields of a call.
 
-    Raises `InputError` if it does not have such fields.
+    Raises `InputError` if the class has no such fields.
     """
     kind = made if isinstance(made, type) else type(made)
     names = [field.name for field in fields(kind)]
@@ -98,7 +97,8 @@ def build(made: Any, call: Call, text: str) -> Any:
 def import_named(module: str, name: str, what: str, example: str) -> Any:
     """Import an object that the user named, which runs the code of its module.
 
-    Raises `InputError` if there is no such module or name; ``what`` was typed, ``example`` shows the form.
+    Raises `InputError` if there is no such module or name; ``what`` is the typed text, and ``example`` shows
+    the form.
     """
     if str(Path.cwd()) not in sys.path:
         sys.path.append(str(Path.cwd()))  # last, and for good: worker processes import from there too
@@ -111,7 +111,7 @@ def import_named(module: str, name: str, what: str, example: str) -> Any:
         ) from error
     if not hasattr(home, name):
         raise InputError(
-            f"{what}: the module {module!r} ({getattr(home, '__file__', 'built in')}) has no such name; its "
-            f"own are {', '.join(n for n in vars(home) if not n.startswith('_')) or 'none'}."
+            f"{what}: the module {module!r} ({getattr(home, '__file__', 'built in')}) has no such name; it "
+            f"has {', '.join(n for n in vars(home) if not n.startswith('_')) or 'none'}."
         )
     return getattr(home, name)

@@ -1,9 +1,9 @@
 """Every name that users can write, and the module that defines it.
 
-The one list of measures, surrogates, trainers and rankers: the public names, the stubs for type checkers,
-the names that texts are parsed for, the reference pages and the law tests all read it. It holds text alone
-and imports nothing, so that `import directrix` stays fast. After a change run ``python -m
-tests.test_public_names``, which writes the stubs and the list of what later versions keep.
+This is the only list of measures, surrogates, trainers and rankers. Public names, stubs for type checkers,
+parsers, reference pages and the tests of invariants all read it. It holds only text and imports nothing, so
+that `import directrix` stays fast. After a change run ``python -m tests.test_public_names``, which writes the
+stubs and the list of names that later versions keep.
 """
 
 from __future__ import annotations
@@ -297,7 +297,7 @@ RESULTS = {
     "Tendency": "experiments.tendency",
     "Verification": "export.verification",
 }
-"""Classes of results: the reference documents them; functions return them, nobody needs to import them."""
+"""Classes of results: the reference documents them; functions return them, so no import is needed."""
 
 MODULES = ("interop", "torch")
 """Modules whose public names are listed in their own ``__all__``, for packages that are extras."""

@@ -19,7 +19,7 @@ Value = str | float | int | None
 
 
 class PValue(float):
-    """The p of a test: where the digits of a table would show 0, it says "< .001"."""
+    """The p-value of a test, shown as "< .001" where the digits of a table would show 0."""
 
 
 class Latex(str):
@@ -62,8 +62,8 @@ class Table:
     rows : tuple of tuple
         Text, numbers, or None for a cell without value, shown as ``-``.
     groups : tuple of (str, int)
-        Headings above those of the columns, with their numbers of columns; "" over columns without one.
-        () = none.
+        Headings above groups of columns, with their numbers of columns; "" for columns without one, () for
+        none.
     notes : tuple of str
         Sentences that a reader must know.
     digits : int
@@ -104,7 +104,7 @@ class Table:
                 )
 
     def without(self, columns: Container[int]) -> Table:
-        """Return the table without some columns, counted from 0; a group without columns goes too.
+        """Return the table without some columns, counted from 0; a group left without columns is removed too.
 
         Examples
         --------
@@ -146,7 +146,7 @@ class Table:
         return "\n".join(map("\t".join, cells))
 
     def json(self) -> dict[str, Any]:
-        """Title, groups, columns, rows and notes, numbers with every digit."""
+        """Return the title, groups, columns, rows and notes, with every digit of numbers."""
         return {
             "title": self.title,
             "groups": [{"name": name, "columns": n} for name, n in self.groups],
@@ -156,7 +156,7 @@ class Table:
         }
 
     def csv(self) -> str:
-        """Comma-separated values with every digit: groups before their columns, None as empty.
+        """Return comma-separated values with every digit: groups before their columns, None as empty.
 
         An apostrophe precedes a text that a spreadsheet would run as a formula.
         """
@@ -197,12 +197,12 @@ class Table:
         )
 
     def heads(self) -> list[str]:
-        """Headings of the columns after those of their groups."""
+        """Column headings, each preceded by that of its group."""
         over = [name for name, n in self.groups for _ in range(n)] or [""] * len(self.columns)
         return [f"{name} {head}".strip() for name, head in zip(over, self.columns, strict=True)]
 
     def shown(self, value: Value) -> str:
-        """Text of a cell: floats rounded, "-" for None, which a plain table leaves empty."""
+        """Return the text of a cell: floats rounded; None as "-", or empty in a plain table."""
         if value is None:
             return "-" if self.title else ""
         if isinstance(value, PValue) and value < 10.0**-self.digits:
@@ -223,7 +223,7 @@ class Table:
 
 
 class ShowsTables:
-    """Base of results whose text is that of their tables."""
+    """Base of results that are shown as tables."""
 
     def tables(self) -> tuple[Table, ...]:
         """Return the result as tables."""
@@ -234,7 +234,7 @@ class ShowsTables:
 
 
 def json_value(value: Any) -> Any:
-    """Return a value in JSON types: numbers of NumPy as Python's, tuples as lists, NaN and infinity as None.
+    """Return a value in JSON types: NumPy's numbers as Python's, tuples as lists, NaN and infinity as None.
 
     Examples
     --------
@@ -251,12 +251,12 @@ def json_value(value: Any) -> Any:
 
 
 def escaped_markdown(text: str) -> str:
-    """Text with every character escaped that Markdown would interpret."""
+    """Return the text with all characters escaped that Markdown would interpret."""
     return re.sub(r"([|*_<`\\]|\[(?=[^\]]*\]\()|&(?=#?\w+;))", r"\\\1", text)
 
 
 def notes_once(tables: Sequence[Table]) -> list[Table]:
-    """Tables for reading in order: each note only under the first table that has it."""
+    """Return the tables with each note only under the first table that has it."""
     seen: set[str] = set()
     shown = []
     for table in tables:

@@ -1,7 +1,7 @@
 """Run a serial kernel over fixed chunks of queries on all cores.
 
-The chunks depend on the data alone, never on the machine, and callers sum over them in chunk
-order: results have the same bits for any number of threads.
+The chunks depend on the data alone, never on the machine, and callers sum over them in chunk order, so
+results have the same bits for any number of threads.
 """
 
 from __future__ import annotations
@@ -88,9 +88,9 @@ def get_threads() -> int:
 
 
 def query_chunks(qptr: Int64Array, docs_per_chunk: int) -> Int64Array:
-    """Cut queries into chunks of about ``docs_per_chunk`` documents, and of whole queries, at least one.
+    """Split queries into chunks of at least one whole query and about ``docs_per_chunk`` documents.
 
-    Chunk ``c`` is the queries ``bounds[c] <= q < bounds[c + 1]`` of the result (n_chunks + 1,).
+    Return ``bounds`` (n_chunks + 1,): chunk ``c`` has the queries ``bounds[c] <= q < bounds[c + 1]``.
     """
     n_queries = len(qptr) - 1
     wanted = np.arange(0, max(qptr[-1], 1), docs_per_chunk)  # queries without documents need a chunk too
@@ -101,9 +101,9 @@ def query_chunks(qptr: Int64Array, docs_per_chunk: int) -> Int64Array:
 def run_chunks(work: Callable[[int], None], n_chunks: int) -> None:
     """Call ``work(c)`` for every chunk ``0 <= c < n_chunks``, on ``get_threads()`` threads.
 
-    It must write only to places that belong to its chunk, and release the GIL to gain speed.
+    ``work`` must write only to the places of its chunk, and gains speed only if it releases the GIL.
 
-    The calling thread works too; where the system starts no others, it works alone. Threads take the next
+    The calling thread works too; if the system cannot start others, it works alone. Threads take the next
     chunk from one counter, which balances the load. The first exception stops the other threads after their
     chunk and is raised here.
     A call from within ``work`` runs serially, because its thread already works on a chunk.
@@ -138,7 +138,7 @@ def run_chunks(work: Callable[[int], None], n_chunks: int) -> None:
 def serially() -> Iterator[None]:
     """Make `run_chunks` use only the calling thread within the block, for one of several parallel jobs.
 
-    Unlike `set_threads` it affects the calling thread alone; it overrides every setting.
+    Unlike `set_threads`, it affects only the calling thread, and overrides every setting.
     """
     before = getattr(_this_thread, "inside", False)
     _this_thread.inside = True
@@ -152,8 +152,9 @@ def serially() -> Iterator[None]:
 def one_blas_thread() -> Iterator[None]:
     """Limit BLAS to one thread in the whole process, until the last caller leaves the block.
 
-    For matrix products inside ``run_chunks``: threads of BLAS started by each of its threads would wait for
-    each other, and the way BLAS splits a product would decide its bits. Costs about 10 microseconds.
+    Matrix products inside ``run_chunks`` need this: BLAS threads started by each of its threads would wait
+    for each other, and the bits of a product would depend on how BLAS splits it. It costs about 10
+    microseconds.
     """
     global _blas
     with _lock:
@@ -210,7 +211,7 @@ def _started(workers: int) -> ThreadPoolExecutor | None:
             pool.submit(gate.wait)
     except RuntimeError as error:
         warn(
-            f"one thread is used, because the system does not start {workers} more ({error}); results are "
+            f"one thread is used, because the system cannot start {workers} more ({error}); results are "
             "the same. Allow more processes (`ulimit -u`) or memory, or set DIRECTRIX_NUM_THREADS=1.",
             stacklevel=4,
         )

@@ -1,6 +1,6 @@
-"""The contracts between the layers, what a trainer returns, and names for arrays.
+"""Contracts between the layers, the result of a trainer, and names for arrays.
 
-Ragged data are flat arrays plus pointers, never padding: query ``q`` owns the documents
+Ragged data are flat arrays plus pointers, never padding: query ``q`` has the documents
 ``qptr[q] <= i < qptr[q + 1]`` of every per-document array.
 """
 
@@ -55,7 +55,7 @@ class Measure(Protocol):
 
 @runtime_checkable
 class Surrogate(Protocol):
-    """A stand-in for a measure, a function of the scores only; always to be maximized."""
+    """A surrogate for a measure: a function of the scores only, to be maximized."""
 
     @property
     def properties(self) -> frozenset[str]:
@@ -68,25 +68,25 @@ class Surrogate(Protocol):
     def value_and_grad(
         self, scores: FloatArray, labels: Float64Array, qptr: Int64Array
     ) -> tuple[Float64Array, FloatArray]:
-        """Each query's value (n_queries,) and its gradient over its documents (n_docs,)."""
+        """Return each query's value (n_queries,) and the gradient with respect to the scores (n_docs,)."""
 
 
 class Model(Protocol):
     """Scores from features."""
 
     def forward(self, params: Float64Array, X: Any) -> tuple[FloatArray, Any]:
-        """Return scores (n_docs,) and whatever ``backward`` needs."""
+        """Return scores (n_docs,) and the values that ``backward`` needs."""
 
     def backward(self, cache: Any, dscores: FloatArray) -> Float64Array:
         """Gradient with respect to the parameters."""
 
 
 class Data(Protocol):
-    """Documents of many queries, wherever their features are: `Queries`, or `ShardedQueries`."""
+    """Documents of many queries, wherever their features are stored: `Queries`, or `ShardedQueries`."""
 
     @property
     def features(self) -> Any:
-        """Anything with a shape and a dtype; kernels read it where it is."""
+        """Any matrix with a shape and a dtype; kernels read it in place."""
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
@@ -126,11 +126,11 @@ class Data(Protocol):
 
     @property
     def digest(self) -> str:
-        """SHA-256: the same data give the same text; of shards, that of their files."""
+        """SHA-256 of the data, or of the files of shards; the same data give the same text."""
 
     @property
     def flaws(self) -> tuple[Any, ...]:
-        """Features that are not finite: a `directrix.data.stored.Flaw` for NaN, and for infinite ones."""
+        """Non-finite features: a `directrix.data.stored.Flaw` for NaN, and one for infinite values."""
 
     def judged(self) -> Any:
         """Return labels and queries in memory, for measures; the features may be elsewhere."""
@@ -143,34 +143,34 @@ class Data(Protocol):
 
 
 class Objective(Protocol):
-    """All a trainer ever sees: a loss to minimize over a parameter vector.
+    """An objective is a loss over a parameter vector; trainers need nothing else.
 
-    `Anneal` needs one method more, ``at(smoothing)``: the same loss, otherwise smoothed. Where there is a
-    ``bounds``, trainers that declare ``takes_bounds`` keep the parameters within its bounds.
+    `Anneal` also needs ``at(smoothing)``, which returns the loss with that smoothing. If the objective has
+    ``bounds``, trainers that declare ``takes_bounds`` keep the parameters within them.
     """
 
     def value_and_grad(
         self, params: Float64Array, queries: Int64Array | None = None
     ) -> tuple[float, Float64Array]:
-        """Loss and gradient over all queries, or over the given ones."""
+        """Return the loss and its gradient over all queries, or over the given ones."""
 
     @property
     def n_queries(self) -> int:
-        """Number of queries that the loss is a mean over."""
+        """Number of queries over which the loss is averaged."""
 
 
 Status = Literal["converged", "stopped", "max_iter", "line_search", "not_finite"]
 
 
 class Step(NamedTuple):
-    """One iteration or epoch, as a callback and the trace see it."""
+    """One iteration or epoch, as passed to callbacks and recorded in the trace."""
 
     iteration: int
     """0 = the start."""
     loss: float
-    """The loss that the trainer lowers: value of the objective; under `SGD` and `Adam` the mean of the losses
-    before each step of the epoch, under `Anneal` the value at the round's smoothing, and of trainers with
-    ``Result.own_loss`` their own loss."""
+    """The loss that the trainer minimizes: the value of the objective; for `SGD` and `Adam` the mean of the
+    losses before each step of the epoch, for `Anneal` the value at the round's smoothing, and for trainers
+    with ``Result.own_loss`` their own loss."""
     params: Float64Array
     """Parameters at this step, (n_params,); a view that must not be changed or kept without a copy."""
     score: float = float("nan")
@@ -192,13 +192,13 @@ class Result:
     status: Status
     """Why it stopped. "converged": the trainer's own criterion was met. "stopped": a callback (early
     stopping) asked for it. "max_iter": the budget was used up. "line_search": no step along the search
-    direction lowers the loss, usually because it is flat to rounding; of `CuttingPlane`, the gap does not
-    fall any more. "not_finite": the loss or its gradient became NaN or infinite; ``params`` are the last
-    before that."""
+    direction lowers the loss, usually because it is flat to rounding; for `CuttingPlane`, the gap no longer
+    decreases. "not_finite": the loss or its gradient became NaN or infinite; ``params`` are the last before
+    that."""
     message: str
     """The same in words, with the remedy where there is one."""
     counts: dict[str, int] = field(default_factory=dict)
-    """How often things were done: ``iterations``, ``evaluations``, ..."""
+    """Counts of operations: ``iterations``, ``evaluations``, ..."""
     trace: list[dict[str, Any]] = field(default_factory=list)
     """One row per step, the start included: ``iteration`` and ``loss``, as in `Step`; ``score`` under
     `BestSoFar`, ``restart`` under `Restarts`, ``smoothing`` under `Anneal`, and ``restarts`` (so far) under
@@ -207,16 +207,16 @@ class Result:
     """Whether ``value`` is a loss of the trainer's own: coordinate ascent, AdaRank, RankBoost, FRank and
     SVMAcc, whose loss does not use the surrogate, and `CuttingPlane` with a ``C``."""
     dual: float | None = None
-    """A proven lower bound of the loss, at any parameters; None if the trainer proves none."""
+    """A proven lower bound of the loss for all parameters; None if the trainer proves none."""
 
     @property
     def gap(self) -> float | None:
-        """How far ``value`` can be above the minimum, ``value - dual``; None without ``dual``."""
+        """Optimality gap ``value - dual``, a bound on ``value`` minus the minimum; None without ``dual``."""
         return None if self.dual is None else self.value - self.dual
 
 
 class Trainer(Protocol):
-    """A way to minimize an objective."""
+    """A method that minimizes an objective."""
 
     def minimize(
         self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
@@ -225,6 +225,6 @@ class Trainer(Protocol):
 
 
 def is_sparse(X: object) -> bool:
-    """Whether this is a sparse matrix of SciPy, which need not be imported to say no, or a scaled one."""
+    """Whether this is a sparse matrix of SciPy, or a scaled one; the check does not import SciPy."""
     sparse = sys.modules.get("scipy.sparse")
     return sparse is not None and bool(sparse.issparse(X) or hasattr(X, "absent"))

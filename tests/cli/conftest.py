@@ -1,13 +1,16 @@
 """Small files, and a trained model."""
 
+import sys
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from tests.commands import succeed
+from tests.reports.hand_made import report
 
 import directrix as dx
 from directrix.data.synthetic import make_linear
+from directrix.papers import PAPERS
 
 
 @pytest.fixture(scope="session")
@@ -31,3 +34,22 @@ def files(tmp_path_factory):
     succeed("train", paths.train, *arguments, "-o", paths.model)
     succeed("predict", paths.model, paths.test, "-o", paths.scores)
     return paths
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """Requests that reached a paper's module, which returns a report made by hand."""
+    requests = []
+
+    def reproduce(request):
+        requests.append(request)
+        request.open({"data": "digest"}, trials=request.trials)
+        with request.progress("parts") as progress:
+            progress(1, 1, "done")
+        return report(command=request.command)
+
+    made_by_hand = SimpleNamespace(experiment=lambda _: None, reproduce=reproduce)
+    module = SimpleNamespace(PAPER=made_by_hand, __spec__=SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "directrix.papers.some2010_page", module)
+    monkeypatch.setitem(PAPERS, "some2010", "a paper")
+    return requests

@@ -301,7 +301,7 @@ UNUSABLE = {
     "no column left": ("query\n1\n", "got none. Name it segment."),
     "two of a query": ("query,segment\n1,x\n1,y\n", "query 1 has the segments x and y; each query has one."),
     "other queries": ("q7,x\n", "the first of which is '22'; its first query is 'q7'."),
-    "nothing": ("\n", "by has a segment for none of 8 queries"),
+    "nothing": ("\n", "by has no segment for any of 8 queries"),
 }
 
 

@@ -89,8 +89,10 @@ def test_training_and_conversion_name_columns(files, tables, tmp_path):
     models = [json.loads((tmp_path / name).read_text()) for name in "ab"]
     assert models[0]["features"]["names"] == ["x0", "x1", "x2", "x3"]
     np.testing.assert_allclose(models[0]["model"]["coef"], models[1]["model"]["coef"], rtol=1e-6)
-    done = run("train", tables.test, *NAMES, "--feature-columns", "x3,x1", *options, "-o", tmp_path / "c")
-    assert json.loads((tmp_path / "c").read_text())["features"]["names"] == ["x3", "x1"]
+    succeed("convert", tables.test, tmp_path / "list.parquet", *NAMES)
+    for data, names in ((tables.test, NAMES), (tmp_path / "list.parquet", ())):
+        succeed("train", data, *names, "--feature-columns", "x3,x1", *options, "-o", tmp_path / "c")
+        assert json.loads((tmp_path / "c").read_text())["features"]["names"] == ["x3", "x1"]
     succeed("convert", tables.test, tmp_path / "a.txt", *NAMES)
     q, r = dx.read_letor(tmp_path / "a.txt"), dx.read_letor(files.test)
     assert (q.query_ids, q.features.tolist()) == (r.query_ids, r.features.tolist())

@@ -99,6 +99,31 @@ def test_runs_need_no_features_and_trust_bias_is_two_lists(here):
     assert "served  affine" in text
 
 
+def test_runs_that_are_tables_have_the_names_of_the_command(here, tmp_path):
+    rows = dx.read_trec_run(here / "served.run")
+    queries = np.repeat(rows.query_ids, np.diff(rows.qptr))
+    lines = [f"{q},{d},{s}" for q, d, s in zip(queries, rows.doc_ids, rows.scores, strict=True)]
+    texts = []
+    for names in ("keyword,sku,score", "qid,docno,score"):
+        (tmp_path / "served.csv").write_text("\n".join([names, *lines]))
+        given = ("--qid-column", "keyword", "--doc-id-column", "sku", "--propensities", THETA)
+        texts.append(succeed("clicks", "evaluate", here / "log.csv", tmp_path / "served.csv", *given).stdout)
+    given = ("--propensities", THETA)
+    texts.append(succeed("clicks", "evaluate", here / "log.csv", here / "served.run", *given).stdout)
+    assert texts[0] == texts[1] == texts[2]
+
+
+def test_a_note_counts_the_queries_without_features(here, tmp_path):
+    lines = (here / "features.csv").read_text().splitlines(keepends=True)
+    at = lines[0].strip().split(",").index("qid")
+    last = lines[-1].split(",")[at]
+    (tmp_path / "some.csv").write_text("".join(x for x in lines if x.split(",")[at] != last))
+    given = ("-o", tmp_path / "m.json", "--propensities", THETA, "--method", "ApproxMeasure")
+    settings = ("--set", "alpha=10", "--set", "l2=1e-3")
+    done = succeed("clicks", "train", here / "log.csv", tmp_path / "some.csv", *given, *settings)
+    assert "note: 1 of" in done.stderr
+
+
 def test_propensities_may_be_a_file(here, tmp_path):
     found = succeed("clicks", "propensities", here / "log.csv", "-f", "json").stdout
     (tmp_path / "bias.json").write_text(found)

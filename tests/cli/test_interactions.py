@@ -41,7 +41,7 @@ def test_the_files_are_those_of_the_function(tables, tmp_path):
         ).split(2.5 * 86400)
         for n in (5, None)
     )
-    assert f"note: {train} has drawn negatives" in done.stderr
+    assert f"note: {train} has sampled negatives" in done.stderr
     assert full[1].n_docs > drawn[1].n_docs
     for path, part in ((train, drawn[0]), (test, full[1])):
         read = dx.data.read_parquet(path)
@@ -82,6 +82,15 @@ def test_messages_name_options(change, words, tables, tmp_path):
     told = refused("interactions", tables / "e.csv", *arguments, "-o", tmp_path / "train.parquet")
     assert words in told
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.filterwarnings("default")
+def test_repeated_events_are_one_note(tables, tmp_path):
+    lines = (tables / "e.csv").read_text().splitlines()
+    (tmp_path / "e.csv").write_text("\n".join([*lines, *lines[1:4]]) + "\n")
+    ends = ("--split", 2.5 * 86400, "-o", tmp_path / "a.parquet", "--test-output", tmp_path / "b.parquet")
+    done = succeed("interactions", tmp_path / "e.csv", *NAMES, *KINDS, "--negatives", 5, *ends)
+    assert done.stderr.count(f"note: 3 of {len(lines) + 2} events repeat an earlier one") == 1
 
 
 def test_wrong_usage(tables, tmp_path):

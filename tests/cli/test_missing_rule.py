@@ -91,3 +91,13 @@ def test_a_training_on_complete_data_leaves_the_choice(files, tmp_path):
     assert found.stdout == run("predict", model, files / "zeros.txt").stdout
     assert "trained with --missing error; this is --missing zero\n" in found.stderr
     assert "Its training data had no missing values" in " ".join(run("describe", model).stdout.split())
+
+
+@pytest.mark.parametrize("ending", ["txt", "parquet"])
+def test_rankings_without_a_model_need_no_rule(files, tmp_path, ending):
+    data, scores = tmp_path / f"gaps.{ending}", tmp_path / "scores"
+    succeed("convert", files / "gaps.txt", data, "--missing", "nan")
+    scores.write_text("".join(f"{i % 7}\n" for i in range(N)))
+    found, whole = (succeed("evaluate", of, scores, "-f", "tsv").stdout for of in (data, files / "whole.txt"))
+    assert found == whole
+    assert run("evaluate", data, scores, "--missing", "error").exit_code == 1

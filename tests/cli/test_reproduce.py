@@ -3,13 +3,11 @@
 import importlib.util
 import json
 import sys
-from types import SimpleNamespace
 
 import pytest
 from tests.commands import refused, run, succeed
 from tests.docs.blocks import blocks
 from tests.experiments.artificial import write_collection
-from tests.reports.hand_made import report
 
 from directrix import InputError
 from directrix.papers import PAPERS, find_paper
@@ -151,25 +149,6 @@ def test_an_output_that_is_a_file_is_refused_before_the_work(data, tmp_path):
         "reproduce", "yue2007", "--data", data, "-o", tmp_path / "out", "--quick"
     )
     assert (tmp_path / "out").read_text() == "mine"
-
-
-@pytest.fixture
-def asked(monkeypatch):
-    """Requests that reached a paper's module, which returns a report made by hand."""
-    requests = []
-
-    def reproduce(request):
-        requests.append(request)
-        request.open({"data": "digest"}, trials=request.trials)
-        with request.progress("parts") as progress:
-            progress(1, 1, "done")
-        return report(command=request.command)
-
-    made_by_hand = SimpleNamespace(experiment=lambda _: None, reproduce=reproduce)
-    module = SimpleNamespace(PAPER=made_by_hand, __spec__=SimpleNamespace())
-    monkeypatch.setitem(sys.modules, "directrix.papers.some2010_page", module)
-    monkeypatch.setitem(PAPERS, "some2010", "a paper")
-    return requests
 
 
 def test_a_paper_is_asked_with_all_options_and_its_claims_are_printed(asked, tmp_path):

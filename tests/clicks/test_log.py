@@ -140,6 +140,7 @@ BAD = {
     "no impressions": {"impressions": [0, 0, 0], "click": [0, 0, 0]},
     "document twice": {"doc": ["a", "a", "a"]},
     "position twice": {"position": [1, 1, 1]},
+    "a row twice": {"doc": ["a", "a", "a"], "position": [1, 1, 1]},
     "two queries": {"query": ["q", "p", "q"]},
     "two users": {"user": [1, 2, 2]},
     "two rankers": {"ranker": ["A", "B", "B"]},
@@ -157,6 +158,33 @@ def test_a_log_of_no_use_gives_one_error(change):
     Log.from_frame(GOOD)
     with rejects(dx.InputError):
         Log.from_frame(GOOD | change)
+
+
+def robots(n_robots, n_docs=5):
+    """A hundred sessions with a click on the first document, of which some have one on every document."""
+    session, position = np.divmod(np.arange(100 * n_docs), n_docs)
+    clicked = (position == 0) | (session < n_robots)
+    frame = {"session": session, "query": ["q"] * len(session), "doc": position, "position": position + 1}
+    return frame | {"clicked": clicked.astype(int)}
+
+
+def test_sessions_with_a_click_on_every_document_are_a_warning(tmp_path):
+    pd = pytest.importorskip("pandas")
+    pd.DataFrame(robots(2)).to_csv(tmp_path / "log.csv")
+    match = r"2 of 100 sessions, such as 0, have a click on every document, of 5 or more, and 9\.3% of all"
+    for read, of in ((Log.from_frame, robots(2)), (Log.read, tmp_path / "log.csv")):
+        with pytest.warns(UserWarning, match=match) as said:
+            read(of)
+        assert said[0].filename == __file__
+    Log.from_frame(robots(0))
+    Log.from_frame(robots(2, n_docs=4))  # users may click on few documents
+
+
+@pytest.mark.parametrize("column", ["session", "none"])
+def test_variants_of_a_query_in_case_and_blanks_are_a_warning(column):
+    columns = GOOD | {"query": ["red  Shoes", "red  Shoes", "red shoes "]}
+    with pytest.warns(UserWarning, match="2 queries are 1 apart from case and blanks, e.g. 'red  Shoes' and"):
+        Log.from_frame({key: of for key, of in columns.items() if column != "none" or key != "session"})
 
 
 def test_a_missing_column_and_no_rows_are_errors(tmp_path):

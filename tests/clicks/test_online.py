@@ -277,3 +277,14 @@ def test_input_that_cannot_be_tested_is_rejected():
         ab_test(log, ["CTR@0"])
     with rejects(InputError):
         ab_test(log_of(CLICKS, ["A"] * 6))
+
+
+@pytest.mark.parametrize("kind", [int, np.datetime64, str])
+def test_rankers_of_different_times_are_a_warning(kind):
+    frame = {"session": range(8), "query": ["q"] * 8, "doc": ["a"] * 8, "position": [1] * 8}
+    frame |= {"clicked": [0, 1, 0, 0, 1, 0, 1, 1], "ranker": list("AAAABBBB")}
+    days = {int: range(1, 9), np.datetime64: np.arange("2026-03-01", "2026-03-09", dtype="datetime64[D]")}
+    times = [*days.get(kind, [f"2026-03-0{day}" for day in range(1, 9)])]
+    with pytest.warns(UserWarning, match="A and B were never served at the same time"):
+        ab_test(Log.from_frame(frame | {"time": times}))
+    ab_test(Log.from_frame(frame | {"time": times[::2] + times[1::2]}))

@@ -103,9 +103,28 @@ def test_only_the_first_positions_are_compared():
     assert len(estimate.theta) == 2
 
 
+def test_em_warns_of_few_impressions_with_which_it_is_too_flat():
+    queries = make_queries(n_queries=1_000)
+    log = make_log(queries, "shuffle", 3_000)
+    with pytest.warns(UserWarning, match="each document of a query has 2 impressions on average; with fewer"):
+        theta = dx.clicks.propensities(log, "em", n_resamples=20).theta
+    assert theta[2] > 1.2 * TRUE[2]
+    assert abs(dx.clicks.propensities(log, n_resamples=20).theta[2] / TRUE[2] - 1.0) < 0.1
+
+
+def test_wide_intervals_are_a_warning():
+    queries = make_queries()
+    log = make_log(queries, "shuffle", 40)
+    match = r"hardly identifies the propensity at \d of 4 positions, e.g. \d: from"
+    with pytest.warns(UserWarning, match=match):
+        dx.clicks.propensities(log)
+    with pytest.warns(UserWarning, match=match):
+        dx.clicks.training_data(log, queries, "ips")
+
+
 @pytest.mark.parametrize("method", ["all-pairs", "em", "random-top"])
 def test_the_same_seed_gives_the_same_interval(method):
-    log = make_log(make_queries(), "shuffle", 2_000)
+    log = make_log(make_queries(), "shuffle", 3_000)
     one, same, other = (
         dx.clicks.propensities(log, method, n_resamples=20, seed=s).interval for s in (0, 0, 1)
     )

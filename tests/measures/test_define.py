@@ -181,8 +181,8 @@ def test_a_second_definition_replaces_the_first():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda define: define("nDCG"), "'nDCG' is a name of directrix's own measure nDCG"),
-        (lambda define: define("map"), "'map' is a name of directrix's own measure AP"),
+        (lambda define: define("nDCG"), "'nDCG' is a name of the built-in measure nDCG"),
+        (lambda define: define("map"), "'map' is a name of the built-in measure AP"),
         (lambda define: define("my measure"), "a name of letters, digits and _ is needed"),
         (lambda define: define("A2", form="product"), "form must be one of 'sum', 'precision'"),
         (lambda define: define("A3", norm="ideal", form="cascade"), "'ideal' with form='sum'"),
@@ -236,7 +236,7 @@ def test_a_measure_of_a_module_is_imported(folder):
         ("no_such_module:M", "the module 'no_such_module' cannot be imported .*current folder"),
         (
             "own_measures:Quarter",
-            r"own_measures.py\) has no such name; its own are .*Half, at_two",
+            r"own_measures.py\) has no such name; it has .*Half, at_two",
         ),
         ("own_measures:number", "has a int of that name, not a measure"),
         ("os:system", "not a measure"),

@@ -141,7 +141,7 @@ def test_geometric_mean_has_a_floor_and_logarithms_of_queries():
     [
         ("SetF(beta=0)", "beta is the weight of recall"),
         ("Rprec(times=0)", "times is a multiple of R"),
-        ("alpha_nDCG(alpha=0)", "alpha is how much repetition costs"),
+        ("alpha_nDCG(alpha=0)", "alpha is the penalty on repetition"),
         ("infAP(ties=expected)", "ties must be one of 'worst', 'order', 'trec'"),
         ("NumRet(rel=0)", "must be > 0"),
         ("P(relative=3)", "must be True or False"),

@@ -382,7 +382,14 @@ def test_a_method_whose_training_was_stopped_is_not_called_behind(monkeypatch):
         "the candidates took 371.0 s of the time budget of 900 s",  # it was not used up
         CLOCK,
     ]
-    assert [*notes_on_budget(900.0, 371.0, [c for c in candidates if not c.progress], [])] == [CLOCK]
+    finished = [c for c in candidates if not c.progress]
+    assert [*notes_on_budget(900.0, 371.0, finished, [])] == [CLOCK]
+    extra = "; it does not count the 46 s of compiling kernels"
+    by_used = {371.0: "the candidates took 371.0 s of the time budget of 900 s"}
+    by_used[901.0] = "the time budget of 900 s was used up: the candidates took 901.0 s"
+    for used, text in by_used.items():
+        assert [*notes_on_budget(900.0, used, finished, [], 46.0)] == [text + extra, CLOCK]
+    assert [*notes_on_budget(math.inf, 371.0, finished, [], 46.0)] == []
 
 
 def test_a_training_whose_last_step_exceeds_the_time_is_whole(monkeypatch):
@@ -412,4 +419,7 @@ def test_compilation_is_not_charged_to_the_budget(monkeypatch):
     found = search(TRAIN, VALID, method="ApproxNDCG", settings=APPROX, time_budget=20.0)
     assert compiled
     assert {c.outcome for c in found.candidates} == {""}
-    assert found.notes == (CLOCK,)
+    assert found.notes[0].endswith(
+        " of the time budget of 20 s; it does not count the 100 s of compiling kernels"
+    )
+    assert found.notes[1:] == (CLOCK,)

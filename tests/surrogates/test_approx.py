@@ -216,7 +216,7 @@ def test_a_document_weight_of_almost_nothing_is_almost_a_weight_of_nothing():
         (lambda: dx.surrogate("AproxNDCG"), r"no surrogate .AproxNDCG.; did you mean ApproxNDCG"),
         (lambda: dx.surrogate("ApproxNDCG(gamma=1)"), r"has no field .gamma.; its fields are alpha"),
         (lambda: dx.surrogate("ApproxNDCG(alpha="), r"cannot be read"),
-        (lambda: dx.surrogate("ApproxNDCG() # k=5"), r"a comment or parentheses stand around it"),
+        (lambda: dx.surrogate("ApproxNDCG() # k=5"), r"a comment or parentheses surround it"),
         (lambda: dx.surrogate("__import__('os').getcwd()"), r"no surrogate"),
         (lambda: dx.surrogate("ApproxNDCG(alpha=open('x'))"), r"cannot be read"),
         (lambda: dx.surrogate("-" * 100_000 + "1"), r"it has 100001 characters, of which at most 2000 are"),

@@ -267,7 +267,7 @@ def test_a_gap_below_rounding_ends_in_words():
     assert len(proof.trace) == _STALLED + 4
     result = proof.proven({})
     assert result.status == "line_search"
-    assert "the gap of 0.5 does not fall any more" in result.message
+    assert "the gap of 0.5 no longer decreases" in result.message
     np.testing.assert_allclose(result.gap, 0.5, rtol=1e-6)
 
 

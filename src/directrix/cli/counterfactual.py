@@ -1,4 +1,4 @@
-"""``directrix clicks train`` and ``evaluate``: rankers from a log of clicks, and what they would earn."""
+"""``directrix clicks train`` and ``evaluate``: train rankers on a log of clicks, and estimate their gains."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typer import Option
 from directrix.cli import options
 from directrix.cli.clicks import LogArgument
 from directrix.cli.reading import LogColumns, ModelData, TrainingData, check_writable, is_model
-from directrix.cli.show import progress_log, save_report, show
+from directrix.cli.show import progress_log, remark, save_report, show
 from directrix.cli.train import SearchOptions, check_report, save_result
 from directrix.data.formats import read_file
 from directrix.errors import InputError
@@ -37,7 +37,7 @@ _Clip = Annotated[float, Option(min=1e-9, max=1.0, help="Lowest propensity of cl
 
 @dataclass(frozen=True, kw_only=True)
 class ClickSearch(SearchOptions):
-    """The options of a search that is judged by gains from clicks."""
+    """Options of a search that evaluates candidates by gains from clicks."""
 
     measure: Annotated[str, options.option("--measure", "-m", help="A sum of gains: DCG@K, P@K or ARP.")] = (
         "DCG@10"
@@ -68,11 +68,11 @@ def clicks_train_command(
     reading: TrainingData,
     form: options.FormatOption = options.Format.table,
 ) -> None:
-    """Train a ranker on a log of clicks, whose position bias an estimator of gains corrects.
+    """Train a ranker on a click log, with an estimator of gains that corrects position bias.
 
-    Queries count by their impressions. Settings are chosen by the same estimate on queries that were not
-    trained on. Correction needs traffic: compare with --estimator naive, by `directrix clicks evaluate` on
-    another part of the log.
+    Queries are weighted by their impressions. Settings are selected by the same estimate on held-out
+    queries. The correction needs enough traffic: use `directrix clicks evaluate` on another part of the log
+    to compare with --estimator naive.
     """
     import numpy as np
 
@@ -89,8 +89,12 @@ def clicks_train_command(
         search.ranker()
     documents = _features(features, reading)
     name: Any = estimator  # checked there
+    clicks = columns.read(log)
+    n_queries = len(clicks.pairs.query_ids)
+    if n_absent := n_queries - int((clicks.pairs.queries(map(str, documents.query_ids)) >= 0).sum()):
+        remark(f"note: {n_absent:,} of {n_queries:,} queries of the log have no features and are left out")
     q = training_data(
-        columns.read(log),
+        clicks,
         documents,
         name,
         propensities=_positions(propensities),
@@ -121,7 +125,7 @@ def _positions(text: str | None) -> Any:
             return [found["theta"], found["beta"]] if any(found["beta"]) else found["theta"]
         except (ValueError, LookupError, TypeError):
             raise InputError(
-                f"{text} holds no propensities; write it by `directrix clicks propensities LOG -f json`."
+                f"{text} holds no propensities; write it with `directrix clicks propensities LOG -f json`."
             ) from None
     try:
         rows = [[float(value) for value in part.split(",")] for part in text.split("/")]
@@ -164,7 +168,8 @@ def clicks_evaluate_command(
     propensities: _Propensities = None,
     clip: _Clip = 0.1,
     biased: Annotated[
-        bool, Option("--biased", help="Allow measures that are biased by every estimator, such as nDCG.")
+        bool,
+        Option("--biased", help="Allow measures that no estimator estimates without bias, such as nDCG."),
     ] = False,
     names: options.NamesOption = None,
     report: options.ReportOption = None,
@@ -173,7 +178,7 @@ def clicks_evaluate_command(
     seed: options.SeedOption = 0,
     form: options.FormatOption = options.Format.table,
 ) -> None:
-    """Estimate what rankers would have earned in the sessions of a log that another ranker served.
+    """Estimate the gains of rankers in the sessions of a log that another ranker served.
 
     Prints 95 % intervals by queries, effective sample sizes, the share of documents that the log never shows,
     and the differences from the first ranker. Use queries or days that the models were not trained on.
@@ -205,17 +210,25 @@ def clicks_evaluate_command(
 
 
 def _scored(paths: list[Path], features: Path | None, reading: ModelData) -> tuple[Queries | None, list[Any]]:
-    """Return the candidates, and of each model their scores; runs are paths."""
+    """Return the candidates, and their scores by each model; runs of text are paths."""
+    from directrix.data.formats import is_documents_table
+    from directrix.data.tables.files import column_names
+    from directrix.data.trec.runs import read_trec_run
     from directrix.rankers.loading import load
 
     models = {path: load(path) for path in paths if is_model(path)}
+    given: dict[Path, Any] = {}
+    for path in paths:
+        if path not in models and is_documents_table(path):
+            names = reading.names().within(column_names(path))
+            given[path] = read_trec_run(path, qid=names.qid, doc_id=names.doc_id)
     if features is None:
         if models:
             raise InputError(f"{next(iter(models))} is a model, which needs features; type --features FILE.")
-        return None, list(paths)
+        return None, [given.get(path, path) for path in paths]
     saved = {path: model.saved_model() for path, model in models.items()}
     q = reading.read_for(saved.values(), features, has_labels=False)
-    scores = {
+    given |= {
         path: models[path].predict_queries(reading.matched(q, saved[path], features, path)) for path in models
     }
-    return q, [scores.get(path, path) for path in paths]
+    return q, [given.get(path, path) for path in paths]

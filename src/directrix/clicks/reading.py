@@ -31,7 +31,7 @@ def log_of_frame(frame: Any, names: Mapping[str, Hashable | None]) -> _Content:
 
 
 def read_log(given: Any, names: Mapping[str, Hashable | None], *, aggregate: bool) -> _Content:
-    """Read a log from a file or a folder of files, part by part; see `Log.read`."""
+    """Read a log from a file or a folder of files, in chunks; see `Log.read`."""
     from directrix.data.tables.files import table_batches
 
     path = path_of(given)
@@ -144,8 +144,8 @@ def _require(good: Array, values: Array, what: str, needed: str, place: Callable
     if not good.all():
         row = int(np.argmin(good))
         raise InputError(
-            f"{place(row)}: the {what} is {values[row]:g}; it must be {needed} (rows with "
-            f"other values: {int((~good).sum()):,}). Correct or drop these rows."
+            f"{place(row)}: the {what} is {values[row]:g}; it must be {needed}. Correct or drop such rows: "
+            f"{int((~good).sum()):,} of the {len(good):,} that were read together."
         )
 
 
@@ -179,19 +179,23 @@ def _sessions(
     session, position, pair = keys[order] // width, rows["position"][order], pair[order]
     starts = run_starts(session)
 
-    def reject(one: Any, other: Any, what: str) -> None:
+    def reject(one: Any, other: Any, what: str, fix: str = "Correct the rows") -> None:
         before, after = sorted((int(order[one]), int(order[other])))
         raise InputError(
             f"{place(after)}: session {names[by_query[session[one]]]} has {what} at {place(before)}; "
             "a session is one result page, with one query, user and ranker, and each document and position "
-            "once. Correct the rows, or give each result page its own session identifier."
+            f"once. {fix}, or give each result page its own session identifier."
         )
 
     for key in ("query", "user", "ranker"):
         if key in rows and len(other := np.flatnonzero(np.diff(rows[key][order]) * (np.diff(session) == 0))):
             reject(other[0], other[0] + 1, f"another {key} than")
     if len(same := np.flatnonzero(np.diff(keys[order]) == 0)):
-        reject(same[0], same[0] + 1, "the same position as")
+        is_repeated = pair[same] == pair[same + 1]
+        if (n := int(is_repeated.sum())) > 0:
+            same, fix = same[is_repeated], f"Drop repeated rows, {n:,} here"
+            reject(same[0], same[0] + 1, "the same document and position as", fix)
+        reject(same[0], same[0] + 1, "the same position as", "Let positions of page 2 follow those of page 1")
     by_pair = np.argsort(session * (int(pair.max()) + 1) + pair, kind="stable")
     if len(same := np.flatnonzero((np.diff(pair[by_pair]) == 0) & (np.diff(session[by_pair]) == 0))):
         reject(by_pair[same[0]], by_pair[same[0] + 1], "the same document as")

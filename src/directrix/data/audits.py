@@ -1,4 +1,4 @@
-"""Facts to look at before training: the audit behind ``directrix doctor``."""
+"""Facts to check before training: the audit behind ``directrix doctor``."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class FileAudit:
     labels: dict[str, int]
     """Number of documents with each label."""
     queries_without_relevant: int
-    """Queries whose labels are all 0: most measures cannot tell rankings of them apart."""
+    """Queries whose labels are all 0: most measures cannot distinguish rankings of them."""
     queries_with_one_label: int
     """Queries whose labels are all the same: nothing can be learned from them."""
     constant_features: tuple[int, ...]
     """Features with one value in all documents, or missing in all."""
     duplicate_features: tuple[tuple[int, int], ...]
-    """(column, earlier column with the same values), constant ones left out."""
+    """(column, earlier column with the same values), except constant ones."""
     missing_values: int
     duplicate_rows: int
     """Rows with the same features as an earlier row of their query."""
@@ -52,10 +52,10 @@ class Overlap:
     first: str
     second: str
     queries: int
-    """Query identifiers that both have."""
+    """Query identifiers in both."""
     query_examples: tuple[str, ...]
     rows: int
-    """Rows of the second whose features occur in the first."""
+    """Rows of the second file whose features occur in the first."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Audit:
         return {**content, "remarks": self.remarks()}
 
     def remarks(self) -> list[str]:
-        """Return sentences about what deserves attention, the most important first."""
+        """Return notes on what deserves attention, the most important first."""
         out = []
         for pair in self.overlaps:
             if pair.queries:
@@ -100,18 +100,18 @@ def audit(files: Mapping[str, Queries]) -> Audit:
     Parameters
     ----------
     files : mapping of str to Queries
-        The data, by the names to print.
+        The data by name; the names are printed.
 
     Returns
     -------
     Audit
-        Sizes, labels, constant and duplicate features and rows, missing values, and what each
-        pair of files has in common.
+        Sizes, labels, constant and duplicate features and rows, missing values, and overlaps of each pair of
+        files.
 
     Notes
     -----
-    O(n_docs n_features) time; rows and columns are compared by 64-bit hashes of their values, in blocks, so
-    that the features are not copied.
+    O(n_docs n_features) time; rows and columns are compared in blocks by 64-bit hashes of their values, so
+    the features are not copied.
 
     Examples
     --------
@@ -144,7 +144,7 @@ def _look(name: str, q: Queries) -> tuple[FileAudit, Array]:
     highest = np.maximum.reduceat(q.labels, q.qptr[:-1]) if q.n_queries else np.empty(0)
     lowest = np.minimum.reduceat(q.labels, q.qptr[:-1]) if q.n_queries else np.empty(0)
     rows, columns, low, high, missing = _hashes(q)
-    # where some values are missing and the others are equal, absence may still distinguish documents
+    # if some values are missing and the others equal, absence may still distinguish documents
     is_constant = np.where(missing > 0, missing == q.n_docs, low == high)
     first_with: dict[int, int] = {}
     varying = [column for column in range(q.n_features) if not is_constant[column]]

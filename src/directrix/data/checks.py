@@ -1,4 +1,4 @@
-"""Checks of what users bring: arrays, queries, weights, seeds."""
+"""Checks of user input: arrays, queries, weights, seeds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from directrix.types import Array, Float64Array, FloatArray, Int64Array, is_spar
 
 
 def as_shares(name: str, values: Any, fewest: int = 1) -> Float64Array:
-    """Return shares as an array; they must be positive, with sum 1, and at least ``fewest`` of them."""
+    """Return shares as an array; there must be at least ``fewest``, all positive, with sum 1."""
     try:
         shares = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
@@ -26,7 +26,7 @@ def as_shares(name: str, values: Any, fewest: int = 1) -> Float64Array:
 
 
 def generator(seed: Any) -> np.random.Generator:
-    """Return the random generator of a seed >= 0; None is 0, so that the same call gives the same bits."""
+    """Return the random generator for a seed >= 0; None means 0, so repeated calls give the same bits."""
     try:
         return np.random.default_rng(0 if seed is None else seed)
     except (TypeError, ValueError) as error:
@@ -87,7 +87,7 @@ def check_form(features: Any) -> tuple[int, int]:
 
 
 def check_indices(features: Any) -> None:
-    """Reject CSR whose indices or pointers lead outside."""
+    """Reject CSR with indices or pointers out of range."""
     try:
         features.check_format(full_check=True)
     except ValueError as error:
@@ -99,7 +99,7 @@ def check_indices(features: Any) -> None:
 
 
 def check_positions(queries: Any, n_queries: int) -> Int64Array:
-    """Return positions of queries as int64; `InputError` unless each is one from 0 to ``n_queries - 1``."""
+    """Return positions of queries as int64; `InputError` unless all are from 0 to ``n_queries - 1``."""
     given = as_array(queries, "take")
     if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
         raise InputError(
@@ -117,7 +117,7 @@ def check_positions(queries: Any, n_queries: int) -> Int64Array:
 
 
 def as_array(values: Any, what: str) -> Array:
-    """Return whatever is like an array as one; `InputError` if it is sparse, ragged, or masked anywhere."""
+    """Return array-like values as an array; `InputError` if they are sparse, ragged, or masked anywhere."""
     reject_masked(values, what)
     if is_sparse(values):
         raise InputError(
@@ -138,7 +138,7 @@ def floats_of(cells: Any) -> Float64Array:
 
 
 def as_floats(values: Any, what: str, needed: str = "one number per row") -> Float64Array:
-    """Return real numbers as float64, of any shape; objects if all are numbers that a float can hold."""
+    """Return real numbers of any shape as float64, including objects that fit into a float."""
     array = as_array(values, what)
     try:
         if array.dtype.kind == "O" and any(isinstance(x, str | bytes) for x in array.flat):
@@ -162,14 +162,14 @@ def reject_masked(values: Any, what: str) -> None:
 
 
 def unmasked(given: Any) -> Any:
-    """Return a masked array with NaN, which means missing, where it is masked."""
+    """Return a masked array with NaN, meaning missing, in masked places."""
     if not _is_masked(given):
         return given
     return given.astype(np.float64 if given.dtype.kind in "fiub" else object).filled(np.nan)
 
 
 def _is_masked(values: Any) -> bool:
-    """Arrays of pandas have masks of another kind, and of records each field has one."""
+    """Arrays of pandas have other masks, and record arrays have one per field."""
     is_array = isinstance(values, np.ma.MaskedArray)
     return is_array and (values.dtype.names is not None or bool(np.ma.is_masked(values)))
 
@@ -186,11 +186,11 @@ def frozen(array: Any, name: str) -> Any:
 def check_ranking(
     scores: Any, labels: Any, qptr: Any, *, allow_infinite: bool = False, signed: bool = False
 ) -> tuple[FloatArray, Float64Array, Int64Array]:
-    """Check what measures and surrogates take, in one pass; arrays of the right form are not copied.
+    """Check the input of measures and surrogates in one pass; arrays of the right form are not copied.
 
-    Return contiguous arrays: scores (n_docs,) as float32 if they are, else as float64; labels (n_docs,) as
-    float64, see `check_labels`; query boundaries (n_queries + 1,) as int64, see `check_qptr`. With
-    ``allow_infinite`` a score may be infinite: -inf marks a document that was not retrieved. The
+    Return contiguous arrays: scores (n_docs,) as float32 if they have that type, else as float64; labels
+    (n_docs,) as float64, see `check_labels`; query boundaries (n_queries + 1,) as int64, see `check_qptr`.
+    With ``allow_infinite`` a score may be infinite: -inf marks a document that was not retrieved. The
     `InputError` names the row and the query of the first value that cannot be used.
     """
     scores = _numbers(scores, "scores")
@@ -241,7 +241,7 @@ def check_labels(
 ) -> Float64Array:
     """Return labels as contiguous float64 (n_docs,); they must be finite and, unless ``signed``, >= 0.
 
-    The message names a row by its ``place``, and the query that the boundaries say.
+    The message names a row by its ``place``, and its query by the boundaries.
     """
     out = np.ascontiguousarray(_numbers(labels, "labels"), dtype=np.float64)
     bad = ~np.isfinite(out) if signed else ~((out >= 0.0) & (out < np.inf))
@@ -274,7 +274,7 @@ def check_length(n: int, n_docs: int, what: str, of: str = "rows of X") -> None:
 
 
 def check_group(group: Any, n_docs: int) -> Int64Array:
-    """Return the boundaries of queries whose numbers of rows are given, in order."""
+    """Return the boundaries of consecutive queries from their numbers of rows."""
     given = _numbers(group, "group")
     sizes = _whole_numbers(given)
     remedy = (
@@ -291,19 +291,19 @@ def check_group(group: Any, n_docs: int) -> Int64Array:
 
 
 def _whole_numbers(given: Any) -> Int64Array:
-    """Return numbers as int64; what does not fit becomes some other number."""
+    """Return numbers as int64; values that do not fit become other numbers."""
     with np.errstate(invalid="ignore"):
         return np.ascontiguousarray(given, dtype=np.int64)
 
 
 def sum_of(sizes: Int64Array) -> int:
-    """Return the sum of sizes; that of int64 could wrap around, and fit by chance."""
+    """Return the sum of sizes; an int64 sum could wrap around and fit by chance."""
     roughly = float(sizes.sum(dtype=np.float64))
     return int(roughly) if roughly > 2.0**62 else int(sizes.sum())
 
 
 def has_finite_sum(values: Array) -> bool:
-    """Return whether the sum is finite: then every value is. It needs no memory."""
+    """Return whether the sum, and hence every value, is finite. It needs no memory."""
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(np.isfinite(np.sum(values, dtype=np.float64)))
 

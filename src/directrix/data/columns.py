@@ -1,4 +1,4 @@
-"""Columns of tables: the names that other tools give them, and those that a user gives."""
+"""Columns of tables: their names in other tools, and those given by the user."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ KNOWN: dict[str, tuple[str, ...]] = {
     **{"item": ("item", "item_id", "product_id"), "event": ("event", "event_type", "action")},
     "propensity": ("propensity",),
 }
-"""Names of PyTerrier, ir_datasets, ir_measures, ranx and trec_eval, and of logs of clicks, in the order in
-which they are looked for."""
+"""Names in PyTerrier, ir_datasets, ir_measures, ranx, trec_eval and click logs, in the order of search."""
 
 OPTIONS = {
     "qid": "--qid-column",
@@ -43,7 +42,7 @@ _SEVERAL = ("features", "categorical", "excluded")
 
 @dataclass(frozen=True)
 class ColumnNames:
-    """Names of columns that a user gave; None: the first of `KNOWN` that is there, and all other columns."""
+    """Names of columns given by the user; None: the first of `KNOWN` that exists, and all other columns."""
 
     qid: Hashable | None = None
     label: Hashable | None = None
@@ -54,20 +53,20 @@ class ColumnNames:
     excluded: tuple[Hashable, ...] | None = None
     """Columns that are not features."""
     has_labels: bool = True
-    """Whether a column of labels is needed; data to score may lack it."""
+    """Whether a column of labels is required; data to score may lack it."""
     score: Hashable | None = None
     """Column of scores, for runs."""
 
     @classmethod
     def of(cls, qid: Any, label: Any, doc_id: Any, features: Any, categorical: Any = None) -> ColumnNames:
-        """Take the arguments of a user, who may name one feature or several."""
+        """Convert the user's arguments, which may name one feature or several."""
         return cls(qid, label, doc_id, _several(features), _several(categorical))
 
     def __bool__(self) -> bool:
         return any(getattr(self, key) is not None for key in OPTIONS)
 
     def within(self, known: Sequence[Any]) -> ColumnNames:
-        """Return the names that a table has: a command names the columns of all its tables."""
+        """Return the names that a table has, because a command names the columns of all its tables."""
         absent: dict[str, Any] = {
             key: None for key in OPTIONS if key != "features" and getattr(self, key) not in known
         }
@@ -89,10 +88,10 @@ RECOGNIZED = ColumnNames()
 
 
 def kind_of(known: Sequence[Any], names: ColumnNames) -> str:
-    """Return what a table of an evaluation holds by its columns: "run", "qrels", "judged run" or "data".
+    """Return the content of an evaluation's table by its columns: "run", "qrels", "judged run" or "data".
 
-    Scores without labels are a run; labels of documents and nothing else are qrels, and with scores a run or
-    qrels, as the other files say; all other tables are data.
+    Scores without labels are a run. Labels of documents alone are qrels; with scores they are a run or qrels,
+    depending on the other files. All other tables are data.
     """
     of = names.within(known)
     label, doc_id, score = (
@@ -108,7 +107,7 @@ def kind_of(known: Sequence[Any], names: ColumnNames) -> str:
 
 
 class Roles(NamedTuple):
-    """Which column of a table holds what."""
+    """Roles of the columns of a table."""
 
     qid: Any
     label: Any | None
@@ -119,14 +118,14 @@ class Roles(NamedTuple):
 def roles_of(known: Sequence[Any], names: ColumnNames, what: str, call: str) -> Roles:
     """Return which columns hold queries, labels, documents and features; all others are features.
 
-    Columns that have a known name of a query or document and are not used are not features.
+    Unused columns with a known name for queries or documents are not features.
 
     Parameters
     ----------
     known : names of all columns
     names : ColumnNames
     what, call : str
-        What has the columns, and the beginning of a call that names them, for messages.
+        The owner of the columns, and the beginning of a call that names them, for messages.
     """
     qid = find(known, "qid", names.qid, what, call)
     label = find(known, "label", names.label, what, call, optional=not names.has_labels)
@@ -152,7 +151,7 @@ def find(
     candidates: tuple[str, ...] = (),
     optional: bool = False,
 ) -> Any:
-    """Return the name of the column that was asked for, or the first candidate that is there.
+    """Return the name of the requested column, or the first candidate that exists.
 
     Raises `InputError` if there is none, with all columns and the nearest one, or if two have the name.
     """
@@ -178,7 +177,7 @@ def find(
 
 
 def feature_names(names: Iterable[object] | None, n_features: int) -> tuple[str, ...] | None:
-    """Return the names of features as text; `InputError` unless there is one for each, and each one once."""
+    """Return the names of features as text; `InputError` unless there is a unique one for each."""
     if names is None:
         return None
     try:
@@ -204,12 +203,12 @@ def feature_names(names: Iterable[object] | None, n_features: int) -> tuple[str,
 
 
 def feature_label(column: int, names: Sequence[Any] | None = None) -> str:
-    """Return what messages call a feature: its name, or without names its number from 1."""
+    """Return a feature's label for messages: its name, or without names its number from 1."""
     return repr(names[column]) if names else f"feature {column + 1}"
 
 
 def column_list(names: Iterable[Any], most: int = 20) -> str:
-    """Return names, for example of columns, as text: the first ones and the number of the others."""
+    """Return names, for example of columns, as text: the first ones and the count of the others."""
     texts = list(map(str, names))
     more = f" and {len(texts) - most} more" if len(texts) > most else ""
     return ", ".join(texts[:most]) + more

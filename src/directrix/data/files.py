@@ -25,7 +25,7 @@ _SHOWN = 20
 
 
 class Problem(NamedTuple):
-    """One bad line: where, what arrived, and what to do about it."""
+    """One bad line: its number, its content, and the fix."""
 
     line: int
     """From 1."""
@@ -38,9 +38,9 @@ class Problem(NamedTuple):
 
 
 def raise_problems(path: object, problems: Sequence[Problem], n_problems: int | None = None) -> None:
-    """Raise `InputError` with the first 20 problems and the number of the others, if there are any.
+    """Raise `InputError` with the first 20 problems and the count of the others, if there are problems.
 
-    ``n_problems`` is the number of all of them, where ``problems`` holds only some.
+    ``n_problems`` is the total, if ``problems`` holds only some of them.
     """
     if not problems:
         return
@@ -87,7 +87,7 @@ TOO_LONG = (
 
 
 def fault_of(text: bytes) -> tuple[int, str, str] | None:
-    """Return the place of a NUL, or of a carriage return within a line, with what is wrong and the remedy."""
+    """Return the position of a NUL, or of a carriage return within a line, with the fault and the remedy."""
     if (place := text.find(b"\0")) >= 0:
         return place, *_NUL
     if b"\r" in text and text.count(b"\r") > text.count(b"\r\n") and (match := _RETURN.search(text)):
@@ -96,10 +96,9 @@ def fault_of(text: bytes) -> tuple[int, str, str] | None:
 
 
 class CheckedText(io.RawIOBase):
-    """Text of a file, plain or decompressed, without byte-order mark.
+    """Text of a file, plain or decompressed, without a byte-order mark.
 
-    Reading raises `InputError` where it is not text, where a line has no end, and where memory is nearly used
-    up.
+    Reading raises `InputError` if it is not text, a line has no end, or memory is nearly exhausted.
     """
 
     def __init__(self, path: Path, file: IO[bytes]) -> None:
@@ -160,7 +159,7 @@ _DAMAGE = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 
 
 def path_of(given: str | os.PathLike[str]) -> Path:
-    """Return a path; a `Path` stays what it is: standard input keeps the name ``-``."""
+    """Return a path; a `Path` is unchanged, so standard input keeps the name ``-``."""
     return given if isinstance(given, Path) else Path(given)
 
 
@@ -170,7 +169,7 @@ def without_compression(path: Path) -> Path:
 
 
 def short_name(path: Path) -> str:
-    """Name of a file without its ending; .9 in bm25_k1=0.9 is none, and standard input is -."""
+    """Return the name of a file without its ending; .9 in bm25_k1=0.9 is not one, and standard input is -."""
     if str(path) == "-":
         return "-"
     plain = without_compression(path)
@@ -206,8 +205,8 @@ def unreadable(path: Path, error: BaseException) -> InputError:
 def readable(path: Path) -> Iterator[None]:
     """Turn every error of reading ``path`` within the block into an `InputError`.
 
-    The one place that knows what opening, reading and decompressing can raise. Pipes and devices are
-    rejected: opening one may wait for ever, and files are read more than once.
+    Only this function handles the errors of opening, reading and decompressing. Pipes and devices are
+    rejected: opening one may block forever, and files are read more than once.
     """
     try:
         mode = path.stat().st_mode
@@ -225,10 +224,10 @@ def readable(path: Path) -> Iterator[None]:
 
 
 def open_data(path: Path) -> IO[bytes]:
-    """Open a text file for reading, decompressed if its first bytes say gzip, bzip2 or xz.
+    """Open a text file for reading, decompressed if its first bytes are those of gzip, bzip2 or xz.
 
-    A byte-order mark is left out. Raises `InputError` while it is read as
-    `CheckedText`; other errors are those of the system, see `readable`.
+    A byte-order mark is skipped. Reading raises `InputError` as in `CheckedText`; for other errors of the
+    system, see `readable`.
     """
     return io.BufferedReader(CheckedText(path, open_compressed(path) or path.open("rb")), _BLOCK)
 
@@ -242,7 +241,7 @@ def open_compressed(path: Path) -> IO[bytes] | None:
 
 
 def compressing(raw: IO[bytes], suffix: str) -> Any:
-    """Return a context manager that gives a file to write to: compressed into ``raw`` as the suffix says."""
+    """Return a context manager for a file to write to, compressed into ``raw`` according to the suffix."""
     if suffix == ".gz":
         return gzip.GzipFile(fileobj=raw, mode="wb", compresslevel=6, mtime=0)
     if suffix == ".bz2":
@@ -264,19 +263,19 @@ _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
 
 
 class _Checked(Exception):
-    """Ends a block, and reports nothing."""
+    """Ends a block without a report."""
 
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """Open a file for writing that takes the place of ``path`` only if the block ends without error.
+    """Open a file for writing that replaces ``path`` only if the block ends without error.
 
-    It is compressed if the name ends in ``.gz``, ``.bz2`` or ``.xz``. A file that is replaced keeps its
-    permissions, and its owner and group where this user may set them; a new one gets what the umask of the
-    user says. For a symbolic link, the file it points to is replaced; other hard links keep the old contents.
-    A pipe, a device or an open descriptor such as ``/dev/stdout`` is written to directly.
+    It is compressed if the name ends in ``.gz``, ``.bz2`` or ``.xz``. A replaced file keeps its permissions,
+    and its owner and group if this user may set them; a new one follows the user's umask. For a symbolic
+    link, the target is replaced; other hard links keep the old contents. A pipe, a device or an open
+    descriptor such as ``/dev/stdout`` is written to directly.
 
-    Raises `InputError` if it cannot be written; what was there stays as it was.
+    Raises `InputError` if it cannot be written; an existing file is then unchanged.
     """
     path = Path(path)
     try:
@@ -287,7 +286,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 
 def check_replaceable(path: str | os.PathLike[str]) -> None:
-    """Raise the error of `replacing` if ``path`` cannot be written now; nothing is changed."""
+    """Raise the error of `replacing` if ``path`` cannot be written now, without any change."""
     path = Path(path)
     try:
         if _descriptor(path) is None and not _is_special(path):
@@ -338,7 +337,7 @@ def _unfinished(path: Path) -> Iterator[IO[bytes]]:
             f"{path} is read-only and stays as it is; give another name, or type `chmod u+w {path}` first."
         )
     target = Path(os.path.realpath(path))
-    # known before the file exists, so that no signal comes between making and removing it
+    # known before the file exists, so that no signal comes between creating and removing it
     name = target.with_name(f".directrix-{secrets.token_hex(8)}.tmp")
     try:
         handle, has_name = _new_file(name, 0o666 if old is None else 0o600)
@@ -357,7 +356,7 @@ def _unfinished(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _new_file(name: Path, mode: int) -> tuple[int, bool]:
-    """Open a file, without a name where the system can: nothing stays of it when the process is killed."""
+    """Open a file, without a name if the system supports it, so nothing remains of a killed process."""
     if hasattr(os, "O_TMPFILE") and os.path.isdir("/proc/self/fd"):
         with contextlib.suppress(OSError):  # a file system without them, or an error that comes again
             return os.open(name.parent, os.O_TMPFILE | os.O_WRONLY, mode), False
@@ -396,10 +395,10 @@ def _unwritable(path: Path, error: OSError) -> InputError:
 
 
 def open_locked(path: Path, advice: str) -> IO[bytes]:
-    """Open a file to read it and to write to its end, make it if there is none, and `lock` it.
+    """Open a file for reading and appending, create it if it does not exist, and `lock` it.
 
-    Raises `InputError` if it is not a regular file: opening a pipe may wait for ever, and a link may lead to
-    a file of others.
+    Raises `InputError` if it is not a regular file: opening a pipe may block forever, and a link may lead to
+    another user's file.
     """
     file = open(path, "r+b", opener=_open_regular)  # noqa: SIM115 - closed by the caller
     try:
@@ -428,9 +427,9 @@ def _open_regular(name: str, flags: int) -> int:
 
 
 def lock(file: IO[bytes], advice: str) -> None:
-    """Lock an open file until it is closed; does nothing where the system, or the disk, has no locks.
+    """Lock an open file until it is closed; do nothing if the system or the disk has no locks.
 
-    Raises `InputError`, with ``advice`` on what to name instead, if another process has locked it.
+    Raises `InputError`, with ``advice`` on alternatives, if another process has locked it.
     """
     try:
         import fcntl
@@ -448,7 +447,7 @@ def lock(file: IO[bytes], advice: str) -> None:
 
 
 def stream_blocks(file: IO[bytes], size: int = BLOCK_BYTES) -> Iterator[bytes]:
-    """Cut a stream into blocks of whole lines, of about ``size`` bytes each."""
+    """Split a stream into blocks of whole lines, of about ``size`` bytes each."""
     pending: list[bytes] = []
     while text := file.read(size):
         newline = text.rfind(b"\n") + 1
@@ -462,12 +461,12 @@ def stream_blocks(file: IO[bytes], size: int = BLOCK_BYTES) -> Iterator[bytes]:
 
 
 def is_plain(text: str) -> bool:
-    """Whether text has no underscores and no digits of other scripts, which ``float`` reads."""
+    """Whether text has no underscores and no digits of other scripts, which ``float`` would accept."""
     return text.isascii() and "_" not in text
 
 
 def to_number(text: str) -> float:
-    """Return the number that a word of a file is, or NaN."""
+    """Return the number that a word of a file represents, or NaN."""
     try:
         return float(text) if is_plain(text) else math.nan
     except ValueError:

@@ -1,6 +1,6 @@
-"""The table of file formats, the one place that recognizes what a file holds, and conversion.
+"""The table of file formats, recognition of the content of files, and conversion.
 
-It holds text alone, and functions are loaded when they are called, so that ``directrix --help`` stays fast.
+It holds only text, and loads functions when they are called, so that ``directrix --help`` stays fast.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class Format:
     """One format of data files.
 
     Functions are given as ``module:function`` below ``directrix.data``. A text format needs ``reader`` and
-    ``lines``, one of them if it is only read or only written; a table, whose features can stay in its file,
-    the others.
+    ``lines``, or one of them if it is only read or only written. A table, whose features can stay in its
+    file, needs the others.
     """
 
     name: str
-    """As messages and ``--help`` show it."""
+    """Name in messages and ``--help``."""
     suffixes: tuple[str, ...]
     """Endings of file names, the usual one first."""
     contents: tuple[str, ...] = ()
@@ -48,14 +48,14 @@ class Format:
     reader: str = ""
     """``(path, *, missing) -> Queries``; with ``columns`` too where they have names."""
     lines: str = ""
-    """``(Queries) -> iterable of bytes``: text to write; the queries may be a part of those of the file."""
+    """``(Queries) -> iterable of bytes``: text to write; the queries may be some of those of the file."""
     opener: str = ""
     """``(path) -> Queries`` whose features stay in the file."""
     parts: str = ""
     """``(path, missing) -> iterable of Queries``: consecutive rows, for conversion in bounded memory; the
     last query of a part may continue in the next one. Default: all at once."""
     writer: str = ""
-    """``(path) -> context manager``, which gives a function that takes `Queries`; instead of ``lines``."""
+    """``(path) -> context manager`` for a function that takes `Queries`; instead of ``lines``."""
     has_names: bool = False
     """Whether columns have names: reader, opener and parts also take `ColumnNames`."""
 
@@ -70,7 +70,7 @@ class Format:
         return bool(self.opener)
 
     def is_named(self, path: Path) -> bool:
-        """Return whether a file name ends like one of this format; text may be compressed."""
+        """Return whether a file name has an ending of this format; text may be compressed."""
         return (path if self.is_table else without_compression(path)).suffix in self.suffixes
 
     def read(self, path: Path, missing: str = "error", columns: ColumnNames = RECOGNIZED) -> Queries:
@@ -81,7 +81,7 @@ class Format:
     def open(self, path: Path, columns: ColumnNames = RECOGNIZED) -> Queries:
         """Open a table whose features stay in its file.
 
-        Raises `InputError` for text, whose rows have no fixed places in the file.
+        Raises `InputError` for text, whose rows have no fixed positions in the file.
         """
         if not self.opener:
             raise InputError(
@@ -92,14 +92,14 @@ class Format:
         return q
 
     def read_parts(self, path: Path, missing: str, columns: ColumnNames = RECOGNIZED) -> Iterable[Queries]:
-        """Read a file from front to back, without holding all of it where the format allows that."""
+        """Read a file from front to back, without holding all of it if the format allows that."""
         if not self.parts:
             return [self.read(path, missing, columns)]
         parts: Iterable[Queries] = _load(self.parts)(path, missing=missing, **self.check_names(path, columns))
         return parts
 
     def check_names(self, path: Path, columns: ColumnNames) -> dict[str, ColumnNames]:
-        """Return the argument that names columns; raise `InputError` where they have no names."""
+        """Return the argument that names columns; raise `InputError` if columns have no names."""
         if columns and not self.has_names:
             raise InputError(
                 f"{path} is {self.name} text, whose columns have no names; leave out {columns.given()}, or "
@@ -153,16 +153,16 @@ LETOR = Format(
 )
 
 FORMATS = (RESPONSES, ARROW, COLUMNS, QRELS, LETOR)
-"""Every format, in the order in which a file is compared with them; LETOR text comes last."""
+"""All formats, in the order in which they are tried for a file; LETOR text comes last."""
 
 
 def content_of(path: Path) -> str:
-    """Return what a file or folder holds by its beginning, whatever its name.
+    """Return the kind of content of a file or folder by its beginning, whatever its name.
 
     One of "parquet", "arrow", "folder" (of those two); "csv", "tsv" (a first line of names), "jsonl" (a JSON
     object in the first line), "responses" (of a search engine), "json" (other JSON, such as a model);
     "letor", "run", "qrels", "scores" by the first line of data; "" for all others, also for a file that
-    cannot be read: its reader says why.
+    cannot be read, for which the reader raises the error.
     """
     try:
         if path.is_dir():
@@ -212,7 +212,7 @@ def _content_of_line(line: str) -> str:
 
 
 def table_files(folder: Path) -> list[Path]:
-    """Return the Parquet and Arrow files of a folder, in the order of their names."""
+    """Return the Parquet and Arrow files of a folder, sorted by name."""
     with readable(folder):
         return [p for p in sorted(folder.iterdir()) if ARROW.is_named(p) and p.name[0] not in "._"]
 
@@ -226,15 +226,15 @@ def text_table(path: Path) -> str:
 
 
 def is_documents_table(path: Path) -> bool:
-    """Return whether runs or judgments in this file are a table, and no text of TREC.
+    """Return whether runs or judgments in this file are a table, not TREC text.
 
-    Files of other tools are called ``qrels.tsv`` and have no names of columns.
+    Files of other tools may be called ``qrels.tsv`` without names of columns.
     """
     return format_of(path) in (ARROW, COLUMNS) and content_of(path) not in ("run", "qrels")
 
 
 def format_of(path: Path) -> Format:
-    """Return the format that a data file has by its name or content; LETOR text if neither says one."""
+    """Return the format of a data file by its name or content; LETOR text if neither decides."""
     content = content_of(path)
     return next((f for f in FORMATS if f.reader and (f.is_named(path) or content in f.contents)), LETOR)
 
@@ -263,7 +263,7 @@ def outputs() -> str:
 
 
 class Counts(NamedTuple):
-    """Numbers of what was converted."""
+    """Counts of converted queries and documents."""
 
     rows: int
     queries: int
@@ -273,16 +273,16 @@ class Counts(NamedTuple):
 def convert_file(
     source: Path, target: Path, missing: str = "error", columns: ColumnNames = RECOGNIZED
 ) -> Counts:
-    """Rewrite a data file, or a folder of Parquet and Arrow files, in the format that the target's name says.
+    """Rewrite a data file, or a folder of Parquet and Arrow files, in the format given by the target's name.
 
     See `FORMATS` for the endings; any other is LETOR text. ``.gz``, ``.bz2`` and ``.xz`` compress text. The
-    file appears only when all of it is written. ``missing`` and ``columns`` mean the same, and errors are
-    raised, as by `read_letor` and `open_parquet`.
+    file appears only when all of it is written. ``missing``, ``columns`` and the errors are those of
+    `read_letor` and `open_parquet`.
 
-    From and to Parquet and Arrow no more than a few blocks are in memory, and text is read twice: once to
+    Conversion from and to Parquet and Arrow holds only a few blocks in memory, and reads text twice, once to
     check it and to find its width. Text that becomes other text is read whole, so that sparse features stay
-    sparse; so are labels that become judgments. Values keep their bits: features become float32, or stay
-    float64 where an Arrow file holds them.
+    sparse, as are labels that become judgments. Values keep their bits: features become float32, or stay
+    float64 from an Arrow file.
     """
     origin, form = format_of(source), named(target) or LETOR
     in_parts = form.is_table or (origin.is_table and form.reader)

@@ -25,11 +25,11 @@ from directrix.errors import NO_ITEMS, InputError
 from directrix.types import Array, Float64Array, is_sparse
 
 Categories = tuple[tuple[str, ...] | None, ...]
-"""For each feature the names of its categories; None: it is a number."""
+"""Names of the categories of each feature, None for a number."""
 
 
 def name_of(value: Any) -> str:
-    """Return the name of a category; equal numbers, such as 1, 1.0 and True, have one."""
+    """Return the name of a category; equal numbers, such as 1, 1.0 and True, share one name."""
     if isinstance(value, Number | np.bool_):
         with suppress(TypeError, ValueError, OverflowError):  # complex numbers, infinities
             whole = int(value)  # type: ignore[arg-type]
@@ -38,9 +38,9 @@ def name_of(value: Any) -> str:
 
 
 def spelled_name(text: str) -> str:
-    """Return the name of the number that a text spells, such as 1 for "1.0" or "True"; else the text.
+    """Return the name of the number in a text, such as 1 for "1.0" or "True"; otherwise the text.
 
-    CSV has no types: pandas writes 1.0 there once a column of whole numbers has a gap.
+    CSV has no types: pandas writes 1.0 if a column of integers has a gap.
     """
     if text in ("True", "False"):
         return name_of(text == "True")
@@ -51,7 +51,7 @@ def spelled_name(text: str) -> str:
 
 
 def places(values: Sequence[Any]) -> tuple[Float64Array, tuple[str, ...]]:
-    """Return the place of each value among the names, in alphabetical order; NaN for none and empty text."""
+    """Return each value's position among the sorted names, NaN for None and empty text; and the names."""
     texts = [None if is_missing(value) or value == "" else name_of(value) for value in values]
     names = tuple(sorted({text for text in texts if text is not None}))
     place: Mapping[str | None, float] = {None: np.nan} | {name: float(i) for i, name in enumerate(names)}
@@ -59,7 +59,7 @@ def places(values: Sequence[Any]) -> tuple[Float64Array, tuple[str, ...]]:
 
 
 def categories_from(listed: Any, n_features: int) -> Categories:
-    """Return categories that a file holds as lists; `ValueError` if they are not for these features."""
+    """Return categories from the lists in a file; `ValueError` if they do not match these features."""
     rows = listed if isinstance(listed, list) else []
     if len(rows) != n_features or not all(row is None or _are_names(row) for row in rows):
         raise ValueError(f"a list of {n_features} entries, each null or a list of different texts, is needed")
@@ -77,20 +77,20 @@ def by_column(names: Mapping[Any, tuple[str, ...]], columns: Sequence[Any]) -> C
 
 
 def is_dict(values: Any) -> bool:
-    """Return whether something is a dict; sparse matrices of one kind (DOK) are dicts by inheritance."""
+    """Return whether this is a dict, but not a sparse matrix of the DOK kind, which inherits from dict."""
     return isinstance(values, Mapping) and not hasattr(values, "tocsr")
 
 
 def is_frame(values: Any) -> bool:
-    """Return whether something is a frame, or a dict."""
+    """Return whether this is a frame or a dict."""
     return is_dict(values) or _narwhals(values) is not None
 
 
 def encoded(frame: Any, also: Collection[Any] = ()) -> tuple[Any, dict[Any, tuple[str, ...]]]:
-    """Return a frame whose categories are numbers, as a dict of columns, and the names of categories.
+    """Return a frame with categories as numbers, as a dict of columns, and the names of categories.
 
-    Categories are in columns of a categorical type, and in those named in ``also``. Without any, and if it is
-    no frame, it comes back as it is.
+    Categories are in columns of a categorical type, and in those named in ``also``. Without any, or if this
+    is not a frame, it is returned unchanged.
     """
     columns, names = columns_of(frame) if is_frame(frame) else {}, {}
     for name, column in columns.items():
@@ -105,7 +105,7 @@ def columns_of(
 ) -> dict[Any, Any]:
     """Return the columns of a frame, or of a dict, by their names; a lazy frame is collected.
 
-    Raises `InputError` if it is neither, with what is ``needed``.
+    Raises `InputError` if it is neither; the message says what is ``needed``.
     """
     if is_dict(frame):
         return dict(frame)
@@ -116,13 +116,13 @@ def columns_of(
 
 
 def collected(values: Any) -> Any:
-    """Return a lazy frame as one in memory, anything else as it is."""
+    """Return a lazy frame as one in memory, anything else unchanged."""
     is_lazy = hasattr(values, "collect") and hasattr(values, "collect_schema")
     return values.collect() if is_lazy else values
 
 
 def names_of(frame: Any) -> list[Any]:
-    """Names of the columns of a frame or a dict; of anything else none."""
+    """Return the names of the columns of a frame or a dict; none for anything else."""
     if is_dict(frame):
         return list(frame)
     table = _narwhals(frame)
@@ -139,14 +139,14 @@ def cells_of(column: Any) -> list[Any]:
 
 
 def array_of(column: Any) -> Array:
-    """Return the values of a column as an array; NaN where a number is missing."""
+    """Return the values of a column as an array, with NaN for missing numbers."""
     return as_array(column.to_numpy() if hasattr(column, "to_numpy") else column, "a column")
 
 
 def matrix_of(frame: Any, what: str = "features") -> Array:
     """Return all columns of a frame or dict side by side (n_docs, n_features).
 
-    Raises `InputError` if a column holds no numbers, or a different number of rows from the first.
+    Raises `InputError` if a column holds no numbers, or has another number of rows than the first.
     """
     arrays = {name: array_of(column) for name, column in columns_of(frame).items()}
     first = next(iter(arrays), None)
@@ -206,7 +206,7 @@ def arrays_of_queries(frame: Any, names: ColumnNames) -> dict[str, Any]:
 
 
 def _as_lists(column: Any) -> Array | None:
-    """Return a column whose cells are lists of all features, as PyTerrier has it; None for any other."""
+    """Return a column whose cells are lists of all features, as in PyTerrier; None for any other."""
     cells = cells_of(column)
     if not cells or not hasattr(cells[0], "__len__") or isinstance(cells[0], str):
         return None
@@ -223,7 +223,7 @@ def _as_lists(column: Any) -> Array | None:
 
 
 def _narwhals(values: Any, what: str = "the frame") -> Any:
-    """Return a frame as narwhals knows it; None for anything else."""
+    """Return a frame of narwhals; None for anything else."""
     if isinstance(values, np.ndarray | list | tuple | Mapping) or not hasattr(type(values), "columns"):
         return None
     import narwhals
@@ -244,8 +244,8 @@ def _narwhals(values: Any, what: str = "the frame") -> Any:
 def check_features(X: Any, missing: str = "error") -> Any:
     """Return features as C-contiguous float32 or float64 (n_docs, n_features), or as canonical CSR.
 
-    float32 and float64 are kept, other numbers become float64. The input is never changed. NaN is an error,
-    or stays ("zero", "nan"); infinite values are an error.
+    float32 and float64 are kept, and other numbers become float64. The input is never changed. NaN is an
+    error, or is kept ("zero", "nan"); infinite values are errors.
     """
     check_missing(missing)
     features: Any = _csr(X) if is_sparse(X) else _dense(X)
@@ -254,7 +254,7 @@ def check_features(X: Any, missing: str = "error") -> Any:
 
 
 def check_cells(features: Any, missing: str, names: Sequence[Any], place: Callable[[int], str]) -> None:
-    """Raise `InputError` at the first feature that is infinite, or missing where that is an error."""
+    """Raise `InputError` at the first feature that is infinite, or missing if that is an error."""
     values = entries(features)
     if has_finite_sum(values):
         return
@@ -275,7 +275,7 @@ def check_cells(features: Any, missing: str, names: Sequence[Any], place: Callab
 
 
 def zeros_for_missing(features: Any, categories: Categories | None) -> Any:
-    """Return features with 0 for NaN, the same object where there is none; a missing category stays NaN."""
+    """Return features with 0 for NaN, or the same object without NaN; a missing category stays NaN."""
     values: Any = entries(features)
     if has_finite_sum(values):
         return features

@@ -1,4 +1,4 @@
-"""Group rows by the query identifier of each."""
+"""Group rows by their query identifiers."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _UNWRITABLE = re.compile("[\0\t-\r\ud800-\udfff]")
 
 
 def group_by_query(qid: Any) -> tuple[Int64Array, Int64Array, tuple[Hashable, ...]]:
-    """Group rows by the query of each, stably; queries in order of first appearance.
+    """Group rows by query, stably, with queries in order of first appearance.
 
-    Return the row of the input at each grouped place, ``arange(n_docs)`` if already grouped; the boundaries
-    in the grouped order (n_queries + 1,); and the identifier of each query. Raises `InputError` if an
-    identifier is missing (None, NaN, NaT), not hashable, or ``qid`` is not one-dimensional.
+    Return the input row at each grouped position, ``arange(n_docs)`` if already grouped; the boundaries in
+    the grouped order (n_queries + 1,); and the identifier of each query. Raises `InputError` if an identifier
+    is missing (None, NaN, NaT), not hashable, or ``qid`` is not one-dimensional.
 
-    NumPy handles arrays of numbers, dates or text, a dictionary handles lists and object arrays.
+    NumPy handles arrays of numbers, dates or text; a dictionary handles lists and object arrays.
     """
     reject_masked(qid, "qid")
     values = qid if isinstance(qid, list | tuple | np.ndarray) else _as_sequence(qid)
@@ -59,7 +59,7 @@ def rows_by_query(
 
 
 def require_queries(qid: Any, group: Any, n_docs: int, prefix: str = "") -> None:
-    """Raise `InputError` where rows come without their queries, and say how to mean a single one."""
+    """Raise `InputError` if rows have no queries, with the advice for a single query."""
     if qid is None and group is None:
         raise InputError(
             f"{prefix}qid is missing: documents are ranked within their query, so the query of each of "
@@ -69,7 +69,7 @@ def require_queries(qid: Any, group: Any, n_docs: int, prefix: str = "") -> None
 
 
 def object_array(values: Iterable[Any]) -> Array:
-    """Return the values in an array of one dimension, where NumPy would make a matrix of tuples."""
+    """Return the values in an array of one dimension, although NumPy would make a matrix of tuples."""
     try:
         items = list(values)
     except NO_ITEMS as error:
@@ -88,9 +88,9 @@ def document_ids(values: Iterable[Any], n_docs: int) -> Array:
 
 
 def check_identifiers(names: Iterable[object], of: str, place: Callable[[int], str]) -> None:
-    """Raise `InputError` for the first text among identifiers that no file of lines could hold.
+    """Raise `InputError` for the first identifier that a file of lines could not hold.
 
-    ``of`` says what they name, ``place`` where identifier number i was read.
+    ``of`` is the kind of object that they name; ``place`` returns the source of identifier number i.
     """
     texts = [name if isinstance(name, str) else "-" for name in names]
     if "" not in texts and not _UNWRITABLE.search(" ".join(texts)):
@@ -104,7 +104,7 @@ def check_identifiers(names: Iterable[object], of: str, place: Callable[[int], s
 
 
 def run_starts(values: Array) -> Int64Array:
-    """Positions at which a run of equal values begins."""
+    """Return the positions at which a run of equal values begins."""
     changes = values[1:] != values[:-1]
     return np.flatnonzero(np.append(True, changes))[: len(values)]
 
@@ -181,7 +181,7 @@ def _raise_missing(row: int, n: int) -> None:
 def copied_rows(X: Any, starts: Int64Array, qptr: Int64Array) -> Any:
     """Copy the rows ``X[starts[q] : starts[q] + size]`` of one query after another, arrays on threads.
 
-    Threads help because most of the time goes to the first use of new memory.
+    Threads help because the first use of new memory takes most of the time.
     """
     if not isinstance(X, np.ndarray):
         return X[rows_of(starts, np.diff(qptr))]

@@ -1,4 +1,4 @@
-"""Identifiers as numbers, the same for 7 and "7", so that tables of different origin can be joined."""
+"""Identifiers as numbers, the same for 7 and "7", so that tables of different origins can be joined."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Numbering:
         return np.fromiter(map(self._of_cell.__getitem__, cells), np.int64, len(cells))
 
     def _register(self, cells: list[Any], column: Any, place: Callable[[int], str]) -> None:
-        """Give numbers to new cells; `InputError` if one is missing or cannot be written in a file."""
+        """Number new cells; `InputError` if one is missing or cannot be written to a file."""
         try:
             new = [cell for cell in dict.fromkeys(cells) if cell not in self._of_cell]
         except TypeError as error:

@@ -1,4 +1,4 @@
-"""How much memory is available, and the rejection of data that would not fit into it."""
+"""Available memory, and the rejection of data that would not fit into it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _RESERVE = 256 << 20  # bytes that reading leaves: the system ends a process tha
 def check_room(n_bytes: int, what: str, *, python: str, shell: str = "") -> None:
     """Raise `InputError` for an allocation that does not fit into available memory, before it is made.
 
-    ``what`` needs the bytes; ``python`` and ``shell`` say what to type, the second where it differs.
+    ``what`` needs the bytes; ``python`` and ``shell`` are the fixes to type, the second if it differs.
     """
     if n_bytes > _NOT_ASKED and n_bytes > (available := available_memory()):
         raise InputError(
@@ -26,7 +26,7 @@ def check_room(n_bytes: int, what: str, *, python: str, shell: str = "") -> None
 
 
 def check_left(path: Path, n_read: int) -> None:
-    """Reject to read more of a file, of which ``n_read`` bytes were read, when memory is nearly used up."""
+    """Reject further reading of a file, after ``n_read`` bytes, when memory is nearly exhausted."""
     if (available := available_memory()) < _RESERVE:
         raise InputError(
             f"{path} does not fit into memory: after {n_read / 1e9:.3g} GB of its content {available:,} "
@@ -36,14 +36,14 @@ def check_left(path: Path, n_read: int) -> None:
 
 
 def available_memory() -> int:
-    """Bytes that this process may still allocate: within the machine, its control group and its limits."""
+    """Return the bytes that this process may still allocate, by machine, control group and limits."""
     limit = address_limit()
     of_limit = None if limit is None else max(limit - _address_space(), 0)
     return min((n for n in (_of_machine(), _of_group(), of_limit) if n is not None), default=8 << 30)
 
 
 def address_limit() -> int | None:
-    """Bytes of address space that this process may have; None = no limit."""
+    """Return the limit on this process's address space in bytes; None = no limit."""
     try:
         import resource
     except ImportError:  # Windows has no such limits

@@ -59,7 +59,7 @@ class Queries:
     labels : float64 (n_docs,)
         Relevance labels, >= 0, higher is better; with ``counts`` mean gains, of any sign.
     qptr : int64 (n_queries + 1,)
-        Query ``q`` owns rows ``qptr[q] <= i < qptr[q + 1]``.
+        Query ``q`` has the rows ``qptr[q] <= i < qptr[q + 1]``.
     query_ids : tuple of hashable, length n_queries
         Identifiers of the queries, in the order of ``qptr``.
     doc_ids : object array (n_docs,), or None
@@ -69,12 +69,13 @@ class Queries:
     rows : int64 (n_docs,)
         For each document, its row in the arrays that were passed in.
     categories : tuple, or None
-        For each feature the names of its categories, whose places the feature holds; None for a number.
+        Names of the categories of each feature, whose positions are its values; None for a number.
     missing : {"error", "zero", "nan"}
-        How missing values were read, which a ranker keeps and applies to the data that it scores.
+        Treatment of missing values, which a ranker stores and applies to the data that it scores.
     counts : float64 (n_docs,), or None
-        Impressions of which each label is the mean gain; None: labels are judgments. Only measures that add
-        up gains can be trained for or evaluated on gains, see `directrix.clicks.training_data`.
+        Number of impressions over which each label is the mean gain; None: labels are judgments. Only
+        measures that add up gains can be trained for or evaluated on gains, see
+        `directrix.clicks.training_data`.
     """
 
     features: Any
@@ -134,7 +135,7 @@ class Queries:
 
     @property
     def held(self) -> Literal["memory", "file"]:
-        """The place of the features, see `directrix.types.Data`."""
+        """Location of the features, see `directrix.types.Data`."""
         return getattr(self.features, "held", "memory")
 
     @cached_property
@@ -145,14 +146,14 @@ class Queries:
 
     @cached_property
     def n_ordered(self) -> int:
-        """Number of queries with documents of different labels; without any there is nothing to learn."""
+        """Number of queries with documents of different labels; without any, nothing can be learned."""
         first = self.qptr[:-1][np.diff(self.qptr) > 0]
         lowest, highest = (of.reduceat(self.labels, first) for of in (np.minimum, np.maximum))
         return int((lowest < highest).sum())
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of features, labels and boundaries: the same data give the same text."""
+        """SHA-256 of features, labels and boundaries; the same data give the same text."""
         state = hashlib.sha256()
         counts = () if self.counts is None else (self.counts,)
         for part in (*arrays_of(self.features), self.labels, self.qptr, *counts):
@@ -167,7 +168,7 @@ class Queries:
         return flaws_of(self.features, self.qptr, self.rows)
 
     def judged(self) -> Queries:
-        """Return labels and queries in memory, for measures: these queries."""
+        """Return labels and queries in memory, for measures: this object."""
         return self
 
     def scores(self, ranker: Any) -> Float64Array:
@@ -201,7 +202,7 @@ class Queries:
         Parameters
         ----------
         X : array, frame, dict of columns or sparse matrix (n_docs, n_features)
-            Features, not infinite. float32 and float64 are kept, other numbers become float64;
+            Features, not infinite. float32 and float64 are kept, and other numbers become float64;
             frames (pandas, polars, pyarrow) and dicts give `feature_names` too.
         y : array (n_docs,)
             Labels, finite and >= 0; with ``counts`` gains, finite.
@@ -209,16 +210,16 @@ class Queries:
             Query of every row, in any order and of any hashable type; ``numpy.zeros(len(y))`` for rows of
             a single query.
         group : integers, or None
-            Number of rows of each query, in order; queries get the numbers 0, 1, ... . Either ``qid`` or
+            Number of rows of each query, in order; queries are numbered 0, 1, ... . Either ``qid`` or
             ``group`` is needed.
         doc_ids : sequence, length n_docs, or None
             Identifiers of rows.
         feature_names : sequence of str, length n_features, or None
-            Names of columns, each one once.
+            Unique names of columns.
         missing : {"error", "zero", "nan"}
-            What NaN in X means. "nan" keeps it, for trees and for models with a scale that fills it.
+            Meaning of NaN in X. "nan" keeps it, for trees and for models with a scale that fills it.
         counts : array (n_docs,), or None
-            Impressions >= 0 of which each label is the mean gain.
+            Numbers of impressions >= 0 over which each label is the mean gain.
 
         Raises
         ------
@@ -227,7 +228,7 @@ class Queries:
 
         Notes
         -----
-        Rows that are grouped already are not copied: do not change the arrays afterwards.
+        Rows that are already grouped are not copied: do not change the arrays afterwards.
 
         Examples
         --------
@@ -272,23 +273,24 @@ class Queries:
         Parameters
         ----------
         frame : frame, or dict of columns
-            pandas, polars (also lazy), pyarrow, or whatever narwhals takes.
+            pandas, polars (also lazy), pyarrow, or any other that narwhals supports.
         qid, label, doc_id : str or int, optional
             Names of columns of queries, labels and documents, if any. Default: the first of qid, query_id,
             q_id, topic, query; of label, relevance, rel, grade; of docno, doc_id, docid, document, doc.
         features : names, optional
-            Columns of features, or one column of lists. Default: the column of lists ``features``, as
-            PyTerrier has it, or all columns that have no other use and none of the names above for queries
-            and documents.
+            Columns of features, or one column of lists. Default: the column of lists ``features``, as in
+            PyTerrier, or all columns that have no other use and none of the names above for queries and
+            documents.
         categorical : names, optional
-            Features of text or numbers that are categories; a column of a categorical type is one anyway.
+            Features of text or numbers that are categories; columns of a categorical type always are.
         missing : {"error", "zero", "nan"}
             As in `from_arrays`.
 
         Raises
         ------
         InputError
-            If a column is missing, with the nearest name, holds no numbers, or as `from_arrays`.
+            If a column is missing (the message has the nearest name) or holds no numbers, or as in
+            `from_arrays`.
 
         Examples
         --------
@@ -308,7 +310,7 @@ class Queries:
         Parameters
         ----------
         queries : integers
-            Positions, 0 to ``n_queries - 1``; one may be given more than once.
+            Positions, 0 to ``n_queries - 1``; repetitions are allowed.
 
         Raises
         ------
@@ -331,12 +333,12 @@ class Queries:
         )
 
     def widened(self, n_features: int) -> Queries:
-        """Return the same rows with columns of zeros added: a sparse file may leave out the last ones.
+        """Return the same rows with added columns of zeros, because a sparse file may omit the last ones.
 
         Parameters
         ----------
         n_features : int
-            Number of columns; if it is the present one, the same object is returned.
+            Number of columns; if it does not change, the same object is returned.
 
         Raises
         ------
@@ -369,7 +371,7 @@ class Queries:
         return replace(self, features=features)
 
     def restore(self, per_doc: Array) -> Array:
-        """Put values of documents, in the order of these queries, back into the order of the input rows.
+        """Return values of documents, in the order of these queries, in the order of the input rows.
 
         Parameters
         ----------
@@ -384,7 +386,7 @@ class Queries:
 
 
 def need_queries(given: Any, where: str) -> None:
-    """Raise `InputError` unless this is `Queries`; ``where`` is the function that got it."""
+    """Raise `InputError` unless this is `Queries`; ``where`` is the function that received it."""
     if not isinstance(given, Queries):
         raise InputError(
             f"{where} got {short_text(given)}, a {type(given).__name__}; Queries are needed. Type "
@@ -393,13 +395,13 @@ def need_queries(given: Any, where: str) -> None:
 
 
 def need_data(given: Any, where: str) -> None:
-    """Raise `InputError` unless this fulfills `directrix.types.Data`."""
+    """Raise `InputError` unless this implements `directrix.types.Data`."""
     if not hasattr(given, "held"):
         need_queries(given, where)
 
 
 def frozen_features(features: Any) -> Any:
-    """Return features that cannot be changed: an array, CSR, or those of a file, as they are."""
+    """Return read-only features: an array or CSR; those of a file are unchanged."""
     if hasattr(features, "held") or hasattr(features, "absent"):
         return features
     parts = [frozen(part, "features") for part in arrays_of(features)]
@@ -411,7 +413,7 @@ def frozen_features(features: Any) -> Any:
 
 
 def filled(q: Queries) -> Queries:
-    """Return queries that were read with "zero" with 0 for each missing value, and others as they are."""
+    """Return queries with 0 for missing values if they were read with "zero", and others unchanged."""
     zeros = zeros_for_missing(q.features, q.categories) if q.missing == "zero" else q.features
     return q if zeros is q.features else replace(q, features=zeros)
 
@@ -425,7 +427,7 @@ def rows_as_queries(
     names: tuple[str, ...] | None = None,
     categories: Categories | None = None,
 ) -> Queries:
-    """Return checked rows, of which ``first`` precede in the file; the last query may continue after them."""
+    """Return checked rows that follow ``first`` others in the file; the last query may continue later."""
     starts, n_docs = run_starts(qids), len(labels)
     ids = tuple(qids[starts].tolist())
     qptr, rows = np.append(starts, n_docs), np.arange(first, first + n_docs)

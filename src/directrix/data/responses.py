@@ -1,4 +1,4 @@
-"""Features that search engines logged: their responses as JSON lines, one response for each query."""
+"""Features logged by search engines: responses as JSON lines, one for each query."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _Document = tuple[str, dict[str, Any]]
 def read_responses(
     path: str | os.PathLike[str], qrels: Any = None, *, missing: Literal["error", "zero", "nan"] = "zero"
 ) -> Queries:
-    """Read the features that Elasticsearch, OpenSearch, Solr or Vespa logged.
+    """Read features logged by Elasticsearch, OpenSearch, Solr or Vespa.
 
     ==========================  ===================================================================
     engine                      features of a document
@@ -40,10 +40,10 @@ def read_responses(
         One response per line, plain or compressed, as the engine sends it. The identifier of its query is
         added as ``"qid"`` (or ``"query"``, ``"topic"``, ...); the default for Solr is its parameter ``q``.
     qrels : Qrels, path, or frame, optional
-        Judgments of these documents, which become labels; queries without any are left out.
+        Judgments of these documents, which become labels; queries without judgments are omitted.
     missing : {"error", "zero", "nan"}
-        Value of a feature that was not logged for a document, such as a query of Elasticsearch that did not
-        match: 0, also with "error", or NaN.
+        Value of a feature that was not logged for a document, for example because an Elasticsearch query did
+        not match: 0, also with "error", or NaN.
 
     Returns
     -------
@@ -58,7 +58,7 @@ def read_responses(
     Warns
     -----
     UserWarning
-        If features that are tensors are left out.
+        If features are omitted because they are tensors.
 
     See Also
     --------

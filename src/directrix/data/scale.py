@@ -1,4 +1,4 @@
-"""Scaling of features: per query or by the training data, one scale or several side by side."""
+"""Scaling of features, per query or by the training data, by one scale or several side by side."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ FILLING = tuple(_FIELDS)
 
 
 RAW = "raw"
-"""The part of a union that has the features as they are."""
+"""The part of a union with the unchanged features."""
 
 
 def kinds_of(name: str | None) -> tuple[str, ...]:
@@ -57,7 +57,7 @@ def is_scale(name: object) -> bool:
 
 
 def is_by_query(name: str | None) -> bool:
-    """Whether a scale of this name needs to know which rows are of one query."""
+    """Whether a scale of this name needs query boundaries."""
     return any(kind.startswith("query-") for kind in kinds_of(name))
 
 
@@ -67,7 +67,7 @@ def fills_missing(name: str | None) -> bool:
 
 
 class _Kinds:
-    """The facts about a scale that its kind tells."""
+    """Properties of a scale that depend on its kind alone."""
 
     kind: Any
 
@@ -78,7 +78,7 @@ class _Kinds:
 
     @property
     def by_query(self) -> bool:
-        """Whether it needs to know which rows are of one query."""
+        """Whether it needs query boundaries."""
         return is_by_query(self.kind)
 
     @property
@@ -89,7 +89,7 @@ class _Kinds:
 
 @dataclass(frozen=True)
 class Scale(_Kinds):
-    r"""A map of every feature: linear, :math:`(x - c) / d`, or of logarithms, percentiles or normal scores.
+    r"""A map of every feature: linear, :math:`(x - c) / d`, or by logarithms, percentiles or normal scores.
 
     ====================  ================================  ================================
     kind                  c                                 d
@@ -101,8 +101,8 @@ class Scale(_Kinds):
     ``"log"``             mean of L(x) in the training data  standard deviation of L(x)
     ====================  ================================  ================================
 
-    "query-minmax" is LETOR's QueryLevelNorm. Where d is 0 the feature becomes 0 (within that
-    query, or everywhere for the features that were constant in training).
+    "query-minmax" is LETOR's QueryLevelNorm. If d is 0, the feature becomes 0 (within that query, or
+    everywhere for features that were constant in training).
 
     "log" is :math:`(L(x) - c) / d` with :math:`L(x) = \operatorname{sign}(x) \log(1 + |x|)`: L keeps signs
     and zeros, is linear near 0, and brings 2e8 to 19.
@@ -110,9 +110,9 @@ class Scale(_Kinds):
     "query-percentile" is the share of the query's other documents with a smaller value.
 
     "quantile" is :math:`\Phi^{-1}(F(x))`, with the distribution function F of the feature in the training
-    data and :math:`\Phi`, that of the normal distribution (rankits; Beasley et al. 2009). Equal values get
-    the middle of their ranks. F is exact at the knots, at most 256 per feature, two for each 128th of the
-    results, and linear between them; values beyond the last knot are clipped, so no result exceeds 4.2.
+    data and :math:`\Phi` that of the normal distribution (rankits; Beasley et al. 2009). Equal values get the
+    middle of their ranks. F is exact at the knots (at most 256 per feature, two for each 128th of the
+    results) and linear between them. Values beyond the last knot are clipped, so no result exceeds 4.2.
 
     A missing value (NaN) becomes the mean of its feature in the training data under "standard" and "log" (0
     for both) and "minmax", and 0, the median, under "quantile". The kinds by query keep it missing.
@@ -126,12 +126,12 @@ class Scale(_Kinds):
     fill : tuple of float (n_features,), or None
         "minmax": mean of the training data.
     knots, scores : tuple of tuples of float, or None
-        "quantile": ascending values of each feature, and what they become.
+        "quantile": ascending values of each feature, and their results.
 
     Raises
     ------
     InputError
-        If the kind is unknown, or has statistics that it does not take, or lacks those that it does.
+        If the kind is unknown, or has other statistics than it needs.
 
     References
     ----------
@@ -211,7 +211,7 @@ class Scale(_Kinds):
 
     @property
     def n_features(self) -> int | None:
-        """Number of features of the training data; None for the kinds by query, which have no statistics."""
+        """Number of features of the training data; None for kinds by query, which have no statistics."""
         per_feature = self.knots if self.center is None else self.center
         return None if per_feature is None else len(per_feature)
 
@@ -222,10 +222,10 @@ class Scale(_Kinds):
         ----------
         features : float32 or float64 (n_docs, n_features), or CSR
             Not changed; the result has the same dtype. For features in a file see `Queries.scaled`. CSR
-            features get the same values as dense ones: where a scale moves 0, what is not stored has one
-            value per column, and the result, no longer a matrix of SciPy, has a method ``toarray``.
+            features get the same values as dense ones. If a scale changes 0, absent entries have one value
+            per column, and the result is not a SciPy matrix, but has a method ``toarray``.
         qptr : int64 (n_queries + 1,)
-            Query boundaries, which the kinds by training data do not use.
+            Query boundaries, which kinds by training data do not use.
 
         Raises
         ------
@@ -235,8 +235,8 @@ class Scale(_Kinds):
 
         Notes
         -----
-        One copy of the features, O(n_docs n_features); of CSR those that are stored, and by query all values
-        of a query's columns that become other than 0.
+        It makes one copy of the features, O(n_docs n_features); for CSR, of the stored ones, and by query of
+        all values in a query's columns that do not become 0.
         """
         check_form(features)
         if is_sparse(features):
@@ -249,7 +249,7 @@ class Scale(_Kinds):
         return mapped(features, *self._linear(), log=self.kind == "log")
 
     def _of_sparse(self, features: Any, qptr: Int64Array) -> Any:
-        """Scale what is stored, and the one value of all other entries of a column."""
+        """Scale the stored entries, and the common value of all other entries of a column."""
         if self.by_query:
             return _mapped_queries(self.kind, features, qptr)
         self._check_columns(features)
@@ -261,7 +261,7 @@ class Scale(_Kinds):
         return with_entries(features, data, absent.astype(np.float64))
 
     def _linear(self) -> tuple[Float64Array, Float64Array, Float64Array | None]:
-        """Center, width and what takes the place of a missing value."""
+        """Center, width, and the replacement of missing values."""
         fill = self.fill if self.kind == "minmax" else self.center
         return np.array(self.center), np.array(self.width), None if fill is None else np.array(fill)
 
@@ -273,7 +273,7 @@ class Scale(_Kinds):
             )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the value as a dict of JSON types; `from_json` reads it back exactly."""
+        """Return the scale as a dict of JSON types; `from_json` reads it back exactly."""
         given = {name: list(getattr(self, name)) for name in _FIELDS.get(self.kind, ())}
         if self.kind == "quantile":
             given = {name: list(map(list, rows)) for name, rows in given.items()}
@@ -281,7 +281,7 @@ class Scale(_Kinds):
 
     @classmethod
     def from_json(cls, data: Any) -> Scale:
-        """Read what `to_json` wrote, and check it.
+        """Read the result of `to_json`, and check it.
 
         Raises
         ------
@@ -312,17 +312,17 @@ def unknown_kind(kind: object) -> InputError:
 
 @dataclass(frozen=True)
 class ScaleUnion(_Kinds):
-    """Several scales of the same features; the columns of the first come first, then those of the second.
+    """Several scales of the same features; the columns of the first come before those of the second.
 
     Parameters
     ----------
     parts : tuple of Scale or None
-        Two or more of different kinds; None stands for the features as they are.
+        Two or more of different kinds; None stands for the unchanged features.
 
     Raises
     ------
     InputError
-        If there are fewer than two parts, or two of one kind, or they are for different numbers of features.
+        If there are fewer than two parts, two of one kind, or parts for different numbers of features.
     """
 
     parts: tuple[Scale | None, ...]
@@ -356,22 +356,22 @@ class ScaleUnion(_Kinds):
         return side_by_side(columns)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the value as a dict of JSON types; `scale_from_json` reads it back exactly."""
+        """Return the union as a dict of JSON types; `scale_from_json` reads it back exactly."""
         return {"union": [None if part is None else part.to_json() for part in self.parts]}
 
 
 def fit_scale(kind: str | None, features: Any) -> Scale | ScaleUnion | None:
-    """Return a scale with the statistics of training data that it needs.
+    """Return a scale with the statistics that it needs from training data.
 
     Parameters
     ----------
     kind : str or None
-        One of the kinds of `Scale`; ``None`` gives ``None``: no scaling. Several joined by plus signs
-        give the columns of each side by side, where "raw" stands for the features as they are:
-        "raw+query-percentile" has twice as many columns.
+        One of the kinds of `Scale`; ``None`` gives ``None``: no scaling. Several kinds joined by plus signs
+        give their columns side by side; "raw" stands for the unchanged features: "raw+query-percentile" has
+        twice as many columns.
     features : float32 or float64 (n_docs, n_features), or CSR, or `StoredFeatures`
-        Those of the training data; statistics are computed in float64, without missing values. Knots of
-        "quantile" are from at most 65,536 documents, drawn with a fixed seed.
+        Features of the training data; statistics are computed in float64, without missing values. Knots of
+        "quantile" come from at most 65,536 documents, sampled with a fixed seed.
 
     Raises
     ------
@@ -380,9 +380,9 @@ def fit_scale(kind: str | None, features: Any) -> Scale | ScaleUnion | None:
 
     Notes
     -----
-    One pass over the features for each kind; "quantile" sorts the drawn ones. `StoredFeatures` give the
-    knots, and the statistics of "log", of the same features in memory, bit by bit; those of "standard", and
-    of CSR, differ by rounding.
+    Each kind takes one pass over the features; "quantile" sorts the sampled ones. Knots, and the statistics
+    of "log", have the same bits for `StoredFeatures` and features in memory; those of "standard", and of CSR,
+    differ by rounding.
 
     Examples
     --------
@@ -403,7 +403,7 @@ def fit_scale(kind: str | None, features: Any) -> Scale | ScaleUnion | None:
 
 
 def scale_from_json(data: Any) -> Scale | ScaleUnion:
-    """Read what ``to_json`` of a scale wrote, and check it.
+    """Read the result of ``to_json`` of a scale, and check it.
 
     Raises
     ------
@@ -421,7 +421,7 @@ def scale_from_json(data: Any) -> Scale | ScaleUnion:
 def _mapped_entries(
     X: Any, center: Float64Array, width: Float64Array, fill: Float64Array | None, *, log: bool
 ) -> Array:
-    """Return what `mapped` makes of the stored entries of sparse features: each is one column."""
+    """Apply `mapped` to the stored entries of sparse features, each as one column."""
     out: Array = np.empty_like(X.data)
     for first in range(0, len(out), 1 << 18):  # blocks, so that the float64 copy stays small
         some = slice(first, first + (1 << 18))
@@ -432,7 +432,7 @@ def _mapped_entries(
 
 
 def _knot_entries(X: Any, knots: Rows, scores: Rows) -> Array:
-    """Return what `knot_scores` makes of the stored entries of sparse features."""
+    """Apply `knot_scores` to the stored entries of sparse features."""
     out: Array = np.empty_like(X.data)
     order = np.argsort(X.indices, kind="stable")
     starts = np.searchsorted(X.indices[order], np.arange(X.shape[1] + 1))

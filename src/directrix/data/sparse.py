@@ -17,8 +17,8 @@ from directrix.types import Array, Float64Array, is_sparse
 class ScaledCsr:
     """CSR features whose absent entries have one value per column.
 
-    A scale that moves 0 would fill a sparse matrix; here it moves one number per column. SciPy's operations
-    take absent entries for 0, so this is not one of its matrices. NumPy makes a dense array of it.
+    A scale that changes 0 would fill a sparse matrix; here it changes one number per column. SciPy's
+    operations read absent entries as 0, so this is not a SciPy matrix. NumPy converts it to a dense array.
     """
 
     csr: Any
@@ -66,12 +66,12 @@ class ScaledCsr:
 
 
 def arrays_of(X: Any) -> tuple[Array, ...]:
-    """Return the arrays that hold features: of sparse ones the entries, columns and pointers."""
+    """Return the arrays that hold features; for sparse ones, the entries, columns and pointers."""
     return (X.data, X.indices, X.indptr) if is_sparse(X) else (X,)
 
 
 def entries(X: Any) -> Array:
-    """Return the values of features: of sparse ones those that are stored, in one dimension."""
+    """Return the values of features; for sparse ones, the stored entries in one dimension."""
     return arrays_of(X)[0]
 
 
@@ -91,7 +91,7 @@ def row_bytes(X: Any, *, as_dense: bool = False) -> float:
 
 
 def dense(X: Any) -> Array:
-    """Return features as an array of NumPy, wherever they are."""
+    """Return features as a NumPy array, wherever they are stored."""
     return np.asarray(X.toarray() if hasattr(X, "toarray") else X)
 
 
@@ -107,7 +107,7 @@ def csr_of(X: Any) -> Any:
 
 
 def deviations(X: Any) -> Any:
-    """Return sparse features less the values of absent entries, which are then 0: a float64 CSR array."""
+    """Return sparse features minus the values of absent entries, which become 0: a float64 CSR array."""
     from scipy.sparse import csr_array
 
     data = X.data.astype(np.float64) - absent_values(X)[X.indices]
@@ -115,7 +115,7 @@ def deviations(X: Any) -> Any:
 
 
 def column_reader(X: Any) -> Callable[[int], Float64Array]:
-    """Return a function from the number of a column of features to its values, float64 (n_docs,)."""
+    """Return a function from a column's number to its values, float64 (n_docs,)."""
     if not is_sparse(X):
         return lambda f: np.asarray(X[:, f], dtype=np.float64)
     absent = absent_values(X)
@@ -131,7 +131,7 @@ def column_reader(X: Any) -> Callable[[int], Float64Array]:
 
 
 def with_entries(X: Any, data: Array, absent: Float64Array) -> Any:
-    """Return sparse features with other entries in the same places: CSR if the absent ones are 0."""
+    """Return sparse features with other entries in the same positions: CSR if the absent ones are 0."""
     from scipy.sparse import csr_array
 
     csr = csr_array((data, X.indices, X.indptr), shape=X.shape)
@@ -139,7 +139,7 @@ def with_entries(X: Any, data: Array, absent: Float64Array) -> Any:
 
 
 def side_by_side(parts: Sequence[Any]) -> Any:
-    """Return features whose columns are those of the first, then those of the second, and so on."""
+    """Return features with the columns of the first, then those of the second, and so on."""
     if not any(map(is_sparse, parts)):
         return np.hstack(parts)
     from scipy.sparse import csr_array, hstack

@@ -32,17 +32,16 @@ def split_queries(q: Queries, fractions: Sequence[float], *, seed: int = 0) -> t
     Parameters
     ----------
     q : Queries
-        What to split.
+        Queries to split.
     fractions : floats > 0 with sum 1
-        Share of the queries of each part, e.g. ``(0.6, 0.2, 0.2)``; the sizes of all parts add up to the
-        number of queries.
+        Share of the queries in each part, e.g. ``(0.6, 0.2, 0.2)``; the parts contain all queries.
     seed : int
         The same seed gives the same split.
 
     Returns
     -------
     tuple of Queries
-        One per fraction, with the queries in their order.
+        One per fraction, with the queries in their original order.
 
     Raises
     ------
@@ -69,12 +68,12 @@ def split_queries(q: Queries, fractions: Sequence[float], *, seed: int = 0) -> t
 
 
 def k_folds(q: Queries, k: int = 5, *, seed: int = 0) -> Iterator[tuple[Queries, Queries]]:
-    """Give ``k`` pairs of training and test queries; every query is in one test part.
+    """Yield ``k`` pairs of training and test queries; every query is in one test part.
 
     Parameters
     ----------
     q : Queries
-        What to split.
+        Queries to split.
     k : int
         2 to ``n_queries``.
     seed : int
@@ -83,7 +82,7 @@ def k_folds(q: Queries, k: int = 5, *, seed: int = 0) -> Iterator[tuple[Queries,
     Raises
     ------
     InputError
-        If ``k`` is out of range or the seed is invalid; raised by the call, not by the first fold.
+        If ``k`` is out of range or the seed is invalid; the call raises it, not the first fold.
 
     Examples
     --------
@@ -104,7 +103,7 @@ def k_folds(q: Queries, k: int = 5, *, seed: int = 0) -> Iterator[tuple[Queries,
 
 
 def fold_numbers(n_queries: int, k: int, *, seed: int = 0) -> Int64Array:
-    """Fold of every query, 0 to k - 1; the sizes of folds differ by at most one."""
+    """Return the fold of every query, 0 to k - 1; the sizes of folds differ by at most one."""
     numbers = np.empty(n_queries, dtype=np.int64)
     numbers[generator(seed).permutation(n_queries)] = np.arange(n_queries) % k
     return numbers

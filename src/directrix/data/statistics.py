@@ -1,4 +1,4 @@
-"""Statistics of features and the maps that scales make of them."""
+"""Statistics of features, and the maps of scales."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def signed_log(values: Array) -> Float64Array:
 
 
 def statistics(kind: str, features: Any) -> tuple[Float64Array, Float64Array, Float64Array]:
-    """Center, width and mean of every feature, in float64; a width of 0 marks a constant one.
+    """Return center, width and mean of every feature, in float64; a width of 0 marks a constant one.
 
-    They are minimum and range for "minmax", mean and standard deviation for "standard", for "log" those of
-    `signed_log`. Missing values (NaN) do not count, and a feature without any value has zeros.
+    They are minimum and range for "minmax", mean and standard deviation for "standard", and for "log" those
+    of `signed_log`. Missing values (NaN) do not count, and a feature without any value has zeros.
     `StoredFeatures` are read once.
     """
     with np.errstate(over="ignore", invalid="ignore"):
@@ -46,14 +46,14 @@ def statistics(kind: str, features: Any) -> tuple[Float64Array, Float64Array, Fl
 
 
 def block_rows(features: Any) -> list[int]:
-    """Boundaries of the blocks of rows by which features in a file, and the same in memory, are read."""
+    """Return the boundaries of blocks of rows, the same for features in a file and in memory."""
     return np.append(np.arange(0, len(features), 1 << 16), len(features)).tolist()
 
 
 class Moments(NamedTuple):
-    """Number, mean, sum of squares about it, least and greatest of the values of each feature, NaN left out.
+    """Count, mean, sum of squared deviations, minimum and maximum of each feature, without NaN.
 
-    Where there is no value the last two are infinite.
+    Without any value, the last two are infinite.
     """
 
     number: Float64Array
@@ -64,7 +64,7 @@ class Moments(NamedTuple):
 
     @np.errstate(over="ignore", invalid="ignore")
     def combine(self, other: Moments) -> Moments:
-        """Return the moments of both, as Chan, Golub & LeVeque (1983) join them, doi:10.2307/2683386."""
+        """Return the combined moments (Chan, Golub & LeVeque 1983, doi:10.2307/2683386)."""
         step, both = other.mean - self.mean, np.maximum(self.number + other.number, 1)
         return Moments(
             self.number + other.number,
@@ -77,7 +77,7 @@ class Moments(NamedTuple):
 
 @np.errstate(over="ignore", invalid="ignore")
 def moments_of(kind: str, n_features: int, blocks: Iterable[Array]) -> Moments:
-    """Moments of rows that come in blocks; of their `signed_log` if the kind of scale is "log"."""
+    """Return the moments of blocks of rows, or of their `signed_log` if the kind of scale is "log"."""
     zeros, infinite = np.zeros(n_features), np.full(n_features, np.inf)
     total = Moments(zeros, zeros, zeros, infinite, -infinite)
     for given in blocks:
@@ -118,7 +118,7 @@ def _moments_of_csr(kind: str, X: Any) -> Moments:
 
 
 def of_moments(kind: str, of: Moments) -> tuple[Float64Array, Float64Array, Float64Array]:
-    """Return what `statistics` does, from moments."""
+    """Return the result of `statistics`, from moments."""
     low, high = np.where(of.number > 0, of.low, 0.0), np.where(of.number > 0, of.high, 0.0)
     if kind == "minmax":
         return low, high - low, np.clip(of.mean, low, high)
@@ -127,13 +127,13 @@ def of_moments(kind: str, of: Moments) -> tuple[Float64Array, Float64Array, Floa
 
 
 def percentiles(part: Array) -> Float64Array:
-    r"""Share of the other documents that have a smaller value, by feature.
+    r"""Return the share of the other documents that have a smaller value, by feature.
 
     .. math:: \frac{|\{j : x_j < x_i\}|}{n - 1}
 
-    over the n documents of one query. 0 for the smallest value and 1 for the largest if only one document
-    has it; equal values get the same share. All are 0 if all values are equal. NaN stays NaN and is not
-    counted as smaller than any value. Every column is sorted, O(n log n) each.
+    over the n documents of one query. It is 0 for the smallest value, and 1 for the largest if only one
+    document has it; equal values get the same share. All are 0 if all values are equal. NaN stays NaN and
+    does not count as smaller than any value. Every column is sorted, O(n log n) each.
     """
     order = np.argsort(part, axis=0)
     values = np.take_along_axis(part, order, axis=0)
@@ -187,7 +187,7 @@ def mapped(
     log: bool = False,
     columns: Any = None,
 ) -> Array:
-    """``(x - center) / width``, or of logarithms; ``fill`` (n_features,) replaces missing values.
+    """Return ``(x - center) / width``, or that of logarithms; ``fill`` (n_features,) replaces missing values.
 
     Raises `InputError` at a finite value that becomes infinite; ``columns`` are the numbers of columns for
     messages.
@@ -234,7 +234,7 @@ def map_query(kind: str, features: Array, query: int, columns: Any = None) -> Ar
         elif kind == "query-minmax":
             center, width = low, high - low
         else:
-            # thresholds tell apart what differs by one bit: sums depend on no order of rows, no other column
+            # thresholds separate values that differ by one bit: sums depend on no row order or other column
             ascending = np.sort(np.ascontiguousarray(part.T), axis=1)
             center, width = ascending.mean(axis=1), np.where(low < high, ascending.std(axis=1), 0.0)
     check_width(width, f"query {query}", columns)
@@ -249,10 +249,10 @@ Rows = tuple[tuple[float, ...], ...]
 
 
 def fit_knots(features: Any) -> tuple[Rows, Rows]:
-    """Values of each feature, ascending, at most `MAX_KNOTS`, and their normal scores.
+    """Return at most `MAX_KNOTS` ascending values of each feature, and their normal scores.
 
-    They are from all documents, or from 65,536 drawn with a fixed seed: the same ones in memory and in a
-    file, which is read once. A feature without any value has one knot, 0. O(n log n) per feature.
+    They come from all documents, or from 65,536 sampled with a fixed seed, the same ones in memory and in a
+    file, which is read once. A feature without any value has one knot, 0. It takes O(n log n) per feature.
     """
     sample = _sample(features)
     read = column_reader(sample)
@@ -287,7 +287,7 @@ def _knots(values: Array) -> tuple[Float64Array, Float64Array]:
 
 
 def knot_scores(features: Array, knots: Rows, scores: Rows, columns: Any = None) -> Array:
-    """Normal scores of features, in their dtype: interpolated, clipped to the ends, 0 for a missing value.
+    """Return normal scores of features, in their dtype: interpolated, clipped, 0 for missing values.
 
     ``columns`` are the numbers of columns for messages.
     """

@@ -1,4 +1,4 @@
-"""Features that stay in a file: rows that are read ahead of their use."""
+"""Features that stay in a file, whose rows are read ahead of their use."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _AHEAD = 2  # blocks that are being read while another one is used
 
 
 def block_bounds(qptr: Int64Array, bytes_per_row: int) -> Int64Array:
-    """Cut rows into blocks of whole queries, of about 32 MiB each: rows (n_blocks + 1,)."""
+    """Split rows into blocks of whole queries, about 32 MiB each; return boundaries (n_blocks + 1,)."""
     return qptr[query_chunks(qptr, max(1, BLOCK_BYTES // max(bytes_per_row, 1)))]
 
 
 def blocks(X: Any, qptr: Int64Array) -> Iterator[tuple[int, Any]]:
-    """Features in memory, as (first row, block of whole queries); what is in memory is one block."""
+    """Yield (first row, block of whole queries) in memory; features in memory are one block."""
     return X.blocks(qptr) if hasattr(X, "blocks") else iter([(0, X)])
 
 
@@ -44,12 +44,12 @@ class Flaw(NamedTuple):
     """First value."""
     n: int
     where: str
-    """The row of the first, in the arrays that were passed in."""
+    """Row of the first, in the arrays that were passed in."""
     column: int
 
 
 def flaws_of(features: Any, qptr: Int64Array, rows: Int64Array) -> tuple[Flaw, ...]:
-    """Return what is not finite; one pass, without memory where everything is."""
+    """Return the features that are not finite, in one pass, without memory if all are finite."""
     found: dict[Any, Flaw] = {}
     for first, block in blocks(features, qptr):
         values = entries(block)
@@ -67,7 +67,7 @@ def flaws_of(features: Any, qptr: Int64Array, rows: Int64Array) -> tuple[Flaw, .
 
 
 class Extent(NamedTuple):
-    """Consecutive rows of a file: the number of the first one, and the byte of the file where it begins."""
+    """Consecutive rows of a file: the number of the first one, and its byte offset in the file."""
 
     row: int
     path: Path
@@ -76,7 +76,7 @@ class Extent(NamedTuple):
 
 @dataclass(frozen=True)
 class RawRows:
-    """Rows whose bytes in the files are those they have in memory.
+    """Rows with the same bytes in files as in memory.
 
     ``name`` is for messages. The extents are in the order of the rows, without gaps. A file whose stamp is
     not among ``stamps`` has changed since it was opened, and is rejected.
@@ -121,7 +121,7 @@ def _fill(descriptor: int, target: memoryview, offset: int, path: Path) -> None:
 class StoredFeatures:
     """The features of `Queries` that are in a file and stay there; made by `directrix.data.open_parquet`.
 
-    It rejects to become a matrix: code that can work block by block uses `blocks`.
+    It cannot be converted to a matrix; code that can work block by block uses `blocks`.
     """
 
     source: Any
@@ -129,7 +129,7 @@ class StoredFeatures:
     chosen: Int64Array | None = None
     """Rows of the file that belong to these features; None = all."""
     scale: Callable[[Array, Int64Array], Array] | None = None
-    """Applied to rows of whole queries, and their boundaries, after they are read."""
+    """Function applied to rows of whole queries, and their boundaries, after they are read."""
     qptr: Int64Array | None = None
     """Query boundaries, for a scale."""
     n_columns: int = 1
@@ -156,7 +156,7 @@ class StoredFeatures:
         raise self.refusal("this")
 
     def astype(self, dtype: Any) -> NoReturn:
-        """Reject, as for every use as a matrix."""
+        """Reject this, like every use as a matrix."""
         raise self.refusal("this")
 
     def toarray(self) -> Array:
@@ -218,7 +218,7 @@ class StoredFeatures:
         return out[: last - first]
 
     def _room_for(self, n_rows: int, n_blocks: int, n_columns: int = 0) -> list[Array]:
-        """Return arrays for rows as the file holds them, or with another number of columns."""
+        """Return arrays for rows in the form of the file, or with another number of columns."""
         shape = (n_rows, n_columns or self.source.shape[1])
         check_room(
             n_blocks * math.prod(shape) * self.dtype.itemsize,
@@ -229,11 +229,11 @@ class StoredFeatures:
         return [np.empty(shape, self.dtype) for _ in range(n_blocks)]
 
     def moments(self, kind: str) -> Moments:
-        """Moments of all rows for a kind of scale; the file is read once."""
+        """Return the moments of all rows for a kind of scale; the file is read once."""
         return moments_of(kind, self.shape[1], self.spans(itertools.pairwise(block_rows(self))))
 
     def rows(self, chosen: Int64Array) -> Array:
-        """Return some rows, ascending numbers, in memory; the file is read once."""
+        """Return some rows, by ascending numbers, in memory; the file is read once."""
         out, bounds = np.empty((len(chosen), self.shape[1]), self.dtype), block_rows(self)
         cuts = np.searchsorted(chosen, bounds)
         for number, rows in enumerate(self.spans(itertools.pairwise(bounds))):
@@ -242,14 +242,14 @@ class StoredFeatures:
         return out
 
     def blocks(self, qptr: Int64Array) -> Iterator[tuple[int, Array]]:
-        """All rows in order, as (first row, block of whole queries); see `spans`."""
+        """Yield all rows in order, as (first row, block of whole queries); see `spans`."""
         bounds = block_bounds(qptr, self.shape[1] * self.dtype.itemsize).tolist()
         return zip(bounds, self.spans(itertools.pairwise(bounds)), strict=False)
 
     def spans(self, spans: Iterable[tuple[int, int]]) -> Iterator[Array]:
-        """Rows of each span (first, last); a thread reads ahead while the rows before are used.
+        """Yield the rows of each span (first, last); a thread reads ahead while earlier rows are used.
 
-        At most two spans are being read, and one is in use, which is read-only and valid until the next.
+        At most two spans are being read, and one is in use; it is read-only and valid until the next.
         """
         wanted = list(spans)
         most = max((last - first for first, last in wanted), default=0)

@@ -1,4 +1,4 @@
-"""Artificial data: a random cubic polynomial (Burges et al. 2005), of known optimum, texts."""
+"""Artificial data: a random cubic polynomial (Burges et al. 2005), data with a known optimum, texts."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def make_cubic(  # noqa: PLR0913 - each one is a property of the data
 
     .. math:: s(x) = \sum_{m} a_m \prod_{j \in m} x_j, \qquad a_m \sim U[-1, 1],
 
-    over monomials m of degree 1 to 3 (a constant would change no order); labels 0, 1, ... are
-    cut from the score at the quantiles that give them the requested shares.
+    over monomials m of degree 1 to 3 (a constant would change no order). Labels 0, 1, ... are cut from the
+    score at the quantiles that give the requested shares.
 
     Parameters
     ----------
@@ -50,12 +50,13 @@ def make_cubic(  # noqa: PLR0913 - each one is a property of the data
     shares : floats > 0 with sum 1
         Shares of the labels 0, 1, ... .
     label_noise : float in [0, 1]
-        Share of documents whose label is replaced by one drawn from ``shares``, so that no ranker is perfect.
+        Share of documents whose label is replaced by a random one from ``shares``, so that no ranker is
+        perfect.
     n_hidden : int, 0 <= n_hidden < n_features
-        The last ``n_hidden`` features influence the labels and are left out of the result.
+        The last ``n_hidden`` features influence the labels but are not in the result.
     seed : int
-        Data sets of one seed and different sizes have different polynomials; to get parts of one data set
-        use `split_queries`.
+        Data sets of one seed and different sizes have different polynomials; for parts of one data set use
+        `split_queries`.
 
     Returns
     -------
@@ -104,14 +105,14 @@ def make_cubic(  # noqa: PLR0913 - each one is a property of the data
 def make_linear(
     n_queries: int = 50, docs_per_query: int = 20, n_features: int = 10, *, n_labels: int = 3, seed: int = 0
 ) -> tuple[Queries, Float64Array]:
-    """Make data that a linear ranker can order perfectly, and the weights of that ranker.
+    """Make data that a linear ranker can order perfectly, with the weights of that ranker.
 
     Parameters
     ----------
     n_queries, docs_per_query, n_features : int >= 1
         Size.
     n_labels : int >= 2
-        Labels are 0 to ``n_labels - 1``, in each query cut evenly from the true order.
+        Labels are 0 to ``n_labels - 1``, evenly divided along the true order of each query.
     seed : int
         The same seed gives the same data.
 
@@ -120,8 +121,8 @@ def make_linear(
     queries : Queries
         float64 features, standard normal.
     weights : float64 (n_features,)
-        Unit length. Scores ``features @ weights`` give every measure of ranking quality its
-        best value on every query.
+        Weights of unit length. With scores ``features @ weights``, every measure has its best value on every
+        query.
 
     Raises
     ------
@@ -154,7 +155,7 @@ def _check_sizes(**sizes: int) -> None:
 
 
 def _monomials(d: int, wanted: int, rng: np.random.Generator) -> Int64Array:
-    """Draw monomials as three sorted indices out of 0..d, where d stands for the factor 1."""
+    """Sample monomials as three sorted indices from 0..d, where d stands for the factor 1."""
     total = (d + 1) * (d + 2) * (d + 3) // 6 - 1  # multisets of three, without the constant
     if wanted >= total:
         return np.array(list(itertools.combinations_with_replacement(range(d + 1), 3))[:-1], dtype=np.int64)
@@ -201,10 +202,10 @@ class ArtificialTexts(NamedTuple):
     """A collection of `make_texts`."""
 
     documents: dict[str, dict[str, str]]
-    """For each identifier a title and a text."""
+    """A title and a text for each identifier."""
     queries: dict[str, str]
     qrels: dict[str, dict[str, int]]
-    """For each query the label of its relevant documents, 1 to 4; all others are not relevant."""
+    """Labels of the relevant documents of each query, 1 to 4; all others are not relevant."""
 
 
 def make_texts(
@@ -212,16 +213,16 @@ def make_texts(
 ) -> ArtificialTexts:
     """Make documents about topics, queries about the same topics, and judgments.
 
-    A document is about a main topic, with 2 to 12 % of its words, and in passing about another, with up to
-    10 %; its title is about the main one. A topic is a set of words, some of which come in pairs. Other
-    words are frequent ones without a meaning, and words of the language, of which few are frequent. Words of
-    topics have endings, so stemming helps. A document about the topic of a query has the label 1 to 4, higher
-    with the share; one that is about it in passing has the label 1 if the share exceeds 9 %.
+    Every document has a main topic, with 2 to 12 % of its words, and a side topic, with up to 10 %; its title
+    is about the main one. A topic is a set of words, some of which occur in pairs. Other words are frequent
+    ones without a meaning, and words of the language, few of which are frequent. Words of topics have
+    endings, so stemming helps. A document whose main topic is that of a query has a label from 1 to 4, which
+    increases with the share. One with it as the side topic has the label 1 if the share exceeds 9 %.
 
     Parameters
     ----------
     n_docs, n_queries : int >= 1
-        By default as many as the Cranfield collection has.
+        Default: the numbers of the Cranfield collection.
     words_per_doc : int >= 1
         Mean number of words of a text; titles have 8.
     seed : int >= 0
@@ -238,7 +239,7 @@ def make_texts(
 
     Notes
     -----
-    About 12 documents are about each topic. 0.1 ms per document.
+    There are about 12 documents per topic. It takes 0.1 ms per document.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Lists without repetition, and with a share of exposure for a group, as scores of a new order."""
+"""Reranking for diversity, and for a group's share of exposure, as scores of the new order."""
 
 from directrix.lazy import exports
 from directrix.registry import NAMESPACES

@@ -21,7 +21,7 @@ from directrix.types import Array, Float64Array, Int64Array
 def exposure(
     scores: Any, groups: Any, *, k: int | None = None, qid: Any = None, qptr: Any = None, group: Any = None
 ) -> dict[Hashable, Float64Array]:
-    r"""Mean exposure of the documents of each group, by query.
+    r"""Return the mean exposure of the documents of each group, by query.
 
     .. math:: \frac{1}{|G|} \sum_{i \in G} v(r_i), \qquad v(r) = \frac{1}{\log_2(1 + r)}
 
@@ -32,15 +32,15 @@ def exposure(
     groups : hashables (n_docs,)
         Group of every document, such as its provider.
     k : int >= 1, optional
-        Places that users see; v is 0 below them. Default: all.
+        Number of ranks that users see; v is 0 below. Default: all.
     qid, qptr, group
         Queries of the documents, as for `evaluate`.
 
     Returns
     -------
     dict of float64 (n_queries,)
-        By group; NaN for a query without its documents. Equal means are demographic parity; means that are
-        proportional to mean relevance are equality of exposure by merit.
+        Values by group; NaN for a query without its documents. Equal means are demographic parity; means
+        proportional to mean relevance are merit-based equality of exposure.
 
     Raises
     ------
@@ -81,12 +81,12 @@ def raise_exposure(
     qptr: Any = None,
     group: Any = None,
 ) -> Float64Array:
-    r"""Rerank such that a group of documents has at least a share of the exposure, at the least cost.
+    r"""Rerank so that a group of documents has at least a share of the exposure, at the least cost.
 
     .. math:: \sum_{i \in G} v(r_i) \ge \phi \sum_i v(r_i)
 
-    Every document of the group gets the same bonus, the smallest of the query with which that holds. So no
-    ranking has more utility :math:`\sum_i s_i v(r_i)` and at least the same exposure of the group.
+    Every document of the group gets the same bonus, the smallest one for the query that satisfies this. So no
+    ranking with at least the same exposure of the group has more utility :math:`\sum_i s_i v(r_i)`.
 
     Parameters
     ----------
@@ -95,14 +95,15 @@ def raise_exposure(
     protected : bools (n_docs,)
         Documents of the group G.
     floor : float in [0, 1]
-        The share :math:`\phi`. Where the group has too few documents for it, they come first.
+        The share :math:`\phi`. If the group has too few documents for it, they come first.
     k, qid, qptr, group
         As for `exposure`, which defines v.
 
     Returns
     -------
     float64 (n_docs,)
-        As `mmr`. Among equal scores with the bonus, the group comes first, and then the order of the input.
+        As in `mmr`. If scores tie after the bonus, the group comes first, then the order of the input
+        decides.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""`mmr` and `novelty`: greedy rankings whose documents repeat less what stands above them."""
+"""`mmr` and `novelty`: greedy rankings with less repetition."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ def mmr(
 
     .. math:: \lambda \, s_i - (1 - \lambda) \max_{j \text{ above}} \cos(v_i, v_j)
 
-    Each place goes to the document with the largest value; the first to the highest score.
+    Each rank goes to the document with the largest value, the first to the highest score.
 
     Parameters
     ----------
     scores : float (n_docs,)
         Relevance s on a scale that compares with a cosine, such as calibrated probabilities.
     documents : array (n_docs, n_dimensions), or one hashable per document
-        Vectors v, or categories: then the similarity is 1 within a category, and else 0. A missing or empty
+        Vectors v, or categories with similarity 1 within a category and 0 otherwise. A missing or empty
         category is similar to none.
     trade_off : float in [0, 1]
         :math:`\lambda`: 1 keeps the order of the scores.
     k : int >= 1, optional
-        Places to fill; the other documents follow by score. Default: all.
+        Number of ranks to fill; the other documents follow by score. Default: all.
     qid, qptr, group
         Queries of the documents, as for `evaluate`.
 
@@ -107,7 +107,7 @@ def novelty(  # noqa: PLR0913 - the queries are one argument in three forms
     .. math:: p_i \Big(\lambda + (1 - \lambda)
               \sum_c m_{ic} \prod_{j \text{ above}} (1 - \alpha p_j m_{jc})\Big)
 
-    Each place goes to the document with the largest value. For probabilities of 0 and 1 and
+    Each rank goes to the document with the largest value. For probabilities of 0 and 1 and
     :math:`\lambda = 0` this is the ideal ranking by which `AlphaNDCG` divides; for
     :math:`\alpha = 1` it is xQuAD with equally likely categories.
 
@@ -116,9 +116,9 @@ def novelty(  # noqa: PLR0913 - the queries are one argument in three forms
     probabilities : float (n_docs,)
         Probability p of relevance, in [0, 1]: see ``ranker.calibrate``.
     categories : array (n_docs, n_categories) in [0, 1], or one hashable per document
-        Membership m in categories, of which a document may have several, or the one category of each.
+        Membership m in categories (a document may have several), or one category per document.
     alpha : float in [0, 1]
-        How much repetition costs, as for `AlphaNDCG`.
+        Penalty on repetition, as for `AlphaNDCG`.
     trade_off : float in [0, 1]
         :math:`\lambda`: 1 keeps the order of the probabilities.
     k, qid, qptr, group
@@ -127,16 +127,16 @@ def novelty(  # noqa: PLR0913 - the queries are one argument in three forms
     Returns
     -------
     float64 (n_docs,)
-        As `mmr`.
+        As in `mmr`.
 
     Raises
     ------
     InputError
-        As `mmr`, or if a probability or membership is not in [0, 1].
+        As in `mmr`, or if a probability or membership is not in [0, 1].
 
     Notes
     -----
-    O(k n c) per query. Before every cut-off at least 1 - 1/e of the best expected gain.
+    O(k n c) per query. Before every cut-off, the ranking has at least 1 - 1/e of the best expected gain.
 
     References
     ----------
@@ -173,7 +173,7 @@ def novelty(  # noqa: PLR0913 - the queries are one argument in three forms
 def reranked(
     order: Callable[[Int64Array], Any], scores: Float64Array, qid: Any, qptr: Any, group: Any
 ) -> Float64Array:
-    """Return minus the ranks, where ``order`` puts the places of the rows of a query in their new order."""
+    """Return minus the ranks; ``order`` returns the positions of a query's rows in their new order."""
     rows, boundaries, _ = rows_by_query(qid, group, len(scores), "scores", qptr)
     new = np.empty(len(scores))
     for first, last in pairwise(boundaries):
@@ -214,7 +214,7 @@ def check_depth(k: int | None) -> None:
 
 
 def _documents(values: Any, n: int, name: str = "documents") -> Callable[[Int64Array], Array]:
-    """Return a function from rows to their vectors: with one 1 for a category, and zeros for none."""
+    """Return a function from rows to their vectors: one-hot for a category, zeros for none."""
     try:
         is_matrix = np.ndim(values) == 2
         numbers: dict[Any, int] = {}

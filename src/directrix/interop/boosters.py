@@ -25,7 +25,7 @@ class GroupedRows(NamedTuple):
     query_weight: Array | None = None
 
     def is_same(self, other: GroupedRows) -> bool:
-        """Whether they are equal, so that what was computed for the other still holds."""
+        """Whether both are equal, so that results for the other remain valid."""
         return all(
             mine is theirs or (mine is not None and theirs is not None and np.array_equal(mine, theirs))
             for mine, theirs in zip(self, other, strict=True)
@@ -36,7 +36,7 @@ _DATA_SETS = 16
 
 
 class Remembering:
-    """Base of callables that keep what they computed of data sets, but not in copies and pickles."""
+    """Base of callables that cache their results for data sets, but not in copies and pickles."""
 
     _kept: tuple[tuple[GroupedRows, Any], ...] = ()
 
@@ -44,7 +44,7 @@ class Remembering:
         return {name: value for name, value in vars(self).items() if name != "_kept"}
 
     def _recall(self, rows: GroupedRows) -> Any:
-        """Return what was kept of these rows, or None; cross-validation alternates between its folds."""
+        """Return the cached result for these rows, or None; cross-validation alternates between its folds."""
         return next((value for known, value in self._kept if rows.is_same(known)), None)
 
     def _keep(self, rows: GroupedRows, value: Any) -> None:
@@ -53,7 +53,7 @@ class Remembering:
 
 
 class BoosterObjective(Remembering):
-    """A surrogate as boosters call an objective; `objective` makes it."""
+    """A surrogate as an objective of boosters; `objective` makes it."""
 
     def __init__(self, surrogate: Any, seed: int = 0) -> None:
         chosen = as_surrogate(surrogate) if isinstance(surrogate, str) else surrogate
@@ -70,7 +70,7 @@ class BoosterObjective(Remembering):
     def __call__(
         self, first: Any, second: Any, weight: Any = None, group: Any = None
     ) -> tuple[Float64Array, Float64Array]:
-        """Gradient and curvature: of (scores, data set), or of LightGBM's (labels, scores, weight, group)."""
+        """Return gradient and curvature for (scores, data set), or (labels, scores, weight, group)."""
         scores, rows = scores_and_rows(first, second, weight, group)
         return self.at(scores, rows)
 
@@ -112,8 +112,8 @@ def objective(surrogate: Any, *, seed: int = 0) -> BoosterObjective:
     -------
     callable
         For ``params={"objective": ...}`` of ``lightgbm.train``, ``LGBMRanker(objective=...)`` and ``obj=`` of
-        ``xgboost.train`` (``XGBRanker`` rejects objectives of users). Labels, groups and weights are those of
-        the data set. It can be pickled and cloned.
+        ``xgboost.train`` (``XGBRanker`` rejects user-defined objectives). Labels, groups and weights are
+        those of the data set. It can be pickled and cloned.
 
     Raises
     ------
@@ -124,8 +124,8 @@ def objective(surrogate: Any, *, seed: int = 0) -> BoosterObjective:
     Notes
     -----
     Gradient and curvature are those of `BoostedRanker`, in units of their mean curvature, so that thresholds
-    such as ``min_child_weight`` mean documents. With its settings (docs/how-to/boosters.md) the trees of
-    LightGBM are the same. Cost: that of the surrogate, on all threads of `set_threads`.
+    such as ``min_child_weight`` count documents. With its settings (docs/how-to/boosters.md) the trees of
+    LightGBM are the same. The cost is that of the surrogate, on all threads of `set_threads`.
 
     Examples
     --------
@@ -172,7 +172,7 @@ class Value(Remembering):
 def scores_and_rows(
     first: Any, second: Any, weight: Any = None, group: Any = None
 ) -> tuple[Any, GroupedRows]:
-    """Tell apart how boosters call: with (scores, data set), or (labels, scores, weight, group)."""
+    """Distinguish the calls of boosters: with (scores, data set), or (labels, scores, weight, group)."""
     if hasattr(second, "get_uint_info"):  # a DMatrix of XGBoost, whose weights are of queries
         weights = second.get_weight()
         sizes = np.diff(second.get_uint_info("group_ptr"))
@@ -183,7 +183,7 @@ def scores_and_rows(
 
 
 def pointers(sizes: Any, n_docs: int) -> Int64Array:
-    """Boundaries of queries from their sizes; `InputError` if there are none or they do not fit."""
+    """Return query boundaries from sizes, or raise `InputError` if there are none or they do not fit."""
     if sizes is None or not np.size(sizes):
         raise InputError(
             "the data have no groups, so there are no lists to rank; give the number of rows of every query, "

@@ -36,14 +36,14 @@ _DEFAULTS = {
 
 
 class CatBoostMetric(Value):
-    """A measure as CatBoost calls a metric; `metric` makes it."""
+    """A measure as a metric of CatBoost; `metric` makes it."""
 
     def __init__(self, measure: Any, groups: Sequence[Any]) -> None:
         super().__init__(measure)
         self.groups = [np.asarray(sizes) for sizes in groups]
 
     def evaluate(self, approxes: Any, target: Any, _: Any) -> tuple[float, float]:
-        """Mean over queries, and the weight 1, at the scores of one of the data sets."""
+        """Return the mean over queries, and the weight 1, for the scores of one of the data sets."""
         labels = np.asarray(target)
         fitting = [sizes for sizes in self.groups if sizes.sum() == len(labels)]
         if len(fitting) != 1:
@@ -54,7 +54,7 @@ class CatBoostMetric(Value):
         return self.of(approxes[0], GroupedRows(labels, fitting[0])), 1.0
 
     def is_max_optimal(self) -> bool:
-        """More is better."""
+        """Return True: higher is better."""
         return True
 
     def get_final_error(self, error: float, _: float) -> float:
@@ -70,12 +70,13 @@ def metric(measure: Any, *groups: Any) -> CatBoostMetric:
     measure : measure or str
         Evaluated exactly, under its own convention.
     *groups : integers (n_queries,)
-        Numbers of rows of the queries, for every data set that CatBoost evaluates: it does not pass its own.
+        Numbers of rows of the queries, for every data set that CatBoost evaluates, because it does not pass
+        them.
 
     Raises
     ------
     InputError
-        If there is no such measure; when called, if not exactly one of the groups fits the rows.
+        If there is no such measure; when called, unless exactly one of the groups fits the rows.
     """
     return CatBoostMetric(measure, groups)
 
@@ -93,7 +94,7 @@ def boost(  # noqa: PLR0913
     measure: Any = "nDCG@10",
     early_stopping_rounds: int | None = None,
 ) -> Any:
-    """Train CatBoost for a surrogate, and return the sum of its trees, a ``catboost.CatBoost``.
+    """Train CatBoost with a surrogate, and return the sum of its trees, a ``catboost.CatBoost``.
 
     Parameters
     ----------
@@ -122,13 +123,14 @@ def boost(  # noqa: PLR0913
     MissingExtra
         If CatBoost is not installed.
     InputError
-        If the data have no groups or more than 2^24 rows, or ``params`` has what this function sets.
+        If the data have no groups or more than 2^24 rows, or ``params`` has parameters that this function
+        sets.
 
     Notes
     -----
-    CatBoost asks an objective for parts of the rows. So the gradient of all rows is computed once per tree,
-    and CatBoost receives it in parts while it grows one tree: about 45 ms per tree on MQ2008, where
-    its own YetiRank takes about 30. Ordered boosting and categorical features are not available.
+    CatBoost calls an objective for parts of the rows. So the gradient of all rows is computed once per tree,
+    and CatBoost receives it in parts while it grows one tree: about 45 ms per tree on MQ2008, compared with
+    about 30 for its own YetiRank. Ordered boosting and categorical features are not available.
     """
     try:
         import catboost

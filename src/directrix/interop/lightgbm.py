@@ -22,18 +22,18 @@ __all__ = ["dask_arrays", "early_stopping", "metric", "objective"]
 
 
 class LightGBMMetric(Value):
-    """A measure as LightGBM calls a metric; `metric` makes it."""
+    """A measure as a metric of LightGBM; `metric` makes it."""
 
     def __call__(
         self, first: Any, second: Any, weight: Any = None, group: Any = None
     ) -> tuple[str, float, bool]:
-        """Name, mean over queries, and that more is better; arguments as those of an objective."""
+        """Return name, mean over queries, and True (higher is better); arguments as for an objective."""
         scores, rows = scores_and_rows(first, second, weight, group)
         return self.__name__, self.of(scores, rows._replace(doc_weight=None)), True
 
 
 class LightGBMStopping:
-    """Early stopping as LightGBM calls a callback; `early_stopping` makes it."""
+    """Early stopping as a callback of LightGBM; `early_stopping` makes it."""
 
     def __init__(self, valid: Any, measure: Any, stopping_rounds: int) -> None:
         self.valid = valid if isinstance(valid, Queries) else open_shards(valid)
@@ -41,10 +41,10 @@ class LightGBMStopping:
         self.before_iteration, self.order = False, 30  # after LightGBM's own that print and record
         self.stopping_rounds = whole(stopping_rounds, "stopping_rounds", "early_stopping", example=50)
         self.values: list[float] = []
-        """Mean of the measure after every tree of the training under way, or of the last one."""
+        """Mean of the measure after every tree of the current or the last run."""
 
     def __call__(self, env: Any) -> None:
-        """Evaluate the trees so far; ends the training by LightGBM's ``EarlyStopException``."""
+        """Evaluate the trees so far; end training by LightGBM's ``EarlyStopException``."""
         from lightgbm.callback import EarlyStopException
 
         first = env.iteration
@@ -92,7 +92,7 @@ def metric(measure: Any) -> LightGBMMetric:
     Returns
     -------
     callable
-        It returns name, mean over queries (weights of rows do not count), and True.
+        It returns the name, the mean over queries (weights of rows do not count), and True.
 
     Raises
     ------
@@ -105,38 +105,38 @@ def metric(measure: Any) -> LightGBMMetric:
 def early_stopping(valid: Any, measure: Any = "nDCG@10", *, stopping_rounds: int = 50) -> LightGBMStopping:
     """Return a callback that stops training by a measure on validation queries, and keeps the best trees.
 
-    For ``callbacks=[...]`` of ``fit`` of ``lightgbm.dask.DaskLGBMRanker``, which gives a metric the rows of
-    one worker and has no early stopping of its own. On one machine `metric` and
-    ``lightgbm.early_stopping`` do the same.
+    Pass it as ``callbacks=[...]`` to ``fit`` of ``lightgbm.dask.DaskLGBMRanker``, which passes the rows of
+    one worker to a metric and has no early stopping. On one machine, `metric` and ``lightgbm.early_stopping``
+    do the same.
 
     Parameters
     ----------
     valid : path of shards, the result of `directrix.data.open_shards`, or Queries
-        Every worker reads all of it, so all need the folder at the same path; `Queries` are sent to them.
+        Every worker reads all of the data, so all need the folder at the same path; `Queries` are sent to
+        them.
     measure : measure or str
         Evaluated exactly, on all queries.
     stopping_rounds : int >= 1
-        Trees without a better mean before the training ends.
+        Number of trees without a better mean before training ends.
 
     Returns
     -------
     callable
-        After the training ``best_iteration_`` is the number of trees with the best mean, which ``predict``
-        uses, and ``best_score_["valid"]`` has it.
+        After training, ``best_iteration_`` is the number of trees with the best mean, which ``predict`` uses,
+        and ``best_score_["valid"]`` has the mean.
 
     Raises
     ------
     InputError
-        If the arguments are none of these; in the training, for ``boosting="dart"`` and in
-        ``lightgbm.cv``, or if a file is not the one that the manifest describes.
+        If the arguments are none of these; during training, for ``boosting="dart"`` and ``lightgbm.cv``, or
+        if a file does not match the manifest.
 
     Notes
     -----
-    Workers of a distributed training all have the whole model, so each computes the same means and stops at
-    the same tree, without a message. Means are compared to 9 decimals, since processors of other kinds may
-    round otherwise. An error on one worker leaves the others waiting until LightGBM's ``time_out``. Cost per
-    tree: one prediction of the validation queries by that tree and one evaluation, on every worker, which
-    holds their features in memory.
+    All workers have the whole model, so each computes the same means and stops at the same tree, without a
+    message. Means are compared to 9 decimals, because other processors may round differently. An error on one
+    worker leaves the others waiting until LightGBM's ``time_out``. Cost per tree: one prediction of the
+    validation queries by that tree and one evaluation, on every worker, which holds their features in memory.
     """
     return LightGBMStopping(valid, measure, stopping_rounds)
 
@@ -153,19 +153,19 @@ def dask_arrays(shards: Any) -> dict[str, Any]:
     -------
     dict
         ``X`` float32 or float64 (n_docs, n_features), ``y`` float64 (n_docs,), ``group`` int64
-        (n_queries,). A worker reads a shard when it trains, so all need the folder at the same path.
+        (n_queries,). A worker reads a shard when it trains, so all workers need the folder at the same path.
 
     Raises
     ------
     MissingExtra
-        Without Dask.
+        If Dask is not installed.
 
     Notes
     -----
-    LightGBM's learner gives the objective the rows of one worker. A surrogate is a function of single
+    LightGBM's learner passes the rows of one worker to the objective. A surrogate is a function of single
     queries, so its gradients are those of one machine; their unit, the mean curvature, is that of the worker.
-    The trees depend on the number of workers for that reason, and because LightGBM finds the bounds of its
-    bins on the rows of each.
+    For this reason, and because LightGBM finds bin boundaries on the rows of each worker, the trees depend on
+    the number of workers.
     """
     try:
         import dask.array as da

@@ -19,7 +19,7 @@ __all__ = ["Candidates", "Features", "Rerank"]
 
 
 class Candidates(pt.Transformer):
-    """The best documents of queries by BM25.
+    """Retrieve the best documents of queries by BM25.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class Candidates(pt.Transformer):
     k : int >= 1
         Documents per query.
     **options
-        As of `Index.candidates`: ``field``, ``analyzer``, ``k1``, ``b``.
+        As in `Index.candidates`: ``field``, ``analyzer``, ``k1``, ``b``.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class Candidates(pt.Transformer):
         self.index, self.k, self.options = index, k, options
 
     def transform(self, topics: Any) -> Any:
-        """Add documents, scores and ranks to queries: columns qid and query; other columns are kept."""
+        """Add documents, scores and ranks to queries with columns qid and query; other columns are kept."""
         texts = dict(zip(topics["qid"], topics["query"], strict=True))
         if not texts:
             return topics.assign(docno=[], score=[], rank=[])
@@ -67,14 +67,14 @@ class Features(pt.Transformer):
     ----------
     index : Index
     names : sequence of str, optional
-        Features to compute, in this order. Default: all of the index.
+        Features to compute, in this order. Default: all features of the index.
     """
 
     def __init__(self, index: Any, names: Sequence[str] | None = None) -> None:
         self.index, self.names = index, names
 
     def transform(self, results: Any) -> Any:
-        """Add features to results: columns qid, query and docno; the order of rows is kept."""
+        """Add features to results with columns qid, query and docno; the order of rows is kept."""
         if not len(results):
             return results.assign(features=[])
         run = Run.from_frame(
@@ -89,7 +89,7 @@ class Features(pt.Transformer):
 
 
 class Rerank(pt.Estimator):
-    """Scores by a ranker, from the column ``features``.
+    """Score documents by a ranker, from the column ``features``.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class Rerank(pt.Estimator):
         self.ranker = ranker
 
     def fit(self, results_tr: Any, qrels_tr: Any, results_va: Any = None, qrels_va: Any = None) -> Rerank:
-        """Train; with results and judgments to validate on, these choose the iteration.
+        """Train; results and judgments for validation, if given, choose the iteration.
 
         Documents without a judgment have label 0, as do those with a negative one.
         """

@@ -15,10 +15,10 @@ _READABLE = str.maketrans({" ": "", "\t": "", "\n": "", ":": "="})
 
 
 class XGBoostMetric(Value):
-    """A measure as XGBoost calls a metric; `metric` makes it."""
+    """A measure as a metric of XGBoost; `metric` makes it."""
 
     def __call__(self, first: Any, second: Any) -> Any:
-        """Name and mean of (scores, DMatrix), or the value of (labels, scores) of one query."""
+        """Return name and mean of (scores, DMatrix), or the value of (labels, scores) of one query."""
         if hasattr(second, "get_uint_info"):
             return self.__name__.translate(_READABLE), self.of(*scores_and_rows(first, second))
         return self.of(second, GroupedRows(first, np.array([len(first)])))
@@ -27,9 +27,9 @@ class XGBoostMetric(Value):
 def metric(measure: Any) -> XGBoostMetric:
     """Return a measure as a metric of XGBoost.
 
-    For ``custom_metric=`` of ``xgboost.train``, with ``maximize=True`` for early stopping, and for
-    ``XGBRanker(eval_metric=...)``, which calls it query by query, counts queries of one document as 1, and
-    weighs queries by their number of documents (3.2): the mean is exact in ``xgboost.train`` alone.
+    Pass it as ``custom_metric=`` to ``xgboost.train``, with ``maximize=True`` for early stopping, or as
+    ``XGBRanker(eval_metric=...)``. The latter calls it query by query, counts queries of one document as 1,
+    and weights queries by their number of documents (3.2), so the mean is exact only in ``xgboost.train``.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Laws that surrogates keep, bounds of their errors, and soft ranks."""
+"""Invariants of surrogates, bounds on their errors, and soft ranks."""
 
 from directrix.lazy import exports
 from directrix.registry import NAMESPACES

@@ -1,7 +1,7 @@
 """Bounds on the distance between a surrogate and its measure.
 
-Those of ApproxRank, by Qin, Liu and Li (2010), hold for the logistic sigmoid, provided that the scores of a
-query do not tie.
+The bounds for ApproxRank, by Qin, Liu and Li (2010), hold for the logistic sigmoid, provided that the scores
+of a query do not tie.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from directrix.types import Float64Array, FloatArray, Int64Array, Surrogate
 
 
 def rank_bounds(scores: FloatArray, alpha: float, qptr: Int64Array | None = None) -> Float64Array:
-    r"""Bound on the error of the soft rank of every document: Theorem 3; its largest value is Corollary 4.
+    r"""Return bounds on the errors of soft ranks (Theorem 3); their maximum is Corollary 4.
 
     .. math:: |\hat\pi_i - \pi_i| \le \frac{n - 1}{\exp(\delta_i \alpha) + 1}, \qquad
               \delta_i = \min_{j \ne i} |s_i - s_j|
 
-    The paper prints <, which holds for 3 documents and more. With 2 documents, each has exactly this error.
+    The paper prints <, which holds for 3 or more documents. With 2 documents, each has exactly this error.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def rank_bounds(scores: FloatArray, alpha: float, qptr: Int64Array | None = None
 
 
 def noisy_rank_bounds(scores: FloatArray, sigma: float) -> Float64Array:
-    r"""Bound on the mean error of every document's rank if scores are noisy, as in SoftRank.
+    r"""Return bounds on the mean error of every document's rank if scores are noisy, as in SoftRank.
 
     .. math:: \mathrm E|R_i - \pi_i| \le \sum_{j \ne i} \tfrac12
               \operatorname{erfc}\Big(\frac{|s_i - s_j|}{2\sigma}\Big)
@@ -76,7 +76,7 @@ def noisy_rank_bounds(scores: FloatArray, sigma: float) -> Float64Array:
 
     with :math:`R_i` the rank of document i among scores :math:`N(s_j, \sigma^2)`: each pair that changes its
     order moves the document by one rank. The second bound is returned. `ndcg_bound` of its largest value
-    bounds \|SoftNDCG - nDCG\|, and twice that the tendency correlation coefficient.
+    bounds \|SoftNDCG - nDCG\|, and twice this bounds the tendency correlation coefficient.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def noisy_rank_bounds(scores: FloatArray, sigma: float) -> Float64Array:
 
 
 def _gaps(scores: FloatArray, qptr: Int64Array | None) -> tuple[Float64Array, Int64Array]:
-    """Distance of every score from the nearest other of its query, and the number of others."""
+    """Distance of every score from the nearest other one of its query, and the number of others."""
     given = as_floats(scores, "scores").shape
     scores, _, qptr = check_ranking(scores, np.zeros(given), [0, *given] if qptr is None else qptr)
     sizes = np.diff(qptr)
@@ -141,7 +141,7 @@ _AS_LOGISTIC = {"logistic": 1.0, "tanh": 2.0}  # factor on z: (1 + tanh z)/2 = l
 
 
 def ap_bound(eps: float, n_relevant: int, beta: float) -> float:
-    r"""Bound on \|ApproxAP - AP\|: Theorem 5.
+    r"""Return a bound on \|ApproxAP - AP\|: Theorem 5.
 
     .. math:: \frac{1}{1 + \exp(\beta(1 - 2\varepsilon))} \sum_{i=1}^R \frac{1}{i - \varepsilon}
               + 2\varepsilon \sum_{i=1}^R \frac{1}{i (i - \varepsilon)}
@@ -185,7 +185,7 @@ def ap_bound(eps: float, n_relevant: int, beta: float) -> float:
 
 
 def ndcg_bound(eps: float) -> float:
-    r"""Bound on \|ApproxNDCG - nDCG\|: Theorem 6, :math:`\varepsilon / (2 \ln 2)`.
+    r"""Return a bound on \|ApproxNDCG - nDCG\|: Theorem 6, :math:`\varepsilon / (2 \ln 2)`.
 
     Parameters
     ----------
@@ -209,19 +209,19 @@ def ndcg_bound(eps: float) -> float:
 def bounds_of(
     surrogate: Surrogate, scores: Float64Array, labels: Float64Array, qptr: Int64Array
 ) -> dict[str, Float64Array]:
-    r"""Bounds of the paper on \|surrogate - measure\| for every query.
+    r"""Return the paper's bounds on \|surrogate - measure\| for every query.
 
-    Theorem 5 for ApproxAP, Theorem 6 for ApproxNDCG, of the error eps of the soft ranks:
+    These apply Theorem 5 (ApproxAP) or Theorem 6 (ApproxNDCG) to an error eps of the soft ranks:
 
-    - "gap": at most this, by the least gap of two scores (Corollary 4), before anything is ranked;
-    - "gaps": at most this for the relevant documents, each by the gap next to it (Theorem 3);
-    - "ranks": the largest of all documents, measured;
-    - "relevant": the largest of the relevant documents, measured: the proofs need no others.
+    - "gap": upper bound by the smallest gap of two scores (Corollary 4), before ranking;
+    - "gaps": upper bound for the relevant documents, each by the gap next to it (Theorem 3);
+    - "ranks": the largest error of all documents, measured;
+    - "relevant": the largest error of the relevant documents, measured: the proofs need no others.
 
-    Float64 (n_queries,) each, in units of the measure. NaN where the theorem gives no bound: no document is
-    relevant, scores tie (for "gaps" and "relevant": those of a relevant document), eps is not below 1/2 for
-    ApproxAP, or the bound is 1 or more, larger than any difference of two measures. Empty if no theorem
-    covers the surrogate: it has a cut-off, or a sigmoid that is not logistic.
+    Each is float64 (n_queries,), in units of the measure. It is NaN where the theorem gives no bound: no
+    document is relevant, scores tie (for "gaps" and "relevant": those of a relevant document), eps is not
+    below 1/2 for ApproxAP, or the bound is 1 or more and so trivial. The result is empty if no theorem covers
+    the surrogate: it has a cut-off, or a sigmoid that is not logistic.
 
     Examples
     --------
@@ -262,7 +262,7 @@ def bounds_of(
 
 
 def _ranks(scores: Float64Array, qptr: Int64Array) -> tuple[Float64Array, npt.NDArray[np.bool_]]:
-    """1-based ranks, of equal scores in some order, and which documents share their score."""
+    """1-based ranks, with equal scores in some order, and which documents share their score."""
     sizes = np.diff(qptr)
     query = np.repeat(np.arange(len(sizes)), sizes)
     order = np.lexsort((-scores, query))
@@ -274,7 +274,7 @@ def _ranks(scores: Float64Array, qptr: Int64Array) -> tuple[Float64Array, npt.ND
 
 
 def smooth_ndcg_bound(scores: FloatArray, labels: Float64Array, sigma: float, k: int | None = None) -> float:
-    r"""Bound on \|SmoothNDCG - nDCG\| for one query (Section 5.1).
+    r"""Return a bound on \|SmoothNDCG - nDCG\| for one query (Section 5.1).
 
     .. math:: \frac{e^{-\delta^2/\sigma}}{Z_k} \sum_{j \le k} D(j) \sum_i |g_i - g_{d(j)}|, \qquad
               \delta = \min_{i \ne j} |s_i - s_j|
@@ -296,7 +296,7 @@ def smooth_ndcg_bound(scores: FloatArray, labels: Float64Array, sigma: float, k:
     Returns
     -------
     float
-        0 if there is no gain; above 1, and so without use, if two scores nearly tie.
+        0 if there is no gain; above 1, and thus useless, if two scores nearly tie.
 
     Raises
     ------
@@ -331,7 +331,7 @@ def smooth_ndcg_bound(scores: FloatArray, labels: Float64Array, sigma: float, k:
 
 
 def smooth_ndcg_lipschitz(n_docs: int, sigma: float) -> float:
-    r"""Bound on how fast SmoothNDCG changes with the scores of a query (Section 5.2).
+    r"""Return a Lipschitz constant of SmoothNDCG in the scores of a query (Section 5.2).
 
     .. math:: |A(s) - A(s')| \le L \lVert s - s' \rVert, \qquad L = \frac{4 m (m + 1)}{\sqrt{2 e \sigma}}
 
@@ -350,11 +350,11 @@ def smooth_ndcg_lipschitz(n_docs: int, sigma: float) -> float:
     Raises
     ------
     InputError
-        If ``n_docs`` is not an integer >= 1, or sigma not > 0.
+        If ``n_docs`` is not an integer >= 1, or sigma is not > 0.
 
     Notes
     -----
-    The steps of the paper, whose constants the text that we have lacks. No share times its distance,
+    These are the steps of the paper; our copy of it lacks the constants. No share times its distance,
     :math:`h_{ij} |s_i - s_{d(j)}|`, exceeds :math:`\max_d |d| e^{-d^2/\sigma} = \sqrt{\sigma / (2 e)}`; so
     the sum of the slopes' magnitudes is at most
 
@@ -388,7 +388,7 @@ def generalization_bound(
     delta: float = 0.05,
     largest: float = 1.0,
 ) -> float:
-    r"""Bound on how far the expected loss of a linear ranker is above its training loss (Theorem 1).
+    r"""Return a bound on the expected loss of a linear ranker minus its training loss (Theorem 1).
 
     .. math:: \mathrm{E}\, \phi - \frac1n \sum_q \phi_q \le \sqrt{2 \pi}\, L B X \sqrt{\frac mn}
               + M \sqrt{\frac{8 \ln(2 / \delta)}{n}}
@@ -400,7 +400,7 @@ def generalization_bound(
     n_queries, n_docs : int >= 1
         Number n of training queries, and m of documents of each query.
     lipschitz : float >= 0
-        L: how fast the loss of a query changes with its scores, e.g. `smooth_ndcg_lipschitz`.
+        L: Lipschitz constant of the loss of a query in its scores, e.g. `smooth_ndcg_lipschitz`.
     norm : float >= 0
         B, the largest length of the weights.
     radius : float >= 0
@@ -413,19 +413,19 @@ def generalization_bound(
     Returns
     -------
     float
-        In units of the loss; of no use if it is above ``largest``.
+        In units of the loss; useless if it is above ``largest``.
 
     Raises
     ------
     InputError
-        If a number is out of its range.
+        If a number is out of range.
 
     Notes
     -----
-    The text that we have lacks the formula; this is the proof of its Appendix 1 with the constants written
-    out. By Slepian's lemma (with the constant 1 of Sudakov and Fernique) the Gaussian complexity of the
-    losses is at most that of :math:`L \sum_{qj} h_{qj}\, w \cdot x_{qj}`, which is at most
-    :math:`\frac{2 L B}{n} \sqrt{\sum_{qj} \lVert x_{qj} \rVert^2}`. The Rademacher complexity is at most
+    Our copy of the paper lacks the formula; this follows the proof of its Appendix 1, with the constants
+    written out. By Slepian's lemma (with the constant 1 of Sudakov and Fernique) the Gaussian complexity of
+    the losses is at most that of :math:`L \sum_{qj} h_{qj}\, w \cdot x_{qj}`, which is at most :math:`\frac{2
+    L B}{n} \sqrt{\sum_{qj} \lVert x_{qj} \rVert^2}`. The Rademacher complexity is at most
     :math:`\sqrt{\pi/2}` times as large, and bounds the difference by Theorem 8 of Bartlett & Mendelson (2003,
     JMLR 3:463-482).
 

@@ -31,7 +31,7 @@ class Case(NamedTuple):
 
 
 def random_cases(rng: np.random.Generator) -> Iterator[Case]:
-    """Eight cases of five queries with up to 23 documents."""
+    """Yield eight cases of five queries with up to 23 documents."""
     for case in range(8):
         sizes = rng.integers(1, 24, size=5)
         qptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -40,7 +40,7 @@ def random_cases(rng: np.random.Generator) -> Iterator[Case]:
 
 
 def hard_cases() -> Iterator[Case]:
-    """Cases of one query: ties, equal labels, a single document, scores that are huge or tiny."""
+    """Yield cases of one query: ties, equal labels, a single document, huge or tiny scores."""
     one, six = np.array([0, 1], dtype=np.int64), np.array([0, 6], dtype=np.int64)
     mixed = np.array([0.0, 1.0, 2.0, 0.0, 1.0, 0.0])
     ramp = np.arange(6.0)
@@ -58,20 +58,20 @@ def hard_cases() -> Iterator[Case]:
 
 
 def tied_cases(rng: np.random.Generator) -> Iterator[Case]:
-    """Cases of a usual size in which documents of a query tie: some, in pairs, all."""
+    """Yield cases of ordinary size in which documents of a query tie: some, in pairs, or all."""
     for case in random_cases(rng):
         yield case._replace(name=f"{case.name} with ties", scores=np.round(2.0 * case.scores) / 2.0)
     yield from (case for case in hard_cases() if case.name in ("all scores tied", "ties in pairs"))
 
 
 def all_cases(rng: np.random.Generator) -> Iterator[Case]:
-    """All random cases, then all hard ones."""
+    """Yield all random cases, then all hard ones."""
     yield from random_cases(rng)
     yield from hard_cases()
 
 
 def without_function(surrogate: Surrogate) -> str:
-    """Return why the gradient is that of no function; empty if it is that of the value."""
+    """Return why the gradient is not that of a function; empty if it is that of the value."""
     reasons = {
         "value_free": "value_free: lambdas, which are the gradient of no function",
         "estimated": "estimated: the gradient of an expected value, from samples",
@@ -80,25 +80,25 @@ def without_function(surrogate: Surrogate) -> str:
 
 
 def permutations(surrogate: Surrogate, rng: np.random.Generator) -> Iterator[tuple[Case, Int64Array]]:
-    """Cases, and another order of their documents; without ties for lambdas and estimates, as it matters."""
+    """Yield cases and other orders of their documents, without ties for lambdas and estimates."""
     for case in random_cases(rng) if without_function(surrogate) else all_cases(rng):
         yield case, np.concatenate([lo + rng.permutation(hi - lo) for _, lo, hi in each_query(case)])
 
 
 def each_query(case: Case) -> Iterator[tuple[int, int, int]]:
-    """Number of each query, its first document, and the end of its documents."""
+    """Yield each query's number, its first document, and the end of its documents."""
     for q, (lo, hi) in enumerate(pairwise(case.qptr)):
         yield q, int(lo), int(hi)
 
 
 _DRAWS = 512
-"""Draws over which the test of estimates takes means."""
+"""Number of samples over which the test of estimates averages."""
 
 
 def gradient_is_the_slope(surrogate: Surrogate, rng: np.random.Generator) -> Iterator[str]:
-    """Every function: both one-sided slopes along a random direction agree with the gradient.
+    """Test functions: both one-sided slopes along a random direction agree with the gradient.
 
-    Without the property smooth, only where no scores tie.
+    Without the property smooth, this is tested only where no scores tie.
     """
     tied = tied_cases(rng) if "smooth" in surrogate.properties else ()
     for case in (*random_cases(rng), *tied):
@@ -106,7 +106,7 @@ def gradient_is_the_slope(surrogate: Surrogate, rng: np.random.Generator) -> Ite
         value, grad = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
         slope = query_sums(np.asarray(grad, dtype=np.float64) * direction, case.qptr)
         scale = np.sqrt(query_sums(np.square(grad, dtype=np.float64), case.qptr)) + 1e-3
-        # Which step balances rounding and curvature depends on the steepness; the best of them counts.
+        # The step that balances rounding and curvature depends on the steepness; the best of several counts.
         sides = []
         for h in (1e-4, -1e-4, 1e-5, -1e-5, 1e-6, -1e-6, 1e-7, -1e-7):
             near, far = (
@@ -125,7 +125,7 @@ def gradient_is_the_slope(surrogate: Surrogate, rng: np.random.Generator) -> Ite
 
 
 def mean_gradient_is_the_slope_of_the_mean(surrogate: Any, rng: np.random.Generator) -> Iterator[str]:
-    """estimated: over draws of the noise, in the direction of the labels; to six standard errors."""
+    """Test estimated: over samples of the noise, in the direction of the labels, to six standard errors."""
     qptr = np.arange(0, 97, 12, dtype=np.int64)
     scores = rng.standard_normal(96)
     labels = rng.choice([0.0, 1.0, 2.0, 3.0], size=96, p=[0.5, 0.25, 0.15, 0.1])
@@ -145,7 +145,7 @@ def mean_gradient_is_the_slope_of_the_mean(surrogate: Any, rng: np.random.Genera
 
 
 def gradient_sums_to_zero(surrogate: Surrogate, rng: np.random.Generator) -> Iterator[str]:
-    """shift_invariant: the slopes of the documents of a query cancel."""
+    """Test shift_invariant: the slopes of the documents of a query cancel."""
     for case in all_cases(rng):
         _, grad = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
         for q, lo, hi in each_query(case):
@@ -155,7 +155,7 @@ def gradient_sums_to_zero(surrogate: Surrogate, rng: np.random.Generator) -> Ite
 
 
 def a_shift_changes_nothing(surrogate: Surrogate, rng: np.random.Generator) -> Iterator[str]:
-    """shift_invariant: the same number added to all scores of a query."""
+    """Test shift_invariant: adding a number to all scores of a query changes no value."""
     for case in random_cases(rng):
         value, _ = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
         moved, _ = surrogate.value_and_grad(case.scores + 0.75, case.labels, case.qptr)
@@ -164,7 +164,7 @@ def a_shift_changes_nothing(surrogate: Surrogate, rng: np.random.Generator) -> I
 
 
 def value_in_the_unit_interval(surrogate: Surrogate, rng: np.random.Generator) -> Iterator[str]:
-    """unit_interval: values lie in [0, 1], as those of measures."""
+    """Test unit_interval: values lie in [0, 1], like those of measures."""
     for case in all_cases(rng):
         value, _ = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
         if value.min() < 0.0 or value.max() > 1.0 + 1e-12:
@@ -172,7 +172,7 @@ def value_in_the_unit_interval(surrogate: Surrogate, rng: np.random.Generator) -
 
 
 def no_smoothing_is_the_measure(surrogate: Any, rng: np.random.Generator) -> Iterator[str]:
-    """tends_to_measure: where no scores tie."""
+    """Test tends_to_measure where no scores tie."""
     for case in random_cases(rng):
         # Distinct scores at least a unit apart, for which 1e-3 is no smoothing at all.
         scores = np.concatenate([rng.permutation(hi - lo) * 1.0 for _, lo, hi in each_query(case)])
@@ -184,10 +184,10 @@ def no_smoothing_is_the_measure(surrogate: Any, rng: np.random.Generator) -> Ite
 
 
 def pulls_at_ties(surrogate: Any, rng: np.random.Generator) -> Iterator[str]:
-    """pulls_at_ties: where all scores are equal, the gradient raises a relevant document, in long lists too.
+    """Test pulls_at_ties: at equal scores, the gradient raises a relevant document, also in long lists.
 
-    At least by a hundredth of the steepness times the mean worth of a rank: what the document gains from the
-    last rank to the first, over the number of documents.
+    The gradient must be at least a hundredth of the steepness times the mean gain of a rank: the document's
+    gain from the last rank to the first, divided by the number of documents.
     """
     steepness = getattr(surrogate, "steepness", 1.0)
     for n in (10, 100, 2000):
@@ -202,7 +202,7 @@ def pulls_at_ties(surrogate: Any, rng: np.random.Generator) -> Iterator[str]:
 
 
 def convex_as_a_loss(surrogate: Surrogate, rng: np.random.Generator) -> Iterator[str]:
-    """convex: values between two points lie above the chord, as values are minus losses."""
+    """Test convex: values between two points lie above the chord, because values are minus losses."""
     for case in random_cases(rng):
         other = rng.standard_normal(len(case.scores))
         t = rng.random()
@@ -214,7 +214,7 @@ def convex_as_a_loss(surrogate: Surrogate, rng: np.random.Generator) -> Iterator
 
 
 def below_its_tangents(surrogate: Surrogate, rng: np.random.Generator) -> Iterator[str]:
-    """convex: no point lies above a plane that touches the value at another; needs no smoothness.
+    """Test convex: no point lies above a plane that touches the value at another; no smoothness needed.
 
     Points are far away, and near in random directions, where the gradient must be the slope if there is one.
     """
@@ -226,7 +226,7 @@ def below_its_tangents(surrogate: Surrogate, rng: np.random.Generator) -> Iterat
 
 
 def convexifiable(surrogate: Any, rng: np.random.Generator) -> Iterator[str]:
-    """convexifiable: `convexify` at some scores gives a convex surrogate, never above, and equal there."""
+    """Test convexifiable: `convexify` gives a convex surrogate, never above, and equal at its scores."""
     for case in all_cases(rng):
         prepared, qptr = surrogate.prepare(case.labels, case.qptr), case.qptr
         convex = surrogate.convexify(case.scores, prepared, qptr)
@@ -252,7 +252,7 @@ def _others(scores: Float64Array, rng: np.random.Generator) -> Iterator[Float64A
 def _above(
     value: Float64Array, at: Float64Array, grad: FloatArray, step: Float64Array, case: Case
 ) -> Iterator[str]:
-    """Report a query whose value is above the plane through ``at`` with this gradient, a step away."""
+    """Report a query with a value above the plane through ``at`` with this gradient, one step away."""
     rise = query_sums(grad * step, case.qptr)
     rounding = 1e-12 * (1.0 + np.abs(value) + np.abs(at) + query_sums(np.abs(grad * step), case.qptr))
     over = value - at - rise
@@ -270,7 +270,7 @@ def _filled(
 
 
 def bounds_its_measure_from_below(surrogate: Any, rng: np.random.Generator) -> Iterator[str]:
-    """bound: where the measure has a value."""
+    """Test bound where the measure has a value."""
     for case in all_cases(rng):
         value, _ = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
         exact = np.nan_to_num(surrogate.measure(case.scores, case.labels, case.qptr), nan=np.inf)
@@ -279,7 +279,7 @@ def bounds_its_measure_from_below(surrogate: Any, rng: np.random.Generator) -> I
 
 
 def value_is_the_measure(surrogate: Any, rng: np.random.Generator) -> Iterator[str]:
-    """value_free: the lambdas belong to the exact measure."""
+    """Test value_free: the lambdas belong to the exact measure."""
     for case in all_cases(rng):
         value, _ = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
         exact = surrogate.measure(case.scores, case.labels, case.qptr)
@@ -288,7 +288,7 @@ def value_is_the_measure(surrogate: Any, rng: np.random.Generator) -> Iterator[s
 
 
 _ORDER_DRAWS = 64
-"""Draws over which the test of permutations takes the mean."""
+"""Number of samples over which the test of permutations averages."""
 
 
 class LawBroken(AssertionError):
@@ -297,7 +297,7 @@ class LawBroken(AssertionError):
     Attributes
     ----------
     laws : dict of str to str
-        Broken invariants of a loss (`directrix.torch.check_loss`) by name, and what was found.
+        Broken invariants of a loss (`directrix.torch.check_loss`) by name, with the findings.
 
     Examples
     --------
@@ -310,7 +310,7 @@ class LawBroken(AssertionError):
 
 
 def check_surrogate(surrogate: Surrogate) -> dict[str, str]:
-    """Test that a surrogate keeps the invariants that its properties claim.
+    """Test that a surrogate satisfies the invariants that its properties claim.
 
     Invariants of every surrogate:
 
@@ -321,7 +321,7 @@ def check_surrogate(surrogate: Surrogate) -> dict[str, str]:
     - A curvature, if there is one, is finite, >= 0, > 0 where there is a gradient, and permuted with
       the documents.
     - A query gives the same bits alone and in a batch.
-    - float32 scores give what float64 scores give, to rounding.
+    - float32 scores give the same results as float64 scores, up to rounding.
     - Nothing is NaN for random scores, ties, one document, equal labels, no relevant one, and scores of 1e30.
     - The bits are the same for one thread and for many.
 
@@ -332,13 +332,13 @@ def check_surrogate(surrogate: Surrogate) -> dict[str, str]:
     - unit_interval: the value lies in [0, 1].
     - tends_to_measure: as smoothing -> 0 it is its measure where no scores tie.
     - pulls_at_ties: where all scores are equal, a relevant document is raised, in lists of any length.
-    - convex, as a loss: it lies above its chords, and below the plane that its gradient makes at any other
-      point, which holds for losses with corners too.
-    - convexifiable: convexified at some scores it is convex, nowhere above what it was, and equal to it with
+    - convex, as a loss: it lies above its chords and below its tangent planes, which also holds for losses
+      with corners.
+    - convexifiable: convexified at some scores it is convex, nowhere above the original, and equal to it with
       the same gradient at those scores.
     - bound: it bounds its measure from below, on the hard queries too.
-    - value_free: the lambdas are the gradient of no function, and the value is the measure.
-    - random: another draw gives another gradient, the same one the same bits.
+    - value_free: the lambdas are not the gradient of a function, and the value is the measure.
+    - random: another draw gives another gradient, and the same draw gives the same bits.
     - estimated: the mean gradient over 512 draws is the slope of the mean value in the direction of the
       labels, to six standard errors.
 
@@ -352,8 +352,8 @@ def check_surrogate(surrogate: Surrogate) -> dict[str, str]:
     Returns
     -------
     dict of str to str
-        For each one "kept", perhaps only "where no scores tie", or "not tested" and why: a property that
-        the surrogate does not claim, or that rules the invariant out.
+        For each invariant "kept", perhaps only "where no scores tie", or "not tested" and why: a property
+        that the surrogate does not claim, or that excludes the invariant.
 
     Raises
     ------
@@ -362,7 +362,7 @@ def check_surrogate(surrogate: Surrogate) -> dict[str, str]:
 
     Notes
     -----
-    40 to 82 small queries for most invariants; milliseconds for a compiled kernel.
+    Most invariants are tested on 40 to 82 small queries, which takes milliseconds for a compiled kernel.
 
     Examples
     --------
@@ -387,7 +387,7 @@ def check_surrogate(surrogate: Surrogate) -> dict[str, str]:
 
 
 def _first_problem(test: Any, surrogate: Any, rng: np.random.Generator) -> list[str]:
-    """Return the first problem that a test yields, or that the surrogate lacks a member, such as ``at``."""
+    """Return the first problem that a test yields, or a message that the surrogate lacks a member."""
     try:
         return list(itertools.islice(test(surrogate, rng), 1))
     except AttributeError as error:
@@ -397,7 +397,7 @@ def _first_problem(test: Any, surrogate: Any, rng: np.random.Generator) -> list[
 
 
 def _check_form(surrogate: Any) -> None:
-    """Raise `LawBroken` for what no test can use: missing members, or other shapes of value and gradient."""
+    """Raise `LawBroken` for missing members, or wrong shapes of value and gradient, before any test."""
     problem = ""
     lacking = [name for name in ("value_and_grad", "properties") if not hasattr(surrogate, name)]
     if isinstance(surrogate, type):
@@ -463,10 +463,10 @@ def _moved(
     order: Int64Array,
     limits: Float64Array,
 ) -> float:
-    """Largest difference above ``limits`` that another order of the documents makes; 0 if there is none.
+    """Largest difference above ``limits`` that another order of the documents causes; 0 if there is none.
 
-    Where noise belongs to places, another order has other noise: of a random surrogate the mean over draws
-    may differ by six standard errors.
+    If noise belongs to positions, another order has other noise: for a random surrogate, the mean over
+    samples may differ by six standard errors.
     """
 
     def difference(drawn: Any) -> Float64Array:

@@ -1,4 +1,4 @@
-"""How many constraints a structural SVM needs at most: Theorem 1 of Yue et al. (2007)."""
+"""Bound on the number of constraints of a structural SVM: Theorem 1 of Yue et al. (2007)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from directrix.types import Float64Array, Int64Array
 
 
 def constraints_bound(n_queries: int, C: float, epsilon: float, radius: float, loss: float = 1.0) -> float:
-    r"""Bound on the constraints that Algorithm 1 adds before it ends: Theorem 1.
+    r"""Return a bound on the number of constraints that Algorithm 1 adds (Theorem 1).
 
     .. math:: \max\Big\{ \frac{2 n \bar\Delta}{\varepsilon},\
               \frac{8 C \bar\Delta \bar R^2}{\varepsilon^2} \Big\}
@@ -44,7 +44,7 @@ def constraints_bound(n_queries: int, C: float, epsilon: float, radius: float, l
     Raises
     ------
     InputError
-        If a number is out of its range.
+        If a number is out of range.
 
     References
     ----------
@@ -66,12 +66,12 @@ def constraints_bound(n_queries: int, C: float, epsilon: float, radius: float, l
 
 
 def ranking_radius(features: Any, labels: Float64Array, qptr: Int64Array, rel: float = 1.0) -> float:
-    r"""Bound on the distance between the features of the true ranking and of any other.
+    r"""Return a bound on the distance between the features of the true ranking and of any other.
 
     .. math:: \bar R^2 = \max_q \sum_f \Big( \frac{2}{R (n - R)} \max \Big\{
               \sum_{i, j} \max(0, x_{if} - x_{jf}),\ \sum_{i, j} \max(0, x_{jf} - x_{if}) \Big\} \Big)^2
 
-    over the relevant documents i and the irrelevant ones j of a query: with the feature map of `SVMMap`,
+    over the relevant documents i and the irrelevant ones j of a query. With the feature map of `SVMMap`,
     :math:`\Psi(y_q) - \Psi(y)` is 2/(R (n - R)) times the sum of x_i - x_j over the pairs that y puts in the
     wrong order, and each of its entries is largest for the pairs with one sign. The bound is attained if one
     ranking is the worst for all features.
@@ -97,7 +97,7 @@ def ranking_radius(features: Any, labels: Float64Array, qptr: Int64Array, rel: f
 
     Notes
     -----
-    O(n d log n) for d features; one query at a time is dense.
+    It takes O(n d log n) time for d features; one query at a time is dense.
 
     References
     ----------

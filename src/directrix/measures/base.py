@@ -1,4 +1,4 @@
-"""Base class of measures: fields and their checks, names, terms, and how measures are called."""
+"""Base class of measures: fields and their checks, names, terms, and evaluation."""
 
 from __future__ import annotations
 
@@ -35,11 +35,12 @@ class _CutByAt(type):  # lets a class be written with its cut-off: NDCG @ 10
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class RankingMeasure(metaclass=_CutByAt):
-    """A measure, made by `measure`: a frozen, hashable value; every point on which tools disagree is a field.
+    """A frozen, hashable value, made by `measure`, with a field for every point on which tools disagree.
 
     ``repr(m)`` shows all fields and ``m.name`` the short form; `directrix.measure` reads both.
-    ``m @ 10`` and ``NDCG @ 10`` set the cut-off. A subclass states its terms (`form`, `worth`, `discounts`,
-    `norm`) and has everything else from them: see `directrix.define_measure`. Or it defines `of_ranking`.
+    ``m @ 10`` and ``NDCG @ 10`` set the cut-off. A subclass either states its terms (`form`, `worth`,
+    `discounts`, `norm`), from which everything else is derived (see `directrix.define_measure`), or defines
+    `of_ranking`.
     """
 
     symbol: ClassVar[str] = ""
@@ -49,7 +50,7 @@ class RankingMeasure(metaclass=_CutByAt):
     choices: ClassVar[dict[str, tuple[str, ...]]] = {}
     """Allowed values of fields that only this class has."""
     form: ClassVar[Form | None] = None
-    """How documents earn, see `Terms`; None: the measure has no terms."""
+    """Form of the sum, see `Terms`; None if the measure has no terms."""
     compiled: ClassVar[str] = ""
     """Module and name of the kernel of `of_ranking` in `directrix.measures._kernels`; "": none."""
     highest: ClassVar[float] = 1.0
@@ -57,9 +58,9 @@ class RankingMeasure(metaclass=_CutByAt):
     sees: ClassVar[Sees] = "labels"
     """Input for each document, see `Prepared`."""
     instead: ClassVar[str] = ""
-    """Measure to train for, where this one is for reports alone."""
+    """Measure to train for instead, if this one is for reports only."""
     unit: ClassVar[str] = ""
-    """Name of the value of one query, where it is not a value of the measure itself."""
+    """Name of the value of one query, if that is not a value of the measure itself."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -93,17 +94,17 @@ class RankingMeasure(metaclass=_CutByAt):
     def __call__(
         self, scores: FloatArray, labels: Float64Array, qptr: Int64Array, *, doc_ids: Any = None
     ) -> Float64Array:
-        """Value of every query.
+        """Return the value of every query.
 
         Parameters
         ----------
         scores : float (n_docs,)
-            Higher is better; -inf = not retrieved: such a document counts among the relevant
-            ones and in the ideal ranking, but earns nothing.
+            Higher is better; -inf means not retrieved: such a document counts among the relevant ones and in
+            the ideal ranking, but gains nothing.
         labels : float (n_docs,)
             Relevance, >= 0.
         qptr : int64 (n_queries + 1,)
-            Query ``q`` owns the documents ``qptr[q] <= i < qptr[q + 1]``.
+            Query ``q`` has the documents ``qptr[q] <= i < qptr[q + 1]``.
         doc_ids : sequence of str (n_docs,), optional
             Needed by ``ties="trec"`` only.
 
@@ -120,7 +121,7 @@ class RankingMeasure(metaclass=_CutByAt):
         return self.prepare(labels, qptr, doc_ids=doc_ids)(scores)[0]
 
     def prepare(self, labels: Float64Array, qptr: Int64Array, *, doc_ids: Any = None) -> Prepared:
-        """Do once what depends on the labels alone; call the result on scores many times.
+        """Precompute everything that depends on the labels alone; call the result with any number of scores.
 
         Examples
         --------
@@ -139,7 +140,7 @@ class RankingMeasure(metaclass=_CutByAt):
     def under(self, tool: str | Convention) -> Self:
         """Return the measure with the fields of a tool's convention.
 
-        A value that this measure cannot take leaves its field as it is.
+        A field keeps its value if the measure does not support the tool's.
 
         Examples
         --------
@@ -152,7 +153,7 @@ class RankingMeasure(metaclass=_CutByAt):
 
     @property
     def name(self) -> str:
-        """Short name: fields at their default are left out, the cut-off follows ``@``.
+        """Short name: omits fields at their defaults and writes the cut-off after ``@``.
 
         Examples
         --------
@@ -177,7 +178,7 @@ class RankingMeasure(metaclass=_CutByAt):
 
     @property
     def depth(self) -> int:
-        """Cut-off as a number: ``k``, or more than any list is long."""
+        """Cut-off as a number: ``k``, or a number larger than any list."""
         k = getattr(self, "k", None)
         return _WHOLE_LIST if k is None else int(k)
 
@@ -188,13 +189,13 @@ class RankingMeasure(metaclass=_CutByAt):
 
     @property
     def tie_rule(self) -> Ties:
-        """Order of tied documents that the ranking must have."""
+        """Order in which the ranking must put tied documents."""
         rule: Ties = getattr(self, "ties", "expected")
         return rule
 
     @property
     def adds_gains(self) -> bool:
-        """Whether it adds up gains of any sign without a divisor that depends on them.
+        """Whether the measure sums gains of any sign, without a divisor that depends on them.
 
         Only for such measures do unbiased estimates of the gains give an unbiased estimate of the value.
         """
@@ -204,20 +205,20 @@ class RankingMeasure(metaclass=_CutByAt):
         """Raise `InputError` if the measure is not defined for labels up to ``highest``."""
 
     def summary(self, values: Float64Array) -> float:
-        """One number for the values of many queries: their mean, without NaN."""
+        """Return the value for all queries together: the mean, without NaN."""
         defined = values[~np.isnan(values)]
         return float(np.add.reduce(defined) / len(defined)) if len(defined) else float("nan")
 
     def worth(self, labels: Float64Array) -> Float64Array:
-        """Return each document's worth: its gain, relevance, or chance to stop; float64 (n_docs,), >= 0."""
+        """Return each document's gain, relevance, or probability of stopping; float64 (n_docs,), >= 0."""
         raise NotImplementedError(f"{type(self).__name__} must define worth(labels)")
 
     def discounts(self, n: int) -> Float64Array:
-        """Discount of the ranks 1..n; without a definition by a subclass 1 for each."""
+        """Return the discounts of ranks 1..n: 1 unless a subclass defines them."""
         return np.ones(n)
 
     def discount_between(self, n: int) -> Between:
-        """Return the discount for ranks between 1 and n, 0 past the cut-off: a smooth monotone curve.
+        """Return the discount as a smooth monotone curve over ranks from 1 to n, 0 past the cut-off.
 
         It passes through the discounts of the ranks (piecewise cubic, Fritsch and Carlson 1980).
         """
@@ -230,16 +231,16 @@ class RankingMeasure(metaclass=_CutByAt):
         return np.ones(len(qptr) - 1)
 
     def cutoff(self, worth: Float64Array, qptr: Int64Array) -> Int64Array:
-        """Number of ranks of every query that count."""
+        """Return the number of ranks that count, for every query."""
         return np.minimum(np.diff(qptr), self.depth)
 
     def terms(self, labels: Float64Array, qptr: Int64Array) -> Terms:
-        """State the measure as a sum over documents: line search, `Lambda` and `ApproxMeasure` read it.
+        """Return the measure as a sum over documents, for line search, `Lambda` and `ApproxMeasure`.
 
         Raises
         ------
         InputError
-            If the measure is no such sum (interpolated precision, Kendall's tau), or a label is too high.
+            If the measure is not such a sum (interpolated precision, Kendall's tau), or a label is too high.
         """
         self._check_terms(labels)
         worth, longest = self.worth(labels), int(np.diff(qptr).max(initial=0))
@@ -248,14 +249,14 @@ class RankingMeasure(metaclass=_CutByAt):
     def document_values(
         self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
     ) -> Float64Array:
-        """Worth of every document over the norm of its query; 0 where the norm is 0.
+        """Return the gain of every document divided by the normalizer of its query; 0 where that is 0.
 
         Parameters
         ----------
         labels : float64 (n_docs,)
         qptr : int64 (n_queries + 1,)
         doc_weight : float64 (n_docs,), optional
-            Factors >= 0 on the worth, in the norm too.
+            Factors >= 0 on the gains, also in the normalizer.
         """
         self._check_terms(labels)
         worth = self.worth(labels)
@@ -266,8 +267,8 @@ class RankingMeasure(metaclass=_CutByAt):
     def _check_terms(self, labels: Float64Array) -> None:
         if self.form is None:
             raise InputError(
-                f"{self!r} is not a sum over documents of what each earns at its rank, which is needed here; "
-                "nDCG, AP, RR, ERR and P are, among others: measure='nDCG@10'."
+                f"{self!r} is not a sum over the ranks of documents, which is needed here; choose for "
+                "example nDCG, AP, RR, ERR or P: measure='nDCG@10'."
             )
         self.check_labels(float(labels.max(initial=0.0)))
 
@@ -277,7 +278,7 @@ class RankingMeasure(metaclass=_CutByAt):
         return self
 
     def label_part(self, labels: Float64Array, qptr: Int64Array) -> Any:
-        """Whatever depends on the labels alone, usually one number per query; None if nothing does."""
+        """Return the values that depend on the labels alone, usually one per query, or None."""
         return None
 
     def settings(self, ranking: Ranking, part: Float64Array | None) -> tuple[Any, ...]:
@@ -285,14 +286,14 @@ class RankingMeasure(metaclass=_CutByAt):
         raise NotImplementedError(f"{type(self).__name__} must define settings(ranking, part)")
 
     def values_of(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
-        """Value of every query: `of_ranking`, or of terms that a subclass of it states."""
+        """Return the value of every query, by `of_ranking`, or by the terms that a subclass states."""
         of_terms = self.form is not None and restates_terms(type(self))
         return self.by_terms(ranking) if of_terms else self.of_ranking(ranking, part)
 
     def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
-        """Value of every query of a ranking, with the queries' share of `label_part`.
+        """Return the value of every query of a ranking; ``part`` is the `label_part` of these queries.
 
-        Computed by the measure's kernel, or from the terms of the labels in the order of the ranking.
+        It is computed by the measure's kernel, or from the terms of the labels in the order of the ranking.
         """
         if self.compiled:
             module, name = self.compiled.split(".")
@@ -303,27 +304,27 @@ class RankingMeasure(metaclass=_CutByAt):
         return self.by_terms(ranking)
 
     def by_terms(self, ranking: Ranking) -> Float64Array:
-        """Value of every query of a ranking, from the terms of the labels."""
+        """Return the value of every query, from the terms of the labels."""
         if self.form is None:
             raise TypeError(f"{type(self).__name__} must define its terms and `form`, or `of_ranking`")
         return value_of(self.form, self.terms(ranking.labels, ranking.qptr), ranking, self.fill)
 
 
 def check_gains(q: Any, of: Any) -> None:
-    """Raise `InputError` if labels of the data are gains, and a measure or surrogate does not add them up."""
+    """Raise `InputError` if the labels are gains and the measure or surrogate does not sum them."""
     if getattr(q, "counts", None) is None or getattr(of, "adds_gains", False):
         return
     raise InputError(
-        f"the labels are mean gains of impressions, and {getattr(of, 'name', of)} does not add them up as "
-        "they are: its mean would not be that of the true gains. DCG, the sum of the first gains, and the "
-        "position of relevant documents do: 'DCG(gain=linear)@10', 'DCG(gain=linear, discount=none)@5', "
-        "'DCG(gain=linear, discount=position)', and ApproxMeasure, SmoothMeasure, Lambda or YetiRank of them."
+        f"the labels are mean gains of impressions, which {getattr(of, 'name', of)} does not sum, so its "
+        "mean would be biased. Use DCG, the sum of the first gains, or the position of relevant documents: "
+        "'DCG(gain=linear)@10', 'DCG(gain=linear, discount=none)@5', 'DCG(gain=linear, discount=position)', "
+        "or ApproxMeasure, SmoothMeasure, Lambda or YetiRank of one of these."
     )
 
 
 @cache
 def restates_terms(kind: type[RankingMeasure]) -> bool:
-    """Whether a class states terms below the class whose kernel or `of_ranking` computes other ones."""
+    """Whether a subclass states terms that the inherited kernel or `of_ranking` does not compute."""
 
     def depth(name: str) -> int:
         return next(i for i, base in enumerate(kind.__mro__) if name in vars(base))

@@ -1,4 +1,4 @@
-"""Bootstrap intervals of the mean of values, one for each query; and sizes of random samples."""
+"""Bootstrap intervals of the mean of one value per query, and batches of random samples."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _BLOCK = 1 << 20  # random numbers at a time: 8 MB
 
 
 def check_resampling(seed: Any, n_resamples: Any) -> None:
-    """Raise `InputError` unless the seed is an integer >= 0 and the number of samples one >= 1."""
+    """Raise `InputError` unless the seed is an integer >= 0, and the number of samples is an integer >= 1."""
     seed_number(seed)
     whole(n_resamples, "n_resamples")
 
 
 def batch_sizes(n_resamples: int, size: int) -> list[int]:
-    """Numbers of samples, of this size each, to draw at a time."""
+    """Return the numbers of samples of this size to draw at a time."""
     rows = max(1, _BLOCK // size)
     return [min(rows, n_resamples - first) for first in range(0, n_resamples, rows)]
 
@@ -29,9 +29,9 @@ def batch_sizes(n_resamples: int, size: int) -> list[int]:
 def mean_interval(
     values: Float64Array, *, confidence: float = 0.95, n_resamples: int = 10_000, seed: int = 0
 ) -> tuple[float, float]:
-    """Return the BCa bootstrap interval of the mean of finite values; the mean twice if all are equal.
+    """Return the BCa bootstrap interval of the mean of finite values; if all are equal, the mean twice.
 
-    Raises `InputError` if all sampled means are on one side of the mean. The method is described by
+    Raises `InputError` if all sampled means are on one side of the mean. For the method see
     `directrix.experiments.significance.bootstrap_interval`.
     """
     from scipy.stats import DegenerateDataWarning, bootstrap
@@ -53,6 +53,6 @@ def mean_interval(
         except DegenerateDataWarning:
             raise InputError(
                 f"n_resamples={n_resamples}: the means of all samples are on one side of the observed mean; "
-                "more are needed, e.g. n_resamples=10000."
+                "use more, e.g. n_resamples=10000."
             ) from None
     return float(interval.low), float(interval.high)

@@ -1,4 +1,4 @@
-"""Measures of a user who reads down the list and may stop: RR, Success, ERR and RBP."""
+"""Measures that model a user who reads down the list and may stop: RR, Success, ERR and RBP."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class RR(BinaryMeasure):
     _reciprocal: ClassVar[bool] = True
 
     def discounts(self, n: int) -> Float64Array:
-        """One over the rank; for `Success` 1."""
+        """Return 1 / rank, or 1 for `Success`."""
         return reciprocal_ranks(n) if self._reciprocal else np.ones(n)
 
     def settings(self, ranking: Ranking, part: Float64Array | None) -> tuple[Any, ...]:
@@ -51,7 +51,7 @@ class RR(BinaryMeasure):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Success(RR):
-    """Whether a relevant document is among the first k (under ties: the chance of it); the hit rate.
+    """Hit rate: whether a relevant document is among the first k (under ties: the probability).
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class ERR(RankingMeasure):
         Highest possible label; it is a property of the scale, not of the query. gdeval uses 4.
     ties, empty
         As for `NDCG`. The expectation over the orders of a tied group is exact; a group of m
-        documents takes O(m min(m, k, 42/c)) time, c being the least chance above 0 to stop.
+        documents takes O(m min(m, k, 42/c)) time, where c is the smallest positive probability of stopping.
 
     References
     ----------
@@ -109,7 +109,7 @@ class ERR(RankingMeasure):
             raise self._invalid("l_max", self.l_max, "is the highest label of the scale, in 1..1000", 4)
 
     def check_labels(self, highest: float) -> None:
-        """Reject labels above ``l_max``: their chance to stop would exceed one."""
+        """Reject labels above ``l_max``: their probability of stopping would exceed one."""
         if highest > self.l_max:
             raise InputError(
                 f"the highest label is {highest:g} but ERR has l_max={self.l_max}; l_max must be the highest "
@@ -117,12 +117,12 @@ class ERR(RankingMeasure):
             )
 
     def worth(self, labels: Float64Array) -> Float64Array:
-        """Chance that the user stops at the document."""
+        """Return the probability that the user stops at each document."""
         chance: Float64Array = gains(labels) * 2.0**-self.l_max
         return chance
 
     def discounts(self, n: int) -> Float64Array:
-        """One over the rank."""
+        """Return 1 / rank."""
         return reciprocal_ranks(n)
 
     def settings(self, ranking: Ranking, part: Float64Array | None) -> tuple[Any, ...]:
@@ -139,7 +139,7 @@ class RBP(BinaryMeasure):
     k : int >= 1, or None
         Cut-off rank.
     p : number in (0, 1)
-        Persistence: the chance to read on after each document.
+        Persistence: the probability of reading on after each document.
     rel, ties, empty
         As for `AP`.
 
@@ -165,10 +165,10 @@ class RBP(BinaryMeasure):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self._is_number(self.p) or not 0.0 < self.p < 1.0:
-            raise self._invalid("p", self.p, "is the chance to read on and must lie in (0, 1)", 0.8)
+            raise self._invalid("p", self.p, "is the probability of reading on and must lie in (0, 1)", 0.8)
 
     def discounts(self, n: int) -> Float64Array:
-        """Chance that the user stops at each of the ranks 1..n."""
+        """Return the probability that the user stops at each rank 1..n."""
         chance: Float64Array = (1.0 - self.p) * self.p ** np.arange(float(n))
         return chance
 

@@ -1,4 +1,4 @@
-"""Conventions of other tools as values: what their numbers mean, field by field."""
+"""Conventions of other tools, as values of the fields of measures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Fields = tuple[tuple[str, Any], ...]
 
 @dataclass(frozen=True)
 class Convention:
-    """The choices by which one tool's numbers differ from another's.
+    """A convention is the set of choices by which one tool's numbers differ from another's.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class Convention:
         return self.measures is None or measure.symbol + cut in self.measures
 
     def fields_for(self, measure: str, known: frozenset[str]) -> dict[str, Any]:
-        """Fields to set on the measure class of this name, out of the ``known`` ones.
+        """Return the fields to set on the measure class of this name, among the ``known`` ones.
 
         Examples
         --------
@@ -121,7 +121,7 @@ _PRESETS = (
         "lightgbm",
         _fields(ties="order", gain="exp", discount="log2", empty="zero", denominator="capped"),
         (_NDCG_ONE, _AP_ONE, _AT_K, _ALL_RELEVANT),
-        "ndcg and map; no other measure of these",
+        "ndcg and map only",
         _NDCG_AP,
     ),
     Convention(
@@ -161,12 +161,12 @@ def conventions() -> tuple[str, ...]:
 
 
 def convention(name: str | Convention) -> Convention:
-    """Return the convention of this name; a `Convention` is returned as it is.
+    """Return the convention of this name; a `Convention` is returned unchanged.
 
     Parameters
     ----------
     name : str or Convention
-        One of `conventions`, any case, ``-`` for ``_``.
+        One of `conventions`, in any case; ``-`` may replace ``_``.
 
     Raises
     ------

@@ -41,7 +41,7 @@ class _Discounted(RankingMeasure):
         return discounts(n, self.discount)
 
     def settings(self, ranking: Ranking, part: Float64Array | None) -> tuple[Any, ...]:
-        """See `RankingMeasure.settings`; ``part`` is what every query is divided by."""
+        """See `RankingMeasure.settings`; ``part`` is the divisor of every query."""
         ideal = self.label_part(ranking.labels, ranking.qptr) if part is None else part
         table = self.discounts(self._longest(ranking.qptr))
         return *ranking, table, self.gain == "exp", self.depth, ideal, self.fill
@@ -90,7 +90,7 @@ class NDCG(_Discounted):
 
     @property
     def label_key(self) -> Hashable:
-        """The ideal DCG depends neither on ties nor on what an empty query counts."""
+        """The ideal DCG depends neither on ``ties`` nor on ``empty``."""
         return "ideal", self.k, self.gain, self.discount
 
     def label_part(self, labels: Float64Array, qptr: Int64Array) -> Float64Array:
@@ -98,12 +98,12 @@ class NDCG(_Discounted):
         return self._ideal(labels, qptr, exponential=self.gain == "exp")
 
     def norm(self, worth: Float64Array, qptr: Int64Array) -> Float64Array:
-        """Ideal DCG@k of every query, of gains that may carry weights."""
+        """Return the ideal DCG@k of every query, from gains that may carry weights."""
         worth.flags.writeable = False  # as the measures' labels are: one compiled kernel for both
         return self._ideal(worth, qptr, exponential=False)
 
     def terms(self, labels: Float64Array, qptr: Int64Array) -> Terms:
-        """State the measure as a sum, with the norm that evaluation has: powers of 2 may differ in a bit."""
+        """Return the measure as a sum, with the normalizer of evaluation: powers of 2 may differ in a bit."""
         terms = super().terms(labels, qptr)
         return terms if restates_terms(type(self)) else terms._replace(norm=self.label_part(labels, qptr))
 
@@ -119,13 +119,13 @@ class NDCG(_Discounted):
 class DCG(_Discounted):
     r"""Discounted cumulative gain, not normalized: :math:`\sum_{\pi(i) \le k} g(l_i) D(\pi(i))`.
 
-    Parameters as for `NDCG`; a query without gains has the value 0. Two more discounts: with "none" it is the
-    sum of the first k gains, k times the precision if gains are 0 or 1; with "position" minus the sum of the
-    ranks of the relevant documents (the "average relevant position", without its divisor; Joachims,
-    Swaminathan & Schnabel 2017, Eq. 2).
+    The parameters are those of `NDCG`; a query without gains has the value 0. There are two more discounts.
+    With "none", the value is the sum of the first k gains: k times the precision, if gains are 0 or 1. With
+    "position", it is minus the sum of the ranks of the relevant documents (the "average relevant position",
+    without its divisor; Joachims, Swaminathan & Schnabel 2017, Eq. 2).
 
-    Labels with ``gain="linear"`` are gains of any sign: an unbiased estimate of the gain of each document,
-    from clicks, gives an unbiased estimate of this sum.
+    With ``gain="linear"``, labels are gains of any sign: unbiased estimates of them from clicks give an
+    unbiased estimate of this sum.
 
     Examples
     --------
@@ -148,5 +148,5 @@ class DCG(_Discounted):
         return 0.0
 
     def label_part(self, labels: Float64Array, qptr: Int64Array) -> Float64Array:
-        """1 for every query: nothing is divided by."""
+        """Return 1 for every query: the sum has no divisor."""
         return np.ones(len(qptr) - 1)

@@ -1,4 +1,4 @@
-"""Measures of the user's own: a gain and a discount, or terms, and a name."""
+"""User-defined measures: a gain and a discount, or terms, and a name."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class DefinedMeasure(RankingMeasure):
 
     @property
     def highest(self) -> float:  # type: ignore[override]
-        """1 for a sum over its ideal; not known otherwise."""
+        """1 for a sum divided by its ideal value; otherwise unknown."""
         return 1.0 if self.definition.norm == "ideal" else np.inf
 
     def worth(self, labels: Float64Array) -> Float64Array:
-        """Return the values of the gain function; without one the labels."""
+        """Return the values of the gain function, or the labels if there is none."""
         if self.definition.terms is not None:
             return self._given(labels, np.array([0, len(labels)])).worth
         gain = self.definition.gain
@@ -62,7 +62,7 @@ class DefinedMeasure(RankingMeasure):
         return self._checked(definition.discount(np.arange(1.0, n + 1.0)), n, "discount", "rank")
 
     def terms(self, labels: Float64Array, qptr: Int64Array) -> Terms:
-        """State the measure by what its definition says."""
+        """Return the terms that the definition gives."""
         terms = self._given(labels, qptr) if self.definition.terms else super().terms(labels, qptr)
         if terms.cutoff is None:
             terms = terms._replace(cutoff=np.minimum(np.diff(qptr), self.depth))
@@ -71,7 +71,7 @@ class DefinedMeasure(RankingMeasure):
         return terms
 
     def norm(self, worth: Float64Array, qptr: Int64Array) -> Float64Array:
-        """Largest sum of any ranking with ``norm="ideal"``, else 1."""
+        """Return the sum of the ideal ranking with ``norm="ideal"``, else 1."""
         return self._norm(worth, self.discounts(int(np.diff(qptr).max(initial=0))), qptr)
 
     def _given(self, labels: Float64Array, qptr: Int64Array) -> Terms:
@@ -89,7 +89,7 @@ class DefinedMeasure(RankingMeasure):
         if (np.diff(discount) > 0.0).any():
             raise InputError(
                 f"{self.name}: norm='ideal' needs a discount that does not increase with the rank; for any "
-                "other let terms= return the norm."
+                "other, terms= must return the norm."
             )
         from directrix.measures._kernels.dcg import ideal_dcg
 
@@ -114,7 +114,7 @@ class DefinedMeasure(RankingMeasure):
         return _restored, (self.definition, given)
 
     def discount_between(self, n: int) -> Between:
-        """Return the discount if its slope is known and all ranks count, else `RankingMeasure`'s curve."""
+        """Return the discount if its slope is known and all ranks count, else a curve."""
         slope, discount = self.definition.slope, self.definition.discount
         if slope is None or discount is None or self.k is not None:
             return super().discount_between(n)
@@ -136,32 +136,31 @@ def define_measure(
     norm: Norm | None = None,
     form: Form = "sum",
 ) -> Any:
-    r"""Define a measure of your own, which then is one like any other.
+    r"""Define a measure that works like any built-in one.
 
-    Returns its class. It has the fields ``k`` (cut-off), ``ties`` and ``empty`` of `NDCG`; it prints; it is
-    known by its name (``directrix.measure("LogNDCG@10")``, ``--measure my_module:LogNDCG``); it evaluates
-    under all rules for ties, and works in line search, `Lambda`, `ApproxMeasure`, training and certification.
+    The returned class has the fields ``k`` (cut-off), ``ties`` and ``empty`` of `NDCG`. Its name can be used
+    in text (``directrix.measure("LogNDCG@10")``, ``--measure my_module:LogNDCG``). It supports all tie rules,
+    line search, `Lambda`, `ApproxMeasure`, training and certification.
 
     Parameters
     ----------
     name : str, or class of measures
-        Letters, digits and ``_``. Or a subclass of `directrix.measures.RankingMeasure` with further fields,
-        which is registered by its own name and ``symbol``; `define_measure` is a decorator for it.
+        Letters, digits and ``_``; or a subclass of `directrix.measures.RankingMeasure` with further fields,
+        registered under its name and ``symbol``. `define_measure` can decorate it.
     terms : callable, optional
-        (labels, qptr) -> (worth, discount), or the full `directrix.measures.Terms`: the general form, where
-        gain and discount are not enough. Documents come in any order: what one is worth must not depend on
-        its place.
+        (labels, qptr) -> (worth, discount), or the full `directrix.measures.Terms`: the general form, if gain
+        and discount do not suffice. Documents come in any order: a gain must not depend on the position.
     gain : callable, optional
-        Labels (n,) -> what documents of these labels are worth (n,), >= 0. Default: the labels.
+        Labels (n,) -> gains (n,), >= 0. Default: the labels.
     discount : callable, optional
         Ranks 1.0, 2.0, ... (n,) -> factors (n,), >= 0. Default: 1 for each.
     slope : callable, optional
-        Derivative of the discount, which then must be a function of any number >= 1. `ApproxMeasure` follows
-        the discount itself with it; without it, a smooth curve through its values at the ranks.
+        Derivative of the discount, which must then accept any number >= 1. With it, `ApproxMeasure` uses the
+        discount itself; without it, a smooth curve through the discounts of the ranks.
     norm : "ideal", or None
-        Divide by the largest value that any ranking of the query's documents has, or by nothing.
+        Divide by the value of the ideal ranking, or do not divide.
     form : {"sum", "precision", "first_hit", "cascade", "pairs"}
-        How documents earn; see `directrix.measures.Terms`.
+        Form of the sum; see `directrix.measures.Terms`.
 
     Returns
     -------
@@ -171,13 +170,13 @@ def define_measure(
     Raises
     ------
     InputError
-        If the name is that of a measure of directrix, or no name.
+        If the name is invalid, or that of a built-in measure.
 
     Notes
     -----
     A second definition of a name replaces the first, as in a notebook. Worker processes define the measure
-    again: its functions must be picklable, as those of a module are; joblib takes lambdas too. A model file
-    holds the name alone: define the measure before you load the model.
+    again: its functions must be picklable, as those of a module are; joblib also accepts lambdas. A model
+    file holds only the name: define the measure before you load the model.
 
     Examples
     --------
@@ -212,7 +211,7 @@ def _check(definition: Definition) -> None:
     if form not in FORMS or norm not in (None, "ideal") or (norm and form != "sum"):
         raise InputError(
             f"define_measure({name!r}, form={form!r}, norm={norm!r}): form must be one of "
-            f"{', '.join(map(repr, FORMS))}, and norm None, or 'ideal' with form='sum'."
+            f"{', '.join(map(repr, FORMS))}, and norm must be None, or 'ideal' with form='sum'."
         )
     if terms is not None and (gain or discount or slope):
         raise InputError(

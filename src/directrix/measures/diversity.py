@@ -1,4 +1,4 @@
-"""Measures of diversity: queries with subtopics, each of which wants documents of its own."""
+"""Measures of diversity, for queries with subtopics."""
 
 from __future__ import annotations
 
@@ -28,11 +28,10 @@ class _Part(NamedTuple):
 
 
 class _NoveltyMeasure(RankingMeasure):
-    r"""A measure for which a document earns less with each one above it that has the same subtopic.
+    r"""A measure in which a document gains less for each document above it on the same subtopic.
 
-    With the discount D of the ranks, the document at rank p earns
-    :math:`D(p) \sum_s r_s (1 - \alpha)^{c_s}`, where it is relevant (:math:`r_s = 1`) for subtopic s, and
-    :math:`c_s` documents above it are.
+    The document at rank p gains :math:`D(p) \sum_s r_s (1 - \alpha)^{c_s}`: D is the discount, :math:`r_s` is
+    1 if the document is relevant for subtopic s, and :math:`c_s` documents above it are.
     """
 
     sees: ClassVar[Sees] = "subtopics"
@@ -43,7 +42,7 @@ class _NoveltyMeasure(RankingMeasure):
         super().__post_init__()
         alpha: Any = getattr(self, "alpha", 0.5)
         if not self._is_number(alpha) or not 0.0 < alpha <= 1.0:
-            raise self._invalid("alpha", alpha, "is how much repetition costs and must lie in (0, 1]", 0.5)
+            raise self._invalid("alpha", alpha, "is the penalty on repetition and must lie in (0, 1]", 0.5)
 
     @property
     def label_key(self) -> Hashable:
@@ -56,7 +55,7 @@ class _NoveltyMeasure(RankingMeasure):
         return _Part(relevant, np.array([self._best(relevant[lo:hi]) for lo, hi in pairwise(qptr)]))
 
     def of_ranking(self, ranking: Ranking, part: Any) -> Float64Array:
-        """Value of every query of a ranking, whose labels are the rows of the judgments."""
+        """Return the value of every query of a ranking, whose labels are the rows of the judgments."""
         value = np.full(len(part.norm), self.fill)
         for q in np.flatnonzero(part.norm > 0.0):
             lo = ranking.qptr[q]
@@ -77,20 +76,20 @@ class _NoveltyMeasure(RankingMeasure):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class AlphaNDCG(_NoveltyMeasure):
-    r"""nDCG for queries with subtopics, written ``alpha_nDCG@20``: repetition earns less.
+    r"""nDCG for queries with subtopics, written ``alpha_nDCG@20``: repetition gains less.
 
     .. math:: \frac{1}{Z} \sum_{p=1}^{k} \frac{1}{\log_2(1 + p)} \sum_s r_{ps} (1 - \alpha)^{c_s(p)}
 
-    :math:`r_{ps}` says whether the document at rank p is relevant for subtopic s, :math:`c_s(p)` how many
-    above it are. Z is that sum for the ideal ranking, found greedily (the exact one is NP-complete), of
-    equally good documents the one with the highest id first: all as ndeval.
+    :math:`r_{ps}` is 1 if the document at rank p is relevant for subtopic s, else 0; :math:`c_s(p)` documents
+    above it are. Z is the sum for an ideal ranking, found greedily because the exact one is NP-complete.
+    Among equally good documents, the one with the highest id comes first. All of this agrees with ndeval.
 
     Parameters
     ----------
     k : int >= 1, or None
         Cut-off rank.
     alpha : number in (0, 1]
-        How much repetition costs.
+        Penalty on repetition.
     rel : number > 0
         Lowest judgment that counts as relevant.
     ties : {"trec", "order"}
@@ -139,17 +138,17 @@ class ERRIA(_NoveltyMeasure):
     .. math:: \frac{\sum_{p=1}^{k} \frac{1}{p} \sum_s r_{ps} (1 - \alpha)^{c_s(p)}}
               {S \sum_{p=1}^{k} \frac{1}{p} (1 - \alpha)^{p - 1}}
 
-    with the names of `AlphaNDCG` and S subtopics that have a relevant document. That is the mean ERR of the
-    subtopics, whose users stop at a relevant document with the chance :math:`\alpha`, over its value for a
-    list of documents relevant for all of them: ndeval's normalization, which does not depend on the
-    collection. (ndeval itself forgets it for k = 1, and has no k above 20.)
+    in the notation of `AlphaNDCG`, with S subtopics that have a relevant document. This is the mean ERR of
+    the subtopics, whose users stop at a relevant document with probability :math:`\alpha`, divided by its
+    value for documents relevant for all of them. This normalization is ndeval's and does not depend on the
+    collection. (ndeval itself omits it for k = 1, and has no k above 20.)
 
     Parameters
     ----------
     k : int >= 1, or None
         Cut-off rank.
     alpha : number in (0, 1]
-        Chance to stop at a relevant document.
+        Probability of stopping at a relevant document.
     rel, ties, empty
         As for `AlphaNDCG`.
 
@@ -172,7 +171,7 @@ class ERRIA(_NoveltyMeasure):
     empty: Empty = "zero"
 
     def discounts(self, n: int) -> Float64Array:
-        """One over the rank."""
+        """Return 1 / rank."""
         return reciprocal_ranks(n)
 
     def _best(self, relevant: Array) -> float:

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 _BASE = "default"
 _REMEDY = (
-    "Leave out the convention for those, or use evaluate_conventions (--convention all in a shell), which "
-    "leaves them out."
+    "Omit the convention for those, or use evaluate_conventions (--convention all in a shell), which "
+    "omits them."
 )
 _NO_IDS = "ties are broken by document id, some documents tie, and they have no ids"
 
@@ -60,13 +60,13 @@ class Evaluation(dict[str, Any]):
     measure did not skip (10,000 samples, seed 0), as in `compare`; both ends are the mean if all values are
     equal, and there is none for fewer than two queries."""
     note: str
-    """With ``sampling=``, what the values of lists with drawn negatives are; else ""."""
+    """With ``sampling=``, a note on values of lists with sampled negatives; else ""."""
     corrected: dict[str, float]
     """With ``sampling=``, for each measure an estimate of its `mean` for full lists; else empty. A document
-    stands for 1 / probability documents with its score, so that estimated ranks are unbiased (Krichene &
-    Rendle 2020, doi:10.1145/3394486.3403226); measures keep a bias, smaller for more negatives."""
+    stands for 1 / probability documents with its score, so estimated ranks are unbiased (Krichene & Rendle
+    2020, doi:10.1145/3394486.3403226); measures keep a bias, which decreases with more negatives."""
     segments: dict[Hashable, Evaluation]
-    """With ``by=``, the same for the queries of each segment, in the order of the names of segments."""
+    """With ``by=``, the same for the queries of each segment, sorted by name of the segment."""
 
 
 class ConventionEvaluations(dict[str, Evaluation]):
@@ -98,23 +98,24 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     Parameters
     ----------
     measures : str, measure, or several
-        Whatever `directrix.measure` takes: ``"nDCG@10"``, ``directrix.AP(rel=2)``; or a list of them.
+        Anything that `directrix.measure` accepts: ``"nDCG@10"``, ``directrix.AP(rel=2)``; or a list of them.
     scores : float (n_docs,)
         Higher is better; -inf = not retrieved.
     labels : float (n_docs,)
-        Relevance, >= 0. Relevant documents that were not retrieved count too, with the score -inf. Merging a
-        run with judgments yourself loses them: use ``run=`` and ``qrels=``. For measures that know which
-        documents were judged (`Bpref`), NaN is a document that was not; for those of subtopics (`AlphaNDCG`)
-        the shape is (n_docs, n_subtopics), of which any other measure takes the highest.
+        Relevance, >= 0. Relevant documents that were not retrieved count too, with the score -inf. A plain
+        merge of a run with judgments loses them: use ``run=`` and ``qrels=``. Measures that depend on which
+        documents were judged (`Bpref`) read NaN as not judged. For measures of subtopics (`AlphaNDCG`) the
+        shape is (n_docs, n_subtopics); other measures use the highest label.
     run, qrels : frame (pandas, polars, pyarrow), dict, path, or `Run` and `Qrels`, optional
-        Instead of scores and labels; see `directrix.data.join_trec`, whose result can be ``run`` alone.
+        Instead of scores and labels; see `directrix.data.join_trec`, whose result may be ``run`` alone.
     qid, qptr, group : sequence, optional
         Query of every document, in any order; or boundaries (n_queries + 1,), or sizes of consecutive
-        queries. One of the three is needed, or ``run``; group=[n] is one query.
+        queries. One of the three is needed, or ``run``; ``group=[n]`` means one query.
     doc_ids : sequence of str (n_docs,), optional
         For ``ties="trec"`` (convention trec_eval, gdeval); needed where documents of a query tie.
     convention : str or Convention, optional
-        Evaluate as this tool does; see `directrix.measures.conventions`. A warning names measures it lacks.
+        Evaluate as this tool does; see `directrix.measures.conventions`. A warning names measures that the
+        tool lacks.
     per_query : bool
         True: the value of each measure for every query; False: its mean.
     by : mapping of query to segment, or sequence (n_docs,), optional
@@ -124,8 +125,8 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     intervals : bool
         Add 95 % intervals; see `Evaluation`.
     sampling : float (n_docs,), optional
-        Probability with which each document was drawn, else 1, such as ``.sampling`` of the result of
-        `directrix.data.from_interactions`; `Evaluation` then has ``.note`` and ``.corrected``.
+        Probability with which each document was sampled, 1 if it was not, such as ``.sampling`` of the result
+        of `directrix.data.from_interactions`. `Evaluation` then has ``.note`` and ``.corrected``.
 
     Returns
     -------
@@ -227,7 +228,7 @@ def _of_run(run: Any, qrels: Any, arrays: tuple[Any, ...], measures: list[Rankin
     is_joined = isinstance(run, Judged)
     if (is_joined is not (qrels is None)) or run is None or any(given is not None for given in arrays):
         raise InputError(
-            "run and qrels are needed together, and instead of scores, labels, qid, qptr, group and doc_ids; "
+            "run and qrels must be given together, without scores, labels, qid, qptr, group and doc_ids; "
             "type evaluate(measures, run=run, qrels=qrels)."
         )
     judged = run if is_joined else join_trec(run, qrels)
@@ -267,7 +268,7 @@ def evaluate_conventions(
     labels: Any = None,
     **data: Any,
 ) -> ConventionEvaluations:
-    """Evaluate the same ranking as directrix does, and as every tool of `conventions` does.
+    """Evaluate the same ranking with directrix's defaults, and as every tool of `conventions` does.
 
     Parameters
     ----------
@@ -280,10 +281,10 @@ def evaluate_conventions(
     Returns
     -------
     ConventionEvaluations
-        A dict: ``"default"`` first, the measures as they were given, then one `Evaluation` a
-        convention. Measures that a tool does not have are left out under its name, and so are
-        those that break ties by document id if some tie and there is no ``doc_ids``; ``.left_out`` says which
-        and why. A convention of which nothing remains is left out.
+        A dict: ``"default"`` first, with the measures as they were given, then one `Evaluation` per
+        convention. A convention omits measures that the tool does not have, and those that break ties by
+        document id if documents tie without ``doc_ids``; ``.left_out`` says which and why. A convention
+        without any remaining measure is omitted.
 
     Examples
     --------
@@ -314,7 +315,7 @@ def evaluate_conventions(
 def warn_lacking(
     tool: Convention, names: list[str], chosen: list[RankingMeasure], remedy: str, *, stacklevel: int = 3
 ) -> None:
-    """Warn of measures that a tool does not have, and say what to do; by default at the caller's caller."""
+    """Warn about measures that a tool lacks and say what to do, by default at the caller's caller."""
     lacking = [name for name, m in zip(names, chosen, strict=True) if not tool.has(m)]
     if lacking:
         note = f" ({tool.note})" if tool.note else ""

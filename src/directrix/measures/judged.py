@@ -1,4 +1,4 @@
-"""Measures that know which documents were judged: bpref, inferred AP, and the share of judged documents."""
+"""Measures that depend on which documents were judged: bpref, inferred AP, and the judged share."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _EPSILON = 1e-5  # of trec_eval's infAP
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Bpref(BinaryMeasure):
-    r"""Binary preference: how rarely documents judged irrelevant stand above the relevant ones.
+    r"""Binary preference: how rarely documents judged irrelevant are ranked above relevant ones.
 
     .. math:: \mathrm{bpref} = \frac{1}{R} \sum_{i:\,r_i = 1}
               \left(1 - \frac{\min(n_i, R)}{\min(N, R)}\right)
 
-    over the retrieved relevant documents, with :math:`n_i` documents judged irrelevant above document i, N of
-    them in all, and R relevant ones. Documents that were not judged (label NaN or below 0) do not count.
+    over the retrieved relevant documents. R documents are relevant and N are judged irrelevant, :math:`n_i`
+    of them ranked above document i. Documents that were not judged (label NaN or below 0) do not count.
     Labels without NaN are all judgments.
 
     Parameters
@@ -53,7 +53,7 @@ class Bpref(BinaryMeasure):
 
     @property
     def label_key(self) -> Hashable:
-        """Measures with the same ``rel`` have their documents counted once for all."""
+        """Measures with the same ``rel`` share the counts of documents."""
         return "judged", self.level
 
     def label_part(self, labels: Float64Array, qptr: Int64Array) -> Float64Array:
@@ -64,7 +64,7 @@ class Bpref(BinaryMeasure):
         )
 
     def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
-        """Value of every query of a ranking."""
+        """Return the value of every query."""
         counts = self.label_part(ranking.labels, ranking.qptr) if part is None else part
         query, place = _places(ranking)
         is_relevant = ranking.labels >= self.level
@@ -95,14 +95,14 @@ class InfAP(BinaryMeasure):
     .. math:: \frac{1}{R} \sum_{i:\,r_i = 1} \left(\frac{1}{p} + \frac{d}{p}\,
               \frac{r + \epsilon}{r + n + 2 \epsilon}\right),\qquad p = \pi(i),\ \epsilon = 10^{-5}
 
-    Above document i stand r relevant documents, n judged irrelevant, and d in all that were in the pool,
-    judged or not. Labels below 0 mean: in the pool, not judged (-1 in qrels); NaN: not in the pool, hence
-    irrelevant. Where all of the pool is judged, the value is nearly `AP`.
+    Above document i are r relevant documents, n judged irrelevant, and d of the pool, judged or not. A label
+    below 0 (-1 in qrels) means in the pool, but not judged; NaN means not in the pool, hence irrelevant. If
+    all of the pool is judged, the value is close to `AP`.
 
     Parameters
     ----------
     ties : {"worst", "order", "trec"}
-        There is no closed expectation, so one order must be chosen. "worst": the lowest label first, and
+        The expectation has no closed form, so an order must be chosen. "worst": the lowest label first, and
         unjudged documents before all others.
     rel, empty
         As for `AP`.
@@ -125,7 +125,7 @@ class InfAP(BinaryMeasure):
     empty: Empty = "zero"
 
     def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
-        """Value of every query of a ranking."""
+        """Return the value of every query."""
         n_rel = self.n_relevant(ranking, part)
         query, place = _places(ranking)
         is_relevant, is_judged = ranking.labels >= self.level, ranking.labels >= 0.0
@@ -141,13 +141,13 @@ class InfAP(BinaryMeasure):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class JudgedRate(RankingMeasure):
-    """Share of judged documents among the first k, written ``Judged@10``: how far to trust other values.
+    """Share of judged documents among the first k, written ``Judged@10``.
 
     Parameters
     ----------
     k : int >= 1, or None
-        Cut-off rank; None = all retrieved documents. Where fewer were retrieved, it is a share of those, as
-        in ir_measures; a label below 0 (in the pool, not judged) is not a judgment, as in trec_eval.
+        Cut-off rank; None = all retrieved documents. If fewer were retrieved, it is a share of those, as in
+        ir_measures. A label below 0 (in the pool, not judged) is not a judgment, as in trec_eval.
     ties
         As for `NDCG`.
 
@@ -164,7 +164,7 @@ class JudgedRate(RankingMeasure):
     ties: Ties = "expected"
 
     def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
-        """Value of every query of a ranking."""
+        """Return the value of every query."""
         from directrix.measures._kernels.precision import hits
 
         count, size = np.empty(len(ranking.retrieved)), np.minimum(ranking.retrieved, self.depth)

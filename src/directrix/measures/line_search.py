@@ -1,4 +1,4 @@
-"""The best point on a line of scores, exactly, for the measure itself."""
+"""Exact line search: the point on a line of scores that maximizes a measure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NARROW = 1e-12  # relative width below which an interval may be nothing but rou
 
 
 def widest_of_the_best(lo: Float64Array, hi: Float64Array, value: Float64Array) -> list[Piece]:
-    """Pieces that may hold the best point, ascending: the highest, of equal ones the widest."""
+    """Return the pieces that may hold the best point, ascending: the highest, the widest of equal ones."""
     if len(value) > _MANY:
         # rounding and widths are slow on millions of pieces, and only the highest matter
         high = np.sort(np.argpartition(value, -_MANY)[-_MANY:])
@@ -50,12 +50,12 @@ def _widest(lo: Float64Array, hi: Float64Array, value: Float64Array) -> list[Pie
 
 
 def the_best(candidates: list[Piece]) -> list[Piece]:
-    """Return the highest pieces; of equal ones the widest first."""
+    """Return the highest pieces, wider ones first."""
     return sorted(candidates, key=lambda c: (c[0], c[2] - c[1]), reverse=True)[:_CANDIDATES]
 
 
 def points(lo: float, hi: float) -> tuple[float, ...]:
-    """Points to try: a second one, for the first may be where documents meet that change nothing."""
+    """Return points to try: at the first, documents may meet without changing the value."""
     if np.isinf(lo) and np.isinf(hi):
         return (0.0, 0.7)
     if np.isinf(lo):
@@ -74,15 +74,15 @@ class LinePoint(NamedTuple):
     """A point on a line, and how far it can move."""
 
     t: float
-    """Where on the line."""
+    """Position on the line."""
     value: float
-    """Weighted mean over queries of the measure there."""
+    """Weighted mean of the measure over queries at ``t``."""
     interval: tuple[float, float]
     """The open interval around ``t`` in which no query's value changes; the ends may be infinite."""
 
 
 class LineSearch:
-    """`line_search` on many lines of scores of the same documents; arguments and errors are its."""
+    """`line_search` on many lines of scores of the same documents, with the same arguments and errors."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class LineSearch:
         if self.measure.tie_rule == "ranx":
             raise InputError(
                 f'{self.measure!r}: the order of tied documents under ties="ranx" depends on all scores of a '
-                'query, so no line search can follow it; take ties="expected" or "order".'
+                'query, so no line search can follow it; use ties="expected" or "order".'
             )
         rows = trec_order(doc_ids, self._qptr) if self.measure.tie_rule == "trec" else None
         self._place = None if rows is None else np.argsort(rows)
@@ -119,7 +119,7 @@ class LineSearch:
         self._chunks = query_chunks(self._qptr, _DOCS_PER_CHUNK)
 
     def value(self, scores: Any) -> float:
-        """Weighted mean over queries of the measure."""
+        """Return the weighted mean of the measure over queries."""
         values = self._exact(scores)[0]
         return float(self._weight @ np.where(self._weight > 0.0, values, 0.0))
 
@@ -172,7 +172,7 @@ class LineSearch:
         Returns
         -------
         t : float64 (n_changes,)
-            Where the value of a query changes, ascending; several queries may change at one t.
+            Points at which the value of a query changes, ascending; several queries may change at one t.
         value : float64 (n_changes + 1,)
             Before the first change, and after each.
         """
@@ -261,14 +261,13 @@ def line_search(  # noqa: PLR0913
 
     .. math:: \max_t \; \frac{\sum_q v_q M_q(s + t u)}{\sum_q v_q}
 
-    Along a line two documents change places once, at :math:`t = (s_i - s_j)/(u_j - u_i)`; in between
-    nothing happens. So the measure is a staircase, and all its steps are looked at.
+    Along a line, two documents swap once, at :math:`t = (s_i - s_j)/(u_j - u_i)`. The measure is constant
+    between such points, and the search examines all of them.
 
     Parameters
     ----------
     measure : measure or str
-        One that is a sum over documents of what each earns at its place: all but interpolated
-        precision and Kendall's tau.
+        A measure that is a sum over documents: any except interpolated precision and Kendall's tau.
     scores : float (n_docs,)
         s, finite.
     direction : float (n_docs,)
@@ -278,7 +277,7 @@ def line_search(  # noqa: PLR0913
     qptr : int64 (n_queries + 1,)
         Query boundaries.
     query_weight : float (n_queries,), optional
-        v_q >= 0; queries that the measure skips weigh nothing.
+        v_q >= 0; queries that the measure skips have no weight.
     doc_ids : sequence of str (n_docs,), optional
         Needed by ``ties="trec"`` only.
     within : (float, float)
@@ -287,24 +286,24 @@ def line_search(  # noqa: PLR0913
     Returns
     -------
     LinePoint
-        ``t``, ``value``, ``interval``. Among intervals of the same value the widest is taken, and t in its
-        middle; where one end is infinite, t lies beyond the other, x, by :math:`|x|` (1 if x = 0).
-        ``value`` is the measure at t, computed again.
+        ``t``, ``value``, ``interval``. Of several intervals with the best value the widest is returned, with
+        t in its middle; if one end is infinite, t lies beyond the other end x by :math:`|x|` (1 if x = 0).
+        ``value`` is the measure, recomputed at t.
 
     Raises
     ------
     InputError
-        If the arrays do not fit together, the measure is no such sum, it skips all queries, or ``within`` is
-        no interval.
+        If the arrays do not fit together, the measure is not such a sum or skips all queries, or ``within``
+        is not an interval.
 
     Notes
     -----
-    Points at which scores tie count only if they tie all along the line; single points where
-    several documents meet are passed over, and so are intervals that are narrower than rounding.
+    Ties count only between scores that tie all along the line. The search skips single points where several
+    documents meet, and intervals narrower than rounding.
 
-    For R_q documents with a gain out of n_q, :math:`m = \sum_q R_q n_q` changes of place are sorted, query by
-    query, and each costs O(1): O(m log m) time. Beyond 8 million the line is cut into windows
-    that are taken one after another, so memory stays bounded.
+    For R_q documents with a gain out of n_q, :math:`m = \sum_q R_q n_q` swaps are sorted, query by query, and
+    each costs O(1): O(m log m) time. Beyond 8 million swaps, the line is searched in consecutive windows, so
+    memory stays bounded.
 
     The idea is Och's (2003, Section 4, for error rates of translations), doi:10.3115/1075096.1075117.
 

@@ -1,4 +1,4 @@
-"""Measures by their texts: the `ir-measures` grammar, aliases, every ``repr``, and modules of the user."""
+"""Measures from text: the `ir-measures` grammar, aliases, every ``repr``, and the user's modules."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _NAMES = {
 
 
 def from_trec_eval(text: str) -> str:
-    """Translate a name that trec_eval prints; any other text comes back as it is.
+    """Translate a name that trec_eval prints; any other text is returned unchanged.
 
     The names map, Rprec, bpref and infAP need no translation. The name ndcg is directrix's nDCG, which has
     exponential gains; ndcg_cut_10 has trec_eval's linear ones.
@@ -73,9 +73,9 @@ ALIASES = {
     "setr": "Recall",
     **dict.fromkeys(("hit", "hits", "hitrate", "hit_rate", "hr"), "Success"),
 }
-"""Other names of measures, in small letters."""
+"""Other names of measures, in lower case."""
 _DEFINED: dict[str, type[RankingMeasure]] = {}
-"""Measures of the user, by name in small letters."""
+"""User-defined measures, by name in lower case."""
 _FROM_FILE = ContextVar("from_file", default=False)
 # how ir_measures spells the gain of nDCG
 _FOREIGN_FIELDS = {("dcg", "log2"): ("gain", "linear"), ("dcg", "exp-log2"): ("gain", "exp")}
@@ -84,7 +84,7 @@ _CUT_OFF = re.compile(r"\s*+[0-9.]++\s*+")
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class UndefinedMeasure(RankingMeasure):
-    """A measure of a model file that is not defined here: the model predicts, but has no score."""
+    """A measure of a model file that is not defined here: the model can predict, but has no score."""
 
     text: str
     """Text in the file."""
@@ -107,7 +107,7 @@ class UndefinedMeasure(RankingMeasure):
 
 
 def measures() -> tuple[str, ...]:
-    """Short names of all measures, those of `directrix.define_measure` last.
+    """Return the short names of all measures, those of `directrix.define_measure` last.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def measures() -> tuple[str, ...]:
 
 
 def measure(text: Any) -> RankingMeasure:
-    """Return the measure that a text names; a measure is returned as it is.
+    """Return the measure that a text names; a measure is returned unchanged.
 
     Parameters
     ----------
@@ -134,9 +134,9 @@ def measure(text: Any) -> RankingMeasure:
         folder or of ``sys.path``, which runs the code of that module. Names in model files are
         never imported.
 
-        A class of measures means the one with all its defaults, ``NDCG`` and ``NDCG @ 10``. A measure of
-        the package ir_measures means the measure of its name here, with the parameters that it was given:
-        ``ir_measures.nDCG @ 10`` is ``"nDCG@10"``, which has exponential gains.
+        A class of measures, ``NDCG`` or ``NDCG @ 10``, stands for the measure with all other fields at their
+        defaults. A measure of the package ir_measures stands for the measure of that name here, with the
+        parameters that it was given: ``ir_measures.nDCG @ 10`` is ``"nDCG@10"``, which has exponential gains.
 
     Raises
     ------
@@ -192,7 +192,7 @@ def listed(measures: Any) -> tuple[list[Any], list[str]]:
 
 @contextmanager
 def texts_of_a_file() -> Iterator[None]:
-    """Read texts as those of a file: none names a module, and unknown measures are `UndefinedMeasure`."""
+    """Read texts as in files: they cannot name modules, and unknown measures are `UndefinedMeasure`."""
     token = _FROM_FILE.set(True)
     try:
         yield
@@ -201,14 +201,14 @@ def texts_of_a_file() -> Iterator[None]:
 
 
 def register(kind: type[RankingMeasure]) -> None:
-    """Let `measure` know a class by its symbol and its own name, in place of an earlier one of the user.
+    """Register a class under its symbol and name for `measure`; it replaces an earlier user-defined one.
 
-    Raises `InputError` for a name of directrix's own.
+    Raises `InputError` for the name of a built-in measure.
     """
     for name in (kind.symbol, kind.__name__):
         if name.lower() in _built_in():
             raise InputError(
-                f"{name!r} is a name of directrix's own measure {_built_in()[name.lower()].symbol}; choose "
+                f"{name!r} is a name of the built-in measure {_built_in()[name.lower()].symbol}; choose "
                 f"another one, e.g. {'My' + name!r}."
             )
     _DEFINED.update({kind.symbol.lower(): kind, kind.__name__.lower(): kind})
@@ -216,7 +216,7 @@ def register(kind: type[RankingMeasure]) -> None:
 
 
 def defined(name: str) -> type[RankingMeasure] | None:
-    """Return the class of a measure of the user, or None."""
+    """Return the class of a user-defined measure, or None."""
     return _DEFINED.get(name.lower())
 
 
@@ -299,6 +299,6 @@ def _imported(module: str, name: str, text: str) -> Any:
 
 def _unreadable(text: object) -> str:
     return (
-        f"measure {short_text(text, 200)} cannot be read; needed is NAME, NAME@k or NAME(field=value)@k, "
+        f"measure {short_text(text, 200)} cannot be read; type NAME, NAME@k or NAME(field=value)@k, "
         "e.g. directrix.measure('nDCG@10')."
     )

@@ -17,8 +17,8 @@ from directrix.types import Float64Array, Int64Array
 class ROCArea(RankingMeasure):
     r"""Share of the (relevant, irrelevant) pairs of a query that are in the right order.
 
-    A query without such pairs has no value: NaN. Documents that were not retrieved come
-    after all others, tied with each other.
+    The value of a query without such pairs is NaN. Documents that were not retrieved come after all others,
+    tied with each other.
 
     Parameters
     ----------
@@ -40,11 +40,11 @@ class ROCArea(RankingMeasure):
     ties: Ties = "expected"
 
     def worth(self, labels: Float64Array) -> Float64Array:
-        """1 for a relevant document, 0 for any other."""
+        """Return 1 for each relevant document, 0 for others."""
         return (labels >= self.rel).astype(np.float64)
 
     def norm(self, worth: Float64Array, qptr: Int64Array) -> Float64Array:
-        """Pairs of a relevant and an irrelevant document."""
+        """Return the number of pairs of a relevant and an irrelevant document."""
         n_relevant = query_sums(worth, qptr)
         return n_relevant * (np.diff(qptr) - n_relevant)
 
@@ -59,9 +59,9 @@ class KendallTau(RankingMeasure):
 
     .. math:: \tau_b = \frac{C - D}{\sqrt{(n_0 - n_s)(n_0 - n_l)}},
 
-    with C and D the pairs in the same and in opposite order, :math:`n_0 = n(n-1)/2`, and
-    :math:`n_s, n_l` the pairs tied in scores and in labels. Where all scores or all labels
-    are equal it has no value: NaN. It has its own rule for ties, hence no field for them.
+    with C and D the numbers of pairs in the same and in opposite order, :math:`n_0 = n(n-1)/2`, and
+    :math:`n_s, n_l` the numbers of pairs tied in scores and in labels. If all scores or all labels are equal,
+    the value is NaN. The definition covers ties, so there is no field for them.
 
     References
     ----------

@@ -15,7 +15,7 @@ from directrix.types import Float64Array, Int64Array
 
 
 class BinaryMeasure(RankingMeasure):
-    """A measure with a field ``rel``: it sees of a label only whether it is at least that."""
+    """A measure with a field ``rel``, the lowest label that counts as relevant."""
 
     @property
     def level(self) -> float:
@@ -23,12 +23,12 @@ class BinaryMeasure(RankingMeasure):
         return float(getattr(self, "rel", 1))
 
     def worth(self, labels: Float64Array) -> Float64Array:
-        """1 for a relevant document, 0 for any other."""
+        """Return 1 for each relevant document, 0 for others."""
         return (labels >= self.level).astype(np.float64)
 
     @property
     def label_key(self) -> Hashable:
-        """Measures with the same ``rel`` have the relevant documents counted once for all."""
+        """Measures with the same ``rel`` share the counts of relevant documents."""
         return "relevant", self.level
 
     def label_part(self, labels: Float64Array, qptr: Int64Array) -> Float64Array:
@@ -40,11 +40,11 @@ class BinaryMeasure(RankingMeasure):
         return n_rel
 
     def n_relevant(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
-        """``part``, or counted in the ranking where there is none."""
+        """Return ``part``, or count in the ranking if it is None."""
         return self.label_part(ranking.labels, ranking.qptr) if part is None else part
 
     def hits(self, ranking: Ranking, k: int, n_rel: Float64Array, of: Float64Array) -> Float64Array:
-        """Relevant documents in the top k (0: as many as are relevant), over ``of`` for each query."""
+        """Return each query's number of relevant documents in the top k (0: top R), divided by ``of``."""
         from directrix.measures._kernels.precision import hits
 
         count = np.empty(len(n_rel))
@@ -54,7 +54,7 @@ class BinaryMeasure(RankingMeasure):
 
 
 def unreached(measures: Iterable[Any], labels: Any) -> str:
-    """Say which measures find nothing relevant because all labels are below 1, as fractions are; else ""."""
+    """Return a message if measures find nothing relevant because labels are fractions below 1; else ""."""
     highest = float(np.max(np.asarray(labels, dtype=np.float64), initial=0.0))
     blind = [m for m in measures if isinstance(m, BinaryMeasure) and 0.0 < highest < min(m.level, 1.0)]
     if not blind:
@@ -62,8 +62,8 @@ def unreached(measures: Iterable[Any], labels: Any) -> str:
     names = ", ".join(m.name for m in blind)
     first: Any = blind[0]
     return (
-        f"{names}: no document is relevant, because the highest label is {highest!r} and labels count from "
-        f"rel={first.level!r} on. Give grades (0, 1, 2, ...), or a lower level, e.g. "
+        f"{names}: no document is relevant, because the highest label is {highest!r}, below "
+        f"rel={first.level!r}. Give grades (0, 1, 2, ...), or a lower level, e.g. "
         f"{replace(first, rel=highest).name}."
     )
 
@@ -106,7 +106,7 @@ class AP(BinaryMeasure):
     empty: Empty = "zero"
 
     def discounts(self, n: int) -> Float64Array:
-        """One over the rank."""
+        """Return 1 / rank."""
         return reciprocal_ranks(n)
 
     def norm(self, worth: Float64Array, qptr: Int64Array) -> Float64Array:
@@ -131,7 +131,7 @@ class Precision(BinaryMeasure):
     denominator : {"k", "retrieved"}
         k even where fewer documents were retrieved (trec_eval), or min(k, retrieved).
     relative : bool
-        Divide by the best precision possible: at most as many documents as are relevant count (trec_eval's
+        Divide by the best possible precision, which the number of relevant documents limits (trec_eval's
         relative_P, set_relative_P).
     rel, ties, empty
         As for `AP`.
@@ -153,11 +153,11 @@ class Precision(BinaryMeasure):
     relative: bool = False
 
     def norm(self, worth: Float64Array, qptr: Int64Array) -> Float64Array:
-        """Documents that precision is a share of, if all are retrieved."""
+        """Return the denominator of precision if all documents are retrieved."""
         return self._size(np.diff(qptr), query_sums(worth, qptr))
 
     def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
-        """Value of every query of a ranking."""
+        """Return the value of every query."""
         n_rel = self.n_relevant(ranking, part)
         return self.hits(ranking, self.depth, n_rel, self._size(ranking.retrieved, n_rel))
 
@@ -174,7 +174,7 @@ class Recall(BinaryMeasure):
     Parameters
     ----------
     denominator : {"relevant", "capped"}
-        All R relevant documents (trec_eval, most tools), or min(R, k), with which the best value is always 1
+        All R relevant documents (trec_eval, most tools), or min(R, k), so that the best value is always 1
         (Liang, Krishnan, Hoffman & Jebara 2018, and tools that follow them).
     k, rel, ties, empty
         As for `AP`.
@@ -200,7 +200,7 @@ class Recall(BinaryMeasure):
         return np.minimum(total, self.depth) if self.denominator == "capped" else total
 
     def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
-        """Value of every query of a ranking."""
+        """Return the value of every query."""
         n_rel = self.n_relevant(ranking, part)
         of = np.minimum(n_rel, self.depth) if self.denominator == "capped" else n_rel
         return self.hits(ranking, self.depth, n_rel, of)
@@ -236,15 +236,15 @@ class RPrecision(BinaryMeasure):
             raise self._invalid("times", self.times, "is a multiple of R and must lie in (0, 1e6)", 0.5)
 
     def norm(self, worth: Float64Array, qptr: Int64Array) -> Float64Array:
-        """Rank at which precision is taken."""
+        """Return the rank at which precision is computed."""
         return self._rank(query_sums(worth, qptr))
 
     def cutoff(self, worth: Float64Array, qptr: Int64Array) -> Int64Array:
-        """Rank at which precision is taken."""
+        """Return the rank at which precision is computed."""
         return np.minimum(self._rank(query_sums(worth, qptr)), np.diff(qptr)).astype(np.int64)
 
     def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
-        """Value of every query of a ranking."""
+        """Return the value of every query."""
         rank = self._rank(self.n_relevant(ranking, part))
         return self.hits(ranking, 0, rank, rank)
 
@@ -261,7 +261,7 @@ class IPrec(BinaryMeasure):
     recall : number in [0, 1]
         Recall level; written ``IPrec@0.1``.
     ties : {"order", "trec", "worst"}
-        A maximum over ranks has no closed expectation, so one order must be chosen.
+        The expectation of a maximum has no closed form, so an order must be chosen.
     rel, empty
         As for `AP`.
 

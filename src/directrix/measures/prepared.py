@@ -1,4 +1,4 @@
-"""Rankings under a tie rule, judgments, and measures prepared for labels: one sort shared by all."""
+"""Rankings under a tie rule, judgments, and measures prepared for labels, which share one sort."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ UNJUDGED, POOLED = -2.0, -1.0
 def check_judgments(values: Any, qptr: Any, subtopics_of: str) -> Float64Array:
     """Return judgments as float64 (n_docs,) or (n_docs, n_subtopics).
 
-    NaN: not judged; below 0: in the pool, and not judged. ``subtopics_of`` names a measure that needs the
-    second form, "" none.
+    NaN means not judged; below 0, in the pool but not judged. ``subtopics_of`` names a measure that needs the
+    second shape, if any, else "".
     """
     judged = np.ascontiguousarray(as_floats(unmasked(values), "labels"))
     if judged.ndim not in (1, 2) or len(judged) != qptr[-1]:
@@ -38,25 +38,25 @@ def check_judgments(values: Any, qptr: Any, subtopics_of: str) -> Float64Array:
         )
     if subtopics_of and judged.ndim == 1:
         raise InputError(
-            f"{subtopics_of} needs judgments by subtopic, and these are one label per document. Give qrels "
+            f"{subtopics_of} needs judgments by subtopic, but these are one label per document. Give qrels "
             "whose lines read `topic subtopic document judgment`, or labels with one column per subtopic."
         )
     return judged
 
 
 def grades(judged: Float64Array) -> Float64Array:
-    """Label of each document: its highest over the subtopics, 0 if it was not judged."""
+    """Return the label of each document: the highest over subtopics, 0 if it was not judged."""
     return np.fmax(statuses(judged), 0.0)
 
 
 def statuses(judged: Float64Array) -> Float64Array:
-    """Label of each judged document, `POOLED` or `UNJUDGED` of any other."""
+    """Return the label of each judged document, and `POOLED` or `UNJUDGED` for others."""
     highest = judged if judged.ndim == 1 else np.fmax.reduce(judged, axis=1, initial=np.nan)
     return np.where(np.isnan(highest), UNJUDGED, np.where(highest < 0.0, POOLED, highest))
 
 
 DOCS_PER_CHUNK = 1 << 15
-"""A chunk's scores, labels and ranking fit into the cache that a core has for itself."""
+"""A chunk's scores, labels and ranking fit into the private cache of a core."""
 
 Ties = Literal["expected", "order", "trec", "ranx", "worst"]
 
@@ -77,7 +77,7 @@ class Ranking(NamedTuple):
     """Query boundaries, from 0 (n_queries + 1,)."""
 
     def under(self, ties: Ties) -> Ranking:
-        """Return the ranking, sorted with its groups, under a rule: nothing is sorted by score again."""
+        """Return the ranking under a tie rule, without sorting by score again."""
         from directrix.measures._kernels.order import lowest_first
 
         if ties == "expected":
@@ -93,7 +93,7 @@ def rank(scores: Float64Array, labels: Float64Array, qptr: Int64Array, ties: Tie
     """Sort every query by descending score, which is finite, or -inf for a document that was not retrieved.
 
     Tied documents are one group under ``ties="expected"``, lowest label first under "worst", and otherwise in
-    input order: for "trec" and "ranx" the caller must have brought them into `trec_order` or `ranx_order`.
+    input order: for "trec" and "ranx" the caller must first sort them by `trec_order` or `ranx_order`.
 
     O(n log n) per query; the arrays are not checked, and ``qptr`` starts at 0.
     """
@@ -107,7 +107,7 @@ def rank(scores: Float64Array, labels: Float64Array, qptr: Int64Array, ties: Tie
 
 
 def ranx_order(scores: Float64Array, qptr: Int64Array) -> Int64Array:
-    """Rows of every query in the order of ranx, which depends on all scores of the query; `qptr` from 0."""
+    """Return the rows of every query in ranx's order, which depends on all its scores; `qptr` from 0."""
     from directrix.measures._kernels.order import rows_of_ranx
 
     rows = np.empty(len(scores), dtype=np.int64)
@@ -116,10 +116,10 @@ def ranx_order(scores: Float64Array, qptr: Int64Array) -> Int64Array:
 
 
 def trec_order(doc_ids: Any, qptr: Int64Array) -> Int64Array:
-    """Rows such that, within every query, document ids descend.
+    """Return rows that sort the document ids of every query in descending order.
 
-    A stable sort by score after it breaks ties as trec_eval does (``strcmp``, descending). Identifiers that
-    are not strings are compared as their text; `InputError` if there are none, or not one for each document.
+    A stable sort by score afterwards breaks ties as trec_eval does (``strcmp``, descending). Identifiers that
+    are not strings are compared as text. Raises `InputError` unless there is one for each document.
     """
     if doc_ids is None:
         raise InputError(
@@ -159,7 +159,7 @@ _LARGEST_SINGLE = float(np.finfo(np.float32).max)
 
 
 class IdsNeeded(InputError):
-    """Documents of a query tie, and the identifiers that would put them in order were not given."""
+    """Documents of a query tie, and the identifiers that would order them were not given."""
 
     query: int
     """Number of the query."""
@@ -168,7 +168,7 @@ class IdsNeeded(InputError):
 
     @classmethod
     def of_query(cls, query: int, rows: Int64Array, name: Hashable = None) -> IdsNeeded:
-        """Make the error; ``name`` is what the message calls the query."""
+        """Return the error; its message calls the query ``name``."""
         shown = ", ".join(map(str, rows[:5])) + (", ..." if len(rows) > 5 else "")
         error = cls(
             f"query {query if name is None else name}: the documents in rows {shown} have the same score in "
@@ -181,15 +181,14 @@ class IdsNeeded(InputError):
 
 
 class Prepared:
-    """Measures with everything that depends on the labels alone already done.
+    """Measures with everything that depends on the labels alone precomputed.
 
-    Labels are numbers >= 0, for measures with `adds_gains` of any sign; or judgments, if one of the measures
-    reads them: NaN where a document was not judged, below 0 where it was in the pool only, and one column for
-    each subtopic.
+    Labels are numbers >= 0, or of any sign for measures with `adds_gains`. If one of the measures reads
+    judgments, a label is NaN if the document was not judged, and below 0 if it was only in the pool; there
+    may be one column per subtopic.
 
-    The measures, of the class `directrix.measures.RankingMeasure`, share one sort, but for those that break
-    ties by document id or as ranx does, which have their own. ``doc_ids`` are for ``ties="trec"``, and needed
-    only where documents of a query tie.
+    The measures (`directrix.measures.RankingMeasure`) share one sort, except those that break ties by
+    document id or as ranx does. Only ``ties="trec"`` uses ``doc_ids``, and only if documents of a query tie.
     """
 
     def __init__(self, measures: Sequence[Any], labels: Any, qptr: Any, doc_ids: Any = None) -> None:
@@ -227,7 +226,7 @@ class Prepared:
         run_chunks(self._prepare_chunk, len(self._chunks) - 1)
 
     def __call__(self, scores: Any) -> list[Float64Array]:
-        """Value of every query under every measure.
+        """Return the value of every query under every measure.
 
         Parameters
         ----------
@@ -242,8 +241,8 @@ class Prepared:
         Raises
         ------
         InputError
-            If there is not one score for each label, a score is NaN or +inf, or documents tie whose order
-            depends on ids that were not given.
+            If there is not one score for each label, a score is NaN or +inf, or tied documents need ids that
+            were not given.
         """
         checked = _checked_scores(scores, self.labels, self._qptr)
         values = [np.empty(len(self._qptr) - 1) for _ in self._measures]

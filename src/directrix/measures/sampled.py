@@ -1,4 +1,4 @@
-"""Measures of lists whose negatives were drawn: a note, and an estimate of the value for full lists."""
+"""Measures of lists with sampled negatives: a note, and an estimate of the value for full lists."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ROWS = 1 << 22
 
 
 def note_of(probability: Float64Array) -> str:
-    """Return what a table says below values of lists whose negatives were drawn; "" if none was."""
+    """Return the note that tables show below values of lists with sampled negatives; "" without any."""
     is_drawn = probability < 1.0
     if not is_drawn.any():
         return ""
@@ -52,15 +52,15 @@ def estimates_for_full_lists(
     qptr: Int64Array,
     probability: Float64Array,
 ) -> list[Float64Array]:
-    r"""Estimate the values that the measures have for full lists, of each query.
+    r"""Estimate each query's values of the measures for full lists.
 
     A document stands for 1 / p documents with its score: the estimate of each rank,
 
     .. math:: \hat r_i = 1 + \sum_{j:\,s_j > s_i} 1 / p_j,
 
-    is unbiased for every way of drawing, and the measure is computed of the list of estimated ranks. A
+    is unbiased for every sampling scheme, and the measure is computed from the estimated ranks. A
     measure that is not a linear function of ranks keeps a bias, which decreases with the number of negatives.
-    Memory is that of some million documents, time that of the full lists.
+    Memory is that of some million documents; time is that of the full lists.
 
     References
     ----------

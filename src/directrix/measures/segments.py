@@ -1,4 +1,4 @@
-"""Segments of queries, such as navigational and informational ones, for figures of each."""
+"""Segments of queries, such as navigational and informational ones, to be reported separately."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from directrix.types import Int64Array
 def segments_of(
     by: Any, query_ids: Sequence[Hashable], qptr: Int64Array, rows: Int64Array | None
 ) -> dict[Hashable, list[int]]:
-    """Return the queries of each segment, as places in ``query_ids``; segments in the order of their names.
+    """Return the queries of each segment as positions in ``query_ids``, with segments sorted by name.
 
     ``by`` is a mapping of query to segment, or one value per row of the input; ``rows`` are the rows of the
-    documents, None where the input has none. Raises `InputError` if no query has a segment, or one has two.
+    documents, None if the input has none. Raises `InputError` if no query has a segment, or one has two.
     """
     of_query = [*map(by.get, query_ids)] if is_dict(by) else _of_rows(by, query_ids, qptr, rows)
     members: dict[Hashable, list[int]] = {}
@@ -28,7 +28,7 @@ def segments_of(
         known = f"; its first query is {next(iter(by))!r}" if is_dict(by) and by else ""
         first = query_ids[0] if query_ids else None
         raise InputError(
-            f"by has a segment for none of {len(query_ids)} queries, the first of which is {first!r}{known}. "
+            f"by has no segment for any of {len(query_ids)} queries, the first of which is {first!r}{known}. "
             "Give a mapping of query to segment with the same identifiers, of the same type."
         )
     if lacking := len(query_ids) - sum(map(len, members.values())):
@@ -54,7 +54,7 @@ def _of_rows(by: Any, query_ids: Sequence[Hashable], qptr: Int64Array, rows: Int
             first, second, *_ = names
             raise InputError(
                 f"by has the segments {first!r} and {second!r} for documents of query {query!r}; each query "
-                "has one. Give a mapping of query to segment."
+                "must have one. Give a mapping of query to segment."
             )
         of_query.append(next(iter(names), None))
     return of_query

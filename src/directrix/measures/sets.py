@@ -1,4 +1,4 @@
-"""Measures of the retrieved set as a whole, of its sizes, and of average precision by the geometric mean."""
+"""Measures of the retrieved set, numbers of documents, and geometric mean average precision."""
 
 from __future__ import annotations
 
@@ -21,14 +21,13 @@ class SetF(BinaryMeasure):
 
     .. math:: F = \frac{(1 + \beta) P R}{\beta P + R}
 
-    Precision and recall of the set are `Precision` and `Recall` without a cut-off, written ``SetP`` and
-    ``SetR`` too; ``SetP(relative=True)`` divides by the best precision of any set of that size.
+    Precision and recall of the set are `Precision` and `Recall` without a cut-off, also written ``SetP`` and
+    ``SetR``; ``SetP(relative=True)`` divides by the best precision of any set of that size.
 
     Parameters
     ----------
     beta : number > 0
-        Weight of recall, as in trec_eval and ir_measures; van Rijsbergen's formula has its square: for his F2
-        give 4.
+        Weight of recall, as in trec_eval and ir_measures; van Rijsbergen squares it: his F2 needs 4.
     rel, empty
         As for `AP`.
 
@@ -53,7 +52,7 @@ class SetF(BinaryMeasure):
             raise self._invalid("beta", self.beta, "is the weight of recall and must be > 0", 1)
 
     def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
-        """Value of every query of a ranking."""
+        """Return the value of every query."""
         precision, recall = _of_set(self, ranking, part)
         top, bottom = (1.0 + self.beta) * precision * recall, self.beta * precision + recall
         return np.divide(top, bottom, out=np.zeros_like(top), where=bottom != 0.0)
@@ -79,7 +78,7 @@ class SetAP(BinaryMeasure):
     empty: Empty = "zero"
 
     def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
-        """Value of every query of a ranking."""
+        """Return the value of every query."""
         precision, recall = _of_set(self, ranking, part)
         return precision * recall
 
@@ -96,12 +95,12 @@ def _of_set(
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class GMAP(BinaryMeasure):
-    r"""Geometric mean of average precision: a system must not fail on any query.
+    r"""Geometric mean of average precision: failing on a query is costly.
 
     .. math:: \mathrm{GMAP} = \exp \frac{1}{|Q|} \sum_q \ln \max(\mathrm{AP}_q, 10^{-5})
 
-    The value of one query is its logarithm, as in trec_eval, so that tests and differences are of logarithms;
-    only what `evaluate` and ``directrix compare`` give for all queries is the GMAP.
+    The value of one query is the logarithm, as in trec_eval, so tests and differences use logarithms. Only
+    the values of `evaluate` and ``directrix compare`` for all queries are the GMAP.
 
     Parameters
     ----------
@@ -131,7 +130,7 @@ class GMAP(BinaryMeasure):
     empty: Empty = "zero"
 
     def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
-        """Logarithm of the average precision of every query of a ranking."""
+        """Return the logarithm of the average precision of every query."""
         fields = {name: getattr(self, name) for name in ("k", "rel", "denominator", "ties", "empty")}
         value: Float64Array = np.log(np.maximum(AP(**fields).of_ranking(ranking, part), _FLOOR))
         return value
@@ -181,11 +180,11 @@ class NumRet(_Count):
 
     @property
     def level(self) -> float:
-        """Lowest label that counts as a number."""
+        """Lowest label that counts, as a number."""
         return -np.inf if self.rel is None else float(self.rel)
 
     def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
-        """Value of every query of a ranking."""
+        """Return the value of every query."""
         n_rel = self.n_relevant(ranking, part)
         return self.hits(ranking, self.depth, n_rel, np.ones_like(n_rel))
 
@@ -209,7 +208,7 @@ class NumRel(_Count):
     rel: float = 1
 
     def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
-        """Value of every query of a ranking."""
+        """Return the value of every query."""
         return self.n_relevant(ranking, part).copy()
 
 
@@ -226,5 +225,5 @@ class NumQ(_Count):
     symbol: ClassVar[str] = "NumQ"
 
     def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
-        """Value of every query of a ranking."""
+        """Return the value of every query."""
         return np.ones(len(ranking.retrieved))

@@ -1,4 +1,4 @@
-"""Terms of a measure: gains of labels, discounts of ranks, the norm, and the sum that they make."""
+"""Terms of a measure: gains of labels, discounts of ranks, normalizers, and their sum."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ Form = Literal["sum", "precision", "first_hit", "cascade", "pairs"]
 FORMS: tuple[Form, ...] = ("sum", "precision", "first_hit", "cascade", "pairs")
 """The position of a form is its number in the kernels."""
 Between = Callable[[Float64Array], tuple[Float64Array, Float64Array]]
-"""From ranks that need not be whole to discounts and their derivatives."""
+"""Function from real-valued ranks to discounts and their derivatives."""
 
 
 class Terms(NamedTuple):
-    r"""Parts of a measure, for some queries; made by a function passed to `define_measure`.
+    r"""Terms of a measure for some queries; a function passed to `define_measure` returns them.
 
-    The value of a query is :math:`\frac{1}{Z} \sum_i e_i`: what its documents earn, over the norm. With
-    the worth w and the discount D, the document at rank p earns
+    The value of a query is :math:`\frac{1}{Z} \sum_i e_i`: the contributions of its documents, divided by the
+    normalizer. With the gain w and the discount D, the document at rank p contributes
 
     - ``"sum"``: :math:`w_i D(p)` (nDCG, precision, RBP);
     - ``"precision"``: :math:`w_i D(p)` times the number of relevant documents down to rank p (AP);
     - ``"first_hit"``: :math:`D(p)` if it is the first relevant document (RR);
-    - ``"cascade"``: :math:`D(p)\, w_i` times the chance to get past all documents above (ERR);
-    - ``"pairs"``: minus the number of irrelevant documents above it, and the value is 1 plus that sum over
-      the norm (ROC area).
+    - ``"cascade"``: :math:`D(p)\, w_i` times the probability of not stopping above it (ERR);
+    - ``"pairs"``: minus the number of irrelevant documents above it; the value is 1 plus the sum divided by Z
+      (ROC area).
 
     Attributes
     ----------
     worth : float64 (n_docs,)
-        >= 0: gain, relevance (0 or 1, for all forms but "sum" and "cascade"), or chance to stop. A document
-        of worth 0 earns nothing. A gain of a measure with `adds_gains` has any sign.
+        >= 0: gain, relevance (0 or 1, for all forms but "sum" and "cascade"), or probability of stopping. A
+        document with 0 contributes nothing. With `adds_gains`, gains have any sign.
     discount : float64 (longest,)
         Discounts of the ranks 1, 2, ... of the longest query.
     norm : float64 (n_queries,)
-        Z. A query in which it is 0, or in which no document is worth anything, has the value of an empty
-        query. A function given to `define_measure` may leave it out: then ``norm=`` there decides.
+        Z. A query with Z = 0, or without any gain, has the value of an empty query. A function given to
+        `define_measure` may omit it; then ``norm=`` there decides.
     cutoff : int64 (n_queries,)
-        Number of ranks that count. A function given to `define_measure` may leave it out: then it is ``k``.
+        Number of ranks that count. A function given to `define_measure` may omit it; then it is ``k``.
     """
 
     worth: Float64Array
@@ -88,7 +88,7 @@ Discount = Literal["log2", "letor3", "none", "position"]
 
 
 def gains(labels: Float64Array, gain: Gain = "exp") -> Float64Array:
-    r"""Gain of every label.
+    r"""Return the gain of every label.
 
     ``"exp"``: :math:`2^l - 1` (Burges et al. 2005), `InputError` for a label above 1000, whose gain would be
     infinite; ``"linear"``: :math:`l` (Järvelin & Kekäläinen 2002).
@@ -111,7 +111,7 @@ def gains(labels: Float64Array, gain: Gain = "exp") -> Float64Array:
 
 
 def gains_of(q: Any) -> Float64Array:
-    """Gain of every document of `Queries`: its label where those are gains, else as `gains`."""
+    """Return the gain of every document of `Queries`: its label if labels are gains, else by `gains`."""
     return gains(q.labels, "exp" if q.counts is None else "linear")
 
 
@@ -121,12 +121,12 @@ def check_squared_gains(labels: Float64Array) -> None:
     if highest > _HIGHEST_SQUARED:
         raise InputError(
             f"the highest label is {highest:g}, and squares of its gain 2**label - 1 are too large for a "
-            f"float; {_HIGHEST_SQUARED} is the most. Map the labels to grades, e.g. y = numpy.minimum(y, 4)."
+            f"float; labels up to {_HIGHEST_SQUARED} are needed. Map them, e.g. y = numpy.minimum(y, 4)."
         )
 
 
 def discounts(n: int, discount: Discount = "log2") -> Float64Array:
-    r"""Discount of the ranks 1..n, read-only.
+    r"""Return the discounts of ranks 1..n, read-only.
 
     ``"log2"``: :math:`D(p) = 1/\log_2(1 + p)`. ``"letor3"``: :math:`D(1) = 1` and :math:`D(p) = 1/\log_2 p`
     from 2 on (so D(2) = 1 too), as in the script Eval-Score-3.0 of LETOR 3.0 and in Järvelin & Kekäläinen
@@ -165,10 +165,10 @@ def _table(n: int, discount: Discount) -> Float64Array:
 
 
 class Sums(NamedTuple):
-    """A measure of query q: ``constant[q] + scale[q]`` times what its documents earn."""
+    """A measure of query q: ``constant[q] + scale[q]`` times the sum over its documents."""
 
     form: int
-    """How a document earns, see `directrix.measures._kernels.line_search`."""
+    """Form of the sum, see `directrix.measures._kernels.line_search`."""
     worth: Float64Array
     cutoff: Int64Array
     table: Float64Array
@@ -179,7 +179,7 @@ class Sums(NamedTuple):
 
 
 def sums_of(form: Form, terms: Terms, qptr: Int64Array, fill: float) -> Sums:
-    """Return the terms as the kernels take them; ``fill`` is the value of an empty query."""
+    """Return the terms in the form that kernels use; ``fill`` is the value of an empty query."""
     is_empty = (query_sums(np.abs(terms.worth), qptr) <= 0.0) | (terms.norm <= 0.0)
     scale = np.divide(1.0, terms.norm, out=np.zeros(len(qptr) - 1), where=~is_empty)
     constant = np.where(is_empty, fill, 1.0 if form == "pairs" else 0.0)
@@ -195,7 +195,7 @@ class Groups(NamedTuple):
     arrays: tuple[Any, ...]
     """s, u, size, worth, factor, dptr, as the kernels of the line search take them."""
     passed: Float64Array
-    """For the cascade: the chances to get past the first documents of each group."""
+    """For the cascade: the probabilities of reading past the first documents of each group."""
 
 
 def _grouped(
@@ -228,11 +228,10 @@ def line_groups(
     second: Any = None,
     tied: bool = True,
 ) -> Groups:
-    """Sort the documents of every query far to the left of a line, and join those tied for every t.
+    """Sort the documents of every query at the left end of a line, and join those tied for every t.
 
-    Scores are s + t u, and groups come by ascending u, then descending s. Documents that tie come in the
-    order of ``second``, or of the input; if they are ``tied`` they share their ranks, otherwise each is a
-    group.
+    Scores are s + t u, and groups are sorted by ascending u, then descending s. Tied documents are in the
+    order of ``second``, or of the input; with ``tied`` they share their ranks, otherwise each is a group.
     """
     query = np.repeat(np.arange(len(qptr) - 1), np.diff(qptr))
     order = np.lexsort((-s, u, query) if second is None else (second, -s, u, query))
@@ -245,13 +244,13 @@ def line_groups(
 
 
 def empty_state(groups: Groups) -> tuple[Int64Array, Float64Array, Float64Array]:
-    """Return room for what the kernels know of every group: documents and worth above it, what it earns."""
+    """Return arrays for the kernels' state of every group: documents and gains above it, its contribution."""
     n = len(groups.arrays[0])
     return np.empty(n, np.int64), np.empty(n), np.empty(n)
 
 
 def value_of(form: Form, terms: Terms, ranking: Ranking, fill: float) -> Float64Array:
-    """Value of every query of a ranking, from terms of its labels in the order of the ranking."""
+    """Return the value of every query of a ranking, from terms of its labels in the same order."""
     from directrix.measures._kernels.line_search import begin
     from directrix.measures._kernels.order import group_starts
 

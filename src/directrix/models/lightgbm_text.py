@@ -1,4 +1,4 @@
-"""The text in which LightGBM writes and reads trees."""
+"""LightGBM's text format of trees."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CATEGORICAL, LEFT, ZERO, NAN = 1, 2, 4, 8
 _BLOCK = re.compile(r"Tree=(\d+)\n((?:[a-z_]+=[^\n]*\n)+)")
 _NUMBER = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?|inf)")
 _LARGEST = float(np.finfo(np.float64).max)
-"""In place of inf, which JSON does not have: a threshold that every number is below."""
+"""Replacement for inf, which JSON lacks: a threshold above every number."""
 _ENTRIES = {
     "feature": ("split_feature", np.int32),
     "threshold": ("threshold", np.float64),
@@ -31,7 +31,7 @@ _ENTRIES = {
 
 
 def parse_trees(text: str) -> dict[str, Any]:
-    """Return the arrays of `directrix.models.trees.Trees`; whether they are trees is not checked.
+    """Return the arrays of `directrix.models.trees.Trees`; the trees are not checked.
 
     Raises `InputError` if a line is missing or an entry is not a number.
     """
@@ -42,7 +42,7 @@ def parse_trees(text: str) -> dict[str, Any]:
         if not end or [block[1] for block in blocks] != [str(n) for n in range(body.count("Tree="))]:
             raise ValueError("some of it is missing")
         if any(tree["is_linear"] != "0" for tree in trees):
-            raise ValueError("its leaves hold linear models")
+            raise ValueError("its leaves have linear models")
         columns: dict[str, Any] = {field: _column(trees, *entry) for field, entry in _ENTRIES.items()}
         n_leaves = np.array([_whole(tree["num_leaves"]) for tree in trees], dtype=np.int64)
         if n_leaves.sum() != len(columns["leaf"]):  # it may claim thousands of millions
@@ -93,7 +93,7 @@ def _categories(trees: list[dict[str, str]]) -> tuple[tuple[int, ...], ...]:
 def written(trees: Any, counts: tuple[Array, Array]) -> str:
     """Return `Trees` as the text of a LightGBM model.
 
-    ``counts``, the number of rows at every split and every leaf, are what LightGBM's contributions need.
+    ``counts``, the numbers of rows at every split and every leaf, are needed by LightGBM's contributions.
     """
     ptr, count = trees.split_ptr.tolist(), trees.n_features
     blocks = [_block(trees, number, counts, *bounds) for number, bounds in enumerate(pairwise(ptr))]
@@ -112,7 +112,7 @@ def written(trees: Any, counts: tuple[Array, Array]) -> str:
 
 
 def _block(trees: Any, number: int, counts: tuple[Array, Array], first: int, last: int) -> str:
-    """Return the text of the tree that owns the splits from ``first`` to ``last``."""
+    """Return the text of the tree with the splits from ``first`` to ``last``."""
     splits, leaves = slice(first, last), slice(first + number, last + number + 1)
     threshold, sets = trees.threshold[splits].copy(), []
     for place in np.flatnonzero(trees.decision[splits] & 1):
@@ -146,7 +146,7 @@ def _block(trees: Any, number: int, counts: tuple[Array, Array], first: int, las
 
 
 def _infos(trees: Any) -> list[str]:
-    """Return what LightGBM notes for every feature and does not use for scores: none, or a range."""
+    """Return LightGBM's information on every feature, which scores do not use: none, or a range."""
     infos = ["none"] * trees.n_features
     for f in np.unique(trees.feature).tolist():
         values = trees.threshold[(trees.feature == f) & (trees.decision & 1 == 0)].tolist()

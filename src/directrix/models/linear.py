@@ -14,7 +14,7 @@ from directrix.types import Float64Array, FloatArray, Int64Array
 
 
 def one_per_feature(values: Any, n_features: int, name: str) -> Float64Array:
-    """Return the values as float64 (n_features,), or raise `InputError` if their shape is another."""
+    """Return the values as float64 (n_features,), or raise `InputError` if they have another shape."""
     array = as_floats(values, name)
     if array.shape != (n_features,):
         raise InputError(
@@ -25,7 +25,7 @@ def one_per_feature(values: Any, n_features: int, name: str) -> Float64Array:
 
 
 class LinearModel:
-    """score_i = sum_f x_if w_f; fulfills `directrix.types.Model`.
+    """score_i = sum_f x_if w_f; implements `directrix.types.Model`.
 
     There is no intercept: it would move all documents of a query equally.
 
@@ -50,7 +50,7 @@ class LinearModel:
         params : float64 (n_features,)
             Weights; rounded to the dtype of the features.
         X : read-only array (n_rows, n_features), SparseRows or Runs
-            As made by `row_slice` or `runs`; CSR is taken too.
+            Result of `row_slice` or `runs`; CSR is accepted too.
 
         Returns
         -------
@@ -69,14 +69,14 @@ class LinearModel:
         return weighted_sums(X, params), X
 
     def backward(self, cache: Any, dscores: FloatArray) -> Float64Array:
-        """Gradient X^T dscores, float64 (n_features,), summed in float64 across blocks of rows."""
+        """Return the gradient X^T dscores, float64 (n_features,), summed in float64 across blocks of rows."""
         grad = np.zeros(cache.shape[1])
         add_gradient(cache, dscores, grad)
         return grad
 
 
 def weighted_sums(rows: Any, w: FloatArray) -> FloatArray:
-    """Rows times w, of as many columns as there are weights: (n_rows,) in the dtype of the rows."""
+    """Return rows times w, whose length is the number of columns: (n_rows,) in the dtype of the rows."""
     from directrix.models._kernels.linear import csr_scores, dense_scores, runs_scores
 
     scores: FloatArray = np.empty(rows.shape[0], rows.dtype)
@@ -90,7 +90,7 @@ def weighted_sums(rows: Any, w: FloatArray) -> FloatArray:
 
 
 def add_gradient(rows: Any, g: FloatArray, out: FloatArray) -> None:
-    """Add rows^T g to ``out``, of as many columns as it has entries."""
+    """Add rows^T g to ``out``, which has one entry per column."""
     from directrix.models._kernels.linear import csr_add, dense_add, runs_add
 
     if isinstance(rows, SparseRows):

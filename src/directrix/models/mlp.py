@@ -17,7 +17,7 @@ from directrix.types import Array, Float64Array, FloatArray
 Activation = Literal["relu", "tanh"]
 
 ALL_KEPT = np.empty((0, 0), np.uint16)
-"""The draws of a layer without dropout."""
+"""Random numbers of a layer without dropout."""
 
 
 class Layer(NamedTuple):
@@ -29,12 +29,12 @@ class Layer(NamedTuple):
 
 @dataclass(frozen=True)
 class MLPModel:
-    r"""Scores of a perceptron with hidden layers; fulfills `directrix.types.Model`.
+    r"""Scores of a perceptron with hidden layers; implements `directrix.types.Model`.
 
     .. math:: a_0 = x, \qquad a_l = \phi(W_l^\top a_{l-1} + b_l), \qquad s = w \cdot a_L
 
-    The output has no bias: it would move all documents of a query equally. With ``residual`` a layer as wide
-    as the hidden one before adds its inputs, and the score has a linear term:
+    The output has no bias: it would move all documents of a query equally. With ``residual``, a layer as wide
+    as the hidden layer before it adds its inputs, and the score has a linear term:
 
     .. math:: a_l = \phi(W_l^\top a_{l-1} + b_l) + a_{l-1}, \qquad s = w \cdot a_L + v \cdot x
 
@@ -47,17 +47,17 @@ class MLPModel:
     residual : bool
         Add the two terms above; without hidden layers there is nothing to add.
     dropout : float >= 0 and < 1
-        Share of the values of phi that is set to 0, the others divided by 1 - dropout (Srivastava et al.
-        2014, JMLR 15:1929-1958). Only where `forward` gets a seed, as in the steps of `SGD` and `Adam`: the
-        gradient of all queries, validation and prediction use all units.
+        Share of the values of phi that is set to 0; the others are divided by 1 - dropout (Srivastava et al.
+        2014, JMLR 15:1929-1958). This applies only if `forward` gets a seed, as in the steps of `SGD` and
+        `Adam`; the gradient of all queries, validation and prediction use all units.
 
     Notes
     -----
     Parameters are one float64 vector: W_1 by rows (n_features, hidden[0]), b_1, W_2, b_2, ..., w, and with
     ``residual`` v, which follows w in the weights of the output layer. They are rounded to the dtype of the
-    features, in which the products run; gradients are summed in float64 over blocks of 128 rows. A pass
-    forward and back is about 6 n_params operations per row. The same row has the same score, to the bit, in
-    any batch and on any number of threads.
+    features, in which the products run; gradients are summed in float64 over blocks of 128 rows. A forward
+    and backward pass takes about 6 n_params operations per row. The same row has the same score, to the bit,
+    in any batch and on any number of threads.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class MLPModel:
 
     @property
     def floats_per_row(self) -> int:
-        """Floats that a row needs between `forward` and `backward`; objectives choose their rows by it."""
+        """Number of floats that a row needs between `forward` and `backward`; objectives size parts by it."""
         return 3 * sum(self.hidden)  # units, their slopes, and what a layer adds
 
     def n_params(self, n_features: int) -> int:
@@ -112,7 +112,7 @@ class MLPModel:
         return params
 
     def layers(self, params: FloatArray, n_features: int) -> list[Layer]:
-        """Views of the parameters by layer, the output layer, of weights (hidden[-1], 1), last.
+        """Return views of the parameters by layer; the output layer comes last.
 
         Raises `InputError` if their number is not ``n_params(n_features)``.
         """
@@ -136,7 +136,7 @@ class MLPModel:
     def forward(self, params: Float64Array, X: Any, seed: Any = None) -> tuple[FloatArray, Any]:
         """Return the scores of the rows; see `LinearModel.forward`.
 
-        ``seed``, of `numpy.random.default_rng`, draws which units `dropout` sets to 0; None = none of them.
+        ``seed``, of `numpy.random.default_rng`, decides which units `dropout` sets to 0; None = none of them.
         """
         layers, dtype = self.layers(np.require(params, np.float64, ["C", "W"]), X.shape[1]), X.dtype
         rng = np.random.default_rng(seed) if self.dropout and seed is not None else None
@@ -191,11 +191,11 @@ class MLPModel:
         return grad
 
     def _draw(self) -> tuple[int, float]:
-        """The smallest draw of 16 bits that keeps a unit, and the factor on units that are kept."""
+        """The smallest 16-bit random number that keeps a unit, and the factor on such units."""
         return round(self.dropout * (1 << 16)), 1 / (1 - self.dropout)
 
     def _drop(self, rng: np.random.Generator, phi: FloatArray, width: int) -> Array:
-        """Set units to 0, multiply the others; returns what was drawn for each, (n_rows, width)."""
+        """Set units to 0, and multiply the others; return the random number of each, (n_rows, width)."""
         from directrix.models._kernels.layers import drop
 
         size, (least, factor) = len(phi) * width, self._draw()
@@ -205,7 +205,7 @@ class MLPModel:
         return drawn
 
     def skips(self, level: int) -> bool:
-        """Whether a hidden layer adds its inputs, those of the hidden layer before."""
+        """Whether a hidden layer adds its inputs, the outputs of the hidden layer before."""
         return self.residual and level > 0 and self.hidden[level - 1] == self.hidden[level]
 
     def _shapes(self, n_features: int) -> list[tuple[int, int]]:
@@ -228,7 +228,7 @@ def _panels(weights: FloatArray, dtype: Any, *, transposed: bool = False) -> Flo
 
 
 def padded_width(n_out: int, dtype: Any) -> int:
-    """Number of columns of whole vectors that hold ``n_out`` columns."""
+    """Return the number of columns, in whole vectors, that hold ``n_out`` columns."""
     lanes = _lanes(dtype)
     return -(-n_out // lanes) * lanes
 

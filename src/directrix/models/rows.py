@@ -12,7 +12,7 @@ from directrix.threads import one_blas_thread, run_chunks
 from directrix.types import Array, Float64Array, FloatArray, Int64Array, Model, is_sparse
 
 _ROWS_PER_CHUNK = 4096
-"""Rows that are scored at a time: they and hidden values stay in the cache, and memory small."""
+"""Rows that are scored at a time: they and the hidden values fit into the cache."""
 
 
 class SparseRows(NamedTuple):
@@ -45,7 +45,7 @@ class Runs(NamedTuple):
 
 
 def row_slice(X: Any, first: int, last: int) -> Any:
-    """View of the rows first <= i < last of a C-contiguous array or of sparse features."""
+    """Return a view of the rows first <= i < last of a C-contiguous array or of sparse features."""
     if is_sparse(X):
         stored = read_only(X.data), read_only(X.indices), read_only(X.indptr[first : last + 1])
         return SparseRows(*stored, read_only(absent_values(X)), (last - first, X.shape[1]))
@@ -53,7 +53,7 @@ def row_slice(X: Any, first: int, last: int) -> Any:
 
 
 def as_rows(X: Any) -> Any:
-    """Return rows as models take them; a CSR matrix becomes `SparseRows`, of anything else `InputError`."""
+    """Return rows for models; a CSR matrix becomes `SparseRows`, anything else raises `InputError`."""
     if isinstance(X, SparseRows | Runs):
         return X
     n_docs, _ = check_form(X)
@@ -61,7 +61,7 @@ def as_rows(X: Any) -> Any:
 
 
 def read_only(array: Any) -> Any:
-    """Return a read-only view, as features are in `Queries`; kernels are compiled for that alone."""
+    """Return a read-only view, as in `Queries`; kernels are compiled only for those."""
     view = array.view()
     view.flags.writeable = False
     return view
@@ -73,7 +73,7 @@ def scores_of(model: Model, params: Float64Array, X: Any) -> Float64Array:
     ``params`` are (n_vectors, n_params); the scores (n_vectors, n_docs) are float64, computed in the
     precision of the features X of `Queries`, as rankers do. The scores of a vector have the same bits
     whatever the other vectors are, and for any number of threads. Raises `InputError` if the number of
-    parameters is not that of the model. The features are read once from memory, by runs of 4096 rows on
+    parameters is not that of the model. The features are read once from memory, in runs of 4096 rows, on
     several threads.
 
     Examples

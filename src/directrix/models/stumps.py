@@ -19,12 +19,11 @@ MOST_FEATURES = 1 << 20
 
 
 class Stairs(NamedTuple):
-    """Rows as numbers of thresholds, which is all that a `StumpModel` uses of them.
+    """Rows as numbers of thresholds, which are all that a `StumpModel` uses.
 
-    ``stairs`` holds the number of thresholds below every value that is stored: unsigned int (n_rows,
-    n_features), or (n_nonzero,) for CSR rows, and ``ground`` (n_features,) below those that are not. The
-    others are as in `SparseRows`, with ``indptr`` from 0; ``dtype`` is that of the features, and so of the
-    scores.
+    ``stairs`` holds the number of thresholds below every stored value: unsigned int (n_rows, n_features), or
+    (n_nonzero,) for CSR rows. ``ground`` (n_features,) is the number below values that are not stored. The
+    others are as in `SparseRows`, with ``indptr`` from 0; ``dtype`` is that of features and scores.
     """
 
     stairs: Array
@@ -36,12 +35,12 @@ class Stairs(NamedTuple):
 
 
 class StumpModel:
-    r"""Steps of single features, added up; fulfills `directrix.types.Model`.
+    r"""Sum of step functions of single features; implements `directrix.types.Model`.
 
     .. math:: f(x) = \sum_f \sum_t w_{f,t} \, [x_f > \theta_{f,t}]
 
-    Parameters are the steps w, feature by feature in the order of their thresholds: a step function
-    for each feature, so that scores can depend on a feature in any way, also a non-monotone one.
+    Parameters are the steps w, feature by feature in the order of their thresholds: a step function for each
+    feature, so scores can depend on a feature in any way, monotone or not.
 
     Parameters
     ----------
@@ -53,7 +52,7 @@ class StumpModel:
     values : float64 (n_params,)
         All thresholds.
     ptr : int64 (n_features + 1,)
-        Feature ``f`` owns the thresholds ``ptr[f] <= p < ptr[f + 1]``.
+        Feature ``f`` has the thresholds ``ptr[f] <= p < ptr[f + 1]``.
 
     Raises
     ------
@@ -106,7 +105,7 @@ class StumpModel:
         params : float64 (n_params,)
             The steps.
         X : array (n_rows, n_features), SparseRows or Stairs
-            As made by `row_slice`, or what `prepare` made of that.
+            Result of `row_slice`, or of `prepare` for it.
 
         Returns
         -------
@@ -117,13 +116,13 @@ class StumpModel:
 
         Notes
         -----
-        A binary search in the thresholds for every value, O(n d log T), unless the rows are prepared, and a
-        look at sums of steps, O(n d).
+        Unless the rows are prepared, every value takes a binary search in the thresholds, O(n d log T).
+        Looking up sums of steps takes O(n d).
 
         Raises
         ------
         InputError
-            If the parameters are not ``n_params``, or the features not ``n_features``.
+            If there are not ``n_params`` parameters and ``n_features`` features.
         """
         rows, params = self.prepare(X), as_floats(params, "params")
         if params.shape != (self.n_params,) or rows.shape[1] != self.n_features:
@@ -144,7 +143,7 @@ class StumpModel:
         return scores, rows
 
     def backward(self, cache: Any, dscores: FloatArray) -> Float64Array:
-        """Gradient float64 (n_params,): for every step the sum of ``dscores`` over rows above it."""
+        """Return the gradient, float64 (n_params,): for every step the sum of ``dscores`` above it."""
         from directrix.models._kernels.stumps import csr_add, dense_add, sums_above
 
         rows: Stairs = cache
@@ -158,7 +157,7 @@ class StumpModel:
         return grad
 
     def prepare(self, X: Any) -> Stairs:
-        """Rows in the form that `forward` uses, made once where rows are used again; O(n d log T).
+        """Return rows in the form that `forward` uses, for rows that are used several times; O(n d log T).
 
         Parameters
         ----------
@@ -186,7 +185,7 @@ class StumpModel:
         return Stairs(stairs, indices, X.indptr - X.indptr[0], ground, X.shape, X.dtype)
 
     def heights(self, params: Float64Array, X: Array) -> Iterator[tuple[int, Float64Array]]:
-        """Yield every feature with steps, and what it adds to the score of each row: NumPy alone."""
+        """Yield every feature with steps, and its contribution to the score of each row, by NumPy alone."""
         for f in np.flatnonzero(np.diff(self.ptr)).tolist():
             own = slice(self.ptr[f], self.ptr[f + 1])
             steps = np.append(0.0, np.cumsum(params[own]))
@@ -199,7 +198,7 @@ class StumpModel:
         return np.uint8 if most < 1 << 8 else np.uint16 if most < 1 << 16 else np.int64
 
     def bins(self, X: Any) -> Any:
-        """Number of thresholds below each value, by feature.
+        """Return the number of thresholds below each value, by feature.
 
         Parameters
         ----------
@@ -226,14 +225,14 @@ def check_count(count: int) -> None:
 
 
 def quantile_thresholds(X: Any, n_thresholds: int = 32) -> list[Float64Array]:
-    """Thresholds between the values of every feature, with about equal numbers of rows between any two.
+    """Return thresholds between the values of every feature, with about equal numbers of rows between them.
 
     Parameters
     ----------
     X : array or CSR matrix (n_docs, n_features)
         Features.
     n_thresholds : int >= 1
-        Maximum number per feature; features with fewer different values get one between any two.
+        Maximum number per feature; features with few distinct values get one between any two neighbors.
 
     Returns
     -------
@@ -258,7 +257,7 @@ def quantile_thresholds(X: Any, n_thresholds: int = 32) -> list[Float64Array]:
 
 
 def _between(x: Float64Array, n_thresholds: int) -> Float64Array:
-    """Middles of the gaps that are nearest to the quantiles; the last place before a gap marks it."""
+    """Middles of the gaps nearest to the quantiles; the last position before a gap marks it."""
     gaps = np.flatnonzero(np.diff(x) > 0.0)
     if len(gaps) > n_thresholds:
         wanted = np.arange(1, n_thresholds + 1) * (len(x) / (n_thresholds + 1)) - 1.0

@@ -1,4 +1,4 @@
-"""Boosted regression trees: LightGBM grows them, we keep and score them."""
+"""Boosted regression trees, which LightGBM grows and this module stores and scores."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def lightgbm() -> Any:
 
 
 def threads_for(X: Any) -> int:
-    """Number of threads of LightGBM for these features: one for few, because its threads wait by spinning."""
+    """Return LightGBM's number of threads for these features: one for few, as threads wait by spinning."""
     cells = int(X.shape[0]) * int(X.shape[1])
     return min(get_threads(), 1 + cells // _CELLS_A_THREAD)
 
@@ -80,22 +80,22 @@ class Trees:
     r"""Score = sum over trees of the value of the leaf that a document falls into.
 
     Trees are not a `directrix.types.Model`: they are grown, not moved along a gradient of parameters. They
-    lie one after another in the arrays; a tree with L leaves has L - 1 splits, the first of which is its
-    root. Scores are those of LightGBM, bit by bit.
+    are stored one after another in the arrays; a tree with L leaves has L - 1 splits, the first of which is
+    its root. Scores are those of LightGBM, bit by bit.
 
     Parameters
     ----------
     n_features : int >= 1
     n_leaves : int64 (n_trees,), >= 1
     feature : int32 (n_splits,)
-        Column that a split looks at.
+        Column that a split tests.
     threshold : float64 (n_splits,)
-        Values up to it go left; of a split by categories the number of its set.
+        Values up to it go left; for a split by categories, the number of its set.
     decision : uint8 (n_splits,)
-        LightGBM's ``decision_type``: 1 for a split by categories, plus 2 if missing values go left, plus what
-        is missing: 0 nothing (NaN is 0), 4 zeros, 8 NaN.
+        LightGBM's ``decision_type``: 1 for a split by categories, plus 2 if missing values go left, plus the
+        kind of missing values: 0 none (NaN is 0), 4 zeros, 8 NaN.
     left, right : int32 (n_splits,)
-        Split of the same tree that comes next, counted from 0, or -1 - the number of a leaf.
+        Next split in the same tree, counted from 0, or -1 minus the number of a leaf.
     gain : float64 (n_splits,)
         Gain of the split in training.
     leaf : float64 (n_leaves of all trees,)
@@ -107,12 +107,13 @@ class Trees:
     Raises
     ------
     InputError
-        If these are not trees: lengths that do not fit, numbers that are not finite, features that do not
-        exist, branches to nowhere, branches that meet or lead back.
+        If these are not trees: inconsistent lengths, numbers that are not finite, features that do not exist,
+        branches that lead nowhere, meet or lead back.
 
     Notes
     -----
-    Building checks everything in O(n_splits). Scoring a document takes the depths of all trees.
+    The constructor checks everything in O(n_splits). The time to score a document is the sum of the depths of
+    all trees.
     """
 
     n_features: int
@@ -171,7 +172,7 @@ class Trees:
         return {"n_features": self.n_features, **lists, "categories": list(map(list, self.categories))}
 
     def to_lightgbm(self) -> str:
-        """Return a model in LightGBM's own text, which it reads, scores alike, and gives contributions of."""
+        """Return a model in LightGBM's text format, with the same scores and with contributions."""
         return written(self, counts_from(self, np.maximum(self.count, 1)))
 
     def __eq__(self, other: object) -> bool:
@@ -186,11 +187,11 @@ class Trees:
 
     @cached_property
     def split_ptr(self) -> Array:
-        """Tree ``t`` owns the splits ``split_ptr[t] <= s < split_ptr[t + 1]``."""
+        """Tree ``t`` has the splits ``split_ptr[t] <= s < split_ptr[t + 1]``."""
         return np.append(0, np.cumsum(self.n_leaves - 1)).astype(np.int64)
 
     def followed_by(self, others: Trees) -> Trees:
-        """Return these trees and others after them, on the same features; not one number of them changes."""
+        """Return these trees followed by others on the same features, all unchanged."""
         later = others.threshold + np.where(others.decision & CATEGORICAL, len(self.categories), 0)
         mine = {name: getattr(self, name) for name in _LISTS}
         theirs = {name: getattr(others, name) for name in _LISTS} | {"threshold": later}
@@ -198,24 +199,24 @@ class Trees:
         return Trees(self.n_features, **arrays, categories=self.categories + others.categories)
 
     def gains(self) -> Float64Array:
-        """Sum over all splits of a feature of what they gain, as LightGBM counts: float64 (n_features,)."""
+        """Return the total gain of each feature's splits, as LightGBM counts it: float64 (n_features,)."""
         return np.bincount(self.feature, self.gain, self.n_features).astype(np.float64)
 
     def predict(self, X: Any) -> Float64Array:
-        """Score of every row of an array or a CSR matrix: float64 (n_rows,).
+        """Return the score of every row of an array or a CSR matrix: float64 (n_rows,).
 
-        NaN goes the way that the trees keep for missing values. Same bits for any number of threads.
+        NaN follows the trees' branch for missing values. Scores have the same bits for any number of threads.
         """
         return walked(self, X)
 
     @cached_property
     def categorical(self) -> tuple[int, ...]:
-        """Columns that splits by categories look at."""
+        """Columns that splits by categories test."""
         return tuple(np.unique(self.feature[self.decision & CATEGORICAL != 0]).tolist())
 
     @cached_property
     def used(self) -> Used:
-        """The columns that splits look at."""
+        """The columns that splits test."""
         features = np.unique(self.feature)
         place = np.full(self.n_features, -1, dtype=np.int32)
         place[features] = np.arange(len(features))
@@ -223,7 +224,7 @@ class Trees:
 
     @cached_property
     def sets(self) -> tuple[Array, Array]:
-        """The places where sets of categories begin, and all categories."""
+        """Positions where sets of categories begin, and all categories."""
         starts = np.append(0, np.cumsum([len(one) for one in self.categories])).astype(np.int64)
         together = np.array([c for one in self.categories for c in one], dtype=np.int64)
         return read_only(starts), read_only(together)

@@ -1,4 +1,4 @@
-"""Rows that walk down trees, on all cores; and rows that need not walk again."""
+"""Evaluation of trees on all cores, and rows that need not be evaluated again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ALL = np.empty(0, np.bool_)
 
 
 class Used(NamedTuple):
-    """The columns that splits look at: where each feature is among them, or -1, and those of the splits."""
+    """Columns that splits test: the position of each feature among them, or -1, and those of the splits."""
 
     place: Array
     feature: Array
@@ -26,10 +26,10 @@ class Used(NamedTuple):
 
 
 def walked(trees: Any, X: Any, known: Array = _UNKNOWN, moved: Array = _ALL) -> Float64Array:
-    """Score of every row of an array or a CSR matrix: float64 (n_rows,).
+    """Return the score of every row of an array or a CSR matrix: float64 (n_rows,).
 
-    ``known``, as `_room` makes it, gets the number of the leaf of every row; with ``moved``, bool (n_leaves
-    of all trees,), it has them, and only rows in these leaves walk.
+    ``known``, from `_room`, receives the number of the leaf of every row. With ``moved``, bool (n_leaves of
+    all trees,), it has them already, and only rows in these leaves are evaluated.
     """
     from directrix.models._kernels.trees import add_trees, dense_rows
 
@@ -56,10 +56,10 @@ def walked(trees: Any, X: Any, known: Array = _UNKNOWN, moved: Array = _ALL) -> 
 
 
 class RememberedWalks:
-    """Rows whose leaves are known: after a change of few columns only some rows walk again.
+    """Rows with known leaves: after a change of few columns, only some rows are evaluated again.
 
-    A row walks down a tree again if a split on its way looked at a column that changed. It keeps 2 bytes for
-    every row and tree, 4 for trees of more than 65,536 leaves. Scores have the bits of `Trees.predict`.
+    A row is evaluated again in a tree if a split on its path tests a changed column. Every row and tree takes
+    2 bytes, or 4 for trees of more than 65,536 leaves. Scores have the bits of `Trees.predict`.
     """
 
     def __init__(self, trees: Any, X: Array) -> None:
@@ -69,16 +69,16 @@ class RememberedWalks:
         self._column = trees.feature[split]
 
     def after(self, X: Array, columns: Array) -> Float64Array:
-        """Return the scores of the rows, of which no other columns have changed: float64 (n_rows,)."""
+        """Return the scores of the rows, if no other columns have changed: float64 (n_rows,)."""
         moved = np.zeros(len(self._trees.leaf), dtype=np.bool_)
         moved[self._leaf[np.isin(self._column, columns)]] = True
         return walked(self._trees, X, self._known, moved)
 
 
 def ways(trees: Any) -> tuple[Array, Array]:
-    """Return the splits on the way to a leaf, and this leaf, both numbered through all trees.
+    """Return the splits on the path to a leaf, and this leaf, both numbered across all trees.
 
-    One pair for every split on every way; a leaf of a tree without splits has none.
+    There is one pair for every split on every path; a leaf of a tree without splits has none.
     """
     n_splits = trees.n_leaves - 1
     first = np.repeat(trees.split_ptr[:-1], n_splits)
@@ -100,7 +100,7 @@ def ways(trees: Any) -> tuple[Array, Array]:
 
 
 def row_counts(trees: Any, X: Any) -> tuple[Array, Array]:
-    """Number of rows that come to every split and to every leaf, at least 1 for each leaf."""
+    """Return the number of rows that reach every split and every leaf, at least 1 for each leaf."""
     known = _room(trees, X.shape[0])
     walked(trees, X, known)
     first = trees.split_ptr[:-1] + np.arange(trees.n_trees)
@@ -108,7 +108,7 @@ def row_counts(trees: Any, X: Any) -> tuple[Array, Array]:
 
 
 def counts_from(trees: Any, leaves: Array) -> tuple[Array, Array]:
-    """Number of rows at every split and every leaf, from those at the leaves."""
+    """Return the number of rows at every split and every leaf, from those at the leaves."""
     split, leaf = ways(trees)
     return np.bincount(split, leaves[leaf], len(trees.feature)).astype(np.int64), leaves
 

@@ -1,4 +1,4 @@
-"""Loss and gradient of one part: composed of model and surrogate, or in kernels that fuse the two."""
+"""Loss and gradient of one part: composed from model and surrogate, or by kernels that fuse the two."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from directrix.types import Float64Array, Int64Array, Model, Surrogate
 
 
 def kernel_for(surrogate: Surrogate, model: Model, *, fuses: bool) -> Composed:
-    """Return fused kernels where a source ``fuses`` and they exist: for some surrogates and models."""
+    """Return fused kernels if a source ``fuses`` and the surrogate and model have them, else `Composed`."""
     filled = kernel_surrogate(surrogate)
     if fuses and filled is surrogate:
         if isinstance(surrogate, Lambda) and _is_small(model):
@@ -37,7 +37,7 @@ def _is_one_chunk(surrogate: KernelSurrogate) -> bool:
 
 
 def _is_small(model: Model) -> bool:
-    """Whether a model is linear, or a network of one hidden layer of which no unit is dropped."""
+    """Whether a model is linear, or a network of one hidden layer without dropout."""
     if isinstance(model, MLPModel):
         return len(model.hidden) == 1 and not model.residual and not model.dropout
     return type(model) is LinearModel
@@ -45,15 +45,16 @@ def _is_small(model: Model) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Composed:
-    """The model, the surrogate and the way back, one kernel after another: for any surrogate and model."""
+    """Model, surrogate and backward pass, one kernel after another, for any surrogate and model."""
 
     surrogate: Surrogate
     model: Model
     seed: int | None = None
-    """With the place of a part: seed of what the model draws in training; None = it draws nothing."""
+    """Seed, with the position of a part, of the model's random numbers in training; None for no
+    randomness."""
 
     def drawing(self, order: Int64Array) -> Self:
-        """Return the kernel for steps over the queries in this order, which decides what is drawn."""
+        """Return the kernel for steps over the queries in this order, which seeds random numbers."""
         kernel, seed = self, crc32(order.tobytes())
         if "random" in self.surrogate.properties:
             kernel = replace(kernel, surrogate=self._filled.redraw(seed))
@@ -64,10 +65,10 @@ class Composed:
         return kernel_surrogate(self.surrogate)
 
     def check(self, params: Float64Array, n_features: int) -> None:
-        """Raise `InputError` if the parameters do not fit, unless the model itself will."""
+        """Raise `InputError` if the parameters do not fit, unless the model itself checks them."""
 
     def value_and_grad(self, part: Part, params: Float64Array) -> Gradient:
-        """Weighted sum of the surrogate over the queries of a part, and its gradient."""
+        """Return the weighted sum of the surrogate over the queries of a part, and its gradient."""
         drawn = {} if self.seed is None else {"seed": (self.seed, part.place)}
         scores, cache = self.model.forward(params, part.rows, **drawn)
         n_queries = len(part.weight)
@@ -78,15 +79,15 @@ class Composed:
         return float(part.weight @ value), self.model.backward(cache, dscores)
 
     def batches(self, source: Memory, order: Int64Array) -> Callable[[int, int], Sequence[Part]]:
-        """Return a function from first and last to parts of the queries ``order[first:last]``."""
+        """Return a function that maps first and last to parts of the queries ``order[first:last]``."""
         return source.batches(order)
 
     def sgd_epoch(
         self, source: Memory, params: Float64Array, order: Int64Array, batch: int, rate: float, penalty: L2
     ) -> float | None:
-        """One epoch of SGD in one kernel, in place; returns the mean of the losses before its steps.
+        """Run one epoch of SGD in one kernel, in place; return the mean of the losses before its steps.
 
-        None if there is no kernel for that.
+        The result is None if there is no such kernel.
         """
         return None
 
@@ -104,7 +105,7 @@ class FusedEpochs(Composed):
     def sgd_epoch(
         self, source: Memory, params: Float64Array, order: Int64Array, batch: int, rate: float, penalty: L2
     ) -> float | None:
-        """One epoch of SGD in one kernel, unless batches are large enough for several threads."""
+        """Run one epoch of SGD in one kernel, unless batches are large enough for several threads."""
         usual = batch * source.queries.n_docs / source.queries.n_queries
         if batch > 1 and usual > source.docs_per_thread:
             return None
@@ -124,7 +125,7 @@ class Fused(FusedEpochs):
     """A kernel also for the full gradient of ApproxRank; equal to `Composed` up to rounding."""
 
     def value_and_grad(self, part: Part, params: Float64Array) -> Gradient:
-        """Weighted sum of the surrogate over the queries of a part, and its gradient."""
+        """Return the weighted sum of the surrogate over the queries of a part, and its gradient."""
         if not isinstance(part.rows, np.ndarray):  # a batch, whose rows are where they are
             return super().value_and_grad(part, params)
         from directrix.objectives._kernels.fused import fused_separable
@@ -144,7 +145,7 @@ class FusedSwaps(Composed):
     surrogate: Lambda
 
     def check(self, params: Float64Array, n_features: int) -> None:
-        """Raise `InputError` unless the model has as many parameters: kernels read without checks."""
+        """Raise `InputError` unless the number of parameters is the model's: kernels read without checks."""
         if isinstance(self.model, MLPModel):
             self.model.layers(params, n_features)
         else:
@@ -153,7 +154,7 @@ class FusedSwaps(Composed):
     def sgd_epoch(
         self, source: Memory, params: Float64Array, order: Int64Array, batch: int, rate: float, penalty: L2
     ) -> float | None:
-        """One epoch of SGD in one kernel, if every step takes one query."""
+        """Run one epoch of SGD in one kernel, if every step takes one query."""
         if batch > 1:
             return None
         from directrix.objectives._kernels.swap_sgd import hidden_epoch, linear_epoch

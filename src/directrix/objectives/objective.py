@@ -1,11 +1,11 @@
-r"""The loss that trainers minimize: surrogate of model, weighted, negated, penalized.
+r"""The loss that trainers minimize: the surrogate of a model's scores, weighted, negated and penalized.
 
 .. math:: L(\theta) = -\frac{\sum_q v_q S_q(f_\theta(X_q))}{\sum_q v_q} + \lambda\lVert\theta-\theta_0\rVert^2
 
-Weights of queries, the mean, the sign and the penalty live here and nowhere else.
+Weights of queries, the mean, the sign and the penalty are applied here and nowhere else.
 
-The queries are cut into parts whose features fit in a cache. One thread takes a part through model,
-surrogate and back: a full gradient reads the features from memory once, whatever the surrogate. A `Source`
+The queries are cut into parts whose features fit in a cache. One thread takes a part through model, surrogate
+and backward pass, so a full gradient reads the features from memory once, whatever the surrogate. A `Source`
 has the parts, in memory or in a file; `Composed` or `Fused` kernels evaluate a part.
 """
 
@@ -37,15 +37,15 @@ from directrix.types import Float64Array, Int64Array, Model, Surrogate
 
 @dataclass(frozen=True, eq=False)
 class DataObjective:
-    """Loss of a model's parameters on given data; fulfills `directrix.types.Objective`.
+    """Loss of a model's parameters on given data; implements `directrix.types.Objective`.
 
-    Made by `linear_objective` or `make_objective`.
+    It is made by `linear_objective` or `make_objective`.
     """
 
     source: Source
     """The data in parts."""
     kernel: Composed
-    """Surrogate and model, and how they evaluate a part."""
+    """Surrogate and model, and their evaluation of a part."""
     penalty: L2
     """Added to the loss."""
     bounds: Bounds | None = None
@@ -54,13 +54,13 @@ class DataObjective:
     def value_and_grad(
         self, params: Float64Array, queries: Int64Array | None = None
     ) -> tuple[float, Float64Array]:
-        """Loss and gradient.
+        """Return the loss and its gradient.
 
         Parameters
         ----------
         params : float64 (n_params,)
         queries : int (n,), or None
-            Positions of queries; None = all. Over random ones the expectation is the full loss.
+            Positions of queries; None = all. For random queries, the expectation is the full loss.
 
         Returns
         -------
@@ -69,7 +69,7 @@ class DataObjective:
 
         Notes
         -----
-        One read of the features. Sums run in the order of the parts: the same bits for any
+        The features are read once. Sums run in the order of the parts, so they have the same bits for any
         number of threads. Gradients of at most 128 MiB of parts (or four parts per thread) are kept at once.
         """
         params = as_floats(params, "params", "one number per parameter")
@@ -92,7 +92,7 @@ class DataObjective:
     def epoch(
         self, params: Float64Array, order: Int64Array, batch: int, step: Callable[[Float64Array], None]
     ) -> float:
-        """Hand the gradient of one batch of queries after another to ``step``, which moves ``params``.
+        """Pass the gradient of each batch of queries in turn to ``step``, which moves ``params``.
 
         Parameters
         ----------
@@ -103,7 +103,7 @@ class DataObjective:
         batch : int >= 1
             Queries per step.
         step : callable
-            Takes the mean gradient of a batch, with the penalty's.
+            Function of the mean gradient of a batch, including the penalty's.
 
         Returns
         -------
@@ -112,9 +112,9 @@ class DataObjective:
 
         Notes
         -----
-        Equal to `value_and_grad` for one batch after another; work that depends on the order alone is done
-        once. A batch of more than about 2 MiB of features is shared among threads, whatever their number.
-        A model with dropout draws its masks, by a generator whose seed is the order and the batch.
+        The result equals `value_and_grad` for one batch after another; work that depends only on the order is
+        done once. A batch of more than about 2 MiB of features is shared among threads, whatever their
+        number. A model with dropout draws its masks from a generator seeded by the order and the batch.
         """
         self._check_epoch(params, batch)
         return self.source.epoch(self.source.checked(order), partial(self._steps, params, batch, step))
@@ -122,10 +122,10 @@ class DataObjective:
     def sgd_epoch(
         self, params: Float64Array, order: Int64Array, learning_rate: float, batch: int = 1
     ) -> float:
-        """One epoch of Algorithm 1, in place: `epoch` with steps of ``learning_rate`` times the gradient.
+        """Run one epoch of Algorithm 1 in place: `epoch` with steps of ``learning_rate`` times the gradient.
 
         For a linear model on dense features it is one kernel, unless batches are large enough for several
-        threads. With `bounds` every step ends at the nearest parameters within it, and there is no such
+        threads. With `bounds`, every step ends at the nearest parameters within them, and there is no such
         kernel.
         """
         self._check_epoch(params, batch)
@@ -162,7 +162,7 @@ class DataObjective:
     def at(self, smoothing: float) -> Self:
         """Return a copy whose surrogate is ``surrogate.at(smoothing)``, on the same data.
 
-        Nothing is prepared again: what depends on the labels does not depend on the smoothing.
+        Nothing is prepared again, because prepared arrays do not depend on the smoothing.
 
         Raises
         ------
@@ -184,9 +184,9 @@ class DataObjective:
     def convexified(self, params: Float64Array) -> Self:
         """Return a copy whose surrogate is convexified at the scores of these parameters, on the same data.
 
-        For linear scores its loss is convex, nowhere below the loss, and equal to it at ``params`` in value
-        and gradient: minimizing it and convexifying again there never raises the loss (concave-convex
-        procedure, Yuille & Rangarajan 2003, doi:10.1162/08997660360581958). One read of the features.
+        For linear scores, the new loss is convex, nowhere below the original, and equal to it at ``params``
+        in value and gradient. Minimizing it and convexifying again never increases the loss (concave-convex
+        procedure, Yuille & Rangarajan 2003, doi:10.1162/08997660360581958). The features are read once.
 
         Raises
         ------
@@ -222,7 +222,7 @@ class DataObjective:
 
     @property
     def value_free(self) -> bool:
-        """Whether the gradient is not that of the loss: losses do not say how good a step along it is."""
+        """Whether the gradient is not that of the loss, so that losses do not show how good a step is."""
         return not {"value_free", "estimated"}.isdisjoint(self.surrogate.properties)
 
     @property
@@ -232,7 +232,7 @@ class DataObjective:
 
     @property
     def doc_weight(self) -> Float64Array | None:
-        """Factors on what each document earns; None = all 1."""
+        """Factors on each document's contribution; None = all 1."""
         return self.source.doc_weight
 
     def scores(self, params: Float64Array) -> Any:
@@ -264,13 +264,13 @@ def make_objective(
     doc_weight: Any = None,
     bounds: Bounds | None = None,
 ) -> DataObjective:
-    """Loss of a model's parameters on given data.
+    """Return the loss of a model's parameters on given data.
 
     Parameters
     ----------
     queries : Data
-        Training data: `Queries`, for a linear model also of `directrix.data.open_parquet`, or the result of
-        `directrix.data.open_shards`, whose sums are merged along a fixed tree over the numbers of the shards.
+        Training data: `Queries` (for a linear model also from `directrix.data.open_parquet`), or the result
+        of `directrix.data.open_shards`, whose sums are merged along a fixed tree over the shards.
     surrogate : Surrogate or str
         Function to maximize; a string is parsed by `directrix.surrogate`.
     model : Model
@@ -280,11 +280,11 @@ def make_objective(
     query_weight : float (n_queries,), or None
         Weights >= 0 of the queries in the mean, whatever their sum; None = all equal.
     doc_weight : float (n_docs,), or None
-        Factors >= 0 on what each document earns, in the order of ``queries`` (e.g. inverse
+        Factors >= 0 on each document's contribution, in the order of ``queries`` (e.g. inverse
         propensities of clicks). ApproxNDCG and ApproxAP divide by the weighted ideal, so that
-        their best value stays 1; surrogates that are not a sum over documents take none.
+        their best value stays 1; surrogates that are not sums over documents do not support them.
     bounds : Bounds, or None
-        Bounds of the parameters. Only trainers with ``takes_bounds`` use it: `LBFGS`, `SGD`, `Adam` and
+        Bounds of the parameters. Only trainers with ``takes_bounds`` use them: `LBFGS`, `SGD`, `Adam` and
         `CoordinateAscent`.
 
     Raises
@@ -318,7 +318,7 @@ def linear_objective(
     query_weight: Any = None,
     doc_weight: Any = None,
 ) -> DataObjective:
-    r"""Loss of a linear ranker: :math:`-\overline{S}(X w) + \lambda \lVert w - w_0\rVert^2`.
+    r"""Return the loss of a linear ranker: :math:`-\overline{S}(X w) + \lambda \lVert w - w_0\rVert^2`.
 
     Parameters
     ----------
@@ -329,7 +329,7 @@ def linear_objective(
     l2 : float >= 0
         Strength lambda of the penalty.
     w0 : float (n_features,), or None
-        Where the penalty pulls to; None = the origin.
+        Center of the penalty; None = the origin.
     query_weight, doc_weight
         As in `make_objective`.
 

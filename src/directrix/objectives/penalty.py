@@ -21,7 +21,8 @@ class L2:
     strength : float >= 0
         lambda.
     center : float64 (n_params,), or None
-        w_0; None = the origin. A regression start here is SmoothRank's penalty (Chapelle & Wu 2010).
+        w_0; None = the origin. With a regression start here, this is SmoothRank's penalty (Chapelle & Wu
+        2010).
     """
 
     strength: float = 0.0

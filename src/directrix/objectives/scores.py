@@ -1,4 +1,4 @@
-r"""The loss as a function of the scores themselves: what boosting descends.
+r"""The loss as a function of the scores themselves, which boosting minimizes.
 
 Functional gradient descent has no parameters except the scores of the training documents; each tree is fitted
 to minus the gradient there, in steps that the curvature sets (one Newton step per leaf).
@@ -57,15 +57,15 @@ class ScoreObjective:
     def value_grad_curvature(
         self, scores: Float64Array, *draw: int
     ) -> tuple[float, Float64Array, Float64Array]:
-        """Loss, gradient (n_docs,) and curvature (n_docs,) at the scores of all documents.
+        """Return loss, gradient (n_docs,) and curvature (n_docs,) at the scores of all documents.
 
         The gradient is in 1 / units of score; the curvature, >= 0, in 1 / units of score squared, is
         ``KernelSurrogate.curvature`` times the queries' weights. ``draw`` are numbers >= 0 that choose the
         noise of a surrogate with the property ``random``.
 
-        A surrogate that has no slope where all scores are equal (SmoothRank) would never leave that point:
+        A surrogate that has no slope where all scores are equal (SmoothRank) would never leave that point, so
         gradient and curvature there are those of a regression on the gains, in the surrogate's unit of score.
-        Others may have none at the next scores either: a warning says so.
+        Other surrogates may have no slope at the next scores either; a warning says so.
         """
         surrogate, qptr = self._surrogate.redraw(*draw), self._qptr
         value, grad, curvature = surrogate.value_grad_curvature(scores, self._prepared, qptr)
@@ -79,10 +79,10 @@ class ScoreObjective:
 
 
 def newton_step(grad: Float64Array, curvature: Float64Array) -> tuple[Float64Array, Float64Array]:
-    """Return gradient and curvature in the unit in which boosters take them: the mean curvature is 1.
+    """Return gradient and curvature in the unit that boosters use, with a mean curvature of 1.
 
-    Only their ratio makes the step. Mean 1 makes thresholds of boosters mean documents; the floor is for
-    documents of queries in which nothing is to be gained.
+    Only their ratio determines the step. With mean 1, thresholds of boosters count documents; the floor is
+    for documents of queries that cannot improve.
     """
     mean = float(curvature.mean()) or 1.0
     return grad / mean, np.maximum(curvature / mean, 1e-6)
@@ -95,16 +95,16 @@ def is_dead(grad: FloatArray, objective: Any) -> bool:
 
 
 def warn_of_dead_start(surrogate: Any, consequence: str) -> None:
-    """Warn that a training begins where its surrogate has no slope, and what follows from that."""
+    """Warn that training begins where the surrogate has no slope, and state the consequence."""
     warn(
-        f"{surrogate!r} has no slope where all scores are equal, and the training begins there. "
+        f"{surrogate!r} has no slope where all scores are equal, and training begins there. "
         f"{consequence}. A surrogate without a cut-off, or with below=0.9, has a slope there.",
         stacklevel=4,
     )
 
 
 def check_start(params: FloatArray, grad: FloatArray, objective: Any) -> None:
-    """Warn if training begins at parameters of zero, so at equal scores, where the surrogate has no slope."""
+    """Warn if training begins at parameters of zero, hence equal scores, where the surrogate has no slope."""
     surrogate, queries = getattr(objective, "surrogate", None), getattr(objective, "queries", None)
     if surrogate is None or params.any() or np.abs(grad).max(initial=0.0) > _DEAD:
         return

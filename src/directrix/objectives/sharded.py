@@ -1,4 +1,4 @@
-"""Queries in shards: each shard adds up its queries, wherever it is, and the sums are merged."""
+"""Queries in shards: each shard sums over its queries, and the sums are merged."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from directrix.types import Float64Array, Int64Array, Model, Surrogate
 
 @dataclass(frozen=True, eq=False)
 class Sharded(Source):
-    """`ShardedQueries`; sums are merged along a fixed tree over the numbers of the shards.
+    """A source of `ShardedQueries`, whose sums are merged along a fixed tree over the shards.
 
-    So they have the same bits for any number of workers, and in one process.
+    The sums have the same bits for any number of workers, and in one process.
     """
 
     @classmethod
@@ -53,7 +53,7 @@ class Sharded(Source):
         return tuple(np.cumsum([0, *(shard.queries for shard in self.queries.manifest.shards)]).tolist())
 
     def sums(self, kernel: Kernel, params: Float64Array, queries: Int64Array | None = None) -> Gradient:
-        """Return the sums over all queries, or over those at some positions: one question to every shard."""
+        """Return the sums over all queries, or over those at some positions, by one request per shard."""
         some = None if queries is None else self.checked(queries)
         surrogate: Any = kernel.surrogate
         sums = self.queries.features.ask(
@@ -66,7 +66,7 @@ class Sharded(Source):
         return steps(self, order)
 
     def batches_of(self, kernel: Kernel, order: Int64Array) -> Steps:
-        """Return the sums over any batch of an epoch, each by a question to the shards."""
+        """Return a function for the sums over any batch of an epoch, each with one request to the shards."""
         return lambda first, last, params: self.sums(kernel, params, order[first:last])
 
     def convexified(self, params: Float64Array) -> Self:
@@ -80,7 +80,7 @@ class Sharded(Source):
 
 @dataclass(frozen=True, eq=False)
 class Preparation:
-    """How a shard becomes a source in parts, which it keeps from one question to the next."""
+    """Conversion of a shard to a source in parts, which the shard keeps from one request to the next."""
 
     surrogate: Any
     model: Model
@@ -94,11 +94,11 @@ class Preparation:
 
     @cached_property
     def key(self) -> str:
-        """The same for the same preparation, in any process."""
+        """Text that identifies the preparation in any process."""
         return fingerprint(self.fields)
 
     def source(self, shard: OpenShard) -> tuple[InParts, Composed]:
-        """Return source and kernel of one shard; features stay in the file where the model is linear."""
+        """Return source and kernel of one shard; features stay in the file if the model is linear."""
         check_code(self.key, self.fields)
         in_memory = not isinstance(self.model, LinearModel) or self.convexified_at is not None
         q = shard.queries(self.scale, in_memory=in_memory)

@@ -48,7 +48,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class LazyParts(Sequence[Part]):
-    """Parts that are made where they are used: ``make(first, last)`` for all bounds."""
+    """Parts that are created on access, by ``make(first, last)`` for all bounds."""
 
     make: Callable[[int, int], Part]
     bounds: list[tuple[int, int]]
@@ -63,7 +63,7 @@ class LazyParts(Sequence[Part]):
 
 
 def docs_per_part(features: Any, model: Model, *, as_dense: bool = False) -> int:
-    """Number of documents whose features, and whatever the model makes of them, fill a part."""
+    """Return the number of documents whose features, with the model's arrays for them, fill a part."""
     per_doc = row_bytes(features, as_dense=as_dense)
     per_doc += float(getattr(model, "floats_per_row", 0) * features.dtype.itemsize)
     return max(256, int(_BYTES_PER_PART / max(per_doc, 1.0)))
@@ -74,7 +74,7 @@ Labels = tuple[str, ...]
 
 
 def concatenated(prepared: Sequence[Any], entries: Labels) -> Any:
-    """Return what ``prepare`` would for all parts together, from its results for each part."""
+    """Combine the results of ``prepare`` for each part into its result for all parts together."""
 
     def one(what: str, arrays: tuple[Any, ...]) -> Any:
         if arrays[0] is None:
@@ -100,9 +100,9 @@ def runs(bounds: list[int], first: int, last: int, docs_at_once: int) -> list[tu
 class Batches:
     """The queries at the positions ``order`` of the ``whole``, as parts.
 
-    ``entries`` says what the arrays of ``whole.prepared`` have entries for; ``rows`` turns first and last
-    rows of some queries into their rows as the model takes them. A batch of more than ``docs_at_once``
-    documents is shared among threads.
+    ``entries`` states the unit of the entries of each array in ``whole.prepared``; ``rows`` maps the first
+    and last rows of queries to rows for the model. A batch of more than ``docs_at_once`` documents is shared
+    among threads.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class Batches:
         self._prepared, self._is_weighted = whole.prepared, whole.is_weighted
 
     def cut(self, first: int, last: int) -> LazyParts:
-        """Parts of the batch ``order[first:last]``."""
+        """Return the parts of the batch ``order[first:last]``."""
         return LazyParts(self._part, runs(self._bounds, first, last, self._docs_at_once))
 
     def _part(self, first: int, last: int) -> Part:
@@ -150,7 +150,7 @@ def _like(prepared: Any, arrays: list[Any]) -> Any:
 
 
 class Kernel(Protocol):
-    """Surrogate and model, and how they evaluate a part."""
+    """Surrogate and model, and their evaluation of a part."""
 
     @property
     def surrogate(self) -> Any:
@@ -160,13 +160,13 @@ class Kernel(Protocol):
         """Raise `InputError` if the parameters do not fit."""
 
     def drawing(self, order: Int64Array) -> Kernel:
-        """Return the kernel for steps over the queries in this order, which decides what is drawn."""
+        """Return the kernel for steps over the queries in this order, which seeds random numbers."""
 
     def value_and_grad(self, part: Part, params: Float64Array) -> Gradient:
-        """Weighted sum of the surrogate over the queries of a part, and its gradient."""
+        """Return the weighted sum of the surrogate over the queries of a part, and its gradient."""
 
     def batches(self, source: Any, order: Int64Array) -> Callable[[int, int], Sequence[Part]]:
-        """Return a function from first and last to parts of the queries ``order[first:last]``."""
+        """Return a function that maps first and last to parts of the queries ``order[first:last]``."""
 
 
 Steps = Callable[[int, int, Float64Array], Gradient]
@@ -175,7 +175,7 @@ Steps = Callable[[int, int, Float64Array], Gradient]
 
 @dataclass(frozen=True, eq=False)
 class Source(ABC):
-    """Queries, wherever their features are, and what the surrogate prepares of their labels."""
+    """Queries, wherever their features are stored, and the arrays that the surrogate computed from labels."""
 
     queries: Any
     surrogate: KernelSurrogate
@@ -189,11 +189,11 @@ class Source(ABC):
 
     @property
     def fuses(self) -> bool:
-        """Whether fused kernels can read the rows: they are dense, and in this process."""
+        """Whether fused kernels can read the rows, which are then dense and in this process."""
         return True
 
     def checked(self, queries: Any) -> Int64Array:
-        """Return positions of queries, or raise `InputError` if they are not, or there is none."""
+        """Return positions of queries, or raise `InputError` if they are invalid or there are none."""
         wanted, n = np.asarray(queries), self.queries.n_queries
         positions = wanted.ndim == 1 and len(wanted) and np.issubdtype(wanted.dtype, np.integer)
         if not positions or wanted.min() < 0 or wanted.max() >= n:
@@ -213,7 +213,7 @@ class Source(ABC):
 
     @abstractmethod
     def batches_of(self, kernel: Kernel, order: Int64Array) -> Steps:
-        """Return the sums over any batch of an epoch."""
+        """Return a function for the sums over any batch of an epoch."""
 
     @abstractmethod
     def convexified(self, params: Float64Array) -> Self:
@@ -297,7 +297,7 @@ class InParts(Source):
         return value, grad
 
     def batches_of(self, kernel: Kernel, order: Int64Array) -> Steps:
-        """Return the sums over any batch of an epoch; a model with dropout draws by the order."""
+        """Return a function for the sums over any batch of an epoch; the order seeds dropout."""
         kernel = kernel.drawing(order)
         parts = kernel.batches(self, order)
         return lambda first, last, params: self.added(kernel, parts(first, last), params)
@@ -373,7 +373,7 @@ class Memory(InParts):
         return Part(rows, qptr, self.query_weight, prepared, self._is_weighted)
 
     def batches(self, order: Int64Array) -> Callable[[int, int], Sequence[Part]]:
-        """Return a function from first and last to parts of the queries ``order[first:last]``."""
+        """Return a function that maps first and last to parts of the queries ``order[first:last]``."""
         entries = self.surrogate.entries
         if entries is None or hasattr(self.model, "prepare"):
             return lambda first, last: [

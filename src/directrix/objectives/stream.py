@@ -35,10 +35,10 @@ class Stream(InParts):
     -----
     A full gradient has the same bits as in memory: its parts are the same, and so is the order of their sums.
 
-    An epoch goes through the queries in an order that can be read: the blocks in the order of their
-    first query in the given one, the queries of a block in the given order (`reading_order`). For a random
-    order that is: blocks in random order, queries of a block in random order. A batch lies in one block: the
-    last one of a block may be shorter.
+    An epoch visits the queries in an order that can be read (`reading_order`): blocks in the given order of
+    their first queries, and the queries of a block in the given order. For a random order, both the blocks
+    and the queries of a block are in random order. A batch lies in one block, so the last one of a block may
+    be shorter.
     """
 
     def _rows(self, first: int, last: int) -> Span:
@@ -83,7 +83,7 @@ class Stream(InParts):
         return loss / len(order)
 
     def reading_order(self, order: Int64Array) -> Int64Array:
-        """Return the same queries in the order in which an epoch goes through them."""
+        """Return the same queries in the order in which an epoch visits them."""
         _, first, which = np.unique(self._block_of(order), return_index=True, return_inverse=True)
         turn: Int64Array = order[np.argsort(first[which], kind="stable")]
         return turn

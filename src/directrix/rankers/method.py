@@ -22,27 +22,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Method:
-    """A ranker, the grid over which it is tuned, and what to know before using it.
+    """A ranker, the grid over which it is tuned, and facts to know before using it.
 
     Parameters
     ----------
     name : str
         Name that `directrix.method` takes.
     surrogate : type of Surrogate, or None
-        Class of what is maximized; None if there is none, or several.
+        Class of the surrogate; None if there is none, or several.
     model : str
         A key of `KINDS`: "linear", ...
     trainer : str or callable
-        Name of a trainer, or a function of settings that makes one (a class of trainers is that); then its
-        parameters are settings too.
+        Name of a trainer, or a class or function that makes one from settings; then its parameters are
+        settings too.
     source : str
         The paper, and the equation.
     cost : str
         Cost of one gradient, or one round, per query of n documents of which R are relevant.
     use_when : str
-        One line.
+        When to use it, in one line.
     grid : mapping of setting to values
-        Tried by ``directrix train``; the measure that is asked for chooses, on validation queries.
+        Values to try in ``directrix train``, which chooses by the measure on validation queries.
     fixed : mapping
         Settings that differ from the ranker's, trainer's and surrogate's own defaults; for an axis of the
         grid, its value without a search.
@@ -53,7 +53,7 @@ class Method:
     selection : str
         The measure by which its source tunes it.
     only : tuple of str
-        The settings that it uses, if not all of its parts.
+        The settings that it uses, if not all those of its parts.
     without : tuple of str
         Settings of its parts that would have no effect.
     """
@@ -75,7 +75,7 @@ class Method:
 
     @classmethod
     def of(cls, surrogate: type[Any], **rest: Any) -> Method:
-        """Return a method that has the name of its surrogate."""
+        """Return a method that is named after its surrogate."""
         return cls(name=surrogate.__name__, surrogate=surrogate, **rest)
 
     @property
@@ -117,7 +117,7 @@ class Method:
         return True
 
     def parts(self, measure: RankingMeasure | None) -> tuple[Method, ...]:
-        """Return the methods that are tried: itself; "auto" has several."""
+        """Return the methods that are tried: the method itself, or several for "auto"."""
         return (self,)
 
     def ranker(self, *, measure: RankingMeasure | str | None = None, **settings: Any) -> Any:
@@ -126,8 +126,8 @@ class Method:
         Parameters
         ----------
         measure : measure or str, optional
-            Measure to report: cut-off and relevance threshold are taken from it where the surrogate
-            needs them, and methods that train on a measure itself train on this one.
+            Measure to report: cut-off and relevance threshold are taken from it if the surrogate needs them,
+            and methods that optimize a measure itself optimize this one.
         **settings
             Settings of the surrogate (``alpha=50``), the trainer, or the ranker (``l2=1e-4``).
 
@@ -159,7 +159,7 @@ class Method:
                 )
 
     def summary(self) -> dict[str, Any]:
-        """One line of `directrix methods`, in JSON types; does not import the ranker."""
+        """Return one line of `directrix methods`, in JSON types, without importing the ranker."""
         return {
             "name": self.name,
             "use_when": self.use_when,
@@ -170,7 +170,7 @@ class Method:
         }
 
     def describe(self) -> dict[str, Any]:
-        """All of it in JSON types."""
+        """Return the full description in JSON types."""
         summary = self.summary()
         grid = summary.pop("grid")
         return {
@@ -241,11 +241,11 @@ class Auto(Method):
         return [part for part in suited if part.takes(measure) or not self.is_lenient]
 
     def summary(self) -> dict[str, Any]:
-        """One line of `directrix methods`, in JSON types."""
+        """Return one line of `directrix methods`, in JSON types."""
         return super().summary() | {"model": "several", "trainer": "several"}
 
     def describe(self) -> dict[str, Any]:
-        """All of it in JSON types; ``tries`` has the methods for each kind of measure."""
+        """Return the full description in JSON types; ``tries`` has the methods for each kind of measure."""
         return super().describe() | {
             "selection": "the requested measure, on validation queries",
             "keeps": "what the chosen method keeps",

@@ -1,4 +1,4 @@
-"""`load_scorer`: a model file as a scorer of single lists, for servers; NumPy alone, and Numba for trees."""
+"""`load_scorer`: a model file as a scorer of single lists, for servers; it needs only NumPy."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _Scores = Callable[[Array], Float64Array]
 def load_scorer(path: str | os.PathLike[str]) -> Scorer:
     """Read a model that ``ranker.save`` or ``directrix train`` wrote, to score one list at a time.
 
-    For servers: it imports NumPy alone, for trees Numba too, and scores a list in microseconds. `load`
+    It is for servers: it imports only NumPy, for trees also Numba, and scores a list in microseconds. `load`
     returns the estimator, which imports scikit-learn.
 
     Parameters
@@ -75,7 +75,7 @@ class Scorer:
     Raises
     ------
     InputError
-        If a feature holds categories, which arrays do not name.
+        If a feature holds categories, since arrays do not have their names.
     """
 
     def __init__(self, saved: SavedModel) -> None:
@@ -107,8 +107,8 @@ class Scorer:
         Raises
         ------
         InputError
-            If there are other than ``n_features`` features, or some are not numbers, infinite, or missing
-            (NaN) where the model takes no missing values.
+            If there are not ``n_features`` features, or some are not numbers, infinite, or missing (NaN)
+            although the model takes no missing values.
         """
         if isinstance(features, np.ndarray) and features.dtype in (np.float64, np.float32):
             X = np.ascontiguousarray(features)
@@ -132,7 +132,7 @@ class Scorer:
     def probability(self, features: Any) -> Float64Array:
         """Return the calibrated probability that each document of a list is relevant, in [0, 1].
 
-        See `predict`. Raises `InputError` also if the model is not calibrated, see ``ranker.calibrate``.
+        See `predict`. Also raises `InputError` if the model is not calibrated; see ``ranker.calibrate``.
         """
         return self._saved.probabilities(self.predict(features))
 

@@ -32,7 +32,7 @@ _CLIP = {
 
 
 def check_names(q: Data, names: Iterable[str] | None, which: str = "the data") -> None:
-    """Raise `InputError` if data name features otherwise than a model, or in another order."""
+    """Raise `InputError` if data have other feature names than a model, or another order of them."""
     if q.feature_names is None or names is None or q.feature_names == (known := tuple(names)):
         return
     column = next(i for i, pair in enumerate(zip(q.feature_names, known, strict=True)) if pair[0] != pair[1])
@@ -77,9 +77,9 @@ def check_scores(scores: Float64Array, q: Queries, *, allow_missing: bool = Fals
 
 
 def matched(q: Any, categories: Categories | None, which: str = "the data") -> Any:
-    """Return queries whose features hold places among these names: those of a model, or of training data.
+    """Return queries with categories coded as positions in these names, of a model or of training data.
 
-    A category without a place becomes missing (NaN), and a note counts such values.
+    An unknown category becomes missing (NaN), and a note counts such values.
 
     Raises
     ------
@@ -129,12 +129,12 @@ def check_codes(q: Queries, column: int) -> None:
 
 
 def read_as(q: Any, rule: str, which: str = "the data") -> Any:
-    """Return queries with 0 for missing values if the training data were read so, else as they are.
+    """Return queries with 0 for missing values if the training data were read so, else unchanged.
 
     Raises
     ------
     InputError
-        If they were read with 0 for missing values and the training data as they are, or if the rule is 0 and
+        If missing values were read as 0 and those of the training data were kept, or if the rule is 0 and
         missing values are on disk or in shards.
     """
     if rule == "zero":
@@ -152,7 +152,7 @@ def read_as(q: Any, rule: str, which: str = "the data") -> Any:
 
 
 def scores_by(model: Any, params: Float64Array, q: Queries) -> Float64Array:
-    """Return the scores of scaled queries, computed as in training: in the precision of the features."""
+    """Return the scores of scaled queries, computed as in training, in the precision of the features."""
     if isinstance(model, Trees):
         for column in model.categorical:
             check_codes(q, column)

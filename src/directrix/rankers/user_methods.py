@@ -1,4 +1,4 @@
-"""Methods of the user's own: of a surrogate, a trainer or a ranker, also by the name in a module."""
+"""Methods of users: from a surrogate, a trainer or a ranker, also by its name in a module."""
 
 from __future__ import annotations
 

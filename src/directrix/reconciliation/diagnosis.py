@@ -1,4 +1,4 @@
-"""Causes in the data of differing numbers of tools: ties, order, duplicates, missing judgments."""
+"""Causes in the data for differences between tools: ties, order, duplicates, missing judgments."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TELLING = 0.02  # a share of pairs this far from one half is reported
 
 @dataclass(frozen=True)
 class Unjudged:
-    """A measure with unjudged documents as not relevant, removed, and labeled for or against the ranking."""
+    """A measure with unjudged documents as not relevant, removed, or labeled for or against the ranking."""
 
     k: int
     """Depth of ``judged_rate``: the cut-off of the measure, 10 if it has none."""
@@ -38,7 +38,7 @@ class Unjudged:
     relevant: float
     """The measure with all retrieved unjudged documents at the highest label."""
     worst: float
-    """The lowest value if each unjudged document has the label 0 or the highest one."""
+    """The lowest value if each unjudged document has label 0 or the highest label."""
     best: float
     """The highest such value."""
 
@@ -60,8 +60,9 @@ class Unjudged:
 def unjudged_range(measure: RankingMeasure, material: Material) -> Unjudged | None:
     """Evaluate a measure for every meaning of unjudged documents; None if it reads judgments itself.
 
-    For a query with u unjudged documents 2(u + 1) labelings are ranked, of more than 500 a sample: of those
-    with the same number of relevant documents the one at the top is best, and the one at the bottom worst.
+    For a query with u unjudged documents, 2(u + 1) labelings are evaluated, or a sample if there are more
+    than 500. For a given number of relevant documents, relevant ones at the top are best, and at the bottom
+    worst.
     """
     if measure.sees != "labels":
         return None
@@ -105,10 +106,10 @@ def _extremes(
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Causes in the data of differing numbers of tools; part of the result of `reconcile`."""
+    """Causes in the data for differences between tools; part of the result of `reconcile`."""
 
     duplicates: int
-    """Documents that occur again in their query."""
+    """Documents that occur more than once in a query."""
     duplicate_examples: tuple[tuple[Any, Any], ...]
     """The first of them."""
     unjudged_documents: int
@@ -116,13 +117,13 @@ class Diagnosis:
     missing_documents: int
     """Judged documents that were not retrieved."""
     queries_without_judgments: int
-    """Queries of the ranking that nobody judged."""
+    """Queries of the ranking without judgments."""
     queries_not_ranked: int
     """Judged queries that the ranking lacks."""
     queries_without_relevant: int
     """Judged queries in which no label is above 0."""
     tied_documents: int
-    """Retrieved documents whose score another document of the query has too."""
+    """Retrieved documents that tie with another document of the query."""
     tied_share: float
     """Their share of the retrieved documents."""
     tied_queries: int
@@ -131,7 +132,7 @@ class Diagnosis:
     """Pairs of tied documents with different labels."""
     file_order: float
     """Share of these pairs in which the document with the higher label comes first in the file; .5 if the
-    order says nothing, NaN without such pairs."""
+    order is uninformative, NaN without such pairs."""
     ties_from: float
     """The measure if all ties are broken in the worst order."""
     ties_to: float
@@ -141,7 +142,7 @@ class Diagnosis:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Sentences about what deserves attention."""
+        """Notes on causes that deserve attention."""
         out = []
         if self.duplicates:
             some = ", ".join(f"{doc} in query {query}" for query, doc in self.duplicate_examples)
@@ -199,7 +200,7 @@ class Diagnosis:
 
 
 def diagnose(measure: RankingMeasure, material: Material) -> Diagnosis:
-    """Look for everything in the data that makes numbers differ."""
+    """Find everything in the data that makes numbers differ."""
     query, ranked, judged = material.query, material.ranked, material.judged
     relevant = np.bincount(query, material.labels > 0.0, len(material.qptr) - 1) > 0
     tied, duplicates = material.tied(), _duplicates(material)
@@ -259,7 +260,7 @@ def _order_of_tied(material: Material, tied: Array) -> tuple[int, float]:
 
 
 def _extremes_of_ties(measure: RankingMeasure, material: Material) -> tuple[float, float]:
-    """Values of the measure with all ties in the worst and in the best order."""
+    """Return the values of the measure with all ties in the worst and in the best order."""
     rows, qptr = material.rows_of_both()
     ties = getattr(measure, "ties", None)
     in_order = measure if ties is None else replace(measure, ties="order")  # type: ignore[call-arg]

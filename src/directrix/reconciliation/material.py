@@ -1,4 +1,4 @@
-"""Rankings with judgments, with every query and document that some tool counts and another leaves out."""
+"""Rankings with judgments, including queries and documents that only some tools count."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Material:
 
     @cached_property
     def labels(self) -> Float64Array:
-        """Label of every document, 0 where it was not judged; float64 (n_docs,)."""
+        """Label of every document, 0 if it was not judged; float64 (n_docs,)."""
         return grades(self.judgments)
 
     @cached_property
@@ -76,7 +76,7 @@ class Material:
 
 
 def material_of(run: Any, qrels: Any, arrays: dict[str, Any]) -> Material:
-    """Check what `reconcile` got: a run and judgments, or arrays by name."""
+    """Check the input of `reconcile`: a run and judgments, or arrays by name."""
     if run is None and qrels is None:
         return material_of_arrays(**arrays)
     if any(given is not None for given in arrays.values()):

@@ -1,4 +1,4 @@
-"""A number as a tool printed it: its digits say how exactly it is known."""
+"""A number as a tool printed it, with the precision of its digits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SLACK = 1e-12  # a value at the end of the interval may differ in its last bits
 
 
 class Printed(NamedTuple):
-    """A number, which stands for all values that are printed like it."""
+    """A number that stands for all values that are printed like it."""
 
     text: str
     """The number as it was given."""
@@ -24,7 +24,7 @@ class Printed(NamedTuple):
     """Half a unit of its last decimal, at least 1e-7."""
 
     def interval(self, *, cut: bool = False) -> tuple[float, float]:
-        """Return the lowest and the highest value that are rounded, or cut off, to the number."""
+        """Return the lowest and the highest value that round, or are truncated, to the number."""
         if not cut:
             return self.value - self.half_unit, self.value + self.half_unit
         unit = 2.0 * self.half_unit
@@ -37,10 +37,10 @@ class Printed(NamedTuple):
 
 
 def printed(given: Any, measure: RankingMeasure, what: str = "value") -> Printed:
-    """Return a number of a measure with the interval that its decimals leave; a text keeps its last zeros.
+    """Return a number with the interval that its decimals allow; a text keeps its trailing zeros.
 
-    A number above the largest value of the measure is read as percent. Raises `InputError` if it is not a
-    finite number, or not a value of the measure even in percent.
+    A number above the largest value of the measure is read as percent. Raises `InputError` if it is not
+    finite, or not a value of the measure even in percent.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The result of `reconcile`: matching settings, the switches between two settings, tables and JSON."""
+"""The result of `reconcile`: matching settings, switches between two settings, tables and JSON."""
 
 from __future__ import annotations
 
@@ -96,28 +96,28 @@ class Switch(NamedTuple):
 
 @dataclass(frozen=True)
 class SettingMatch:
-    """A setting that gives the number, for all those under which every query has the same value."""
+    """A setting that gives the number; it represents all with the same value for every query."""
 
     value: float
     """The measure under it."""
     tools: tuple[str, ...]
-    """Tools that compute so by default; ``"directrix"`` is the measure as it was given."""
+    """Tools with this setting by default; ``"directrix"`` is the measure as it was given."""
     switches: tuple[Switch, ...]
-    """How it differs from the measure as it was given."""
+    """Differences from the measure as it was given."""
     nearest_tools: tuple[str, ...]
-    """Tools, alike by default, that differ least from it."""
+    """Tools with the same default that differ least from it."""
     from_tool: tuple[Switch, ...]
-    """How it differs from their default."""
+    """Differences from their default."""
     n_settings: int
-    """Number of settings that no query of these data tells apart from it, with itself."""
+    """Number of settings, itself included, that no query of these data distinguishes from it."""
     free: tuple[str, ...]
-    """Switches that alone change nothing here."""
+    """Switches that alone change nothing in these data."""
     setting: dict[str, Any]
     """Value of every switch."""
 
     @property
     def words(self) -> str:
-        """Tools that do so by default, else the nearest tool and the switches from it."""
+        """Tools with this setting by default, else the nearest tool and the switches from it."""
         if self.tools:
             return ", ".join(self.tools)
         return f"{', '.join(self.nearest_tools)} with " + "; ".join(switch.words for switch in self.from_tool)
@@ -143,7 +143,7 @@ class Between:
     start: str
     """The number to start from."""
     is_exact: bool
-    """Whether there are settings for both numbers; else the nearest ones are compared."""
+    """Whether both numbers have settings; else the nearest ones are compared."""
     switches: tuple[Switch, ...]
     """Differences between the two settings."""
     before: dict[str, Any]
@@ -179,7 +179,7 @@ class Reconciliation:
     n_docs: int
     """Number of their documents."""
     tools: tuple[tuple[str, float, bool], ...]
-    """Each tool's value by default, and whether it is the number."""
+    """Each tool's default value, and whether it is the number."""
     n_settings: int
     """Number of settings that were tried."""
     n_matches: int
@@ -189,9 +189,9 @@ class Reconciliation:
     matches: tuple[SettingMatch, ...]
     """The latter, at most 100: tools first, then the fewest switches."""
     is_cut: bool
-    """Whether the settings give the number only if further decimals are cut off, not rounded."""
+    """Whether the settings give the number only if further decimals are truncated, not rounded."""
     nearest: SettingMatch | None
-    """Where none gives the number: the setting whose value is nearest."""
+    """The setting with the nearest value, if none gives the number."""
     between: Between | None
     """The fewest switches from another number."""
     diagnosis: Diagnosis
@@ -199,7 +199,7 @@ class Reconciliation:
 
     @property
     def distance(self) -> float:
-        """How far the nearest setting is from the number; 0 if a setting gives it."""
+        """Distance of the nearest setting from the number; 0 if a setting gives it."""
         if self.nearest is None:
             return 0.0
         low, high = self.interval
@@ -207,7 +207,7 @@ class Reconciliation:
 
     @property
     def answer(self) -> tuple[str, ...]:
-        """Sentences that say what was found."""
+        """Findings in sentences."""
         out = [self._first_sentence()]
         if self.is_cut:
             out.append("The number is not rounded: its further decimals are cut off.")

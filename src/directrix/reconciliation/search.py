@@ -40,22 +40,22 @@ def reconcile(  # noqa: PLR0913 - all but the first four are optional and by nam
 ) -> Reconciliation:
     r"""Find the conventions under which a measure of a ranking has the number that another tool printed.
 
-    Every point on which tools disagree is a switch. All combinations are evaluated; those count whose value v
+    Every point on which tools disagree is a switch. All combinations are evaluated. Those match whose value v
     is printed as the number x with d decimals: :math:`|v - x| \le 0.5 \cdot 10^{-d}`.
 
     Parameters
     ----------
     value : str or float
-        The number as it was printed; as text it keeps its last zeros: ``"0.4510"``. A number above every
+        The number as it was printed; a text keeps trailing zeros: ``"0.4510"``. A number above the largest
         value of the measure is read as percent.
     measure : str or measure
         Name of the number, e.g. ``"nDCG@10"``.
     scores, labels, run, qrels, qid, qptr, group, doc_ids
         As for `directrix.evaluate`; labels may be NaN for documents that were not judged.
     convention : str or Convention, optional
-        Setting from which switches are counted; default: the measure as it was given.
+        Setting from which switches are counted. Default: the measure as it was given.
     start : str or float, optional
-        Another number, e.g. one's own: the fewest switches from it to ``value`` are found too.
+        Another number, e.g. your own; the fewest switches from it to ``value`` are found too.
     progress : callable, optional
         Called with the number of finished parts, their total, and a name.
 
@@ -63,7 +63,7 @@ def reconcile(  # noqa: PLR0913 - all but the first four are optional and by nam
     -------
     Reconciliation
         ``print`` shows it: the settings that give the number, tools first, then by the number of switches;
-        the value of every tool; and what in the data makes numbers differ.
+        the value of every tool; and causes of differences in the data.
 
     Raises
     ------
@@ -73,9 +73,9 @@ def reconcile(  # noqa: PLR0913 - all but the first four are optional and by nam
     Notes
     -----
     The switches are the fields of the measure (cut-off: one less, one more, none), whether the ideal DCG is
-    cut off at k, which queries are averaged, and whether documents count that were not retrieved or not
-    judged. Those that the data cannot show are left out. Settings of the same documents share one sort: the
-    time is that of some hundred measures, the memory that of a few copies of the ranking.
+    cut off at k, which queries are averaged, and whether unretrieved or unjudged documents count. Switches
+    without effect on the data are omitted. Settings of the same documents share one sort: the time is that of
+    some hundred measures, and the memory that of a few copies of the ranking.
 
     Examples
     --------
@@ -120,7 +120,7 @@ class _Search(NamedTuple):
     tools: dict[str, int]
 
     def result(self, number: Printed, origin: Printed | None, material: Material) -> Reconciliation:
-        """Answer for a number."""
+        """Return the result for a number."""
         means = self.computed.means
         is_cut = not number.within(means).any() and bool(number.within(means, cut=True).any())
         rows = np.flatnonzero(number.within(means, cut=is_cut))
@@ -144,7 +144,7 @@ class _Search(NamedTuple):
         )
 
     def _groups(self, rows: Int64Array) -> list[list[int]]:
-        """Settings that no query tells apart: those of tools first, then those with the fewest switches."""
+        """Settings that no query distinguishes: those of tools first, then those with the fewest switches."""
         by_tool, n_switches = set(self.tools.values()), self.space.n_switches(0)
         groups: dict[int, list[int]] = {}
         for row in sorted(rows.tolist(), key=lambda row: (row not in by_tool, n_switches[row], row)):
@@ -194,7 +194,7 @@ class _Search(NamedTuple):
         )
 
     def _nearest(self, number: Printed) -> Int64Array:
-        """Return the row of the nearest setting; of several the one with the fewest switches."""
+        """Return the row of the nearest setting, with the fewest switches if there are several."""
         gaps = np.round(np.abs(self.computed.means - number.value), 12)
         return np.array([np.nanargmin(gaps + 1e-15 * self.space.n_switches(0))])
 

@@ -17,10 +17,10 @@ from directrix.reconciliation.material import Material
 from directrix.types import Array, Int64Array
 
 ARRANGED = ("reversed", "best", "id ascending")
-"""Orders of tied documents that measures do not have: documents are rearranged before they are ranked."""
+"""Tie orders that measures do not have: documents are rearranged before they are ranked."""
 
 TOGETHER = "together"
-"""Tied documents of AP are retrieved together, as by scikit-learn's average_precision_score."""
+"""Tied documents of AP are retrieved together, as in scikit-learn's average_precision_score."""
 
 _MOST_LEVELS = 5  # of relevance that are tried as thresholds
 _CUT_OFFS = (5, 10, 20, 32, 100, 1000)  # tried for a measure without one; 32 is that of XGBoost
@@ -28,7 +28,7 @@ _CUT_OFFS = (5, 10, 20, 32, 100, 1000)  # tried for a measure without one; 32 is
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """All combinations of the values of some axes that make sense together."""
+    """All meaningful combinations of the values of some axes."""
 
     axes: dict[str, tuple[Any, ...]]
     """The values of each switch, the one that was asked for first."""
@@ -42,7 +42,7 @@ class Space:
         return {name: values[code] for (name, values), code in codes}
 
     def row_with(self, chosen: dict[str, Any]) -> int:
-        """Return the row of the setting with these values, otherwise those asked for; -1: none."""
+        """Return the row of the setting with these values, otherwise the requested ones; -1 if none."""
         code = [values.index(chosen.get(name, values[0])) for name, values in self.axes.items()]
         rows = np.flatnonzero((self.codes == code).all(axis=1))
         return int(rows[0]) if len(rows) else -1
@@ -53,7 +53,7 @@ class Space:
 
 
 def space_of(measure: RankingMeasure, material: Material) -> Space:
-    """Return all settings that these data could show apart, those of every tool among them."""
+    """Return all settings that these data could distinguish, including those of every tool."""
     every = _axes_of_measure(measure, material) | _axes_of_data(material)
     axes = {name: values for name, values in every.items() if len(values) > 1}
     sizes = [len(values) for values in axes.values()]
@@ -62,7 +62,7 @@ def space_of(measure: RankingMeasure, material: Material) -> Space:
 
 
 def _axes_of_measure(measure: RankingMeasure, material: Material) -> dict[str, tuple[Any, ...]]:
-    """Return for every field the value asked for, those that measures and tools have, and some more."""
+    """Return the values of every field: the requested one, those of measures and tools, and some more."""
     of_tools = [_fields_of(tool, measure) for tool in map(convention, conventions()) if tool.has(measure)]
     axes = {}
     for field in fields(measure):
@@ -79,21 +79,21 @@ def _axes_of_measure(measure: RankingMeasure, material: Material) -> dict[str, t
 
 
 def _fields_of(tool: Any, measure: RankingMeasure) -> dict[str, Any]:
-    """Return what a convention sets the fields of the measure to."""
+    """Return the values that a convention gives to the fields of the measure."""
     known = frozenset(field.name for field in fields(measure))
     chosen: dict[str, Any] = tool.fields_for(type(measure).__name__, known)
     return chosen
 
 
 def _is_possible(name: str, value: Any, material: Material) -> bool:
-    """Return whether the data have what a value needs: order by document ids needs ids, or no ties."""
+    """Return whether the data support a value: order by document ids needs ids, or no ties."""
     if name == "gain" and value == "exp":
         return float(material.labels.max(initial=0.0)) <= HIGHEST_EXPONENT
     return (name, value) != ("ties", "trec") or is_ordered_by_ids(material)
 
 
 def is_ordered_by_ids(material: Material) -> bool:
-    """Return whether ids order tied documents, or none tie in single precision, as trec_eval reads scores."""
+    """Return whether there are ids for tied documents, or none tie in single precision, as in trec_eval."""
     return material.doc_ids is not None or not material.tied(np.float32).any()
 
 
@@ -134,7 +134,7 @@ def _axes_of_data(material: Material) -> dict[str, tuple[Any, ...]]:
 def _senseless(
     axes: dict[str, tuple[Any, ...]], codes: Array, measure: RankingMeasure, material: Material
 ) -> Array:
-    """Return which combinations have no value, or equal another one of the space by definition."""
+    """Return the combinations that have no value, or equal another one by definition."""
 
     def where(name: str, value: Any) -> Array:
         if name not in axes:
@@ -152,14 +152,14 @@ def _senseless(
 
 
 class Tool(NamedTuple):
-    """A tool, or one of its options: a convention, and what differs from it."""
+    """A tool, or one of its options: a convention, and its differences from it."""
 
     name: str
     convention: str
     changes: dict[str, Any]
-    """Values of switches; ``k`` only where a measure is written without a cut-off."""
+    """Values of switches; ``k`` applies only to a measure without a cut-off."""
     symbols: tuple[str, ...] = ()
-    """Measures that it is an option of, or has by another name; () = all that the tool has."""
+    """Measures that have this option, or another name in the tool; () = all that the tool has."""
 
 
 _ARRAYS_ONLY = {"missing": "dropped"}  # a tool that takes arrays does not see what was not retrieved
@@ -187,7 +187,7 @@ OWN = "directrix"
 
 
 def rows_of_tools(measure: RankingMeasure, space: Space) -> dict[str, int]:
-    """Return the row of each tool that has the measure, by its name; first the measure as it was given."""
+    """Return the row of each tool that has the measure, by name; the measure as it was given comes first."""
     rows = {OWN: 0}
     for tool in TOOLS:
         preset = convention(tool.convention)

@@ -52,7 +52,7 @@ class _Formula(NamedTuple):
         return cls(replace(measure, **chosen), divisor, together)
 
     def parts(self) -> tuple[RankingMeasure, ...]:
-        """Return the measures whose values it is made of."""
+        """Return the measures that it combines."""
         m = self.measure
         if self.divisor == "whole ideal":
             return (DCG(k=m.k, gain=m.gain, discount=m.discount, ties=m.ties),)
@@ -116,8 +116,8 @@ def compute(
 ) -> Computed:
     """Evaluate every setting of a space; raise `InputError` if all are undefined.
 
-    Measures of the same documents share one sort, and settings that differ in what an empty query counts or
-    in which queries are averaged share their values.
+    Measures of the same documents share one sort. Settings that differ only in the value of empty queries, or
+    in the averaged queries, share their values.
     """
     means, signatures = np.empty(len(space.codes)), np.empty(len(space.codes), dtype=np.int64)
     work: dict[tuple[Any, ...], dict[_Formula, list[int]]] = {}
@@ -164,10 +164,10 @@ def _averaged(values: Float64Array, setting: dict[str, Any], material: Material)
 def precision_of_thresholds(
     scores: Float64Array, labels: Float64Array, qptr: Int64Array, rel: float
 ) -> Float64Array:
-    r"""Average precision over thresholds of the score, :math:`\sum_n (R_n - R_{n-1}) P_n`, of every query.
+    r"""Return average precision over thresholds of the score, :math:`\sum_n (R_n - R_{n-1}) P_n`.
 
-    Each relevant document has the precision at the end of its group of equal scores. NaN for a query without
-    relevant documents; those of score -inf count among the relevant ones and earn nothing.
+    Each relevant document has the precision at the end of its group of equal scores. The value is NaN for a
+    query without relevant documents; those with score -inf count as relevant but gain nothing.
 
     >>> precision_of_thresholds(np.ones(2), np.array([1.0, 0.0]), np.array([0, 2]), 1.0)
     array([0.5])
@@ -178,7 +178,7 @@ def precision_of_thresholds(
     ranked, relevant = scores[order], (labels[order] >= rel).astype(np.float64)
     n_relevant = query_sums(relevant, qptr)
     is_last = np.append((ranked[1:] != ranked[:-1]) | (query[1:] != query[:-1]), True)[: len(ranked)]
-    # the last place of each document's group: the next place that is last
+    # the last position of each document's group: the next position that is last
     last = np.flatnonzero(is_last)[np.cumsum(is_last) - is_last]
     hits = np.cumsum(relevant) - np.repeat(np.append(0.0, np.cumsum(n_relevant))[:-1], sizes)
     precision = hits[last] / (last - np.repeat(qptr[:-1], sizes) + 1.0)

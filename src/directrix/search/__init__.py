@@ -1,1 +1,1 @@
-"""The search behind `train` and `AutoRanker`: candidates are trained on folds, and a measure chooses."""
+"""The search behind `train` and `AutoRanker`: it trains candidates on folds and chooses by a measure."""

@@ -1,4 +1,4 @@
-"""Candidates: methods with their settings, and what training gave."""
+"""Candidates: methods with their settings, and the results of training."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _no_values() -> Float64Array:
 
 @dataclass(frozen=True, eq=False)  # settings may be arrays
 class Candidate:
-    """A method with its settings and, once it is trained, its figures.
+    """A method with its settings and, once it is trained, its results.
 
     Parameters
     ----------
@@ -45,24 +45,24 @@ class Candidate:
     valid, train : float
         Mean of the measure on the validation and the training queries.
     steps : int
-        Iterations, epochs, rounds or trees of the ranker that was judged; the median over folds.
+        Iterations, epochs, rounds or trees of the evaluated ranker; the median over folds.
     status : str
         Why training stopped, see `Result`; from the last fold.
     seconds : float
         Duration of training and evaluation, without the compilation of kernels.
     values : float64 (n_queries,)
-        The measure on every validation query, NaN where it is undefined; on the queries of the folds so far
-        for a dropped candidate, and on those of the sample for one that was trained on a sample.
+        The measure on every validation query, NaN where it is undefined; for a dropped candidate, on the
+        queries of the folds so far; for one trained on a sample, on those of the sample.
     outcome : str
-        "" for a whole training, "cut short" if the time budget stopped it and it was judged as it stood,
-        "not trained" if that was before the first step, "dropped" if it was too far behind and not all folds
-        were tried, or "sample" if it was trained and judged on a sample of the queries only.
+        "" for a complete run; "cut short" if the time budget stopped it, and it was evaluated as it was; "not
+        trained" if it stopped before the first step; "dropped" if it was too far behind to try all folds; or
+        "sample" if it was trained and evaluated only on a sample of the queries.
     curve : LearningCurve, optional
-        Loss and measure after every step; without points for a training without steps.
+        Loss and measure after every step; without points for a run without steps.
     progress : str
-        How far a training came that the time budget stopped: "8 of 300 trees"; otherwise "".
+        Progress of a run that the time budget stopped: "8 of 300 trees"; otherwise "".
     rankers : tuple
-        Fitted rankers, one for each fold; empty where they are no longer needed.
+        Fitted rankers, one for each fold; empty if they are no longer needed.
     scores : float64 (n_docs,)
         Scores of the validation queries, in units of their spread on the training queries; 0 in a fold whose
         ranker gives all training documents of a query the same score.
@@ -71,7 +71,7 @@ class Candidate:
     seed : int, optional
         Seed of a stochastic trainer.
     is_anchor : bool
-        Whether an ensemble considers it even if others of its method are ahead: the default trees, and bags.
+        Whether it can join an ensemble even if others of its method are ahead: the default trees, and bags.
     """
 
     method: Method
@@ -116,7 +116,7 @@ class Candidate:
 
     @property
     def needs_queries(self) -> bool:
-        """Whether the ranker scales by query, so that a document is not scored without its query."""
+        """Whether the ranker scales by query, and thus needs the whole query to score a document."""
         return is_by_query(self.ranker().scale)
 
     def ranker(self) -> Any:
@@ -134,9 +134,9 @@ def candidates_of(
 ) -> tuple[list[Candidate], tuple[str, ...]]:
     """List the grid of a method, with fixed settings in place of its values.
 
-    Each setting goes to the parts of the method that have it. Constraints leave out what cannot keep to
-    them; the names of these methods are returned too. Raises `InputError` if nothing is left, or a setting
-    does not exist or has no effect in a search.
+    Each setting goes to the parts of the method that have it. Methods that cannot satisfy the constraints are
+    excluded; their names are returned too. Raises `InputError` if nothing is left, or a setting does not
+    exist or has no effect in a search.
     """
     given = settings or {}
     constraints = {name: given[name] for name in CONSTRAINTS if given.get(name) is not None}

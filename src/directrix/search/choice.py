@@ -1,4 +1,4 @@
-"""Which candidates can be chosen, which one is, and whether an ensemble of several is better."""
+"""The choice among candidates, and whether an ensemble of several is better."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _FEWEST_QUERIES = 10
 def contenders(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Return the candidates that can be chosen.
 
-    These are the ones that finished, and of those that the time budget stopped the ones that are ahead of
-    them all: what a training that was stopped would have reached, its value does not tell. If none finished,
+    These are the ones that finished, and those that the time budget stopped but are ahead of all finished
+    ones. The value of a stopped run does not show what it would have reached. If none finished, they are
     those that were stopped after a step, or else before.
     """
     of = {end: [c for c in candidates if c.outcome == end] for end in ("", CUT_SHORT, UNTRAINED)}
@@ -34,10 +34,10 @@ def contenders(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def preferred(candidates: Sequence[Candidate], *, simple: bool = False) -> Candidate:
-    """Return the best of the `contenders`, of equals the earliest.
+    """Return the best of the `contenders`, the earliest of equals.
 
-    With ``simple`` the earliest method whose best candidate is within one standard error of it: that of the
-    mean difference over the validation queries, query by query.
+    With ``simple``, return the earliest method whose best candidate is within one standard error of it. The
+    error is that of the mean difference over the validation queries, query by query.
     """
     candidates = contenders(candidates)
     best = max(candidates, key=lambda c: c.or_worst)
@@ -50,7 +50,7 @@ def preferred(candidates: Sequence[Candidate], *, simple: bool = False) -> Candi
 
 
 def difference(one: Candidate, other: Candidate) -> tuple[float, float]:
-    """Mean difference over the validation queries, and its standard error."""
+    """Return the mean difference over the validation queries, and its standard error."""
     return (0.0, 0.0) if one is other else mean_and_error(one.values - other.values)
 
 
@@ -63,7 +63,7 @@ def eligible(tried: Sequence[Candidate]) -> list[Candidate]:
 
 
 class Blend(NamedTuple):
-    """The mean of several candidates, and how far it is ahead of the best of them."""
+    """The mean of several candidates, and its lead over the best of them."""
 
     members: tuple[Candidate, ...]  # the best first
     valid: float  # the measure on the validation queries
@@ -73,13 +73,13 @@ class Blend(NamedTuple):
 
 
 def blend(tried: Sequence[Candidate], folds: Sequence[Fold], measure: RankingMeasure) -> Blend | None:
-    """Return the mean of the candidates that validation does not tell apart, or None if there is one alone.
+    """Return the mean of the candidates that validation cannot distinguish, or None if there is only one.
 
-    These are the best candidates of the four best methods and the anchors, without those that are behind the
+    These are the best candidates of the four best methods and the anchors, except those that are behind the
     best by more than two standard errors, query by query. Their scores count equally, in units of their
-    spread. Averages are not compared with single candidates: a value that was the highest of many is too high
-    by chance, and that of an average is not (docs/decisions/selection.md). None for fewer than ten validation
-    queries.
+    spread. Averages are not compared with single candidates: the highest of many values is too high by
+    chance, but that of an average is not (docs/decisions/selection.md). The result is None for fewer than ten
+    validation queries.
     """
     pool = [c for c in eligible(tried) if c.scores.any() and not math.isnan(c.valid)]
     if len(pool) < 2 or folds[0].valid is folds[0].train:

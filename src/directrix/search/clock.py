@@ -1,8 +1,9 @@
-"""How long the trainings of a search may take, when they saw their steps, and steps that suit the time."""
+"""Time limits of the runs in a search, the times of their steps, and steps that suit the time."""
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -18,14 +19,14 @@ _MOST_GROWTH = 40.0
 
 
 class Clock:
-    """Reports the progress of ``total`` candidates, and stops trainings that used up their share of a budget.
+    """Reports the progress of ``total`` candidates, and stops runs that used up their share of a budget.
 
-    Seconds in which kernels are compiled do not count: they belong to no training.
+    The compilation of kernels does not count, because it belongs to no run.
     """
 
     def __init__(self, budget: float | None = None, total: int = 1, progress: Progress | None = None) -> None:
         self.budget = math.inf if budget is None else budget
-        self._begun = working_time()
+        self._begun, self._started = working_time(), time.perf_counter()
         self._end = self._begun + (1.0 - _TO_JUDGE) * self.budget
         self._stop = self._fold_stop = self._end
         self.total, self._progress = total, progress
@@ -41,13 +42,18 @@ class Clock:
         return working_time() - self._begun
 
     @property
+    def compiling(self) -> float:
+        """Seconds since the beginning in which kernels were compiled."""
+        return time.perf_counter() - self._started - self.used
+
+    @property
     def left(self) -> float:
-        """Seconds that are left for trainings, < 0 if they are used up; infinity without a budget."""
+        """Remaining seconds for training, < 0 if they are used up; infinity without a budget."""
         return self._end - working_time()
 
     @property
     def fold_left(self) -> float:
-        """Seconds that are left for the training of this fold."""
+        """Remaining seconds for training on this fold."""
         return self._fold_stop - working_time()
 
     def start(self, number: int, text: str, share: float = math.inf) -> None:
@@ -57,22 +63,22 @@ class Clock:
         self._report("")
 
     def finish(self, text: str) -> None:
-        """End a candidate, and say what it gave."""
+        """End a candidate, and report its result."""
         self._number, self._text = self._number + 1, text
         self._report("")
 
     def start_fold(self, folds_left: int) -> None:
-        """Begin a fold, which may take an even part of what is left of the candidate's share."""
+        """Begin a fold, which may take an even part of the candidate's remaining share."""
         now = working_time()
         self._fold_stop = now + (self._stop - now) / folds_left
 
     def start_refit(self, text: str) -> None:
-        """Begin a training on all queries, which no budget stops."""
+        """Begin training on all queries, which no budget stops."""
         self._end = self._fold_stop = math.inf
         self.start(self.total, f"{text}, on all queries")
 
     def watch(self, step: Step) -> bool:
-        """Report a step; True if the training must stop."""
+        """Report a step; True if training must stop."""
         self._report(f", step {step.iteration}")
         if self.fold_left >= 0.0:
             return False
@@ -85,11 +91,11 @@ class Clock:
 
 
 class Pace:
-    """A callback that notes when it saw each step, and raises a learning rate that is too low for the time.
+    """A callback that records the time of each step, and increases a learning rate that is too low.
 
-    Trees of a low rate are the best in the end, but far behind if the time ends before. If ``rate`` is given
-    and at the pace of the first three fewer than ``clock.growth / rate`` of ``n_trees`` fit into the time,
-    training stops, and ``better_rate`` is that of `rate_for`, at most ``highest``.
+    Trees with a low rate are the best in the end, but far behind if time runs out before. If ``rate`` is
+    given, and at the pace of the first three trees fewer than ``clock.growth / rate`` of ``n_trees`` fit into
+    the time, training stops, and ``better_rate`` is that of `rate_for`, at most ``highest``.
     """
 
     def __init__(
@@ -101,7 +107,7 @@ class Pace:
         self.better_rate: float | None = None
 
     def __call__(self, step: Step) -> bool:
-        """Note the step; True if the training must stop."""
+        """Note the step; True if training must stop."""
         self.seconds[step.iteration] = working_time() - self._begun
         if self._clock.watch(step):
             return True
@@ -117,7 +123,7 @@ class Pace:
 def usual_growth(n_docs: int) -> float:
     """Return the learning rate times the number of trees that usually suffice for a number of documents.
 
-    It grows with their cube root, to 40 for 300,000; see docs/decisions/selection.md.
+    It is proportional to their cube root, 40 for 300,000; see docs/decisions/selection.md.
     """
     return float(min(60.0 * (n_docs / 1e6) ** (1.0 / 3.0), _MOST_GROWTH))
 
@@ -132,21 +138,23 @@ def rate_for(n_trees: float, highest: float = HIGHEST_RATE, growth: float = _MOS
 
 
 class LearningCurve(NamedTuple):
-    """One point per step that a callback saw, the start included; float64 (n_steps,) each."""
+    """One point per step reported to the callback, including the start; float64 (n_steps,) each."""
 
     steps: Float64Array
     seconds: Float64Array
-    """Since the training began, without compilation. They depend on the machine; no model file has them."""
+    """Seconds since training began, without compilation. They depend on the machine and are not saved in
+    model files."""
     loss: Float64Array
     """Loss that the trainer minimizes, as in `Step`; NaN if it is not known."""
     valid: Float64Array
     """The measure on the validation queries; NaN unless the best step is kept."""
     best: Float64Array
-    """The highest of ``valid`` so far. With folds the mean of their highest, as each keeps its own step."""
+    """The highest of ``valid`` so far. With folds, the mean of their highest, because each keeps its own
+    step."""
 
     @classmethod
     def of(cls, trace: Sequence[Mapping[str, Any]], seconds: Mapping[int, float]) -> LearningCurve:
-        """Join the trace of a `Result` with the seconds at which its steps were seen.
+        """Join the trace of a `Result` with the times of its steps.
 
         Under `Restarts` a step is a whole run, and has the last row of that run.
         """
@@ -163,7 +171,7 @@ class LearningCurve(NamedTuple):
 def mean_curve(curves: Sequence[LearningCurve]) -> LearningCurve:
     """Return the mean of the folds after every step, and the sum of their seconds.
 
-    A fold that ended earlier keeps the figures of its last step. If a fold has no step, the curve has none.
+    A fold that ended earlier keeps the values of its last step. If a fold has no step, the curve has none.
     """
     shortest, longest = (f(curves, key=lambda curve: len(curve.steps)) for f in (min, max))
     if len(curves) == 1 or not len(shortest.steps):

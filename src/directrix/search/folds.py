@@ -16,7 +16,7 @@ from directrix.types import Array, Float64Array
 UNWEIGHTED: Weights = (None, None)
 
 MANY_DOCS = 100_000
-"""Training documents, from which methods are compared on a sample of the queries."""
+"""Number of training documents from which on methods are compared on a sample of the queries."""
 SAMPLE_DOCS = 60_000
 
 _FEWEST_TO_SPLIT = 10
@@ -38,7 +38,7 @@ class Fold(NamedTuple):
         return judged
 
     def scores(self, ranker: Any) -> Float64Array:
-        """Scores of the documents of the validation queries."""
+        """Return the scores of the documents of the validation queries."""
         scores: Float64Array = self.valid.scores(ranker)
         return scores
 
@@ -46,7 +46,7 @@ class Fold(NamedTuple):
 def search_folds(
     q: Any, valid: Any, weights: Weights, folds: int | None, seed: int
 ) -> tuple[list[Fold], str]:
-    """Return the folds, and in words which queries choose; see `AutoRanker`."""
+    """Return the folds, and a description of the queries that decide; see `AutoRanker`."""
     if valid is not None:
         return [Fold(q, weights, valid)], f"{valid.n_queries} validation queries"
     if q.n_queries < _FEWEST_TO_SPLIT:
@@ -71,13 +71,13 @@ def search_folds(
 
 
 def sample(fold: Fold, n_docs: int, seed: int) -> Fold:
-    """Return random queries of a fold: about ``n_docs`` documents to train on, and as many to validate."""
+    """Return random queries of a fold: about ``n_docs`` documents to train on, and to validate on."""
     train, weights = _part(fold.train, fold.weights, _is_drawn(fold.train, n_docs, seed))
     return Fold(train, weights, fold.valid.take(np.flatnonzero(_is_drawn(fold.valid, n_docs, seed))))
 
 
 def few(q: Any) -> Any:
-    """Return queries, or a sample where documents are many: for figures that need no more."""
+    """Return queries, or a sample if there are many documents, for estimates that need no more."""
     if q.held == "shards" or q.n_docs <= MANY_DOCS:
         return q
     return q.take(np.flatnonzero(_is_drawn(q, SAMPLE_DOCS, 0)))

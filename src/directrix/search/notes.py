@@ -1,4 +1,4 @@
-"""Why a candidate was chosen, and what the figures of a search do not show, in words."""
+"""Explanations of the choice of a candidate, and notes on a search."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from directrix.types import Float64Array
 
 
 def standing(trained: Candidate, tried: Sequence[Candidate], measure: RankingMeasure) -> str:
-    """Say in one line what a candidate gave, and how it compares with those ``tried`` so far."""
+    """Return one line on the result of a candidate, compared with those ``tried`` so far."""
     best = max(contenders(tried), key=lambda c: c.or_worst)
     if trained.progress:
         reason = f"stopped by the time budget after {trained.progress}"
@@ -37,7 +37,7 @@ def standing(trained: Candidate, tried: Sequence[Candidate], measure: RankingMea
 
 
 def why_chosen(chosen: Candidate, candidates: Sequence[Candidate], measure: RankingMeasure) -> str:
-    """Compare with the best candidate of the other methods, query by query."""
+    """Compare the choice with the best candidate of the other methods, query by query."""
     able = contenders(candidates)
     others = [c for c in able if c.name != chosen.name and not math.isnan(c.valid)]
     value = f"{measure.name} {chosen.valid:.4f}"
@@ -61,7 +61,7 @@ def why_chosen(chosen: Candidate, candidates: Sequence[Candidate], measure: Rank
 
 
 def why_blended(mixed: Blend, measure: RankingMeasure) -> str:
-    """Say what an ensemble consists of, and how it compares with the best of its members."""
+    """Return the members of an ensemble in words, and its lead over the best of them."""
     ahead, error, n = mixed.lead
     parts = ", ".join(candidate.label for candidate in mixed.members)
     return (
@@ -74,7 +74,7 @@ def why_blended(mixed: Blend, measure: RankingMeasure) -> str:
 def notes_on_data(
     folds: Sequence[Fold], measure: RankingMeasure, best: Candidate, ranker: Any, gap: float
 ) -> Iterator[str]:
-    """Yield notes on validation queries that rank nothing, gains, and scales by query."""
+    """Yield notes on validation queries without differences, on gains, and on scaling by query."""
     if math.isnan(best.valid):
         yield f"{measure.name} is undefined on all validation queries, so the first candidate was kept"
     elif folds[0].valid is not folds[0].train and not any(fold.valid.n_ordered for fold in folds):
@@ -102,7 +102,7 @@ _POSITIONS = ("position", "pos", "rank", "serp_rank", "serp_position", "old_rank
 def notes_on_features(
     names: Sequence[str] | None, baseline: Baseline | None, values: Float64Array
 ) -> Iterator[str]:
-    """Yield notes on features that hold an old ranking, and on a lead over the best one, by ``values``."""
+    """Yield notes on features that hold an old ranking, and on the lead over the best feature."""
     if positions := [name for name in names or () if name.lower() in _POSITIONS]:
         yield (
             f"the feature {', '.join(positions)} looks like the position in an earlier ranking: a model that "
@@ -142,9 +142,13 @@ def notes_on_methods(
 
 
 def notes_on_budget(
-    budget: float, used: float, candidates: Sequence[Candidate], untried: Sequence[str]
+    budget: float,
+    used: float,
+    candidates: Sequence[Candidate],
+    untried: Sequence[str],
+    compiling: float = 0.0,
 ) -> Iterator[str]:
-    """Yield notes on trainings that a time budget stopped or left out, and on the seconds used."""
+    """Yield notes on runs that a time budget stopped or skipped, and on the seconds used."""
     stopped = [
         f"{c.label} after {c.progress}{' on the sample' if c.outcome == SAMPLE else ''}"
         for c in candidates
@@ -158,9 +162,10 @@ def notes_on_budget(
     if untrained := Counter([*begun.values(), *untried]):
         names = (f"{name} ({n} settings)" if n > 1 else name for name, n in untrained.items())
         yield f"not trained for lack of time: {', '.join(names)}"
+    extra = f"; it does not count the {compiling:.0f} s of compiling kernels" if compiling >= 1.0 else ""
     if used > budget:
-        yield f"the time budget of {budget:g} s was used up: the candidates took {used:.1f} s"
-    elif stopped or untrained:
-        yield f"the candidates took {used:.1f} s of the time budget of {budget:g} s"
+        yield f"the time budget of {budget:g} s was used up: the candidates took {used:.1f} s{extra}"
+    elif stopped or untrained or (extra and budget < math.inf):
+        yield f"the candidates took {used:.1f} s of the time budget of {budget:g} s{extra}"
     if budget < math.inf:
         yield "under a time budget results depend on the clock: another run may choose otherwise"

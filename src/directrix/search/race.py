@@ -1,4 +1,4 @@
-"""The order in which a search trains its candidates, which of them it drops, and how long each may take."""
+"""The order in which a search trains its candidates, screening, and the time for each."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ _REST = 0.05  # of a time budget; while more is left, further trees are begun
 
 
 class Race:
-    """Trains candidates, in the order of preference, and drops those that are behind.
+    """Trains candidates in the order of preference, and drops those that are behind.
 
     One setting represents each method, and the best third of the methods are tried with all settings. On many
     documents the default trees are trained first, then the methods that are ahead of them on a sample, then
     other settings of the best. With several methods, the best trees are trained again as bags. If time is
-    left, what was cut short is trained again.
+    left, runs that were cut short are repeated.
 
-    If training ``is_costly``, as on shards, the best method alone is tried with all settings, there is no
-    sample, and what is cheap comes first in the order of preference too.
+    If training ``is_costly``, as on shards, only the best method is tried with all settings, there is no
+    sample, and cheap candidates come first in the order of preference.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Race:
         self.untried: list[str] = []
         """The method of each candidate for which no time was left."""
         self.left_out: list[str] = []
-        """Methods of which one setting was tried, because others are ahead."""
+        """Methods with only one tried setting, because others are ahead."""
         self.sampled = ""
         self._tried: list[Candidate] = []
         self._places: list[int] = []  # of those that were tried, in ``candidates``
@@ -72,7 +72,7 @@ class Race:
         self._growth = 0.0  # of the trees that finished
 
     def run(self) -> list[Candidate]:
-        """Return what was trained, in the order of preference; only the best of a method keep their rankers.
+        """Return the trained candidates in the order of preference; only the best of a method has rankers.
 
         Raises the first `InputError` if none could be trained.
         """
@@ -93,7 +93,7 @@ class Race:
         return [self._tried[i] for i in order]
 
     def notes(self) -> Iterator[str]:
-        """Yield notes on a sample, and on the methods of which one setting was tried."""
+        """Yield notes on a sample, and on the methods with only one tried setting."""
         if self.sampled:
             yield self.sampled
         if self.left_out:
@@ -123,10 +123,10 @@ class Race:
         self._run(rest, 0)
 
     def _run_large(self) -> None:
-        """Train the default trees on all queries, what is ahead of them on a sample, and other settings.
+        """Train the default trees on all queries, methods ahead of them on a sample, and other settings.
 
-        A sample shows which methods suit the data; how many leaves are best on all documents it does not.
-        Without a time budget three candidates are trained on all queries.
+        A sample shows which methods suit the data, but not how many leaves are best on all documents. Without
+        a time budget, three candidates are trained on all queries.
         """
         first, _ = heats(self.candidates)
         trees = _default_trees(self.candidates)
@@ -187,10 +187,10 @@ class Race:
         return list(ahead.values())[: _FINALISTS - (trees is not None)]
 
     def _nearest_setting(self, begun: Collection[int]) -> int | None:
-        """Place of the setting to try next: of the best method that has another, the nearest to its best one.
+        """Position of the setting to try next: the nearest to the best, of the best method with another.
 
-        The distance is the number of steps in the grid; of equally near settings the later comes first, which
-        has more leaves.
+        The distance is the number of steps in the grid. Of equally near settings, the later one, which has
+        more leaves, comes first.
         """
         for best in sorted(contenders(self._tried), key=lambda c: -c.or_worst):
             group = [i for i, c in enumerate(self.candidates) if c.name == best.name]
@@ -221,7 +221,7 @@ class Race:
         self._run([bagged], 0)
 
     def _extend(self) -> None:
-        """Train again what the time budget stopped, the best first, if more time is left than it had."""
+        """Repeat runs that the time budget stopped, the best first, if more time is left than they had."""
         extended = set[int]()
         while stopped := [
             (c.or_worst, c.seconds, place)
@@ -281,7 +281,7 @@ class Race:
                 self.clock.finish(standing(trained, self._tried, self.measure))
 
     def _add(self, trained: Candidate, place: int) -> None:
-        """Keep the rankers of what can still be chosen, unless it is trained again on all queries."""
+        """Keep the rankers of candidates that can still be chosen, unless they are refitted later."""
         self._tried.append(trained)
         self._places.append(place)
         kept = eligible(self._tried) + eligible([c for c in self._tried if not c.outcome])
@@ -298,7 +298,7 @@ class Race:
     def _is_hopeless(self, values: Float64Array) -> bool:
         """Whether a candidate is behind the best one by more than two standard errors, query by query.
 
-        ``values`` are of the first of the validation queries.
+        ``values`` are those of the first validation queries.
         """
         able = contenders(self._tried)
         if not able:
@@ -310,7 +310,7 @@ class Race:
 
 
 def heats(candidates: Sequence[Candidate]) -> tuple[list[Candidate], list[Candidate]]:
-    """Return the candidate of each method that represents it, in the order to run them, and the rest.
+    """Return the candidate that represents each method, in the order to run them, and the rest.
 
     The middle of the grid represents a method. Methods without steps come first, then trees, then the order
     of preference.
@@ -348,7 +348,7 @@ def steps_from(center: Candidate, candidates: Sequence[Candidate]) -> list[int]:
 
 
 def _middle(candidates: Sequence[Candidate]) -> Candidate:
-    """The candidate with the middle value of every setting; of two middle values the earlier."""
+    """The candidate with the middle value of every setting; the earlier of two middle values."""
     for name in candidates[0].settings:
         values: list[object] = []
         for candidate in candidates:
@@ -360,9 +360,9 @@ def _middle(candidates: Sequence[Candidate]) -> Candidate:
 
 
 def survivors(candidates: Sequence[Candidate], names: Iterable[str], most: int | None = None) -> list[str]:
-    """Return the methods whose other settings are tried, the best first: a third of ``names``, two at least.
+    """Return the methods whose other settings are tried, best first: a third of ``names``, at least two.
 
-    None is behind the best by more than two standard errors. ``candidates`` represent the methods.
+    Each is at most two standard errors behind the best. ``candidates`` represent the methods.
     """
     order = list(names)
     ranked = sorted(contenders(candidates), key=lambda c: -c.or_worst)  # stable
@@ -379,8 +379,8 @@ def round_robin(candidates: Iterable[Candidate], names: Sequence[str]) -> list[C
 
 
 def fair_share(left: float, n_following: int, least: float = 0.0) -> float:
-    """Return the seconds that the next of ``n_following`` candidates may take of those that are left.
+    """Return the share of the remaining seconds for the next of ``n_following`` candidates.
 
-    Nearly twice an even share, all for the last candidate; at least the part ``least``.
+    It is nearly twice an even share, at least the fraction ``least``; the last candidate gets all.
     """
     return left * max(2.0 / (n_following + 1), least)

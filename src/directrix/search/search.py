@@ -1,4 +1,4 @@
-"""`AutoRanker`: try candidates, let the measure choose on validation queries; and `SearchResult`."""
+"""`AutoRanker`, which chooses among candidates on validation queries, and `SearchResult`."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ from directrix.types import Float64Array, Progress
 
 
 class _Plan(NamedTuple):
-    """The measure and candidates of a search, and the methods that are left out."""
+    """The measure and candidates of a search, and the excluded methods."""
 
     measure: RankingMeasure
     candidates: tuple[Candidate, ...]
     """In the order of preference."""
     absent: tuple[Method, ...]
-    """Methods that are left out because their packages are not installed."""
+    """Methods that are excluded because their packages are not installed."""
     unable: tuple[str, ...]
-    """Methods that are left out because they cannot keep to the constraints."""
+    """Methods that are excluded because they cannot satisfy the constraints."""
 
 
 @dataclass(eq=False, repr=False)
@@ -65,10 +65,10 @@ class AutoRanker(Ranker):
     """Try the settings of a method's grid, and keep the ranker with the best validation score.
 
     Each of several methods is tried with the setting in the middle of its grid, and the best third with all
-    settings. From 100,000 documents on the default trees are trained first, then the two best methods that
-    are ahead of them on a sample. With several methods the best trees are also trained as bags (``n_bags`` of
-    `BoostedRanker`). Kept is the mean of the best candidates of the four best methods, the default trees and
-    the bags, without those that are behind the best by more than two standard errors.
+    settings. From 100,000 documents on, the default trees are trained first, then the two best methods that
+    are ahead of them on a sample. With several methods, the best trees are also trained as bags (``n_bags``
+    of `BoostedRanker`). The result is the mean of the best candidates of the four best methods, the default
+    trees and the bags, without those behind the best by more than two standard errors.
 
     Parameters
     ----------
@@ -82,33 +82,34 @@ class AutoRanker(Ranker):
         ``monotone`` only methods that support these constraints are tried.
     models : list of str, optional
         Only methods with these models: "linear", "mlp", "stumps", "trees", e.g. with ``single`` for an engine
-        that runs linear ones; default all that are installed.
+        that runs linear models. Default: all that are installed.
     by_query : bool
-        Try scales by query too, as `directrix train` does: better where the level of features differs between
-        queries. ``predict`` may then need ``qid``, and all documents of a query.
+        Also try scaling by query, as `directrix train` does, which is better if the level of features differs
+        between queries. ``predict`` may then need ``qid``, and all documents of a query.
     folds : int >= 1, optional
         Without an ``eval_set``: every candidate is evaluated by cross-validation in this number of folds, and
-        the chosen one is trained again on all queries; 1 holds back a fifth. Default: 5, and 1 from 1,000
-        queries on. With fewer than 10 queries candidates are compared on the training queries.
+        the chosen one is trained again on all queries; 1 holds out a fifth. Default: 5, or 1 from 1,000
+        queries on. With fewer than 10 queries, candidates are compared on the training queries.
     time_budget : float > 0, optional
-        Seconds for all candidates, without compiling kernels and the last training, on all queries. One that
-        takes more than its share is stopped, and chosen only if it is ahead of all that finished, or none
-        did. From 10,000 documents on the default trees come first and may take all of the time. Results then
-        depend on the machine's speed.
+        Seconds for all candidates, without the compilation of kernels and the final refit on all queries. A
+        candidate that exceeds its share is stopped, and chosen only if it is ahead of all that finished, or
+        none did. From 10,000 documents on, the default trees come first and may take all of the time. Results
+        then depend on the machine's speed.
     single : bool
         Keep one ranker, never an ensemble.
     simple : bool
-        Keep one ranker, of the earliest method, in the order in which "auto" lists them, that is within one
-        standard error of the best: linear models come before networks, these before trees.
+        Keep one ranker, of the first method in the order of "auto" that is within one standard error of the
+        best: linear models come before networks, and these before trees.
     n_jobs : int, optional
-        Trainings at a time, in processes; -1 = all cores. Same bits for any; not with a time budget.
+        Number of runs at a time, in processes; -1 = all cores. Results have the same bits for any number. Not
+        with a time budget.
     random_state : int, RandomState or None
         Seed of the folds and of stochastic trainers; None is 0.
 
     Attributes
     ----------
     ranker_ : Ranker
-        The chosen one, fitted; an `EnsembleRanker` if several were.
+        The fitted chosen ranker; an `EnsembleRanker` if several were chosen.
     search_ : SearchResult
         All candidates with their figures, and why one was chosen.
     measure_, result_, n_features_in_, feature_names_in_
@@ -117,15 +118,15 @@ class AutoRanker(Ranker):
     Raises
     ------
     InputError
-        By ``fit``, if the method does not have a setting, or it has no effect in a search or a wrong value,
-        or no candidate can use the data; where others can be trained, a note in ``search_`` says so.
+        Raised by ``fit`` if the method lacks a setting, or the setting has no effect in a search or a wrong
+        value, or no candidate can use the data. If other candidates can be trained, ``search_`` has a note
+        instead.
 
     Notes
     -----
-    Deterministic without a time budget: the same data and seed give the same bits. Cost: at most the number
-    of candidates, bags counted as five, times folds times one ``fit``, and without an ``eval_set`` one
-    ``fit`` of each member.
-    docs/decisions/selection.md says which candidates are dropped, and when an ensemble is kept.
+    Without a time budget, the same data and seed give the same bits. The cost is at most the number of
+    candidates (bags count as five) times folds times one ``fit``, plus one ``fit`` of each member without an
+    ``eval_set``. docs/decisions/selection.md says which candidates are dropped, and when an ensemble is kept.
 
     Examples
     --------
@@ -193,7 +194,7 @@ class AutoRanker(Ranker):
         ----------
         q, valid : Queries or ShardedQueries
             Training and validation queries. Shards need ``valid``; only the best of their methods is tried
-            with all settings, without ensemble.
+            with all settings, without an ensemble.
         weights : (doc_weight, query_weight), optional
             As in ``fit_queries``.
         progress : callable, optional
@@ -206,7 +207,7 @@ class AutoRanker(Ranker):
         Raises
         ------
         InputError
-            As ``fit``; if ``valid`` holds the rows of ``q``.
+            As in ``fit``, or if ``valid`` holds the rows of ``q``.
 
         Examples
         --------
@@ -234,7 +235,7 @@ class AutoRanker(Ranker):
         self._plan()
 
     def _plan(self, measure: RankingMeasure | None = None) -> _Plan:
-        """List what is tried for a measure, by default the ranker's own, and check every setting."""
+        """List the candidates for a measure, by default the ranker's, and check every setting."""
         goal = goal_of(self.measure if measure is None else measure)
         method = method_named(self.method) if isinstance(self.method, str) else self.method
         candidates, unable = candidates_of(method, goal, self.settings, self.models)
@@ -278,7 +279,7 @@ class AutoRanker(Ranker):
         baseline = baseline_of(parts, measure, seed)
         clock.total = len(able)
         race = Race(able, parts, measure, clock, n_jobs=n_jobs, is_costly=is_sharded)
-        tried, used = tuple(race.run()), clock.used
+        tried, used, compiling = tuple(race.run()), clock.used, clock.compiling
         several = not is_sharded and len({c.name for c in able}) > 1
         may_blend = several and not self.single and not self.simple
         best, mixed = choice(tried, parts, measure, may_blend=may_blend, simple=self.simple)
@@ -305,7 +306,7 @@ class AutoRanker(Ranker):
             *notes_on_features(q.feature_names, baseline, values),
             *notes_on_data(parts, measure, best, ranker, gap),
             *notes_on_methods(plan.absent, unable, race.failed),
-            *notes_on_budget(self.time_budget or math.inf, used, tried, race.untried),
+            *notes_on_budget(self.time_budget or math.inf, used, tried, race.untried, compiling),
             *race.notes(),
             *late,
         )
@@ -319,7 +320,7 @@ class AutoRanker(Ranker):
 
     @property
     def takes_missing(self) -> bool:
-        """Whether a feature may be missing (NaN): some candidate takes it; the others are then left out."""
+        """Whether features may be missing (NaN): some candidate supports it, and others are excluded."""
         try:
             return any(c.ranker().takes_missing for c in self._plan().candidates)
         except ValueError:  # fit raises it again
@@ -327,7 +328,7 @@ class AutoRanker(Ranker):
 
     @property
     def takes_categories(self) -> bool:
-        """Whether a feature may hold categories: candidates without trees are then left out."""
+        """Whether features may hold categories; candidates without trees are then excluded."""
         return True
 
     def trained(self) -> Ranker:
@@ -367,25 +368,25 @@ class SearchResult:
     candidates : tuple of Candidate
         All that were tried, in order.
     selection : str
-        On which queries the choice was made, in words.
+        Description of the queries that decided the choice.
     why : str
-        By how much the chosen candidate is ahead of the best of another method, or the ensemble of its best
-        member, with the standard error, in words.
+        Lead of the chosen candidate over the best of another method, or of the ensemble over its best member,
+        with the standard error, in words.
     gap : float
-        Mean over the training queries of abs(surrogate - its measure), at the end: how far what was
-        optimized is from what it replaces; NaN where no surrogate of a measure was optimized.
+        Mean over the training queries of abs(surrogate - its measure), at the end: the approximation error;
+        NaN if no surrogate of a measure was optimized.
     notes : tuple of str
         Notes for the caller, for example that no query has documents of different labels.
     members : tuple of Candidate
         The members of the ensemble, the best first; empty for a single ranker.
     scores : float64 (n_docs,)
-        Scores of the validation queries of all folds by what was chosen, before it was trained again on all
-        queries, in units of their spread on the training queries.
+        Scores of the validation queries of all folds by the choice, before the refit on all queries, in units
+        of their spread on the training queries.
     folds : int or None
     seed : int
-        As they were given: with the data they determine the folds, see `search_folds`.
+        Arguments of the search; with the data they determine the folds, see `search_folds`.
     baseline : Baseline or None
-        Figures of the best single feature, chosen on training queries; None as `baseline_of` says.
+        Results of the best single feature, chosen on training queries, or None; see `baseline_of`.
     """
 
     ranker: Any
@@ -410,7 +411,7 @@ class SearchResult:
     def part_of(self, candidate: Candidate) -> str:
         """Return "chosen", "member", or the outcome of the candidate.
 
-        After how many steps the time budget stopped it follows: "chosen, stopped after 8 of 300 trees".
+        If the time budget stopped it, the number of steps follows: "chosen, stopped after 8 of 300 trees".
         """
         part = "chosen" if candidate is self.chosen and not self.members else candidate.outcome
         if any(member is candidate for member in self.members):
@@ -455,19 +456,19 @@ def _check_shards(valid: Any, options: Sequence[Any]) -> None:
 
 
 def _weighing(candidates: Sequence[Candidate], weights: Weights) -> Sequence[Candidate]:
-    """Leave out the methods without weights of documents, where others support them."""
+    """Remove methods without document weights if others support them."""
     return [c for c in candidates if weights[0] is None or c.method.weighs_docs] or candidates
 
 
 def _splitting(candidates: Sequence[Candidate]) -> Sequence[Candidate]:
-    """Leave out what compares categories as numbers, where other candidates split sets of them."""
+    """Remove candidates that compare categories as numbers if others split sets of them."""
     return [c for c in candidates if c.ranker().takes_categories] or candidates
 
 
 def _trainable_on_shards(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Keep what is trained on shards; of several methods none that takes a step for each query.
+    """Keep candidates that train on shards; of several methods, none with one step per query.
 
-    Every step is a question to all shards.
+    Every step is a request to all shards.
     """
     able = [c for c in candidates if "shards" in c.ranker().holds]
     if not able:
@@ -495,7 +496,7 @@ def _seconds_to_refit(mixed: Blend, q: Queries, folds: Sequence[Fold]) -> float:
 
 
 def _record(ranker: Any, values: Float64Array, selection: str, n_candidates: int) -> None:
-    """Keep in the record of the training what the choice was made by; model files hold it."""
+    """Record the basis of the choice with the training; model files hold it."""
     defined = int((~np.isnan(values)).sum())
     value, error = mean_and_error(values)
     ranker.training_ = {

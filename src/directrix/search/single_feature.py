@@ -1,4 +1,4 @@
-"""The best single feature, such as BM25: what a ranker must be ahead of to be worth its trouble."""
+"""The best single feature, such as BM25: the baseline that a ranker must beat."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_DOCS = 60_000  # on which features are compared
 
 @dataclass(frozen=True)
 class SingleFeature:
-    """A ranker that is one feature; missing values come last."""
+    """A ranker that scores by one feature; missing values come last."""
 
     column: int
     sign: float
@@ -38,9 +38,9 @@ class SingleFeature:
 
 
 def best_feature(q: Queries, measure: RankingMeasure) -> SingleFeature:
-    """Return the feature and direction that are best on training queries, which are in memory.
+    """Return the feature and direction that are best on training queries in memory.
 
-    Cost: two evaluations of the measure per feature.
+    It costs two evaluations of the measure per feature.
     """
     mean, column = mean_evaluator(measure, q), column_reader(q.features)
 
@@ -66,7 +66,7 @@ def _signed(values: Float64Array, sign: float) -> Float64Array:
 
 @dataclass(frozen=True, eq=False)
 class Baseline:
-    """The figures of the single features that the training queries of the folds choose, as of a candidate."""
+    """Results of the single features chosen on the training queries of the folds, as for a candidate."""
 
     label: str
     valid: float
@@ -80,7 +80,7 @@ class Baseline:
 def baseline_of(folds: Sequence[Fold], measure: RankingMeasure, seed: int) -> Baseline | None:
     """Choose a feature on the training queries of each fold, and evaluate it on the validation queries.
 
-    None if features are on disk, if they are more than a thousand, or if all are categories.
+    The result is None if features are on disk, more than a thousand, or all categories.
     """
     in_memory = all(part.held == "memory" for fold in folds for part in (fold.train, fold.valid))
     if not in_memory or not 0 < len(_numbers(folds[0].train)) <= _MOST_FEATURES:

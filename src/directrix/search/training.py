@@ -49,9 +49,9 @@ def train_candidate(
 ) -> Candidate:
     """Return a candidate with its figures, one ranker for each fold, and scores.
 
-    A training that used up its share of the time budget is judged as it stands. Trees may get a learning rate
-    that suits the time, see `Pace`; the settings have it. After each fold but the last
-    ``is_hopeless(values)``, of the values so far, says whether to drop the candidate.
+    A run that used up its share of the time budget is evaluated as it is. Trees may get a learning rate that
+    suits the time (see `Pace`), which is added to the settings. After each fold except the last,
+    ``is_hopeless(values)``, with the values so far, decides whether to drop the candidate.
     """
     fit = fit or (lambda candidate, number: train_fold(candidate, folds[number], measure, clock))
     values: list[Float64Array] = []
@@ -142,7 +142,7 @@ def refit(candidate: Candidate, q: Queries, weights: Weights, measure: RankingMe
 
 
 def _on_training_queries(ranker: Any, train: Any, measure: RankingMeasure) -> tuple[float, float | None]:
-    """The mean of the measure, and the spread of the scores; None on shards, where no ensemble is made."""
+    """The mean of the measure, and the spread of the scores; None on shards, which have no ensembles."""
     if train.held == "shards":
         scaled = train if ranker.scale_ is None else train.scaled(ranker.scale_)
         return mean_evaluator_on_shards(measure, ranker._model(), scaled)(ranker._params), None
@@ -163,11 +163,10 @@ def _steps_of(counts: Mapping[str, int]) -> int:
 
 
 class Ahead:
-    """Trains candidates on folds in processes, ahead of a search that takes the rankers in its own order.
+    """Trains candidates on folds in processes, ahead of a search that uses the rankers in its own order.
 
-    The search decides after every fold whether a candidate continues. Training that was then in vain, at
-    most ``n_jobs`` trainings for each candidate that is dropped, is thrown away: the decisions are those of
-    one process.
+    The search decides after every fold whether a candidate continues. Superfluous runs, at most ``n_jobs``
+    for each dropped candidate, are discarded, so the decisions are those of one process.
     """
 
     def __init__(
@@ -186,7 +185,7 @@ class Ahead:
         )
 
     def take(self, number: int, fold: int) -> Candidate:
-        """Return a candidate trained on a fold; raises the `InputError` that its training raised."""
+        """Return a candidate trained on a fold, or raise the `InputError` of its training."""
         taken = next(result for place, result in self._running if place == (number, fold))
         if isinstance(taken, InputError):
             raise taken
@@ -198,7 +197,7 @@ class Ahead:
         self._done.add(number)
 
     def close(self) -> None:
-        """Stop what is under way."""
+        """Stop runs in progress."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # joblib warns of trainings that are left out, as was asked
             self._running.close()
@@ -208,7 +207,7 @@ class Ahead:
 def training_ahead(
     candidates: Sequence[Candidate], folds: Sequence[Fold], measure: RankingMeasure, n_jobs: int
 ) -> Iterator[Ahead | None]:
-    """Train in several processes within the block; None for one."""
+    """Train in several processes within the block; yield None for one process."""
     from joblib import effective_n_jobs
 
     if n_jobs == 0:

@@ -1,17 +1,18 @@
 r"""ApproxRank (Qin, Liu, Li 2010): measures with their ranks replaced by soft ranks.
 
-The position of a document is a count of the documents above it. With a sigmoid in place of
-the step it becomes smooth (Eq. 20),
+The rank of a document is a count of the documents above it. With a sigmoid in place of the step function it
+becomes smooth (Eq. 20),
 
 .. math:: \hat\pi_i = 1 + \sum_{j \ne i} \sigma(\alpha (s_j - s_i)),
 
 and so does every measure that is written as a function of positions. Truncations
 :math:`[\pi_i < \pi_j]` and :math:`[\pi_i \le k]` become
 :math:`\sigma(\beta(\hat\pi_j - \hat\pi_i))` and :math:`\sigma(\beta(k + 1/2 - \hat\pi_i))`. The latter is
-flat far below k, where equal scores put all documents of a long query: a ``share`` ignores it.
+flat far below k, where equal scores put all documents of a long query, so a ``share`` of the discount ignores
+it.
 
-Cost of all of them: O(R n) pairs for R documents that matter out of n, only those inside the
-sigmoid's band for large alpha; memory O(n) a query.
+All of them cost O(R n) pairs for R documents that matter out of n, and only pairs inside the sigmoid's band
+for large alpha. They need O(n) memory per query.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ _SIGMOIDS: dict[str, tuple[int, float]] = {
 
 
 def sigmoid_code(sigmoid: str) -> tuple[int, float]:
-    """Kind of the sigmoid in the kernels, and the factor on its steepness; `InputError` if there is none."""
+    """Return the sigmoid's number in the kernels and the factor on its steepness, or raise `InputError`."""
     if sigmoid not in _SIGMOIDS:
         raise InputError(f"sigmoid={sigmoid!r}: type one of {', '.join(map(repr, _SIGMOIDS))}.")
     return _SIGMOIDS[sigmoid]
@@ -67,7 +68,7 @@ def sigmoid_code(sigmoid: str) -> tuple[int, float]:
 def soft_ranks(
     scores: FloatArray, qptr: Int64Array | None = None, *, alpha: float = 10.0, sigmoid: Sigmoid = "logistic"
 ) -> Float64Array:
-    r"""Soft ranks :math:`\hat\pi_i = 1 + \sum_{j \ne i} \sigma(\alpha (s_j - s_i))`.
+    r"""Return soft ranks :math:`\hat\pi_i = 1 + \sum_{j \ne i} \sigma(\alpha (s_j - s_i))`.
 
     Parameters
     ----------
@@ -118,7 +119,7 @@ def soft_ranks(
 
 
 class SoftRanks(Smoothed):
-    """Base of the surrogates in `approx`: soft ranks of a steepness ``alpha``, in place of ranks."""
+    """Base of the surrogates in `approx`: soft ranks of steepness ``alpha`` in place of ranks."""
 
     choices: ClassVar[dict[str, tuple[str, ...]]] = {"sigmoid": tuple(_SIGMOIDS)}
     alpha: float
@@ -165,7 +166,7 @@ class ApproxRank(SoftRanks, MeasureSurrogate):
         return 0, 0.0
 
     def settings(self) -> tuple[Any, ...]:
-        """Return what the kernels need to know of the surrogate, in one tuple; see `separable_chunk`."""
+        """Return the surrogate's parameters for the kernels, in one tuple; see `separable_chunk`."""
         kind, factor = sigmoid_code(self.sigmoid)
         shape, k = self._shape()
         return ((shape, kind, k, factor * self.alpha, factor * self.beta, self.share),)
@@ -234,8 +235,8 @@ class ApproxPrecision(ApproxRank):
     .. math:: \frac1k \sum_i r_i \big[(1 - b)\, \sigma(\beta(k + 1/2 - \hat\pi_i))
               + b / \log_2(1 + \hat\pi_i)\big], \qquad b = \text{share}
 
-    Named as future work by Qin, Liu, Li 2010; ours by their rule for truncations. A document's weight
-    multiplies what it earns; k divides all the same.
+    Qin, Liu & Li (2010) name it as future work; this form follows their rule for truncations. A document's
+    weight multiplies its contribution; the divisor is still k.
 
     Parameters
     ----------
@@ -304,8 +305,8 @@ class ApproxAP(ApproxRank):
     sigmoid: Sigmoid = "logistic"
 
     def prepare(self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None) -> Any:
-        """Relevance over the number of relevant documents, each counted with its weight."""
-        # A relevant document of weight 0 earns nothing, but is counted above others.
+        """Return relevance divided by the weighted number of relevant documents."""
+        # A relevant document of weight 0 contributes nothing, but counts above others.
         least = None if doc_weight is None else np.maximum(doc_weight, 1e-100)
         return super().prepare(labels, qptr, least)
 
@@ -317,7 +318,7 @@ class ApproxRR(ApproxRank):
     .. math:: \sum_j \frac{r_j}{\hat\pi_j} \prod_{i \ne j}
               \big(1 - r_i\, \sigma(\beta(\hat\pi_j - \hat\pi_i))\big)
 
-    Named as future work by Qin, Liu, Li 2010; ours by their rule for truncations.
+    Qin, Liu & Li (2010) name it as future work; this form follows their rule for truncations.
 
     Parameters
     ----------
@@ -415,7 +416,7 @@ class ApproxKendall(ApproxRank):
 
 @dataclass(frozen=True, repr=False)
 class ApproxMeasure(SoftRanks, SumSurrogate):
-    r"""Smooth form of any measure that is a sum of worths w times discounts D of ranks.
+    r"""Smooth form of any measure that is a sum of gains w times discounts D of ranks.
 
     .. math:: \frac{1}{Z} \sum_i w_i \big[(1 - b)\, D(\hat\pi_i) + b\, D(1) / \log_2(1 + \hat\pi_i)\big],
               \qquad b = \text{share}
@@ -423,8 +424,8 @@ class ApproxMeasure(SoftRanks, SumSurrogate):
     Parameters
     ----------
     measure : measure or str
-        One whose documents earn their worth times the discount of their rank: of your own
-        (`directrix.define_measure`), RBP, DCG, ...
+        A sum over documents of the gain times the discount of the rank: RBP, DCG, your own
+        (`directrix.define_measure`), ...
     alpha, sigmoid, below
         As for `ApproxNDCG`; ``below`` has no effect without a cut-off.
 
@@ -471,7 +472,7 @@ class ApproxMeasure(SoftRanks, SumSurrogate):
         return mixed if share else own
 
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> tuple[Float64Array]:
-        """Gain of every document in the measure, over the norm of its query."""
+        """Return the gain of every document divided by the normalizer of its query."""
         return self.worths(labels, qptr)[:1]
 
     def fill(self, scores: FloatArray, prepared: Any, qptr: Int64Array, chunk: Chunk, out: Out) -> None:

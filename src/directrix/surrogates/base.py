@@ -23,7 +23,7 @@ from directrix.types import Float64Array, FloatArray, Int64Array, Surrogate
 SMOOTH = frozenset({"smooth", "shift_invariant", "tends_to_measure"})
 PULLS = frozenset({"pulls_at_ties"})
 _LEAST_SHARE = 0.01
-"""A smaller share of the ranks below a cut-off is too little to begin a training with."""
+"""A smaller share of the ranks below a cut-off is too little to begin training with."""
 _KERNELS = "directrix.surrogates._kernels"
 Chunk = tuple[int, int]
 """First query of a chunk, and the end of its queries."""
@@ -36,12 +36,12 @@ _DOCS_PER_CHUNK = 4096
 
 
 class KernelSurrogate(ABC):
-    """A surrogate whose value and gradient a Numba kernel fills for a chunk of queries.
+    """A surrogate whose value and gradient a Numba kernel computes for a chunk of queries.
 
-    A subclass computes what depends on the labels alone (`from_labels`, or `prepare` if it uses document
-    weights), and names its compiled chunk (`compiled`) or, if that takes other arguments, calls it (`fill`).
-    Objectives call `prepare` once per data set and `fill` on every chunk, while its features are in the
-    cache; `value_and_grad` calls both.
+    A subclass computes everything that depends on the labels alone (`from_labels`, or `prepare` if it uses
+    document weights). It names its compiled chunk (`compiled`), or calls it (`fill`) if that takes other
+    arguments. Objectives call `prepare` once per data set and `fill` on every chunk, while its features are
+    in the cache; `value_and_grad` calls both.
     """
 
     compiled: ClassVar[str] = ""
@@ -66,7 +66,7 @@ class KernelSurrogate(ABC):
             object.__setattr__(self, "measure", parse_measure(own.measure))
 
     def __repr__(self) -> str:
-        """Return text that parses back, of a surrogate whose first field is a measure or a surrogate."""
+        """Return text that parses back, if the first field is a measure or a surrogate."""
         first, *others = fields(cast("Any", self))
         of = getattr(self, first.name)
         text = of.name if isinstance(of, RankingMeasure) else repr(of)
@@ -107,11 +107,11 @@ class KernelSurrogate(ABC):
         return prepared
 
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> Any:
-        """Return what `prepare` does; for surrogates that do not support document weights."""
+        """Return the result of `prepare`, for surrogates that do not support document weights."""
         raise NotImplementedError(f"{type(self).__name__} needs from_labels() or prepare().")
 
     def settings(self) -> tuple[Any, ...]:
-        """Return what the compiled chunk needs to know of the fields: its first arguments."""
+        """Return the first arguments of the compiled chunk, which depend on the fields."""
         return ()
 
     def kernel(self) -> Any:
@@ -126,7 +126,7 @@ class KernelSurrogate(ABC):
         self.kernel()(*prepared, scores, qptr, *chunk, *self.outputs(out))
 
     def outputs(self, out: Out) -> Out:
-        """Return the outputs of the compiled chunk; the gradient overwrites a curvature that nobody wants."""
+        """Return the outputs of the compiled chunk; the gradient overwrites an unused curvature."""
         return (*out, out[-1]) if self.fills_curvature and len(out) == 2 else out
 
     @property
@@ -137,7 +137,7 @@ class KernelSurrogate(ABC):
     def curvature(
         self, scores: FloatArray, prepared: Any, qptr: Int64Array, grad: FloatArray
     ) -> Float64Array:
-        """Positive diagonal by which boosting divides the gradient; see `spread_curvature`.
+        """Return the positive diagonal by which boosting divides the gradient; see `spread_curvature`.
 
         A surrogate whose second derivatives have a positive part that is cheap, such as sums of
         delta p (1 - p) over pairs, returns that instead.
@@ -159,7 +159,7 @@ class KernelSurrogate(ABC):
         return spread_curvature(grad, qptr, self.steepness)
 
     def redraw(self, *numbers: int) -> Self:
-        """Return a copy with other noise, which follows from its field ``draw`` and these numbers.
+        """Return a copy with other noise, determined by its field ``draw`` and these numbers.
 
         Without such a field there is no noise, and the surrogate itself is returned.
         """
@@ -182,7 +182,7 @@ class KernelSurrogate(ABC):
     def value_and_grad(
         self, scores: FloatArray, labels: Float64Array, qptr: Int64Array
     ) -> tuple[Float64Array, FloatArray]:
-        """Value of every query and its gradient with respect to the scores.
+        """Return the value of every query and its gradient with respect to the scores.
 
         Parameters
         ----------
@@ -191,7 +191,7 @@ class KernelSurrogate(ABC):
         labels : float64 (n_docs,)
             Grades >= 0; with `adds_gains` gains of any sign.
         qptr : int64 (n_queries + 1,)
-            Query ``q`` owns the documents ``qptr[q] <= i < qptr[q + 1]``.
+            Query ``q`` has the documents ``qptr[q] <= i < qptr[q + 1]``.
 
         Returns
         -------
@@ -202,8 +202,8 @@ class KernelSurrogate(ABC):
         Raises
         ------
         InputError
-            If the arrays have different lengths, or hold NaN or infinities, or if the value is beyond all
-            floats: that of a square of scores of 1e155 is.
+            If the arrays have different lengths, or hold NaN or infinities, or if a value overflows, as the
+            square of a score of 1e155 does.
         """
         scores, labels, qptr = check_ranking(scores, labels, qptr, signed=self.adds_gains)
         scores, qptr = writable(scores), writable(qptr)
@@ -211,7 +211,7 @@ class KernelSurrogate(ABC):
         if np.isinf(value).any():
             q = int(np.argmax(np.isinf(value)))
             raise InputError(
-                f"{type(self).__name__}: the value of query {q} is beyond all floats; its scores reach "
+                f"{type(self).__name__}: the value of query {q} overflows; its scores reach "
                 f"{float(np.abs(scores[qptr[q] : qptr[q + 1]]).max()):g}. Divide the scores by a constant."
             )
         return value, grad
@@ -246,13 +246,13 @@ class Smoothed(KernelSurrogate):
 
 
 class MeasureSurrogate(KernelSurrogate):
-    """A surrogate of one measure, with which it has the fields k, rel and l_max in common; checks them."""
+    """A surrogate of one measure, with which it shares the fields k, rel and l_max; they are checked."""
 
     entries: ClassVar[tuple[str, ...] | None] = ("document",)
     measured: ClassVar[type[RankingMeasure]]
     """Class of the measure."""
     weighs_docs: ClassVar[bool] = False
-    """Whether document weights are factors on what the documents are worth to the measure."""
+    """Whether document weights are factors on the gains of the documents."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -264,13 +264,13 @@ class MeasureSurrogate(KernelSurrogate):
         return SMOOTH
 
     def prepare(self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None) -> Any:
-        """See `KernelSurrogate.prepare`; here the worth of every document over the norm of its query."""
+        """See `KernelSurrogate.prepare`; here the gain of every document over the query's normalizer."""
         if not self.weighs_docs:
             return super().prepare(labels, qptr, doc_weight)
         return (self.measure.document_values(labels, qptr, doc_weight),)
 
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> Any:
-        """Worth of every document to the measure, over the norm of its query."""
+        """Return the gain of every document divided by the normalizer of its query."""
         return (self.measure.document_values(labels, qptr),)
 
     @property
@@ -289,12 +289,12 @@ def share_below(below: float, steepness: float) -> float:
 
 
 def cut_traits(share: float) -> frozenset[str]:
-    """Return the properties of a smooth surrogate with a cut-off, of which a share ignores it."""
+    """Return the properties of a smooth surrogate, given the share that ignores the cut-off."""
     return SMOOTH | PULLS if share >= _LEAST_SHARE else SMOOTH
 
 
 def in_chunks(work: Callable[[int, int], None], qptr: Int64Array) -> None:
-    """Call ``work(first, last)`` for chunks of all queries first <= q < last, on several threads."""
+    """Call ``work(first, last)`` for every chunk first <= q < last of the queries, on several threads."""
     bounds = query_chunks(qptr, _DOCS_PER_CHUNK)
     run_chunks(lambda c: work(int(bounds[c]), int(bounds[c + 1])), len(bounds) - 1)
 
@@ -328,7 +328,7 @@ def terms_of(surrogate: Any, labels: Float64Array, qptr: Int64Array) -> Terms:
 
 
 def spread_curvature(grad: FloatArray, qptr: Int64Array, steepness: float) -> Float64Array:
-    r"""Steepness times the mean magnitude of the gradient in each query, the same for all its documents.
+    r"""Return steepness times the mean magnitude of the gradient of each query, for all its documents.
 
     .. math:: h_i = \frac{\gamma}{n_q} \sum_{k \in q} \lvert g_k \rvert
 
@@ -345,7 +345,7 @@ def spread_curvature(grad: FloatArray, qptr: Int64Array, steepness: float) -> Fl
 
 
 def uniforms(labels: Float64Array, qptr: Int64Array, draw: int, sample: int = 0) -> Float64Array:
-    """Numbers uniform on (0, 1), one per document, that follow from its place and the labels of its query.
+    """Return uniform numbers on (0, 1), one per document, that depend on its position and its query's labels.
 
     ``draw`` and ``sample`` are integers >= 0; each pair gives other numbers. O(n).
     """
@@ -359,7 +359,7 @@ def uniforms(labels: Float64Array, qptr: Int64Array, draw: int, sample: int = 0)
 def kernel_surrogate(surrogate: Surrogate) -> KernelSurrogate:
     """Return the surrogate itself if it has kernels, otherwise an adapter with the same methods.
 
-    A subclass with a ``value_and_grad`` of its own has none: those that it inherits are not its function.
+    A subclass that overrides ``value_and_grad`` has no kernels: inherited ones compute another function.
     """
     if isinstance(surrogate, KernelSurrogate):
         is_inherited = type(surrogate).value_and_grad is KernelSurrogate.value_and_grad
@@ -409,15 +409,15 @@ class SumSurrogate(KernelSurrogate):
 
     measure: Any
     for_ap: ClassVar[str]
-    """Surrogate of the family for AP, which is no such sum."""
+    """Surrogate of the family for AP, which is not such a sum."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         owner, chosen = type(self).__name__, self.measure
         if chosen.form != "sum" or not hasattr(chosen, "k"):
             raise InputError(
-                f"{owner}({chosen.name!r}): this measure is not a sum of each document's worth times the "
-                f"discount of its rank; use the surrogate made for it, such as {self.for_ap}, or "
+                f"{owner}({chosen.name!r}): this measure is not a sum of each document's gain times the "
+                f"discount of its rank; use a surrogate made for it, such as {self.for_ap}, or "
                 f"Lambda({chosen.name!r})."
             )
 
@@ -427,6 +427,6 @@ class SumSurrogate(KernelSurrogate):
         return bool(self.measure.adds_gains)
 
     def worths(self, labels: Float64Array, qptr: Int64Array) -> tuple[Float64Array, Float64Array]:
-        """Worth of every document over the norm of its query, and the discounts of the ranks that count."""
+        """Return the gain of every document over its query's normalizer, and the discounts that count."""
         terms = terms_of(self, labels, qptr)
         return over_queries(terms.worth, terms.norm, qptr), terms.discount[: self.measure.depth]

@@ -29,7 +29,7 @@ class _Prepared(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Dorm(MeasureSurrogate):
-    r"""DORM's bound of nDCG@k, or of another sum over documents: one minus a hinge over all rankings.
+    r"""DORM's bound on nDCG@k, or on another sum over documents: one minus a hinge over all rankings.
 
     .. math:: 1 - \max_\pi \Big[ 1 - \mathrm{nDCG@}k(\pi)
                 + \sum_i \big(c(\pi(i)) - c(\pi^*(i))\big) s_i \Big], \qquad c(p) = \frac{1}{\log_2(1 + p)}
@@ -41,34 +41,33 @@ class Dorm(MeasureSurrogate):
     k : int >= 1, or None
         Cut-off of nDCG; None = the whole list. c counts all ranks in either case.
     ties : {"score", "mean"}
-        Which of the perfect rankings :math:`\pi^*` is: documents of equal labels stand
+        Order of equal labels in the perfect ranking :math:`\pi^*`:
 
-        - ``"score"``: by score. The hinge asks for nothing among equal labels; it is a difference of
+        - ``"score"``: by score. The hinge ignores the order of equal labels; it is a difference of
           convex functions, and convex once the ranking is fixed (see `convexify`);
-        - ``"mean"``: in all orders, and c is the mean over them. The hinge is convex; equal labels cost
-          something unless their scores are equal.
-    bounds : measure or str, optional
+        - ``"mean"``: the mean of c over all orders. The hinge is convex; equal labels add to it unless their
+    scores are equal. bounds : measure or str, optional
         Another measure to bound in place of nDCG@k: a sum over documents of a gain times a discount D that
-        does not rise with the rank. Then c = D at all ranks, but 0 past the cut-off if D does not fall there,
-        as that of P@k; and the perfect ranking is by gain. Le & Smola's winner takes all is "P@1"; for their
-        reciprocal rank and expected rank utility see docs/explanation/structural-svms.md.
+        does not increase with the rank. Then c = D at all ranks, but 0 past the cut-off if D does not
+        decrease there, as for P@k. The perfect ranking is by gain. Le & Smola's winner takes all is "P@1";
+        for their reciprocal rank and expected rank utility see docs/explanation/structural-svms.md.
 
     Notes
     -----
-    Never above nDCG@k, whatever the order of tied scores. With ``ties="score"`` the value is never below that
-    of ``"mean"``, and reaches 1 as documents of different labels move apart. Queries without a gain
-    have the value 0, as nDCG has, and no gradient.
+    The value never exceeds nDCG@k, whatever the order of tied scores. With ``ties="score"`` the value is
+    never below that of ``"mean"``, and reaches 1 as documents of different labels move apart. Queries without
+    a gain have the value 0, as in nDCG, and no gradient.
 
-    The ranking that attains the maximum is found exactly, in memory O(n). Without a cut-off by sorting:
-    O(n log n). With one, an assignment problem is solved by shortest augmenting paths: O(k (n + L^2)) for L
-    labels, or O(min(k, n - k) n^2) where that is less (docs/decisions/cut-offs.md).
+    The ranking that attains the maximum is found exactly, in O(n) memory. Without a cut-off, it is found by
+    sorting: O(n log n). With one, shortest augmenting paths solve an assignment problem: O(k (n + L^2)) for L
+    labels, or O(min(k, n - k) n^2) if that is less (docs/decisions/cut-offs.md).
 
-    With ``ties="score"`` start anywhere but at weights of 0, e.g. at `directrix.trainers.regression_start`:
-    at 0 all scores tie, the fixed ranking is the mean over all orders, and rounds may stay there. Where
-    labels are far from separable, weights of 0 can be the optimum of ``"mean"``, and of both if k is small.
+    With ``ties="score"`` do not start at weights of 0, but e.g. at `directrix.trainers.regression_start`: at
+    0 all scores tie, the fixed ranking is the mean over all orders, and rounds may stay there. If labels are
+    far from separable, weights of 0 can be the optimum of ``"mean"``, and of both if k is small.
 
-    Documents of equal label and score have the mean of their coefficients, so that the gradient does not
-    depend on their order. It is a subgradient (of the convexified loss, for ``"score"``) everywhere.
+    Documents of equal label and score get the mean of their coefficients, so the gradient does not depend on
+    their order. It is a subgradient (of the convexified loss, for ``"score"``) everywhere.
 
     References
     ----------
@@ -76,7 +75,7 @@ class Dorm(MeasureSurrogate):
 
     Examples
     --------
-    The two documents would have to be apart by 1 in place of 0 for the value 1; both rankings are as bad:
+    For the value 1, the scores would have to differ by 1; they tie, so both rankings are equally bad:
 
     >>> Dorm().value_and_grad(np.zeros(2), np.array([1.0, 0.0]), np.array([0, 2]))
     (array([0.63092975]), array([ 0.36907025, -0.36907025]))
@@ -129,7 +128,7 @@ class Dorm(MeasureSurrogate):
         return frozenset({"bound", "shift_invariant", "convex" if self.ties == "mean" else "convexifiable"})
 
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> _Prepared:
-        """Gains, gains over the norm, the documents by gain, and c."""
+        """Return gains, normalized gains, the documents by gain, and c."""
         terms = terms_of(self, labels, qptr)
         worth, sizes = over_queries(terms.worth, terms.norm, qptr), np.diff(qptr)
         by_gain = np.lexsort((-terms.worth, np.repeat(np.arange(len(sizes)), sizes)))
@@ -140,17 +139,16 @@ class Dorm(MeasureSurrogate):
         return _fixed_at(np.zeros(len(labels)), prepared, qptr) if self.ties == "mean" else prepared
 
     def convexify(self, scores: FloatArray, prepared: _Prepared, qptr: Int64Array) -> _Prepared:
-        """Fix the perfect ranking as it is at these scores.
+        """Fix the perfect ranking at these scores.
 
-        What is returned takes the place of ``prepared``. With it the loss is convex, nowhere below the loss
-        as it was, and equal to it at these scores, in value and gradient. With ``ties="mean"`` nothing is
-        left to fix.
+        The result replaces ``prepared``. With it the loss is convex, nowhere below the original loss, and
+        equal to it at these scores in value and gradient. With ``ties="mean"`` there is nothing to fix.
 
         Parameters
         ----------
         scores : float (n_docs,)
         prepared
-            What `prepare` returned, for the same documents.
+            Result of `prepare` for the same documents.
         qptr : int64 (n_queries + 1,)
         """
         return prepared if self.ties == "mean" else _fixed_at(scores, prepared, qptr)
@@ -164,7 +162,7 @@ class Dorm(MeasureSurrogate):
         k, c = self.measure.depth, np.array(discount)
         if (np.diff(c) > 0.0).any():
             raise InputError(
-                f"{self!r}: the discount rises with the rank, and then sorting by scores is not the best "
+                f"{self!r}: the discount rises with the rank, so sorting by scores is not the best "
                 "ranking; a discount that does not rise is needed."
             )
         if k < len(c) and c[k] == c[k - 1]:

@@ -1,8 +1,8 @@
 r"""Lambda gradients: LambdaRank (Burges et al. 2006; Donmez, Svore, Burges 2009), LambdaLoss, YetiRank.
 
-Two documents of different labels trade their ranks; the measure changes by :math:`\Delta M`. LambdaRank
-gives each pair a gradient, its lambda, that grows with that change, and descends as if the sum of the
-lambdas of a document were a gradient. It needs measures at sorted lists only, never between them.
+When two documents of different labels swap ranks, the measure changes by :math:`\Delta M`. LambdaRank gives
+each pair a gradient, its lambda, that grows with this change, and uses the sum of the lambdas of a document
+as its gradient. It needs the measure only at sorted lists, never between them.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ class _Prepared(NamedTuple):
 
 
 class RankwiseSurrogate(KernelSurrogate):
-    """Base of surrogates of any measure that adds up what documents earn at their ranks: a field ``measure``.
+    """Base of surrogates of any measure that is a sum over documents: the field ``measure``.
 
-    They are `Lambda`, and those of noisy rankings.
+    These are `Lambda` and the surrogates of noisy rankings.
     """
 
     entries: ClassVar[tuple[str, ...]] = ("document", "query", "data", "document", "query")
@@ -86,7 +86,7 @@ class RankwiseSurrogate(KernelSurrogate):
     def adds_gains(self) -> bool:
         """Whether the measure adds up gains of any sign.
 
-        A lambda depends on which of two gains is larger: unbiased gains do not make it unbiased.
+        A lambda depends on which of two gains is larger, so unbiased gains do not make it unbiased.
         """
         return bool(self.measure.adds_gains)
 
@@ -96,7 +96,7 @@ class RankwiseSurrogate(KernelSurrogate):
         return frozenset({"shift_invariant"} | ({"unit_interval"} if self.measure.highest <= 1.0 else set()))
 
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> Any:
-        """Check the labels, and turn them into what the measure sees of them."""
+        """Check the labels, and convert them to the form that the measure uses."""
         terms = terms_of(self, labels, qptr)
         sizes, depth, longest = np.diff(qptr), self.measure.depth, len(terms.discount)
         share = np.array(terms.discount)
@@ -108,19 +108,19 @@ class RankwiseSurrogate(KernelSurrogate):
 
     @property
     def is_cut(self) -> bool:
-        """Whether ranks below the cut-off are worth nothing."""
+        """Whether ranks below the cut-off do not count."""
         return True
 
     @property
     def form(self) -> int:
-        """Number of the measure's form, as the kernels know it."""
+        """Number of the measure's form in the kernels."""
         return _SWAPPED.index(self.measure.form)
 
 
 class SwapSurrogate(RankwiseSurrogate):
-    """Base of `Lambda` and `YetiRank`, whose lambdas follow from what a swap of two documents changes.
+    """Base of `Lambda` and `YetiRank`, whose lambdas depend on the effect of swapping two documents.
 
-    A subclass has a kernel that takes what `Lambda`'s takes.
+    A subclass has a kernel with the same arguments as `Lambda`'s.
     """
 
     @property
@@ -157,53 +157,52 @@ class Lambda(SwapSurrogate):
               \lambda_i = \sum_{j} \lambda_{ij} - \sum_j \lambda_{ji}
 
     (Donmez, Svore, Burges 2009, Section 4) with :math:`\Delta M(i, j)` the change of the measure M when
-    documents i and j trade their ranks. The value is M itself: the lambdas are the gradient of no
-    function of the scores, so a trainer that compares values needs another surrogate; ``SGD`` does not.
+    documents i and j swap ranks. The value is M itself. The lambdas are not the gradient of any function of
+    the scores, so a trainer that compares values needs another surrogate; ``SGD`` does not.
 
     Parameters
     ----------
     measure : measure or str
-        One that has terms and a field ``k``: NDCG, AP, RR, Precision, ERR, or one of your own, with any of
-        their fields but ``ties="trec"`` and ``"worst"``, and ``empty="skip"``. P needs a cut-off.
+        A measure with terms and a field ``k``: NDCG, AP, RR, Precision, ERR, or your own, with any fields
+        except ``ties="trec"``, ``ties="worst"`` and ``empty="skip"``. P needs a cut-off.
     construction : str
-        How a lambda follows from the change; the paper compares these by one sentence each, and where
-        that leaves a choice it is named here. l is what the measure sees of a label: r for AP, RR and P.
+        How a lambda depends on the change. The paper describes each construction in one sentence; choices
+        that it leaves open are stated here. l is the label as the measure uses it: r for AP, RR and P.
 
         - ``"ranknet-weight-pairs"``: the formula above, which the paper found best.
         - ``"spring-smooth"``: the change is at least 1 before the measure divides by Z, R or k:
-          :math:`\max(|\Delta M|, 1/Z)`. All pairs of different l pull, at any rank.
-        - ``"local-gradient"``: only neighbors in the ranking have lambdas, of
+          :math:`\max(|\Delta M|, 1/Z)`. All pairs of different l have lambdas, at any rank.
+        - ``"local-gradient"``: only neighbors in the ranking have lambdas, equal to
           :math:`|\Delta M| / (s_p - s_{p+1} + \text{margin})`.
-        - ``"local-cost"``: only neighbors, with the formula of the first: RankNet's cost
-          against the neighbors, weighted.
-        - ``"discrete-bounded"``: each document and the one at its ideal rank, of
-          :math:`\min(|\Delta M|, 1/Z)`, whatever the scores. Ideal ranks are those by l, and by
-          score within l. "Moved to its ideal position" is read as trading ranks, so that the
-          lambdas of a query add up to 0.
-    margin : float, 1e-30 to 1e30
-        Of "local-gradient", in units of score. 1 is the unit of the logistic in the other constructions.
+        - ``"local-cost"``: only neighbors have lambdas, by the first formula: RankNet's cost against the
+          neighbors, weighted.
+        - ``"discrete-bounded"``: each document and the one at its ideal rank have the lambda
+    :math:`\min(|\Delta M|, 1/Z)`, whatever the scores. Ideal ranks are by l, then by score. "Moved to its
+    ideal position" is read as swapping ranks, so the lambdas of a query add up to 0. margin : float, 1e-30 to
+    1e30
+        Margin of "local-gradient", in units of score. 1 is the unit of the logistic in the other
+        constructions.
     pairs : {"all", "misranked", "missed", "missed-level"}
         Which pairs have lambdas.
 
-        - "all": every pair of different l whose exchange changes M.
-        - "misranked": of these the pairs in the wrong order, as Eq. (8), (9) and (11) of the paper are
-          written. For RR they are those of the first relevant document, or one below it, with an irrelevant
-          document above it; with "all" the first relevant document also holds its place against those below.
-        - "missed", for nDCG@k and DCG@k: every pair with a document of the first k ranks, or with one that an
-          ideal ranking has there and this one lacks. Among several of one label these are the first in the
-          ranking; with "missed-level" they are all. Their discounts are not cut at k. Otherwise a document
-          below k meets k documents and one above it all n, so that the less relevant of the two may get the
-          greater one (Marcuzzi, Lucchese & Orlando 2023, whose Lambda-eX "static" and "all" these are).
+        - "all": every pair of different l whose swap changes M.
+        - "misranked": only those in the wrong order, as Eq. (8), (9) and (11) of the paper are written. For
+          RR, these pair an irrelevant document above the first relevant one with that one, or with a relevant
+          one below it; with "all", the first relevant document is also paired with those below.
+        - "missed", for nDCG@k and DCG@k: every pair with a document of the first k ranks, or with a missed
+          one, which an ideal ranking has there but this one lacks. Of several with the same label, the first
+          in the ranking are missed; with "missed-level", all are. Their discounts are not cut at k. With
+          "all", a document below k has k pairs and one above it n, so the less relevant of the two may get
+          the larger lambda (Marcuzzi, Lucchese & Orlando 2023; these are their Lambda-eX "static" and "all").
 
     Notes
     -----
-    Ties: tied documents are ranked in input order. The value follows the ``ties`` of the measure.
+    For the lambdas, tied documents are ranked in input order. The value follows the ``ties`` of the measure.
 
-    Cost O(n log n + n k) with a cut-off k, O(n^2) without, one division per pair; O(n) memory. Documents that
-    are missed add n - k pairs each.
-    :math:`\Delta M` is O(1) per pair from sums over the ranking.
+    The cost is O(n log n + n k) with a cut-off k, O(n^2) without, with one division per pair; O(n) memory.
+    Each missed document adds n - k pairs. :math:`\Delta M` is O(1) per pair from sums over the ranking.
 
-    Lambdas of misranked pairs alone shorten the weights w of a linear model with every small step, since
+    Lambdas of misranked pairs alone shorten the weights w of a linear model with every small step, because
     :math:`w \cdot (x_i - x_j) = s_i - s_j < 0` for each of these pairs.
 
     References
@@ -234,8 +233,8 @@ class Lambda(SwapSurrogate):
         with_cut = is_discounted and self.measure.k is not None and self.construction == _CONSTRUCTIONS[0]
         if not (self.is_cut or with_cut):
             raise InputError(
-                f"{self!r}: documents are missed by a cut-off, and discounts continue below it; take nDCG or "
-                f"DCG with one, and {_CONSTRUCTIONS[0]!r}, e.g. Lambda('nDCG@10', pairs='missed')."
+                f"{self!r}: missed pairs need nDCG or DCG with a cut-off, and the construction "
+                f"{_CONSTRUCTIONS[0]!r}, e.g. Lambda('nDCG@10', pairs='missed')."
             )
 
     def __repr__(self) -> str:
@@ -298,7 +297,7 @@ class Lambda(SwapSurrogate):
 class NoisySurrogate(RankwiseSurrogate):
     """Base of `YetiRank`, `PLRank` and `StochasticRank`: frozen dataclasses with these fields.
 
-    Their noise belongs to ranks: they have the same gradient for any order of the documents.
+    Their noise belongs to ranks, so the gradient is the same for any order of the documents.
     """
 
     fills_curvature: ClassVar[bool] = True
@@ -332,22 +331,22 @@ class LambdaLoss(MeasureSurrogate):
     k : int >= 1, or None
         Cut-off of nDCG; None = the whole list.
     version : {"NDCG-Loss2++", "NDCG-Loss2"}
-        Which weights.
+        Weights of pairs.
     mu : float, 1e-30 to 1e30
-        Of NDCG-Loss2++: weight of delta, to which LambdaRank's \|D_i - D_j\| is added. If it is small, the
+        Weight of delta in NDCG-Loss2++, which also adds LambdaRank's \|D_i - D_j\|. If mu is small, the
         lambdas are LambdaRank's.
 
     Notes
     -----
-    The delta of a document and all those above it add up to :math:`1 - D_i`, the share of its gain that the
-    ranking costs. This holds below rank k too, where pairs of which both are below k count: every relevant
-    document below k is pulled. A mask that keeps the pairs within the first k would leave it where it is.
+    The deltas between a document and all those above it add up to :math:`1 - D_i`, the share of its gain that
+    the ranking loses. This also holds below rank k, because pairs entirely below k count: every relevant
+    document there is pulled up. A mask that keeps only pairs within the first k would leave it in place.
 
-    Weights are taken at the present scores: the value jumps where two documents trade their ranks, and the
+    Weights are computed at the current scores: the value jumps where two documents swap ranks, and the
     gradient is its slope elsewhere. Tied documents share the first of their ranks, and their distance is 1.
-    Documents are not weighted; weight whole queries. Boosting divides by
-    :math:`\sum w p (1 - p) / \ln 2`, at least 5 % of :math:`w p / \ln 2`, with the weight w of a pair and the
-    chance :math:`p = 1/(1 + e^{s_i - s_j})` of its wrong order.
+    Document weights are not supported; weight whole queries. Boosting divides by :math:`\sum w p (1 - p) /
+    \ln 2`, at least 5 % of :math:`w p / \ln 2`, with the weight w of a pair and the probability :math:`p =
+    1/(1 + e^{s_i - s_j})` of its wrong order.
 
     O(R n) time for R documents with a gain, O(n) memory.
 
@@ -359,7 +358,7 @@ class LambdaLoss(MeasureSurrogate):
 
     Examples
     --------
-    A tied pair loses one bit, of the weight mu (d(1) - d(2)) = 2 (1 - 1/log2(3)):
+    A tied pair loses one bit, with the weight mu (d(1) - d(2)) = 2 (1 - 1/log2(3)):
 
     >>> import numpy as np
     >>> LambdaLoss(mu=2.0).value_and_grad(np.zeros(2), np.array([1.0, 0.0]), np.array([0, 2]))[0].round(4)
@@ -380,7 +379,7 @@ class LambdaLoss(MeasureSurrogate):
         return frozenset({"shift_invariant"})
 
     def settings(self) -> tuple[Any, ...]:
-        """Cut-off, the weight of LambdaRank's part, and mu."""
+        """Return the cut-off, the weight of LambdaRank's part, and mu."""
         is_sum = self.version == "NDCG-Loss2++"
         return ((self.k or WHOLE_LIST, float(is_sum), self.mu if is_sum else 1.0),)
 
@@ -396,33 +395,33 @@ class YetiRank(NoisySurrogate, SwapSurrogate):
               \qquad \pi_r \text{ sorts } s + \varepsilon \log\frac{u}{1 - u}
 
     where a and b are the documents at the ranks p and p + 1 of the permutation :math:`\pi_r`, a the one with
-    the higher label, and u is uniform on (0, 1). The value is the measure itself: lambdas are the gradient of
-    no function of the scores, so a trainer that compares values needs another surrogate.
+    the higher label, and u is uniform on (0, 1). The value is the measure itself. Lambdas are not the
+    gradient of any function of the scores, so a trainer that compares values needs another surrogate.
 
     Parameters
     ----------
     measure : measure or str
-        The value; with ``weights="measure"`` also what weighs the pairs. As for `Lambda`.
+        The value, which with ``weights="measure"`` also weights the pairs. As for `Lambda`.
     weights : {"labels", "measure"}
-        "labels": :math:`w_p = \gamma^{p - 1} |l_a - l_b|`, as CatBoost computes YetiRank, so that every part
-        of the list teaches, whatever the measure. "measure": :math:`w_p = |\Delta M|`, the change of the
-        measure when a and b trade their ranks in :math:`\pi_r` (YetiLoss of Lyzhin et al.).
+        "labels": :math:`w_p = \gamma^{p - 1} |l_a - l_b|`, as CatBoost computes YetiRank: every part of the
+        list counts, whatever the measure. "measure": :math:`w_p = |\Delta M|`, the change of the measure when
+        a and b swap ranks in :math:`\pi_r` (YetiLoss of Lyzhin et al.).
     permutations : int >= 1
         R, the number of rankings.
     decay : float in (0, 1]
-        gamma: how much a rank counts of what the rank above counts.
+        gamma: weight of a rank relative to that of the rank above.
     noise : float, 1e-30 to 1e30
         epsilon, in units of score.
     draw : int >= 0
-        Number of the noise. Boosting takes other noise for every tree, SGD and Adam for every epoch.
+        Seed of the noise. Boosting uses other noise for every tree, SGD and Adam for every epoch.
 
     Notes
     -----
-    Noise belongs to ranks: it follows from ``draw`` and the labels of the query by rank, so that a query has
-    the same lambdas in any batch. Tied documents are ranked in input order. A pair's lambda is multiplied by
-    the weights of both documents; the value does not depend on them. Boosting divides by
-    :math:`\sum w p (1 - p)`, at least 5 % of w p, with the chance :math:`p = 1/(1 + e^{s_a - s_b})` that a
-    pair is in the wrong order.
+    Noise belongs to ranks: it depends on ``draw`` and the labels of the query by rank, so a query has the
+    same lambdas in any batch. Tied documents are ranked in input order. A pair's lambda is multiplied by the
+    weights of both documents; the value does not depend on them. Boosting divides by :math:`\sum w p (1 -
+    p)`, at least 5 % of w p, with the probability :math:`p = 1/(1 + e^{s_a - s_b})` that a pair is in the
+    wrong order.
 
     O(R n log n) time, O(n) memory.
 
@@ -450,7 +449,7 @@ class YetiRank(NoisySurrogate, SwapSurrogate):
     choices: ClassVar[dict[str, tuple[str, ...]]] = {"weights": get_args(Weights)}
 
     def prepare(self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None) -> Any:
-        """See `KernelSurrogate.prepare`; a pair weighs as much as the product of its documents."""
+        """See `KernelSurrogate.prepare`; the weight of a pair is the product of its documents' weights."""
         weights = np.ones(len(labels)) if doc_weight is None else np.array(doc_weight, dtype=np.float64)
         return (*self.from_labels(labels, qptr), weights)
 

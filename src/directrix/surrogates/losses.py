@@ -21,7 +21,7 @@ Target = Literal["gains", "labels"]
 
 
 class LossSurrogate(KernelSurrogate):
-    """Base of the losses: minus what training lowers."""
+    """Base of the losses, negated to be maximized."""
 
     measure: ClassVar[RankingMeasure] = NDCG()
     """nDCG: the measure that is reported by default; the loss tends neither to it nor to any other."""
@@ -40,7 +40,8 @@ class LossSurrogate(KernelSurrogate):
 def by_label(labels: Float64Array, qptr: Int64Array) -> tuple[Int64Array, Int64Array]:
     """Order the documents of every query by ascending label, equal labels by input order.
 
-    Returns that order, and at every place of it the number of its label, from 0 on, over all queries.
+    Returns that order and, at each of its positions, the number of the label, counted from 0 over all
+    queries.
     """
     query = np.repeat(np.arange(len(qptr) - 1), np.diff(qptr))
     order = np.lexsort((labels, query))
@@ -50,7 +51,7 @@ def by_label(labels: Float64Array, qptr: Int64Array) -> tuple[Int64Array, Int64A
 
 
 def targets(labels: Float64Array, target: str) -> Float64Array:
-    """Gains 2^l - 1, or with "labels" the labels themselves."""
+    """Return gains 2^l - 1, or with "labels" the labels themselves."""
     return gains(labels, "linear" if target == "labels" else "exp")
 
 
@@ -66,17 +67,19 @@ class Regression(LossSurrogate):
     Parameters
     ----------
     intercept : bool
-        True: b is the query's own best intercept, so that only differences within the query are
-        predicted, and a shift of its scores does not change the loss. False: b = 0, plain regression,
-        for a model that has an intercept of its own.
+        True: b is the best intercept for each query, so only differences within the query are predicted, and
+        a shift of its scores does not change the loss. False: b = 0, plain regression, for a model with an
+        intercept.
     target : {"gains", "labels"}
-        What is predicted: the gains 2^l - 1; or the labels themselves, gains of any sign, all documents of a
-        query with the weight u = 1/n: weights that depend on noisy gains would make the prediction wrong.
+        Predicted values: the gains 2^l - 1, or the labels themselves, which are gains of any sign. With
+        "labels", all documents of a query have the weight u = 1/n: weights that depend on noisy gains would
+        bias the prediction.
 
     Notes
     -----
-    Convex as a loss, O(n) per query. At most 0. Document weights are factors on u, which balances the
-    classes of every query; `regression_start` balances them over the whole data set and is solved at once.
+    The loss is convex and costs O(n) per query; the value is at most 0. Document weights are factors on u,
+    which balances the classes of every query; `regression_start` balances them over the whole data set and is
+    solved directly.
 
     References
     ----------
@@ -99,7 +102,7 @@ class Regression(LossSurrogate):
 
     @property
     def adds_gains(self) -> bool:
-        """Whether labels are predicted as they are."""
+        """Whether the predicted values are the labels."""
         return self.target == "labels"
 
     @property
@@ -153,12 +156,12 @@ class _Pairwise(LossSurrogate):
     entries: ClassVar[tuple[str, ...]] = ("document", "document", "query")
 
     def prepare(self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None) -> Any:
-        """Rank of each label in its query, from 0, weight of the document, 1/number of pairs of a query."""
+        """Return ranks of labels in their queries, from 0, document weights, and 1/number of pairs."""
         levels, shares = super().prepare(labels, qptr)
         return levels, np.ones(len(labels)) if doc_weight is None else doc_weight, shares
 
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> Any:
-        """Ranks of the labels, and 1/number of pairs."""
+        """Return the ranks of the labels, and 1/number of pairs."""
         sizes = np.diff(qptr)
         order, level = by_label(labels, qptr)
         levels = np.empty(len(labels), dtype=np.int64)
@@ -171,7 +174,7 @@ class _Pairwise(LossSurrogate):
 
 @dataclass(frozen=True)
 class RankNet(_Pairwise):
-    r"""Cross entropy of pairs, minus it.
+    r"""Minus the cross entropy of pairs.
 
     .. math:: -\frac1P \sum_{l_i > l_j} \log\big(1 + e^{-(s_i - s_j)}\big)
 
@@ -183,8 +186,8 @@ class RankNet(_Pairwise):
     Burges et al. add up all pairs of all queries; here all queries have the same weight, as in every
     measure. ``query_weight`` = P gives their sum, up to a factor.
 
-    O(P) time, O(n) memory: four pairs share a division, and a document one logarithm; where weights differ,
-    each pair has its own.
+    O(P) time, O(n) memory. Four pairs share a division, and each document needs one logarithm; if weights
+    differ, each pair needs its own.
 
     References
     ----------
@@ -203,7 +206,7 @@ class RankNet(_Pairwise):
 
 @dataclass(frozen=True)
 class RankSVM(_Pairwise):
-    r"""Squared hinge of pairs, minus it: RankSVM in the primal.
+    r"""Minus the squared hinge of pairs: RankSVM in the primal.
 
     .. math:: -\frac1P \sum_{l_i > l_j} \max(0,\, 1 - (s_i - s_j))^2
 
@@ -213,14 +216,14 @@ class RankSVM(_Pairwise):
 
     Notes
     -----
-    Together with ``l2`` > 0, which sets the scale of the margin, its minimum is unique. All queries have
+    With ``l2`` > 0, which sets the scale of the margin, the minimum is unique. All queries have
     the same weight; ``query_weight`` = P adds up pairs as the original does, and l2 = 1/(2 C sum P) then
     corresponds to its C, in 1/2 \|w\|^2 + C sum of losses.
 
     The value bounds Kendall's tau-b from below: a pair in the wrong order or tied loses at least 1/P.
 
-    O(n log n) time, O(n) memory, for any number of different labels: documents are sorted once, and runs of
-    levels merged, neighbors first.
+    O(n log n) time, O(n) memory, for any number of different labels: documents are sorted once, and
+    neighboring runs of labels are merged.
 
     References
     ----------
@@ -251,9 +254,9 @@ class _TopOne(LossSurrogate):
     def curvature(
         self, scores: FloatArray, prepared: tuple[Float64Array], qptr: Int64Array, grad: FloatArray
     ) -> Float64Array:
-        """P (1 - p), the diagonal of the second derivatives, but at least the gradient's magnitude.
+        """Return p (1 - p), the diagonal of the second derivatives, but at least the gradient's magnitude.
 
-        The gradient is P - p; where p has all but vanished, p (1 - p) alone would make steps without bound.
+        The gradient is P - p; where p is almost 0, p (1 - p) alone would make unbounded steps.
         """
         slope = grad.astype(np.float64)
         p = prepared[0] - slope
@@ -262,7 +265,7 @@ class _TopOne(LossSurrogate):
 
 @dataclass(frozen=True)
 class ListNet(_TopOne):
-    r"""Minus the cross-entropy of top-one probabilities, those of the labels and those of the scores.
+    r"""Minus the cross entropy of the top-one probabilities of labels and scores.
 
     .. math:: \sum_i P_i \log\frac{e^{s_i}}{\sum_j e^{s_j}},
               \qquad P_i = \frac{e^{y_i/T}}{\sum_j e^{y_j/T}}
@@ -270,16 +273,16 @@ class ListNet(_TopOne):
     Parameters
     ----------
     target : {"labels", "gains", "shares"}
-        y: the labels, as published, or their gains 2^l - 1, which put more weight on the best. With "shares"
-        P_i is the gain itself, divided by the sum of those of its query: irrelevant documents have P_i = 0.
+        y: the labels, as published, or their gains 2^l - 1, which put more weight on the best. With "shares",
+        P_i is the gain divided by the sum of gains of the query, so irrelevant documents have P_i = 0.
     temperature : float > 0
-        T, in units of y. If small, only the documents of the highest label count, all alike. Has no effect
-        on "shares".
+        T, in units of y. If it is small, only the documents of the highest label count, all equally. It has
+        no effect on "shares".
 
     Notes
     -----
-    Convex as a loss; at most minus the entropy of P, in nats. A query without a relevant document
-    has a uniform P, which is reached at equal scores. O(n) per query.
+    The loss is convex; the value is at most minus the entropy of P, in nats. A query without a relevant
+    document has a uniform P, which equal scores attain. O(n) per query.
 
     References
     ----------
@@ -313,7 +316,7 @@ class ListNet(_TopOne):
 
 @dataclass(frozen=True)
 class XENDCG(_TopOne):
-    r"""XE-NDCG: minus a cross entropy whose labels are drawn, which bounds nDCG.
+    r"""XE-NDCG: minus a cross entropy with random labels, which bounds nDCG.
 
     .. math:: \sum_i P_i \log\frac{e^{s_i}}{\sum_j e^{s_j}},
               \qquad P_i = \frac{2^{l_i} - \gamma_i}{\sum_j (2^{l_j} - \gamma_j)}
@@ -324,15 +327,15 @@ class XENDCG(_TopOne):
     Parameters
     ----------
     draw : int >= 0
-        Number of the noise. Boosting takes other noise for every tree, SGD and Adam for every epoch; other
+        Seed of the noise. Boosting uses other noise for every tree, SGD and Adam for every epoch; other
         trainers keep it, so that they maximize one function.
 
     Notes
     -----
-    Noise belongs to the places of documents: it follows from ``draw`` and the labels of the query in their
-    order, so that a query has the same noise in any batch.
+    Noise belongs to the positions of documents: it depends on ``draw`` and the labels of the query in their
+    order, so a query has the same noise in any batch.
 
-    Convex as a loss; at most minus the entropy of P, in nats. O(n) per query.
+    The loss is convex; the value is at most minus the entropy of P, in nats. O(n) per query.
 
     References
     ----------
@@ -355,11 +358,11 @@ class XENDCG(_TopOne):
         return super().properties | {"random"}
 
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> tuple[Float64Array]:
-        """2^l of every document."""
+        """Return 2^l of every document."""
         return (np.exp2(labels),)
 
     def shares(self, powers: Float64Array, qptr: Int64Array) -> Float64Array:
-        """P of every document, of the powers 2^l that `prepare` returned."""
+        """Return P of every document, from the powers 2^l that `prepare` returned."""
         y = powers - uniforms(powers, qptr, self.draw)
         shares: Float64Array = y / np.repeat(query_sums(y, qptr), np.diff(qptr))
         return shares
@@ -385,20 +388,20 @@ class ListMLE(LossSurrogate):
     .. math:: \sum_i c_i \log\frac{e^{s_i}}{e^{s_i} + \sum_{l_j < l_i} e^{s_j}}
 
     The i-th factor is the probability, under Plackett-Luce, that document i comes before all documents
-    with lower labels. With no two labels alike these are the published factors; documents with the same
+    with lower labels. If all labels differ, these are the published factors; documents with the same
     label are not compared.
 
     Parameters
     ----------
     k : int >= 1, or None
-        Only the first k places of the order by label count: c is the chance of a document to have one
+        Only the first k positions of the order by label count: c is the probability that a document has one
         of them when equal labels are ordered at random. None: c = 1.
 
     Notes
     -----
-    Convex as a loss; at most 0, in nats; 0 if all labels are equal. It is a sum over documents above the
-    lowest label, as published, so a query with many of them weighs more than one with few. O(n) per
-    query, after sorting by label once per data set.
+    The loss is convex; the value is at most 0, in nats, and 0 if all labels are equal. It is a sum over
+    documents above the lowest label, as published, so a query with many of them weighs more than one with
+    few. O(n) per query, after sorting by label once per data set.
 
     References
     ----------
@@ -420,7 +423,7 @@ class ListMLE(LossSurrogate):
     def from_labels(
         self, labels: Float64Array, qptr: Int64Array
     ) -> tuple[Int64Array, Int64Array, Float64Array]:
-        """Order of every query by ascending label; in that order, the ends of levels and the factors c."""
+        """Return the order of every query by ascending label and, in it, the ends of levels and factors c."""
         order, level = by_label(labels, qptr)
         sizes, in_level = np.diff(qptr), np.bincount(level)
         first = np.repeat(qptr[:-1], sizes)
@@ -433,7 +436,7 @@ class ListMLE(LossSurrogate):
 
 @dataclass(frozen=True)
 class RankCosine(LossSurrogate):
-    r"""Minus the cosine loss between the scores and the worth of the labels.
+    r"""Minus the cosine loss between the scores and the labels or their gains.
 
     .. math:: -\frac{1}{2}\left(1 - \frac{\langle y, s\rangle}{\lVert y\rVert \lVert s\rVert}\right)
 
@@ -442,16 +445,15 @@ class RankCosine(LossSurrogate):
     target : {"gains", "labels"}
         y, a map of labels that the paper does not specify: exponential (gains 2^l - 1) or linear (labels).
     centered : bool
-        False: as published. A shift of all scores, which changes no ranking, changes this loss. True:
-        y and s less their means over the query, which makes it -(1 - Pearson's correlation)/2, and
-        shift-invariant.
+        False: as published. A shift of all scores, which changes no ranking, changes this loss. True: y and s
+        minus their query means, so the value is -(1 - Pearson's correlation)/2 and shift-invariant.
 
     Notes
     -----
-    In [-1, 0]; the same for all multiples > 0 of the scores, so that a penalty on the weights alone
-    shrinks them without end; not convex. Not defined where all scores are 0 (equal, if centered): the value
-    is -1/2 there, as at a right angle, and the gradient points to y. A query without a relevant
-    document (with equal labels, if centered) has the value 0 and no gradient. O(n) per query.
+    The value lies in [-1, 0] and is not convex. It is the same for all positive multiples of the scores, so a
+    penalty on the weights shrinks them without end. Where all scores are 0 (equal, if centered), it is
+    undefined: it is set to -1/2, as at a right angle, and the gradient points to y. A query without a
+    relevant document (with equal labels, if centered) has the value 0 and no gradient. O(n) per query.
 
     References
     ----------

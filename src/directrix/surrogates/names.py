@@ -29,7 +29,7 @@ def surrogate(text: str | Surrogate) -> Any:
     ----------
     text : str or Surrogate
         ``"ApproxNDCG"`` or ``"ApproxNDCG(alpha=50, k=10)"``; names in any case, arguments as
-        Python literals. A surrogate is returned as it is.
+        Python literals. A surrogate is returned unchanged.
 
     Raises
     ------

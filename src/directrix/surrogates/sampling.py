@@ -1,8 +1,8 @@
 r"""Expectations of measures and surrogates over noisy scores, from sampled rankings.
 
-Noise makes a smooth function of a measure: its expectation :math:`\mathbb{E}\, M(s + \text{noise})`. `PLRank`
-adds Gumbel noise, so that rankings follow the model of Plackett and Luce; `StochasticRank` adds normal noise.
-Both sample rankings, and take exact expectations of a part of what the noise decides.
+Noise turns a measure into a smooth function, its expectation :math:`\mathbb{E}\, M(s + \text{noise})`.
+`PLRank` adds Gumbel noise, so that rankings follow the model of Plackett and Luce; `StochasticRank` adds
+normal noise. Both sample rankings, and take exact expectations over a part of the noise.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Sampling(Smoothed, NoisySurrogate):
         return super().properties | {"tends_to_measure", "estimated"}
 
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> tuple[Any, ...]:
-        """Return what `sampling_chunk` needs to know of the labels."""
+        """Return the arrays of the labels that `sampling_chunk` needs."""
         prepared = super().from_labels(labels, qptr)
         is_one = getattr(self.measure, "empty", "zero") == "one"
         empty = (query_sums(prepared.worth, qptr) <= 0.0) & is_one
@@ -61,17 +61,17 @@ class PLRank(Sampling):
     .. math:: \mathbb{E}_\pi \sum_p r_p, \qquad
               P(\pi_p = i) = \frac{e^{s_i / T}}{\sum_{j \in \pi_{\ge p}} e^{s_j / T}}
 
-    with the reward :math:`r_p = x_{\pi_p} A_p D(p)` of rank p: worth of its document, the part that the
-    documents above leave, and discount. A is 1 for nDCG and P, 1 + the relevant documents above for AP, and
-    the chance to get past the documents above for RR and ERR. The value is the mean over R sampled rankings,
-    the gradient
+    with the reward :math:`r_p = x_{\pi_p} A_p D(p)` of rank p: the gain of its document, a factor for the
+    documents above, and the discount. A is 1 for nDCG and P, 1 + the number of relevant documents above for
+    AP, and the probability of not stopping above for RR and ERR. The value is the mean over R sampled
+    rankings, and the gradient is
 
     .. math:: \frac{1}{R\,T} \sum_\pi \sum_p \Big( P(\pi_p = i)\, A_p D(p) (x_i - \bar x_p)
               + \big([\pi_p = i] - P(\pi_p = i)\big) (F_p - b_p) \Big), \qquad F_p = \sum_{t > p} r_t
 
-    with the mean worth :math:`\bar x_p` by these chances: what a choice earns at once counts by its exact
-    expectation, what follows it by the ranking, less what followed in others: :math:`b_p` is the mean of
-    :math:`F_p` over the ranking without noise and those sampled before.
+    with the mean gain :math:`\bar x_p` under these probabilities. The immediate reward of a choice enters by
+    its exact expectation; later rewards are those of the ranking, minus a baseline: :math:`b_p` is the mean
+    of :math:`F_p` over the ranking without noise and those sampled before.
 
     Parameters
     ----------
@@ -82,19 +82,18 @@ class PLRank(Sampling):
     temperature : float, 1e-30 to 1e30
         T, in units of score.
     draw : int >= 0
-        Number of the noise, as in `YetiRank`.
+        Seed of the noise, as in `YetiRank`.
 
     Notes
     -----
-    Value and gradient are unbiased estimates; the gradient of one draw is not that of its value, so trainers
+    Value and gradient are unbiased estimates; the gradient of a sample is not that of its value, so trainers
     that compare losses reject them. PL-Rank-3 has no b, and :math:`r_p` in place of
     :math:`A_p D(p) \bar x_p`. This gradient is the same on average, adds up to 0 over the query in every
-    ranking, and has a variance 3 to 20 times lower (docs/decisions/losses.md). A, with which AP, RR and ERR
-    have such gradients too, is ours.
-    Boosting divides by :math:`\sum_p (A_p D(p) \bar x_p + \max(F_p, b_p)) P (1 - P)`, at least 5 % of the
-    same sum without :math:`1 - P`.
+    ranking, and has a variance 3 to 20 times lower (docs/decisions/losses.md). The factor A, which gives such
+    gradients to AP, RR and ERR, is not in the paper. Boosting divides by :math:`\sum_p (A_p D(p) \bar x_p +
+    \max(F_p, b_p)) P (1 - P)`, at least 5 % of the same sum without :math:`1 - P`.
 
-    O(n) time per ranking, and a sort; O(n) memory.
+    O(n) time and a sort per ranking; O(n) memory.
 
     References
     ----------
@@ -121,9 +120,9 @@ class StochasticRank(Sampling):
 
     .. math:: \mathbb{E}\, M(z), \qquad z_i = s_i + \sigma \varepsilon_i, \qquad \varepsilon_i \sim N(0, 1)
 
-    Given the noise of all documents but i, the measure is a step function of :math:`z_i`. The mean of its
+    Given the noise of all documents except i, the measure is a step function of :math:`z_i`. The mean of its
     slope over the noise of i is exact: with the others in the order :math:`o_1, o_2, \dots` of z and
-    :math:`\Delta_p` what i gains if it trades the ranks p + 1 and p with :math:`o_p`,
+    :math:`\Delta_p` the increase when i moves from rank p + 1 to p, above :math:`o_p`,
 
     .. math:: \frac{\partial}{\partial s_i} = \frac1R \sum_z \sum_p \Delta_p \,
               \frac1\sigma \varphi\Big(\frac{z_{o_p} - s_i}{\sigma}\Big)
@@ -140,15 +139,14 @@ class StochasticRank(Sampling):
     sigma : float, 1e-30 to 1e30
         Standard deviation of the noise, in units of score.
     draw : int >= 0
-        Number of the noise, as in `YetiRank`.
+        Seed of the noise, as in `YetiRank`.
 
     Notes
     -----
-    Value and gradient are unbiased estimates; the gradient of one draw is not that of its value, so trainers
-    that compare losses reject them. The true gradient adds up to 0 over a query; so does this one, as its
-    mean is subtracted. The paper's projection, which takes the part along the scores out of the gradient,
-    is left out.
-    Boosting divides by the same sum with :math:`|\Delta_p| / \sigma`.
+    Value and gradient are unbiased estimates; the gradient of a sample is not that of its value, so trainers
+    that compare losses reject them. The true gradient adds up to 0 over a query; so does this one, because
+    its mean is subtracted. The paper's projection, which removes the component along the scores from the
+    gradient, is omitted. Boosting divides by the same sum with :math:`|\Delta_p| / \sigma`.
 
     O(n k) time per sample with a cut-off k, O(n^2) without; O(n) memory.
 
@@ -181,7 +179,7 @@ _KEPT = frozenset({"smooth", "convex", "shift_invariant", "unit_interval", "valu
 
 @dataclass(frozen=True, repr=False)
 class Gumbel(KernelSurrogate):
-    r"""Mean of a surrogate over scores with Gumbel noise, which makes the ranking a random one.
+    r"""Mean of a surrogate over scores with Gumbel noise, which makes the ranking random.
 
     .. math:: \frac1R \sum_{r=1}^R S(s + \beta\, g^r), \qquad g_i^r = -\log(-\log u_i^r)
 
@@ -197,14 +195,14 @@ class Gumbel(KernelSurrogate):
     scale : float, 1e-30 to 1e30
         beta, in units of score. The standard deviation of the noise is 1.28 beta.
     draw : int >= 0
-        Number of the noise. Boosting takes other noise for every tree, SGD and Adam for every epoch; other
+        Seed of the noise. Boosting uses other noise for every tree, SGD and Adam for every epoch; other
         trainers keep it, so that they maximize one function, as smooth and as convex as S.
 
     Notes
     -----
-    Noise belongs to the places of documents: it follows from ``draw`` and the labels of the query in their
-    order, so that a query has the same noise in any batch. The expectation of the gradient does not depend on
-    the order of the documents; the gradient of one draw does.
+    Noise belongs to the positions of documents: it depends on ``draw`` and the labels of the query in their
+    order, so a query has the same noise in any batch. The expectation of the gradient does not depend on the
+    order of the documents; the gradient of one draw does.
 
     If S is a gradient without a function, such as `Lambda`, the value is the measure, without noise.
 
@@ -217,7 +215,7 @@ class Gumbel(KernelSurrogate):
 
     Examples
     --------
-    nDCG over both orders of two documents; with chance p = 1/(1 + 1/e) the relevant one is first:
+    nDCG over both orders of two documents; with probability p = 1/(1 + 1/e) the relevant one is first:
 
     >>> scores, labels, qptr = np.array([1.0, 0.0]), np.array([1.0, 0.0]), np.array([0, 2])
     >>> noisy = Gumbel("ApproxNDCG(alpha=1e6)", samples=10_000)
@@ -248,7 +246,7 @@ class Gumbel(KernelSurrogate):
 
     @property
     def adds_gains(self) -> bool:
-        """Whether the surrogate does."""
+        """Whether the surrogate adds up gains."""
         return self._inner.adds_gains
 
     @property
@@ -258,7 +256,7 @@ class Gumbel(KernelSurrogate):
 
     @property
     def steepness(self) -> float:
-        """Steepness of the surrogate; boosting itself takes the mean of the curvatures."""
+        """Steepness of the surrogate; boosting itself uses the mean of the curvatures."""
         return self._inner.steepness
 
     @property
@@ -278,11 +276,11 @@ class Gumbel(KernelSurrogate):
         return replace(super().redraw(*numbers), surrogate=inner)
 
     def prepare(self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None) -> Any:
-        """See `KernelSurrogate.prepare`; the labels, for the noise, and what the surrogate prepares."""
+        """See `KernelSurrogate.prepare`; the labels, for the noise, and the surrogate's prepared arrays."""
         return (writable(labels), *self._inner.prepare(labels, qptr, doc_weight))
 
     def noises(self, labels: Float64Array, qptr: Int64Array) -> Iterator[Float64Array]:
-        """Noise of every document, in units of score, one sample after another."""
+        """Yield the noise of every document, in units of score, one sample after another."""
         for sample in range(self.samples):
             yield self.scale * -np.log(-np.log(uniforms(labels, qptr, self.draw, sample)))
 
@@ -310,7 +308,7 @@ class Gumbel(KernelSurrogate):
     def value_grad_curvature(
         self, scores: FloatArray, prepared: tuple[Any, ...], qptr: Int64Array
     ) -> tuple[Float64Array, FloatArray, FloatArray]:
-        """See `KernelSurrogate.value_grad_curvature`; here the means of the surrogate's."""
+        """See `KernelSurrogate.value_grad_curvature`; here means over the samples."""
         value, grad, curvature = np.zeros(len(qptr) - 1), np.zeros_like(scores), np.zeros_like(scores)
         for noisy in self._noisy(scores, prepared[0], qptr):
             parts = self._inner.value_grad_curvature(noisy, prepared[1:], qptr)

@@ -1,18 +1,19 @@
 r"""SmoothRank (Chapelle, Wu 2010): measures with the document at a rank replaced by a soft one.
 
-With d(j) the document at rank j, document i is there with the share (Eq. 7)
+Let d(j) be the document at rank j. Document i shares this rank by (Eq. 7)
 
 .. math:: h_{ij} = \frac{\exp(-(s_i - s_{d(j)})^2 / \sigma)}{\sum_m \exp(-(s_m - s_{d(j)})^2 / \sigma)},
 
-so that rank j earns :math:`\bar g_j = \sum_i g_i h_{ij}`. As sigma -> 0 that is the gain of
-d(j); as sigma -> infinity the mean gain of the query, whatever the scores.
+so the gain of rank j is :math:`\bar g_j = \sum_i g_i h_{ij}`. As sigma -> 0 it tends to the gain of d(j); as
+sigma -> infinity, to the mean gain of the query, whatever the scores.
 
-The value is continuous, with kinks where scores tie. The gradient takes d(j) as constant, which is
-right wherever no scores tie; where some do, it is the mean over the orders of the tied documents. If all
-scores tie it is 0: train from a start that orders something, such as `directrix.trainers.regression_start`.
+The value is continuous, with kinks where scores tie. The gradient takes d(j) as constant, which is exact
+where no scores tie; where some do, it is the mean over the orders of the tied documents. If all scores tie,
+it is 0: start from parameters that rank, such as `directrix.trainers.regression_start`.
 
-Cost: k n exponentials for the ranks 1..k, only those inside the band
-:math:`(s_i - s_{d(j)})^2 < (37 + \log n)\,\sigma` (17 + log n for float32 scores); memory O(n) a query.
+The cost is k n exponentials for the ranks 1..k, but only those inside the band
+:math:`(s_i - s_{d(j)})^2 < (37 + \log n)\,\sigma` (17 + log n for float32 scores). It needs O(n) memory per
+query.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class SmoothRank(Smoothed):
     compiled: ClassVar[str] = "smooth.smooth_chunk"
     entries: ClassVar[tuple[str, ...] | None] = ("document", "data")
     stationary_at_ties: ClassVar[bool] = True
-    """No slope at equal scores, but one next to them: boosting begins with one tree on the gains."""
+    """Zero gradient at equal scores, but not close to them: boosting begins with one tree on the gains."""
     sigma: float
 
     @property
@@ -82,9 +83,8 @@ class SmoothNDCG(SmoothRank, MeasureSurrogate):
 
     Notes
     -----
-    Never negative, but not bounded by 1: the shares of a document over the ranks need not add up to
-    1, so that a document just below relevant ones can be counted as relevant too. With k = 1 it
-    lies in [0, 1].
+    The value is never negative, but not bounded by 1: the shares of a document over the ranks need not add up
+    to 1, so a document just below relevant ones can count as relevant too. With k = 1 it lies in [0, 1].
 
     Examples
     --------
@@ -106,7 +106,7 @@ class SmoothNDCG(SmoothRank, MeasureSurrogate):
     def prepare(
         self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
     ) -> Prepared:
-        """Gains over the ideal DCG@k, and the discounts."""
+        """Return gains divided by the ideal DCG@k, and the discounts."""
         longest = int(np.diff(qptr).max(initial=0))
         top = longest if self.k is None else min(longest, self.k)
         weights = self.measure.document_values(labels, qptr, doc_weight)
@@ -132,8 +132,8 @@ class SmoothAP(SmoothRank, MeasureSurrogate):
 
     Notes
     -----
-    Never negative, but not bounded by 1, for the reason given at `SmoothNDCG`. No document weights: it
-    is not a sum over documents.
+    The value is never negative, but not bounded by 1, for the reason given at `SmoothNDCG`. It is not a sum
+    over documents, so it does not support document weights.
 
     Examples
     --------
@@ -161,20 +161,20 @@ class SmoothMeasure(SmoothRank, SumSurrogate):
 
     .. math:: \frac1Z \sum_{j \le k} D(j) \sum_i w_i\, h_{ij}
 
-    with the worth w of a document, the discount D of a rank and the norm Z of the measure: its exact value
-    has 1 for i = d(j) in place of the share, and 0 for other documents.
+    with the gain w of a document, the discount D of a rank and the normalizer Z of the measure. The exact
+    measure has the share 1 for i = d(j), and 0 for other documents.
 
     Parameters
     ----------
     measure : measure or str
-        One whose documents earn their worth times the discount of their rank: P@k, recall, RBP, DCG, nDCG, or
-        of your own (`directrix.define_measure`).
+        A sum over documents of the gain times the discount of the rank: P@k, recall, RBP, DCG, nDCG, or your
+        own (`directrix.define_measure`).
     sigma : float, 1e-30 to 1e30
         Smoothing, in squared units of score.
 
     Notes
     -----
-    Of nDCG@k it is `SmoothNDCG`, at the same cost. Takes no document weights.
+    For nDCG@k it is `SmoothNDCG`, at the same cost. It does not support document weights.
 
     References
     ----------
@@ -192,6 +192,6 @@ class SmoothMeasure(SmoothRank, SumSurrogate):
     sigma: float = 1.0
 
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> Prepared:
-        """Worth of every document over the norm of its query, and the discounts."""
+        """Return the gain of every document divided by the normalizer of its query, and the discounts."""
         worth, discount = self.worths(labels, qptr)
         return worth, writable(discount)

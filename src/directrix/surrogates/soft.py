@@ -20,7 +20,7 @@ from directrix.surrogates.base import (
 
 @dataclass(frozen=True)
 class SoftNDCG(Smoothed, MeasureSurrogate):
-    r"""Expected nDCG@k where scores are Gaussian and the pairs of a document independent.
+    r"""Expected nDCG@k if scores are Gaussian and the pairs of a document independent.
 
     .. math:: \frac{1}{Z_k} \sum_j (2^{l_j} - 1) \sum_{r \ge 0} \frac{p_j(r)}{\log_2(2 + r)}
               \big([r < k] + \text{share}\, [r \ge k]\big), \qquad S_i \sim N(s_i, \sigma^2)
@@ -41,10 +41,10 @@ class SoftNDCG(Smoothed, MeasureSurrogate):
 
     Notes
     -----
-    The paper's recursion costs O(n^3) a query. Here every document with a gain costs about 30
-    terms of a Fourier series for each document in its band, those within 2 sqrt(36 + log n) sigma, some 13
-    sigma (20 and 10 for float32 scores), whatever k: O(R n) time, O(n) memory, the gradient included, with
-    the recursion's values to 1e-14 (1e-9 for float32 scores).
+    The paper's recursion costs O(n^3) per query. Here every document with a gain costs about 30 terms of a
+    Fourier series for each document within 2 sqrt(36 + log n) sigma, some 13 sigma (20 terms and 10 sigma for
+    float32 scores), whatever k. Value and gradient take O(R n) time and O(n) memory, and agree with the
+    recursion to 1e-14 (1e-9 for float32 scores).
 
     Without a cut-off the value lies in [0, 1]: the expected ranks are exact, independence makes ranks
     vary less than they do, and the discount is convex. With a cut-off it can exceed 1: relevant

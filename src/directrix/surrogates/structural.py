@@ -1,4 +1,4 @@
-r"""Structural support vector machines: one minus the hinge of the ranking that violates its margin most.
+r"""Structural support vector machines: one minus the hinge of the ranking that violates the margin most.
 
 With a score of whole rankings y of a query's R relevant and n - R irrelevant documents,
 
@@ -9,13 +9,13 @@ and :math:`\Delta(y)` = 1 - the measure of y, the surrogate is
 
 .. math:: S = 1 - \max_y \big[ \Delta(y) + F(s, y) - F(s, y^*) \big],
 
-with y* any ranking that has all relevant documents first. The maximum is convex, as one of linear functions,
-and at least the loss of the ranking by score, for which :math:`F(s, y) \ge F(s, y^*)`: S bounds the measure
-from below (Yue et al. 2007, Proposition 1). All rankings are searched, exactly, in O(n log n). Where F is
-empty (no relevant document, or no other) the gradient is 0, and S constant.
+where y* is any ranking with all relevant documents first. The maximum of linear functions is convex, and at
+least the loss of the ranking by score, for which :math:`F(s, y) \ge F(s, y^*)`: S bounds the measure from
+below (Yue et al. 2007, Proposition 1). The maximum over all rankings is exact and takes O(n log n). If F is
+empty (no relevant or no irrelevant document), the gradient is 0 and S is constant.
 
-Tied documents that are both relevant, or both irrelevant, share their coefficients: the mean of several
-maximizing rankings, so that the gradient does not depend on the order of documents.
+Tied documents that are both relevant, or both irrelevant, get the mean coefficient of several maximizing
+rankings, so the gradient does not depend on the order of documents.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Interleaved(MeasureSurrogate):
         return frozenset({"convex", "bound", "shift_invariant"})
 
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> tuple[Any, ...]:
-        """Relevance (0 or 1), gains, discounts, 2c of every query, and its value if all margins are kept."""
+        """Return relevance (0 or 1), gains, discounts, 2c of every query, and its value if margins hold."""
         relevant = labels >= self.rel
         gain, discount, perfect = self.earnings(labels, relevant, qptr)
         return relevant.astype(np.int64), gain, discount, 2.0 * self.margin(relevant, qptr), perfect
@@ -62,8 +62,8 @@ class Interleaved(MeasureSurrogate):
     def earnings(self, labels: Float64Array, relevant: BoolArray, qptr: Int64Array) -> Earnings:
         """Return gains, discounts and values.
 
-        What the k-th relevant document from above earns, at each query's start + k (n_docs,); the factor on
-        it at each rank, decreasing and convex (longest,); each query's value if all margins are kept.
+        The gain of the k-th relevant document from above is at each query's start + k (n_docs,). The discount
+        of each rank is decreasing and convex (longest,). The value of each query is that if all margins hold.
         """
 
     def margin(self, relevant: BoolArray, qptr: Int64Array) -> Float64Array:
@@ -98,11 +98,11 @@ class SVMMap(Interleaved):
 
     Notes
     -----
-    Eq. 5 of Yue et al. leaves out the factor 1/(R (n - R)) of their feature map. It is used here; only with
-    it the ranking found is the best of all.
+    Eq. 5 of Yue et al. leaves out the factor 1/(R (n - R)) of their feature map. It is used here, because
+    only with it is the ranking found the best of all.
 
-    A query without relevant documents has the value 0, one without others 1, as AP has. O(n log n) time,
-    O(n) memory.
+    As in AP, a query without relevant documents has the value 0, and one without irrelevant ones 1. O(n log
+    n) time, O(n) memory.
 
     References
     ----------
@@ -129,12 +129,12 @@ class SVMMap(Interleaved):
 
 @dataclass(frozen=True)
 class PermuRank(SVMMap):
-    r"""PermuRank for average precision: `SVMMap` with the margin of a score of all pairs.
+    r"""PermuRank for average precision: `SVMMap` with a score over all pairs.
 
     .. math:: F(s, y) = \frac{2}{n (n - 1)} \sum_{i < j} y_{ij}\, (s_i - s_j)
 
-    Pairs of two relevant documents, or two irrelevant ones, stand by score in both rankings and cancel: what
-    differs is the constant c = 2/(n(n-1)), by which a margin is worth less, the fewer documents are relevant.
+    Pairs of two relevant documents, or two irrelevant ones, are ordered by score in both rankings and cancel.
+    Only the constant differs: c = 2/(n(n-1)), so a margin counts less if fewer documents are relevant.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ class PermuRank(SVMMap):
     """
 
     def margin(self, relevant: BoolArray, qptr: Int64Array) -> Float64Array:
-        """2/(n (n - 1)) for every query."""
+        """Return 2/(n (n - 1)) for every query."""
         sizes = np.diff(qptr).astype(np.float64)
         return 2.0 / np.maximum(sizes * (sizes - 1.0), 2.0)
 
@@ -212,13 +212,13 @@ class SVMMrr(Interleaved):
 
     Notes
     -----
-    Yue et al. name it as future work. In the interleaving of Algorithm 2 only the place of the first relevant
-    document has a gain: :math:`\delta_j(1, 2) = \frac1j - \frac{1}{j + 1} - 2c (s_1 - s_j)`, which falls in
-    j as Lemma 1 needs, so the maximum is over all rankings. Below the first relevant document an irrelevant
-    one climbs only as far as its score says.
+    Yue et al. name it as future work. In the interleaving of Algorithm 2 only the rank of the first relevant
+    document has a gain: :math:`\delta_j(1, 2) = \frac1j - \frac{1}{j + 1} - 2c (s_1 - s_j)`, which decreases
+    in j as Lemma 1 requires, so the maximum is over all rankings. Below the first relevant document,
+    irrelevant ones are placed by score alone.
 
-    A query without relevant documents has the value 0, one without irrelevant ones 1. O(n log n) time, O(n)
-    memory.
+    A query without relevant documents has the value 0, and one without irrelevant ones 1. O(n log n) time,
+    O(n) memory.
 
     References
     ----------
@@ -260,10 +260,10 @@ class SVMNdcg(Interleaved):
 
     Notes
     -----
-    F tells relevant documents from irrelevant ones, not their grades. If all relevant documents have one gain
-    and the others none, the maximum is that over all rankings. Otherwise gains are in the worst order, and
-    those of irrelevant documents count in Z alone: S is lower than with the maximum over all rankings, so
-    still a bound of nDCG, and still concave. With gains in the order of scores it would be neither.
+    F distinguishes relevant documents from irrelevant ones, but not grades. If all relevant documents have
+    the same gain and the others none, the maximum is over all rankings. Otherwise gains are in the worst
+    order, and those of irrelevant documents count only in Z: S is lower than with the maximum over all
+    rankings, but still a bound on nDCG, and concave. With gains in the order of scores, it would be neither.
 
     O(n log n) time, O(n) memory.
 

@@ -26,7 +26,8 @@ class CrossEncoderLoss(torch.nn.Module):
     surrogate : Surrogate or str
         The function to maximize.
     mini_batch_size : int >= 1, or None
-        Pairs that the model encodes at once; None: all of the batch. The loss is that of the whole batch.
+        Number of pairs that the model encodes at once; None: all of the batch. The loss is always that of the
+        whole batch.
     **settings
         ``backend`` and ``distributed`` of `loss`.
 
@@ -38,8 +39,8 @@ class CrossEncoderLoss(torch.nn.Module):
 
     Notes
     -----
-    Needs ``pip install sentence-transformers`` (version 6 or later). Scores are raw outputs of the model,
-    without its activation, which changes no ranking.
+    It needs ``pip install sentence-transformers`` (version 6 or later). Scores are raw outputs of the model,
+    without the activation, which does not change rankings.
 
     Examples
     --------
@@ -68,7 +69,7 @@ class CrossEncoderLoss(torch.nn.Module):
     def forward(
         self, inputs: Sequence[Any], labels: Any, prompt: str | None = None, task: str | None = None
     ) -> Any:
-        """Loss of a batch: inputs are a list of queries and a list of lists of documents."""
+        """Return the loss of a batch: inputs are a list of queries and a list of lists of documents."""
         if len(inputs) != 2 or isinstance(labels, torch.Tensor):
             raise InputError(
                 f"CrossEncoderLoss: got {len(inputs)} columns and labels of type {type(labels).__name__}; a "
@@ -95,15 +96,15 @@ class CrossEncoderLoss(torch.nn.Module):
         return self.model(there)["scores"].flatten()
 
     def get_config_dict(self) -> dict[str, Any]:
-        """Return what the model card says of the loss."""
+        """Return the description of the loss for the model card."""
         return {"surrogate": repr(self.loss.surrogate), "mini_batch_size": self.mini_batch_size}
 
 
 class RetrievalLoss(torch.nn.Module):
     r"""A surrogate over the documents of a batch, as the loss of ``SentenceTransformerTrainer``.
 
-    Every query ranks all documents of the batch by :math:`s = c \cos(u, v)`; relevant is its own. A row holds
-    a query, its document and, optionally, documents that are not relevant.
+    Every query ranks all documents of the batch by :math:`s = c \cos(u, v)`; its own document is relevant. A
+    row holds a query, its document and, optionally, irrelevant documents.
 
     Parameters
     ----------
@@ -146,12 +147,12 @@ class RetrievalLoss(torch.nn.Module):
         self.loss = loss(surrogate, **settings)
 
     def forward(self, sentence_features: Sequence[dict[str, Any]], labels: Any = None) -> Any:
-        """Loss of a batch; ``labels`` are not used: the first document of a row is its query's."""
+        """Return the loss of a batch; ``labels`` are not used: the first document of a row is relevant."""
         queries, *documents = [self.model(column)["sentence_embedding"] for column in sentence_features]
         return self.of_embeddings(queries, torch.cat(documents))
 
     def of_embeddings(self, queries: Any, documents: Any, labels: Any = None) -> Any:
-        """Loss of embeddings.
+        """Return the loss of embeddings.
 
         Parameters
         ----------
@@ -169,5 +170,5 @@ class RetrievalLoss(torch.nn.Module):
         return self.loss(scores, torch.eye(*scores.shape) if labels is None else labels)
 
     def get_config_dict(self) -> dict[str, Any]:
-        """Return what the model card says of the loss."""
+        """Return the description of the loss for the model card."""
         return {"surrogate": repr(self.loss.surrogate), "scale": self.scale}

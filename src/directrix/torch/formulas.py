@@ -1,8 +1,8 @@
 r"""Smooth surrogates in PyTorch's own operations, for scores on any device.
 
-Each formula is that of the surrogate's docstring; what it needs of the labels is what the surrogate prepares
-for its kernel. Slopes are those that PyTorch finds. Sums over pairs of documents are computed for a block of
-documents at a time, and again in the backward pass: see `lists`.
+Each formula is that of the surrogate's docstring, and uses the arrays that the surrogate prepares from labels
+for its kernel. PyTorch differentiates it. Sums over pairs of documents are computed for a block of documents
+at a time, and again in the backward pass: see `lists`.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from directrix.surrogates.approx import sigmoid_code
 from directrix.types import Array, Float64Array, Int64Array
 
 _PAIRS = {"cpu": 1 << 18}
-"""Pairs of documents in a block: what stays in the cache of a CPU; a GPU wants more work at once."""
+"""Pairs of documents in a block: they fit into the cache of a CPU; a GPU needs more work at once."""
 _PAIRS_ELSEWHERE = 1 << 23
 
 
 @dataclass(frozen=True)
 class Lists:
-    """Padded lists: scores and mask (n_queries, longest), and what a surrogate prepared of the labels.
+    """Padded lists: scores and mask (n_queries, longest), and arrays that a surrogate prepared from labels.
 
     ``prepared`` holds arrays with an entry for each document as tensors of the shape of the scores, padded
-    by 0; ``where`` are the places of the documents with an entry of the first one that is not 0, and whether
-    they are documents, as of queries with fewer of them some are not.
+    by 0; ``where`` are the positions of the documents with a nonzero entry in the first array, and whether
+    they are documents: queries with fewer of them are padded.
     """
 
     scores: Any
@@ -40,13 +40,13 @@ class Lists:
     where: tuple[Any, Any]
 
     def weighted(self) -> tuple[Any, Any, Any]:
-        """Scores, weights and mask of the documents with a weight, which is the first prepared array."""
+        """Return scores, weights and mask of the documents with a weight, the first prepared array."""
         places, kept = self.where
         return self.scores.gather(1, places), self.prepared[0].gather(1, places) * kept, kept
 
 
 def padded_lists(scores: Any, mask: Array, prepared: tuple[Any, ...], entries: tuple[str, ...]) -> Lists:
-    """Pad scores, differentiably, and what was prepared; ``entries`` as of `KernelSurrogate`."""
+    """Pad scores, differentiably, and prepared arrays; ``entries`` as in `KernelSurrogate`."""
 
     def there(array: Array) -> Any:
         kind = scores.dtype if array.dtype.kind == "f" else None
@@ -76,7 +76,7 @@ def _pad(array: Array, mask: Array) -> Array:
 
 
 def sum_over_pairs(f: Callable[..., Any], rows: tuple[Any, ...], columns: tuple[Any, ...]) -> Any:
-    """Sum f(rows[:, :, None], columns[:, None, :]) over the columns, of which a block at a time is computed.
+    """Sum f(rows[:, :, None], columns[:, None, :]) over the columns, one block at a time.
 
     ``rows`` are tensors (n_queries, R), ``columns`` tensors (n_queries, C); f returns a tensor, or several
     stacked before the first dimension.
@@ -85,7 +85,7 @@ def sum_over_pairs(f: Callable[..., Any], rows: tuple[Any, ...], columns: tuple[
 
 
 class _PairSums(torch.autograd.Function):
-    """Keeps the rows and columns alone: pairs are computed again in the backward pass."""
+    """Stores only the rows and columns: pairs are computed again in the backward pass."""
 
     @staticmethod
     def forward(ctx: Any, f: Callable[..., Any], n_rows: int, *tensors: Any) -> Any:
@@ -129,7 +129,7 @@ _TERMS = 64
 
 
 def soft_ndcg(surrogate: Any, lists: Lists) -> Any:
-    """Values (n_queries,), in float64: phases of long lists are many turns."""
+    """Return values (n_queries,), in float64, because phases of long lists are large."""
     scores, (x, gain, _) = lists.scores.double(), lists.weighted()
     columns = scores, torch.arange(scores.shape[1], device=x.device).expand_as(scores), lists.mask
     rows = x.double(), lists.where[0]
@@ -190,11 +190,11 @@ def _spectrum(angle: Any, low: Any, n: Any, m: Any, surrogate: Any) -> tuple[Any
 
 
 _MOST_PADDING = 4
-"""Places of padded lists for each document; shorter lists are then taken apart."""
+"""Maximum ratio of padded positions to documents; above it, short lists are computed separately."""
 
 
 def has_formula(surrogate: Any) -> bool:
-    """Whether a surrogate has a formula here; a class of the user's, derived from one that has, has none."""
+    """Whether a surrogate has a formula here; user-defined subclasses have none."""
     kind = type(surrogate).__name__
     return type(surrogate).__module__.startswith("directrix.") and (
         has_formula(surrogate.surrogate) if kind == "Gumbel" else kind in FORMULAS
@@ -202,7 +202,7 @@ def has_formula(surrogate: Any) -> bool:
 
 
 def values(surrogate: Any, scores: Any, labels: Float64Array, qptr: Int64Array) -> Any:
-    """Values (n_queries,) of scores (n_docs,), differentiable in them."""
+    """Return values (n_queries,) of scores (n_docs,), differentiable in them."""
     if type(surrogate).__name__ == "Gumbel":
         noises = surrogate.noises(labels, qptr)
         moved = (scores + torch.tensor(noise, dtype=scores.dtype, device=scores.device) for noise in noises)
@@ -335,7 +335,7 @@ def _approx_kendall(surrogate: Any, lists: Lists) -> Any:
 
 
 def _shares(surrogate: Any, lists: Lists) -> tuple[Any, Any]:
-    """Return what each rank earns by its soft document, and the discounts of the ranks, 0 for no rank."""
+    """Return the gain of each rank from its soft document, and the discounts of ranks, 0 for no rank."""
     discount = lists.prepared[1]
     order = torch.where(lists.mask, lists.scores, -math.inf).argsort(dim=1, descending=True, stable=True)
     x, gain, mask = (t.gather(1, order) for t in (lists.scores, lists.prepared[0], lists.mask))
@@ -351,7 +351,7 @@ def _shares(surrogate: Any, lists: Lists) -> tuple[Any, Any]:
 
 
 def _shared_between_ties(x: Any, mask: Any) -> Any:
-    """X in descending order, whose slopes are shared among tied documents: any order of them is as good."""
+    """X in descending order, with slopes averaged over tied documents, whose order is arbitrary."""
     first = torch.ones_like(x, dtype=torch.int64)
     first[:, 1:] = (x[:, 1:] != x[:, :-1]) | (mask[:, 1:] != mask[:, :-1])
     group = first.cumsum(dim=1) - 1
@@ -409,7 +409,7 @@ def _rank_cosine(surrogate: Any, lists: Lists) -> Any:
     square = (a * a).sum(dim=1)
     defined = square > 1e-30 * n[:, 0]
     cosine = (a * unit).sum(dim=1) / torch.sqrt(torch.where(defined, square, 1.0))
-    # as at a right angle, with a slope to the wanted direction
+    # as at a right angle, with a slope towards the target
     value = torch.where(defined, 0.5 * (cosine - 1.0), -0.5 + 0.5 * (unit * (s - s.detach())).sum(dim=1))
     return torch.where((unit != 0.0).any(dim=1), value, 0.0)
 

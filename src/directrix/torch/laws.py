@@ -1,4 +1,4 @@
-"""Invariants of a ranking loss in PyTorch, whoever wrote it."""
+"""Invariants of any ranking loss in PyTorch."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class _Trial(NamedTuple):
 def check_loss(
     loss: Callable[..., Any], *, k: int = 5, seed: int = 0, eps: float = 1e-5, rtol: float = 1e-4
 ) -> None:
-    """Test that a loss keeps the invariants of a ranking loss.
+    """Test that a loss satisfies the invariants of a ranking loss.
 
     - slope: its gradient is the slope, in random directions.
     - order: permuting the documents of a query permutes the gradient and leaves the value.
-    - padding: longer rows, and whatever their padding holds, change nothing, and padding has no gradient.
-    - batch: the gradient of a query does not depend on the others but for the division by their number.
-    - lengths: nor on their lengths, so that a long query weighs as much as a short one.
-    - shift: the same added to all scores of a query changes nothing.
+    - padding: longer rows, and any values in the padding, change nothing, and padding has no gradient.
+    - batch: the gradient of a query depends on the others only through the division by their number.
+    - lengths: it does not depend on their lengths, so that long and short queries have the same weight.
+    - shift: adding a number to all scores of a query changes nothing.
     - finite: nothing is NaN or infinite for tied scores, one document, equal labels, no relevant document, a
       row of padding, and scores of 1e4.
     - below k: the only relevant document, below the first k, is pulled up.
@@ -45,24 +45,24 @@ def check_loss(
     ----------
     loss : callable
         ``loss(scores, labels, mask=mask)`` of float64 tensors (n_queries, longest) returns a tensor (), lower
-        for better rankings; the mask is True for documents. The result of `loss` is one.
+        for better rankings; the mask is True for documents. The result of `loss` can be tested.
     k : int >= 1
         Cut-off of the loss, if it has one.
     seed : int
         Seed of the lists.
     eps, rtol : float > 0
-        Step of the differences that slopes are compared with, in units of score, and the relative difference
-        that is rounding. For a loss that computes in float32 type ``eps=1e-3, rtol=1e-2``.
+        Step of finite differences, in units of score, and the relative difference that counts as rounding.
+        For a loss that computes in float32 use ``eps=1e-3, rtol=1e-2``.
 
     Raises
     ------
     LawBroken
-        If an invariant is broken. Its ``laws`` has the name of each broken one and what was found.
+        If an invariant is broken. Its ``laws`` has the name of each broken one and the finding.
 
     Notes
     -----
-    Some 100 calls with lists of up to 40 documents. Losses that draw noise break "order", for the noise
-    belongs to places; those whose lambdas are the gradient of no function, such as `Lambda`, break "slope".
+    The test makes some 100 calls with lists of up to 40 documents. Random losses break "order", because their
+    noise belongs to positions; those without a function, such as `Lambda`, break "slope".
 
     Examples
     --------
@@ -89,7 +89,7 @@ Found = Iterator[str]
 
 
 def _lists(generator: torch.Generator, sizes: tuple[int, ...]) -> tuple[Any, Any, Any]:
-    """Scores, labels 0 to 2 of which at least one is not 0, and mask."""
+    """Scores, labels 0 to 2, at least one of them not 0, and mask."""
     shape = len(sizes), max(sizes)
     scores = torch.randn(shape, generator=generator, dtype=torch.float64)
     labels = torch.randint(0, 3, shape, generator=generator).double()

@@ -1,4 +1,4 @@
-"""The forms in which scores come: padded, flat, nested, or a list of tensors."""
+"""Layouts of scores: padded, flat, nested, or a list of tensors."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _FORMS = (
 
 
 def in_one_form(scores: Any, labels: Any, lengths: Any, mask: Any, qptr: Any) -> tuple[Any, Any, Any]:
-    """Return scores and labels in one form, and its layout.
+    """Return scores and labels in one form, and their layout.
 
     Scores (n_docs,) have query boundaries as their layout, scores (n_queries, longest) a mask, which is True
-    for documents. Contains nothing that `torch.compile` cannot trace for scores and labels that are tensors.
+    for documents. `torch.compile` can trace it if scores and labels are tensors.
     """
     nested = isinstance(scores, torch.Tensor) and scores.is_nested
     if isinstance(scores, (list, tuple)) or nested:  # PyTorch 2.4 cannot compile `list | tuple`

@@ -1,6 +1,6 @@
 """A surrogate as a loss for PyTorch: ``directrix.torch.loss(ApproxNDCG(alpha=10))``.
 
-Needs PyTorch: ``pip install "directrix[torch]"``. Importing this module does not.
+It needs PyTorch: ``pip install "directrix[torch]"``; importing this module does not.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ class Loss:
             Scores by query: padded, one query after another, nested (``layout=torch.jagged``), or one tensor
             per query, on any device. Half precision is converted to float32.
         labels : tensor, array or list of them
-            Grades >= 0, in the same form as the scores; values in the padding do not matter. Best left on the
-            CPU, where what depends on labels alone is computed.
+            Grades >= 0, in the same form as the scores; values in the padding do not matter. They are best
+            left on the CPU, where everything that depends on labels alone is computed.
         lengths : integers (n_queries,), optional
             Number of documents of every query of padded scores; they come first in their row.
         mask : booleans (n_queries, longest), optional
             Instead of ``lengths``: True for documents, False for padding. Without both all are documents.
         qptr : integers (n_queries + 1,), optional
-            Needed for scores (n_docs,): query q owns the documents ``qptr[q] <= i < qptr[q + 1]``;
+            Needed for scores (n_docs,): query q has the documents ``qptr[q] <= i < qptr[q + 1]``;
             ``[0, len(scores)]`` for a single query.
 
         Returns
@@ -78,7 +78,7 @@ class Loss:
 
         Notes
         -----
-        O(n_docs) memory. See `loss` for where it is computed.
+        O(n_docs) memory. See `loss` for the device of the computation.
         """
         from directrix.torch.layout import in_one_form
         from directrix.torch.operator import surrogate_values
@@ -88,7 +88,7 @@ class Loss:
         return -_mean_of_processes(value) if self.distributed else -value.mean()
 
     def is_native(self, device: Any) -> bool:
-        """Whether scores on a device are computed by PyTorch's own operations there."""
+        """Whether PyTorch's own operations compute losses of scores on this device."""
         from directrix.torch.formulas import has_formula
 
         if self.backend == "auto":
@@ -104,14 +104,14 @@ def loss(surrogate: Any, *, backend: Backend = "auto", distributed: bool = False
     surrogate : Surrogate or str
         The function to maximize, e.g. ``ApproxNDCG(alpha=10)`` or its text.
     backend : {"auto", "kernels", "torch"}
-        What computes it: the compiled kernels, on the CPU, to which scores of another device are copied; or
+        "kernels": compiled kernels on the CPU, to which scores of another device are copied. "torch":
         operations of PyTorch on the device of the scores, for surrogates with the property ``smooth``,
-        SmoothRank's and `RankCosine`. "auto": the kernels for scores on the CPU, and for surrogates that only
-        they know.
+        SmoothRank's and `RankCosine`. "auto": kernels for scores on the CPU, and for surrogates that
+        PyTorch's operations do not support.
     distributed : bool
         The mean is over the queries of all processes of ``torch.distributed``, which must all call the loss
-        equally often. `DistributedDataParallel` then has the gradient of one process with all queries, also
-        where processes have different numbers of them.
+        equally often. `DistributedDataParallel` then gives the gradient of one process with all queries, also
+        if processes have different numbers of queries.
 
     Returns
     -------
@@ -123,11 +123,11 @@ def loss(surrogate: Any, *, backend: Backend = "auto", distributed: bool = False
     MissingExtra
         If PyTorch is not installed.
     InputError
-        If the argument is neither a surrogate nor the text of one, or has no formula for the backend.
+        If the argument is not a surrogate or its text, or has no formula for the backend.
 
     Notes
     -----
-    The noise of a surrogate with the property ``random`` is that of its ``draw``. For new noise in each step
+    The noise of a surrogate with the property ``random`` is that of its ``draw``. For new noise in each step,
     make a new loss: ``loss(surrogate.redraw(step))``.
     """
     require_torch("directrix.torch.loss")
@@ -143,14 +143,14 @@ def loss(surrogate: Any, *, backend: Backend = "auto", distributed: bool = False
         raise InputError(f"backend={backend!r}: type 'auto', 'kernels' or 'torch'.")
     if backend == "torch" and not has_formula(chosen):
         raise InputError(
-            f"{chosen!r:.80} has no formula in PyTorch; leave out backend='torch', and scores of another "
-            "device are copied to the CPU."
+            f"{chosen!r:.80} has no formula in PyTorch; leave out backend='torch'. Scores of another "
+            "device are then copied to the CPU."
         )
     return Loss(chosen, backend, distributed=distributed)
 
 
 def _mean_of_processes(value: Any) -> Any:
-    """Mean over the queries of all processes, scaled for slopes of which the mean over processes is taken."""
+    """Mean over the queries of all processes, scaled because slopes are averaged over processes."""
     import torch.distributed as processes
 
     if not (processes.is_available() and processes.is_initialized()):
@@ -186,9 +186,9 @@ class TensorMeasure:
 
     Notes
     -----
-    Exact, with the bits of `directrix.evaluate`. Scores of another device are copied to the CPU, one number
-    per document, and sorted there. Rounding scores to half precision makes ties, which the measure's rule for
-    ties decides.
+    Values are exact, with the bits of `directrix.evaluate`. Scores of another device are copied to the CPU,
+    one number per document, and sorted there. Rounding to half precision creates ties, for which the
+    measure's rule applies.
 
     Examples
     --------
@@ -207,9 +207,9 @@ class TensorMeasure:
     def __call__(
         self, scores: Any, labels: Any, *, lengths: Any = None, mask: Any = None, qptr: Any = None
     ) -> Any:
-        """Values (n_queries,) of the measure, float64 on the CPU; arguments as for `Loss`.
+        """Return values (n_queries,) of the measure, float64 on the CPU; arguments as for `Loss`.
 
-        NaN marks queries that the measure leaves out.
+        NaN marks queries that the measure skips.
         """
         import torch
 

@@ -1,4 +1,4 @@
-"""The operator that computes a surrogate and its slope, which `torch.compile` takes as one step.
+"""The operator that computes a surrogate and its slope, one step for `torch.compile`.
 
 Value and slope are computed in one call, by the compiled kernels or by `formulas`; the backward pass only
 multiplies. Everything that depends on labels alone is computed on the CPU, by the surrogate itself.
@@ -20,19 +20,19 @@ from directrix.torch.formulas import values
 from directrix.types import Array, Float64Array, Int64Array
 
 _LOSSES: WeakValueDictionary[int, Any] = WeakValueDictionary()
-"""Losses by number, for operators take numbers and tensors only."""
+"""Losses by number, because operators take only numbers and tensors."""
 _numbers = count()
 
 
 def number_of(loss: Any) -> int:
-    """Number a loss; it is known for as long as it lives."""
+    """Number a loss; the number is valid as long as the loss exists."""
     number = next(_numbers)
     _LOSSES[number] = loss
     return number
 
 
 def surrogate_values(scores: Any, labels: Any, layout: Any, number: int) -> Any:
-    """Values (n_queries,) of the surrogate of a loss, differentiable in scores; see `layout.in_one_form`."""
+    """Return values (n_queries,) of a loss's surrogate, differentiable in scores; see `in_one_form`."""
     return _values_and_slope(scores, labels, layout, number)[0]
 
 
@@ -53,7 +53,7 @@ def _of_flat(loss: Any, scores: Any, grades: Array, qptr: Array) -> tuple[Any, A
         value, slope = _by_formula(loss.surrogate, scores, grades, qptr)
         if bool(torch.isfinite(value).all()):
             return value, slope
-    # of scores that are not finite, or too large, it says which
+    # for scores that are not finite, or too large, the message names them
     value, grad = loss.surrogate.value_and_grad(scores.cpu().numpy(), grades, qptr)
     like: dict[str, Any] = {"dtype": scores.dtype, "device": scores.device}
     return torch.tensor(value, **like), torch.tensor(grad, **like)
@@ -62,7 +62,7 @@ def _of_flat(loss: Any, scores: Any, grades: Array, qptr: Array) -> tuple[Any, A
 def _by_formula(surrogate: Any, scores: Any, labels: Array, qptr: Array) -> tuple[Any, Any]:
     """Values (n_queries,) and slopes (n_docs,) of scores (n_docs,), by the formula of the surrogate.
 
-    In a thread of its own, for PyTorch records nothing for its backward pass in a thread that runs an
+    This runs in a separate thread, because PyTorch does not record a backward pass in a thread that runs an
     operator.
     """
     qptr = check_qptr(qptr, len(scores))
@@ -94,7 +94,7 @@ def _pointers(mask: Array) -> Int64Array:
 def _slope(
     upstream: torch.Tensor, scores: torch.Tensor, slope: torch.Tensor, layout: torch.Tensor
 ) -> torch.Tensor:
-    """Slope times what arrives at each query; takes the scores, so that its own derivative is an error."""
+    """Slope times the incoming gradient of each query; takes the scores, so its derivative is an error."""
     if scores.dim() == 2:
         return slope * upstream[:, None]
     sizes = layout.to(scores.device).diff()

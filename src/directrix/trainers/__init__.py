@@ -1,4 +1,4 @@
-"""Trainers: ways to minimize an objective."""
+"""Trainers: methods that minimize an objective."""
 
 from directrix.lazy import exports
 from directrix.registry import NAMESPACES

@@ -37,30 +37,28 @@ class AdaRank(Settings):
     Parameters
     ----------
     measure : measure or str, optional
-        E; its values must lie in [-1, 1], as those of all measures but DCG do. Default: the measure of the
-        ranker's ``fit``; AP outside of a ranker.
+        E, with values in [-1, 1], as all measures except DCG have. Default: the measure of the ranker's
+        ``fit``; AP outside a ranker.
     rounds : int >= 1
         Number of features to add.
     signs : bool
-        Whether features may also rank in descending order, as further weak rankers. The paper takes
-        them as they are.
+        Whether features may also rank in descending order, as further weak rankers. The paper does not do so.
     repeats : int >= 1, or None
-        A feature that was chosen this number of times is left out until all others were too. None: never,
-        as in the paper, where mostly the same feature is chosen every time: E of a query lies in a narrow
-        range, so P hardly changes.
+        A feature that was chosen this number of times is omitted until all others were too. None: never, as
+        in the paper; then mostly the same feature is chosen, because E of a query lies in a narrow range and
+        P hardly changes.
 
     Notes
     -----
     Only the queries of the objective, their weights and the linear model are used, not the surrogate.
-    The start only gives the number of weights: boosting begins with zeros.
+    The start only determines the number of weights: boosting begins with zeros.
 
-    Losses in trace and result are :math:`\sum_q v_q e^{-E} / \sum_q v_q`, what boosting lowers;
-    it may rise in a round, for which the paper's Theorem 1 gives a condition. E of
-    every feature is computed once, ties included as their expectation; a round costs one
-    evaluation. A feature that ranks every query perfectly would have an infinite weight: E is
-    limited to 1 - 1e-6.
+    Losses in trace and result are :math:`\sum_q v_q e^{-E} / \sum_q v_q`, which boosting minimizes; it may
+    rise in a round, and the paper's Theorem 1 gives a condition for that. E of every feature is computed
+    once, with the expectation over ties; a round costs one evaluation. A feature that ranks every query
+    perfectly would have an infinite weight, so E is limited to 1 - 1e-6.
 
-    Only the number of rounds keeps it from overfitting: wrap it in `BestSoFar`.
+    Only the number of rounds prevents overfitting: wrap it in `BestSoFar`.
 
     References
     ----------
@@ -98,7 +96,7 @@ class AdaRank(Settings):
     ) -> Result:
         """Boost; see `LBFGS.minimize`.
 
-        The objective is one of `linear_objective`, without penalty and document weights. Only the length of
+        The objective comes from `linear_objective`, without penalty and document weights. Only the length of
         ``start`` matters. Steps for the callback are the start (all weights 0) and the rounds.
         """
         linear = linear_measure_objective(objective, self)
@@ -147,7 +145,7 @@ def _weights_where_defined(owner: str, weight: Float64Array, values: Float64Arra
     weight = np.where(np.isnan(values), 0.0, weight)
     if not weight.any():
         raise InputError(
-            f"{owner}: it is defined for none of the {len(values)} queries, so nothing can be learned; at "
+            f"{owner}: it is undefined for all {len(values)} queries, so nothing can be learned; at "
             "least one query needs documents of different labels."
         )
     return weight

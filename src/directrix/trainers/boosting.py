@@ -1,7 +1,7 @@
 r"""Gradient boosting of any surrogate, with trees that LightGBM grows.
 
 The scores of the training documents start at 0. Every tree is a step of functional gradient descent on the
-loss of the scores: its splits and leaves are those of a Newton step,
+loss of the scores. Its splits and leaves follow a Newton step,
 
 .. math:: v_{leaf} = -\eta \frac{\sum_{i \in leaf} g_i}{\sum_{i \in leaf} h_i + \lambda},
 
@@ -36,9 +36,9 @@ _SHARED: ContextVar[dict[tuple[Any, ...], tuple[Any, Any]] | None] = ContextVar(
 
 @contextmanager
 def sharing_bins() -> Iterator[None]:
-    """Bin the values of a data set once for all trainings in this context; binning takes as long as 50 trees.
+    """Bin a data set once for all training runs in this context; binning takes as long as 50 trees.
 
-    The data must not change meanwhile: they are recognized by the identity of their features.
+    The data must not change meanwhile, because they are recognized by the identity of their features.
     """
     token = _SHARED.set({})
     try:
@@ -56,12 +56,12 @@ def binned(
     start: Float64Array | None = None,
     categorical: Sequence[int] = (),
 ) -> Any:
-    """Return LightGBM's data set of the features, for validation data with the bins of another one.
+    """Return LightGBM's data set of the features; validation data use the bins of another one.
 
-    ``own`` are the settings that users passed through, on which bins may depend; ``start`` are first scores;
+    ``own`` are parameters from the user, on which bins may depend; ``start`` are first scores;
     ``categorical`` are columns of categories.
     """
-    # LightGBM's own objective needs labels and weights, and a data set does not give up what was set once
+    # LightGBM's own objective needs labels and weights, and a data set keeps whatever was set once
     shared = _SHARED.get() if settings["objective"] == "none" and start is None else None
     key = id(data.features), id(like), settings["max_bin"], repr(own), tuple(categorical)
     if shared is not None and key in shared:
@@ -83,7 +83,7 @@ _L2 = 20.0  # docs/decisions/boosting.md
 _MAX_BIN, _MAX_BIN_OF_LIGHTGBM = 127, 255
 
 _SAME_BITS = "is fixed, so that a model has the same bits for any number of threads"
-_ONE_TREE = "is fixed: a model here is a sum of trees, of which the best number is kept"
+_ONE_TREE = "is fixed: a model is a sum of trees here, and the best number is kept"
 _HAS_OURS = {
     "BoostedRanker(n_trees=...)": "num_iterations num_iteration n_iter num_tree num_trees num_round "
     "num_rounds nrounds num_boost_round n_estimators max_iter",
@@ -154,7 +154,7 @@ def lightgbm_settings(trainer: Any, threads: int, *, lambdarank: bool) -> dict[s
 
 
 def check_lightgbm_params(params: Mapping[str, Any], *, lambdarank: bool) -> None:
-    """Raise `InputError` for a parameter that is one of ours, fixed, without effect, or none of LightGBM."""
+    """Raise `InputError` for a parameter set elsewhere, fixed, without effect, or unknown to LightGBM."""
     for name in params:
         given = f"lightgbm_params has {name!r}"
         if name in _REJECTED:
@@ -187,9 +187,9 @@ def _known() -> frozenset[str]:
 
 @contextmanager
 def rejecting_values(params: Mapping[str, Any] | None) -> Iterator[None]:
-    """Turn an error of LightGBM into an `InputError`, where parameters are passed through.
+    """Turn an error of LightGBM into an `InputError` if parameters are passed through.
 
-    Raises `MemoryError` where that is what it means.
+    Raises `MemoryError` if that is its cause.
     """
     try:
         yield
@@ -207,7 +207,7 @@ _HIGHEST_LABEL = 30  # LightGBM's own objective has gains for no more
 
 @dataclass(frozen=True)
 class Boosting(Settings):
-    """How trees are grown; made by `BoostedRanker`.
+    """Settings for growing trees, made by `BoostedRanker`.
 
     Parameters
     ----------
@@ -224,19 +224,20 @@ class Boosting(Settings):
     subsample, feature_fraction : float in (0, 1]
         Share of the documents and of the features that each tree is grown on.
     n_bags : int >= 1
-        Number of sums of trees that are grown side by side, each with its own random numbers; their mean is
-        the model. A step grows a tree of each.
+        Number of ensembles grown in parallel, each with its own random numbers; their mean is the model. A
+        step grows one tree for each.
     patience : int >= 1, or None
         With validation queries: stop after this number of trees without a new best.
     anneal : float >= 1
-        Smoothing of the surrogate for the first tree over that for the last one; it falls by one factor from
-        tree to tree, to 1 in the unit of ``surrogate.at``. Steps have the unit of scores: the ratio matters.
+        Ratio of the smoothing for the first tree to that for the last one. The smoothing decreases
+        geometrically, to 1 in the unit of ``surrogate.at``. Steps have the unit of scores, so only the ratio
+        matters.
     seed : int >= 0
         Seed of the random choice of documents and features, and of the noise of a stochastic surrogate.
     lightgbm_params : mapping, optional
         Further parameters of LightGBM, e.g. ``{"max_depth": 6}``.
     categorical : tuple of int
-        Columns that hold categories: whole numbers >= 0, or NaN.
+        Columns that hold categories: integers >= 0, or NaN.
 
     References
     ----------
@@ -281,12 +282,13 @@ class Boosting(Settings):
         valid : Queries, optional
             Validation data, scored after every tree.
         judge : callable, optional
-            Scores of ``valid`` -> float, higher is better; the number of trees with the highest is kept.
+            Scores of ``valid`` -> float, higher is better; the number of trees with the highest value is
+            kept.
         callback : callable, optional
             Called with a `Step` before the first and after every tree, whose parameters are the scores of
             the training documents; returning True stops.
         init : Trees, optional
-            The first trees; those that are grown improve on their scores.
+            The first trees; new trees improve on their scores.
 
         Returns
         -------
@@ -300,12 +302,13 @@ class Boosting(Settings):
         MissingExtra
             If LightGBM is not installed.
         InputError
-            If all validation scores are NaN, LightGBM's own objective does not take the labels, there is no
-            smoothing to ``anneal``, or LightGBM does not take one of ``lightgbm_params``.
+            If all validation scores are NaN, LightGBM's own objective rejects the labels, there is no
+            smoothing to ``anneal``, or LightGBM rejects one of ``lightgbm_params``.
 
         Notes
         -----
-        The same bits for any number of threads: LightGBM's ``deterministic``, and histograms by rows.
+        Results have the same bits for any number of threads, by LightGBM's ``deterministic`` and histograms
+        by rows.
         """
         own = not isinstance(objective, ScoreObjective)
         check_lightgbm_params(self.lightgbm_params or {}, lambdarank=own)
@@ -317,7 +320,7 @@ class Boosting(Settings):
 
 
 class _Run(Progress):
-    """One training under way: a booster and its data."""
+    """A training run in progress: a booster and its data."""
 
     def __init__(
         self,
@@ -374,7 +377,7 @@ class _Run(Progress):
                 if self.iterations == n_trees:
                     self.end("max_iter", f"{n_trees} trees grown; raise n_trees to continue")
                 if all([*map(self._add_tree, self.bags, *gradients)]):
-                    self.end("converged", "no split lowers the loss any more, or leaves enough documents")
+                    self.end("converged", "no split with enough documents lowers the loss further")
         return self._finished()
 
     def _at(self, scores: Float64Array, bag: int) -> tuple[float, Float64Array, Float64Array]:
@@ -383,7 +386,7 @@ class _Run(Progress):
         objective = self.objective
         if self.trainer.anneal > 1.0:
             objective = objective.at(self._smoothing())
-        # the noise of a tree is that of its place among all, as in one training
+        # the noise of a tree depends on its position among all, as in one training run
         place = self.first.n_trees + len(self.trace)
         return objective.value_grad_curvature(scores, self.trainer.seed, place, *([bag] if bag else ()))
 
@@ -399,7 +402,7 @@ class _Run(Progress):
             self.best = n
             return {}
         score = self.judge(np.mean([_scores(bag.eval_valid) for bag in self.bags], axis=0))
-        # scores that are all 0 rank nothing: a model has at least one tree
+        # scores that are all 0 rank nothing, so a model has at least one tree
         if (n > 0 or self.first.n_trees) and score > self.best_score:
             self.best, self.best_score = n, score
         return {"score": score}
@@ -437,7 +440,7 @@ def _seeds(seed: int, bag: int) -> dict[str, int]:
 
 
 def _no_tree(data: Queries, objective: Any, callback: Callback | None, first: Trees) -> tuple[Result, Trees]:
-    """The start alone, for features that are all constant, with which LightGBM ends in an error."""
+    """Return the start alone, for features that are all constant: LightGBM fails on them."""
     scores, loss = first.predict(data.features), np.nan
     if isinstance(objective, ScoreObjective):
         loss = objective.value_grad_curvature(scores)[0]

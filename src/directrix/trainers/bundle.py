@@ -25,10 +25,10 @@ _FALL = 0.999  # factor by which the gap must fall within that number of steps
 
 
 class Proof(Progress):
-    """One training under way, whose ``params`` and ``loss`` are the best so far.
+    """A training run in progress, whose ``params`` and ``loss`` are the best so far.
 
-    The penalty has a strength > 0. It has converged at a gap of ``epsilon``; ``max_iter`` counts the steps
-    after the start.
+    The penalty has a strength > 0. The run has converged at a gap of ``epsilon``; ``max_iter`` counts the
+    steps after the start.
     """
 
     def __init__(
@@ -63,10 +63,10 @@ class Proof(Progress):
     def oracle(
         self, params: Float64Array, queries: Int64Array | None = None
     ) -> tuple[float, Float64Array, float]:
-        """Loss without penalty, its gradient, and the value of their plane at the penalty's center.
+        """Return the loss without penalty, its gradient, and their plane's value at the penalty's center.
 
         That value is lowered by the possible rounding error of the scores, about the precision of the
-        features times the sum of its absolute terms: large far away, where a plane proves little.
+        features times the sum of absolute terms. The error is large far away, where a plane proves little.
         """
         value, grad = self.unpenalized.value_and_grad(params, queries)
         self.oracle_calls += self.unpenalized.n_queries if queries is None else len(queries)
@@ -81,7 +81,7 @@ class Proof(Progress):
             self.params, self.bare, self.loss = np.array(params), bare, value
 
     def record(self, dual: float) -> None:
-        """Record a step with a lower bound of the loss; ends where the gap, or the budget, says so."""
+        """Record a step with a lower bound of the loss; end if the gap or the budget requires it."""
         self.dual = max(self.dual, dual)
         self.step(self.params, self.loss, dual=self.bound)
         number, gap = self.iterations, self.loss - self.dual
@@ -96,7 +96,7 @@ class Proof(Progress):
         if number - self._mark[0] >= _STALLED:
             self.end(
                 "line_search",
-                f"after {number} iterations the gap of {gap:.2g} does not fall any more: planes are exact "
+                f"after {number} iterations the gap of {gap:.2g} no longer decreases: planes are exact "
                 f"only to rounding; use float64 features, or a larger epsilon than {self.epsilon:g}",
             )
         if number >= self.max_iter:
@@ -108,22 +108,23 @@ class Proof(Progress):
 
     @property
     def bound(self) -> float:
-        """The lower bound, but not above the loss of the best parameters, which rounding could cause."""
+        """Lower bound, limited to the loss of the best parameters, which rounding could exceed."""
         return min(self.dual, self.loss)
 
     def proven(self, counts: dict[str, int]) -> Result:
-        """Return what the trainer returns."""
+        """Return the trainer's result."""
         dual = self.bound if np.isfinite(self.dual) else None
         return self.result({"oracle_calls": self.oracle_calls, **counts}, dual=dual)
 
 
 class Minimum(NamedTuple):
-    """The lowest point of a model, and what it proves."""
+    """The minimum of a model, and the bound that it proves."""
 
     params: Float64Array
     """u (n_params,)."""
     dual: float
-    """Value of the dual at the solver's answer, made feasible: a lower bound of the loss, however poor."""
+    """Value of the dual at the solver's solution, made feasible: a lower bound of the loss, perhaps a poor
+    one."""
     highest: Float64Array
     """The value of the highest plane of every group at u (n_groups,)."""
 
@@ -214,9 +215,9 @@ def solve(gram: Float64Array, linear: Float64Array, group: Int64Array, mass: Flo
     with G = ``gram``, positive semi-definite (n, n); a = ``linear`` (n,); the ``group`` of every variable
     (n,); and m = ``mass`` > 0, indexed by group.
 
-    The answer is feasible whatever the solver says: clipped at 0 and scaled to the masses, the even spread
-    for a group of which nothing is left. Where the solver fails it is a feasible guess, so that what is
-    computed from it is a lower bound all the same; the caller sees that by the bound, which is poor.
+    The solution is always feasible: it is clipped at 0 and scaled to the masses, or uniform for a group
+    without any remaining mass. If the solver fails, it is a feasible guess, which still gives a lower bound;
+    the caller notices that the bound is poor.
     """
     piqp = check_solver()
     share = mass[group]
@@ -248,7 +249,7 @@ _IDLE = 50  # consecutive solutions that do not use a plane before it is dropped
 
 @dataclass
 class Slacks(ABC):
-    """Planes, and how often things were done; they may outlive one strength of the penalty."""
+    """Planes and counts, which may be used for several strengths of the penalty."""
 
     bundle: Bundle
     added: int = 0
@@ -269,7 +270,7 @@ class Slacks(ABC):
     def _oracle(
         self, proof: Proof, point: Float64Array, queries: Int64Array | None = None
     ) -> tuple[float, Float64Array, float]:
-        """`Proof.oracle`; ends where the loss or its gradient is not finite."""
+        """Call `Proof.oracle`; end if the loss or its gradient is not finite."""
         bare, grad, value = proof.oracle(point, queries)
         if not (np.isfinite(bare) and np.isfinite(grad).all()):
             proof.end("not_finite", "the loss became NaN or infinite; scale the features (scale 'standard')")
@@ -296,7 +297,7 @@ class OneSlack(Slacks):
             self.bundle.add(-1.0, np.zeros(len(proof.params)))
 
     def run(self, proof: Proof) -> None:
-        """Add planes until the proof ends; at parameters whose loss it knows there is one already."""
+        """Add planes until the proof ends; parameters with a known loss already have one."""
         if not proof.has_loss:
             self._begin(proof)
         while True:
@@ -309,7 +310,7 @@ class OneSlack(Slacks):
     def _begin(self, proof: Proof) -> None:
         """Begin at the start, and continue from the penalty's center if the loss is lower there.
 
-        From a start far away small steps would take long, and rounding leaves nothing of its plane.
+        From a distant start, small steps would take long, and rounding makes its plane useless.
         """
         start, center = proof.params, proof.center + np.zeros(len(proof.params))
         planes = [self._plane(proof, start)]
@@ -325,7 +326,7 @@ class OneSlack(Slacks):
 class EachSlack(Slacks):
     """Planes below the loss of every query (Yue, Finley, Radlinski & Joachims 2007, Algorithm 1).
 
-    Its step is a pass over the queries, and one more evaluation for the value of the loss.
+    A step is a pass over the queries, plus one evaluation for the value of the loss.
     """
 
     def __init__(self, proof: Proof) -> None:

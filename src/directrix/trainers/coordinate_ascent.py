@@ -32,31 +32,31 @@ class CoordinateAscent(Settings):
 
     .. math:: w_f \leftarrow \arg\max_{w_f} \; \overline{M}(X w)
 
-    The measure is piecewise constant in a weight; `line_search` examines all pieces, so every
-    step is the best possible, where published implementations try a list of step sizes.
+    The measure is piecewise constant in a weight; `line_search` examines all pieces, so every step is the
+    best possible; published implementations try a list of step sizes.
 
     Parameters
     ----------
     measure : measure or str, optional
-        What is maximized: all but interpolated precision and Kendall's tau. Default: the measure of the
-        ranker's ``fit``; nDCG@10 outside of a ranker.
+        Measure to maximize: any except interpolated precision and Kendall's tau. Default: the measure of the
+        ranker's ``fit``; nDCG@10 outside a ranker.
     max_iter : int >= 1
-        Sweeps; each takes all weights in a new random order.
+        Sweeps; each visits all weights in a new random order.
     tol : float >= 0
-        Converged when a sweep raises the measure by no more.
+        Converged when a sweep increases the measure by no more than this.
     random_state : int, numpy Generator or None
-        Seed of the orders; None is that of the ranker, and 0 outside of one.
+        Seed of the orders; None means the ranker's, or 0 outside a ranker.
 
     Notes
     -----
     Only the queries of the objective, their weights and the linear model are used, not the surrogate;
-    losses in trace and result are minus the mean measure. A penalty would mean nothing, because a measure
+    losses in trace and result are minus the mean measure. A penalty would have no meaning, because a measure
     does not depend on the length of w: after every sweep :math:`\lVert w\rVert_1 = 1`.
 
-    A start of zeros is replaced by equal weights, as in the paper: with all documents tied the first
-    weight alone would decide. Within bounds of the weights every line is searched between its two bounds,
-    and weights whose bounds do not allow length 1 keep their length. The loss never rises. `BestSoFar` keeps
-    the sweep that is best on validation queries. A sweep costs one `line_search` per feature.
+    A start of zeros is replaced by equal weights, as in the paper: with all documents tied, the first weight
+    alone would decide. With bounds, every line is searched between the two bounds of the weight, and weights
+    whose bounds do not allow length 1 keep their length. The loss never rises. `BestSoFar` keeps the sweep
+    with the best validation score. A sweep costs one `line_search` per feature.
 
     References
     ----------
@@ -86,7 +86,7 @@ class CoordinateAscent(Settings):
     ) -> Result:
         """Maximize the measure from ``start``; see `LBFGS.minimize`. Steps for the callback are sweeps.
 
-        The objective is one of `linear_objective`, without penalty and document weights.
+        The objective comes from `linear_objective`, without penalty and document weights.
         """
         linear = linear_measure_objective(objective, self)
         q = linear.queries

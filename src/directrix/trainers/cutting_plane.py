@@ -30,11 +30,11 @@ def in_rounds(
 ) -> Result:
     """Convexify, train the convex loss, and repeat there, until a round gains less than ``epsilon``.
 
-    ``objective.convexified(params)`` is a convex loss nowhere below its own, and equal to it at the
-    parameters. ``train`` minimizes it from there; a status other than "converged" ends the rounds with it.
+    ``objective.convexified(params)`` is a convex loss nowhere below the original, and equal to it at the
+    parameters. ``train`` minimizes it from there; a status other than "converged" ends the rounds.
 
-    A step of the result's trace, and for the callback, is a round, and losses are those of ``objective``,
-    which never rise. ``counts`` add up over the rounds; ``rounds`` is their number.
+    A step of the trace and of the callback is a round, and losses are those of ``objective``, which never
+    increase. ``counts`` add up over the rounds; ``rounds`` is their number.
     """
     progress = Progress(start, callback)
     rounds: list[Result] = []
@@ -69,40 +69,40 @@ class CuttingPlane(Settings):
     Parameters
     ----------
     epsilon : float > 0
-        The gap at which it has converged, absolute, in units of the surrogate (of the mean hinge).
+        Absolute gap at convergence, in units of the surrogate (of the mean hinge).
     slack : {"one", "each"}
         "one": planes below the mean loss, one per step. "each": planes below the loss of every query,
-        Algorithm 1 of Yue et al.; the same optimum, with a quadratic program for every plane.
+        Algorithm 1 of Yue et al.; the optimum is the same, with a quadratic program for every plane.
     max_iter : int >= 1
-        Planes of "one", passes over the queries of "each"; in rounds (see Notes) of every round.
+        Planes with "one", passes over the queries with "each"; for rounds (see Notes), the limit of each.
     C : float > 0, optional
         The constant of the structural SVM :math:`\frac12\lVert w\rVert^2 + \frac Cn \sum_q \xi_q`, for an
         objective without a penalty: lambda = 1/(2 C). That problem is C times ours, plus C.
     step : float, 0 < step <= 1
-        For "one": where the next plane is taken, on the way from the best parameters (0) to the model's
-        minimum (1, the method as published). The default needs a quarter of the planes.
+        For "one": position of the next plane between the best parameters (0) and the model's minimum (1, the
+        method as published). The default needs a quarter of the planes.
 
     Notes
     -----
     A step costs one gradient and one quadratic program in as many variables as there are planes, solved by
-    PIQP. Planes that the last 50 solutions did not use are dropped. With
-    "each" a pass costs as much as a gradient, but a program for every plane, in no fewer variables than there
-    are queries: for a few hundred queries at most.
+    PIQP. Planes that the last 50 solutions did not use are dropped. With "each", a pass costs a gradient and
+    a program for every plane, in at least as many variables as queries: use it for a few hundred queries at
+    most.
 
-    The bound is one of the loss of exact scores. Scores have the precision of the features, and planes are
-    lowered by the possible rounding error: about 1e-7 of the scores' size for float32, so that a gap of 1e-3
+    The bound is for the loss of exact scores. Scores have the precision of the features, and planes are
+    lowered by the possible rounding error: about 1e-7 of the scores' size for float32. So a gap of 1e-3
     cannot be reached for scores in the thousands (status "line_search"). An offset that all values of a
     feature share cancels in the gradient, so this estimate misses it; ``scale="standard"`` removes it.
 
-    A step that a callback sees is the best so far, so its loss never rises.
+    A callback receives the best step so far, so its loss never increases.
 
     With ``C`` the loss is the trainer's own (``Result.own_loss``): it has a penalty that the objective does
     not have. C times (value + 1) is the value of the structural SVM's objective.
 
     A surrogate with the property ``convexifiable`` is trained in rounds, the concave-convex procedure
-    (Yuille & Rangarajan 2003; Yu & Joachims 2009): its non-convex part is fixed at the last parameters and
+    (Yuille & Rangarajan 2003; Yu & Joachims 2009): its non-convex part is fixed at the last parameters, and
     the convex rest is trained to ``epsilon``, until a round lowers the loss by less than that. A step is then
-    a round, and there is no ``dual``: the end depends on the start.
+    a round, and there is no ``dual``, because the result depends on the start.
 
     References
     ----------
@@ -133,7 +133,7 @@ class CuttingPlane(Settings):
 
     @one_blas_thread()  # see `FullGradients`
     def minimize(self, objective: Any, start: Float64Array, *, callback: Callback | None = None) -> Result:
-        """Minimize from ``start``, on which the minimum does not depend; see `LBFGS.minimize`.
+        """Minimize from ``start``, which does not affect the minimum; see `LBFGS.minimize`.
 
         The objective has a convex surrogate, a `LinearModel` or `StumpModel`, and l2 > 0 unless there is a
         ``C``.
@@ -173,10 +173,10 @@ class CuttingPlane(Settings):
         l2: Iterable[float] | None = None,
         C: Iterable[float] | None = None,
     ) -> list[Result]:
-        """Minimize for one strength of the penalty after another.
+        """Minimize for several strengths of the penalty in turn.
 
-        Planes do not depend on the penalty, so each training begins with those of the ones before, and at
-        their best parameters.
+        Planes do not depend on the penalty, so each run begins with the planes and the best parameters of the
+        runs before.
 
         Parameters
         ----------
@@ -192,8 +192,8 @@ class CuttingPlane(Settings):
         Returns
         -------
         list of Result
-            One for each strength; ``own_loss``, for the penalty is not that of the objective. Counts are
-            those of each training, but for ``planes``.
+            One for each strength, with ``own_loss``, because the penalty is not that of the objective. Counts
+            are those of each run, except for ``planes``.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Trainers that follow full gradients, by SciPy: L-BFGS and non-linear conjugate gradients."""
+"""Trainers with full gradients, by SciPy: L-BFGS and non-linear conjugate gradients."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _Flat(Exception):
 
 
 class Descent(Progress):
-    """One training under way, with its number of evaluations and its budget."""
+    """A training run in progress, with its number of evaluations and its budget."""
 
     def __init__(self, objective: Any, start: Float64Array, callback: Callback | None, max_iter: int) -> None:
         self.nearest = nearest_in(objective)
@@ -33,7 +33,7 @@ class Descent(Progress):
         self.evaluations = 0
 
     def evaluate(self, params: Float64Array) -> tuple[float, Float64Array]:
-        """Loss and gradient; the first evaluation is a step as well, the start. Ends if not finite."""
+        """Return loss and gradient; the first evaluation is a step too, the start. End if not finite."""
         loss, grad = self.objective.value_and_grad(params)
         self.evaluations += 1
         if not (np.isfinite(loss) and np.isfinite(grad).all()):
@@ -57,7 +57,7 @@ class Descent(Progress):
             )
         self.end(
             "line_search",
-            f"after {self.iterations} iterations no step lowers the loss any more: it is flat to rounding; "
+            f"after {self.iterations} iterations no step lowers the loss further: it is flat to rounding; "
             "float64 features or a larger l2 would allow further steps",
         )
 
@@ -98,10 +98,10 @@ class LBFGS(FullGradients):
     Parameters
     ----------
     max_iter : int >= 1
-        Iterations, each one evaluation of the loss or a few.
+        Iterations, each with one or a few evaluations of the loss.
     tol : float >= 0
-        Converged when no component of the gradient exceeds it; within bounds of the parameters, of the
-        projected gradient: components that point out of the bounds count as 0.
+        Converged when no component of the gradient exceeds it. With bounds, the projected gradient counts:
+        components that point out of the bounds are 0.
     ftol : float >= 0
         Converged when an iteration lowers the loss by less than this, relative to max(abs(loss), 1).
     memory : int >= 1
@@ -186,13 +186,13 @@ class CG(FullGradients):
 
     .. math:: d_t = -g_t + \max\Big(0, \frac{g_t \cdot (g_t - g_{t-1})}{g_{t-1} \cdot g_{t-1}}\Big)\, d_{t-1}
 
-    It restarts along the gradient after as many iterations as there are parameters.
-    SmoothRank trains with it. `LBFGS` usually needs fewer evaluations.
+    It restarts along the gradient after n_params iterations. SmoothRank trains with it. `LBFGS` usually needs
+    fewer evaluations.
 
     Parameters
     ----------
     max_iter : int >= 1
-        Iterations, each a line search of two evaluations or a few.
+        Iterations, each a line search of two or a few evaluations.
     tol : float >= 0
         Converged when no component of the gradient exceeds it.
     ftol : float >= 0
@@ -219,7 +219,7 @@ class CG(FullGradients):
     ) -> Result:
         """Minimize from ``start``; parameters and result as in `LBFGS.minimize`.
 
-        A line search that fails is tried again along the gradient before it ends the training.
+        A failed line search is tried again along the gradient before it ends the run.
         """
         from scipy.optimize import minimize
 
@@ -245,7 +245,7 @@ class CG(FullGradients):
             while code == 1 and descent.iterations < self.max_iter:
                 trials, begin = 0, descent.iterations
                 cycle = min(max(len(descent.params), 1), self.max_iter - begin)
-                # An accurate search (c2 = 0.1) is what conjugate gradients need: N&W, Section 5.2.
+                # Conjugate gradients need an accurate search (c2 = 0.1): N&W, Section 5.2.
                 options = {"maxiter": cycle, "gtol": self.tol, "norm": np.inf, "c1": 1e-4, "c2": 0.1}
                 try:
                     outcome = minimize(

@@ -1,4 +1,4 @@
-"""Progress of a training run, seeds, and checks of what a trainer requires of an objective."""
+"""Progress of a training run, seeds, and checks of a trainer's requirements on an objective."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _Ended(Exception):
 
 
 class Progress:
-    """One training under way; ``with progress:`` is the block that `step` and `end` may leave.
+    """A training run in progress; `step` and `end` may leave its block, ``with progress:``.
 
     ``params`` and ``loss`` are those of the last step; of the start and NaN before the first. ``trace`` has
     one row per step; ``status`` and ``message`` say why it ended.
@@ -48,7 +48,7 @@ class Progress:
         return max(len(self.trace) - 1, 0)
 
     def step(self, params: Float64Array, loss: float, **columns: Any) -> None:
-        """Record a step, with further columns of the trace; ends if the callback says so."""
+        """Record a step, with further columns of the trace; end if the callback says so."""
         number = len(self.trace)
         self.params, self.loss = np.array(params), loss
         self.trace.append({"iteration": number, "loss": loss, **columns})
@@ -83,7 +83,7 @@ def added_counts(results: Iterable[Result]) -> dict[str, int]:
 
 
 class Settings:
-    """Base of trainers, which are frozen dataclasses: checks their fields by name, and parses measures."""
+    """Base of trainers, frozen dataclasses: it checks their fields by name, and parses measures."""
 
     models: ClassVar[tuple[type, ...]] = (object,)
     """Classes of the models that it trains."""
@@ -99,7 +99,7 @@ class Settings:
 
 
 def check_values(objective: Any, trainer: Settings) -> None:
-    """Raise `InputError` for an objective whose gradient is not that of its loss: line searches need it."""
+    """Raise `InputError` if the gradient of an objective is not that of its loss, as line searches need."""
     if getattr(objective, "value_free", False):
         raise InputError(
             f"{type(trainer).__name__} compares losses, but the gradient of "
@@ -124,7 +124,7 @@ def data_objective(objective: Any, trainer: Settings) -> DataObjective:
 
 
 def unpenalized_objective(objective: Any, trainer: Settings) -> DataObjective:
-    """`data_objective` without a penalty: boosting and the measure itself do not use one; others have C."""
+    """Return `data_objective` without a penalty: boosting and measures do not use one; others have C."""
     accepted, name = data_objective(objective, trainer), type(trainer).__name__
     if accepted.penalty.strength > 0.0:
         reason = (
@@ -138,7 +138,7 @@ def unpenalized_objective(objective: Any, trainer: Settings) -> DataObjective:
 
 
 def linear_measure_objective(objective: Any, trainer: Settings) -> DataObjective:
-    """`unpenalized_objective` for trainers of a measure, which do not support document weights."""
+    """Return `unpenalized_objective` for trainers of a measure, which do not support document weights."""
     accepted = unpenalized_objective(objective, trainer)
     weight = accepted.doc_weight
     if weight is not None and not (weight == weight[0]).all():

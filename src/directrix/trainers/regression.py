@@ -22,12 +22,12 @@ from directrix.types import Float64Array, is_sparse
 
 
 def regression_start(queries: Any, *, ridge: float = 1.0, sample_weight: Any = None) -> Float64Array:
-    r"""Weights of a ridge regression on the gains, classes reweighted.
+    r"""Return the weights of a ridge regression on the gains, with reweighted classes.
 
     .. math:: \min_{w, b} \sum_i u_i (w \cdot x_i + b - g_i)^2 + \rho \lVert w \rVert^2
 
     with :math:`g = 2^l - 1` and weights u such that relevant (l > 0) and irrelevant documents
-    weigh the same in total, n/2 each. Where labels are gains of impressions, g is the label, and u the number
+    have the same total weight, n/2 each. If labels are gains of impressions, g is the label and u the number
     of impressions.
 
     Parameters
@@ -42,7 +42,7 @@ def regression_start(queries: Any, *, ridge: float = 1.0, sample_weight: Any = N
     Returns
     -------
     float64 (n_features,)
-        w; the intercept is dropped, it does not change a ranking.
+        w; the intercept, which does not change a ranking, is dropped.
 
     Raises
     ------
@@ -52,12 +52,12 @@ def regression_start(queries: Any, *, ridge: float = 1.0, sample_weight: Any = N
 
     Notes
     -----
-    O(n d^2) for dense features, by the normal equations over blocks of rows, in O(d^2) memory; by
+    Dense features take O(n d^2) time and O(d^2) memory, by the normal equations over blocks of rows, or by
     scikit-learn's ``Ridge`` if there are fewer rows than features. Sparse features give the same weights up
-    to rounding, by normal equations up to 4,096 features, and iteratively beyond.
-    Directions of dense features whose spread is below rounding get no weight. The
-    bits do not depend on the number of threads. Without ``sample_weight`` the result is kept for each
-    `Queries` object, whose arrays never change: a search computes it once.
+    to rounding, by normal equations up to 4,096 features, and iteratively beyond. Directions of dense
+    features whose spread is below rounding get no weight. The bits do not depend on the number of threads.
+    Without ``sample_weight`` the result is cached for each `Queries` object, whose arrays never change, so a
+    search computes it once.
 
     References
     ----------
@@ -156,7 +156,7 @@ def _products(
 
 @np.errstate(over="ignore", invalid="ignore")  # rejected in `_of_products`
 def _near_zero(X: Any) -> Any:
-    """Return sparse features less a constant of each column, which the intercept takes: float64 CSR.
+    """Return sparse features minus a constant of each column, which the intercept absorbs: float64 CSR.
 
     It is the value of absent entries; without any, the mean, which may be far above the deviation.
     """
@@ -167,7 +167,7 @@ def _near_zero(X: Any) -> Any:
 
 
 def _sparse_products(X: Any, gain: Float64Array, weight: Float64Array) -> Float64Array:
-    """Return what `_products` does of CSR features, without the matrix less its means, which is dense."""
+    """Return the result of `_products` for CSR features, without the centered matrix, which is dense."""
     with np.errstate(over="ignore", invalid="ignore"):  # rejected in `_of_products`
         U, total = X.multiply(weight[:, None]).tocsr(), weight.sum()
         mean = X.T @ weight / total
@@ -205,7 +205,7 @@ class _Sums(Question):
 
 
 def _of_shards(queries: ShardedQueries, ridge: float) -> Float64Array:
-    """Weights from two questions to the shards."""
+    """Weights from two requests to the shards."""
     labels = queries.manifest.labels
     check_squared_gains(np.array(list(labels)))
     halves = _halves(queries.n_docs, sum(count for label, count in labels.items() if label > 0.0))
@@ -215,7 +215,7 @@ def _of_shards(queries: ShardedQueries, ridge: float) -> Float64Array:
 
 
 def _solved(A: Float64Array, b: Float64Array) -> Float64Array:
-    """Solution of a positive definite system; directions that are rounding alone stay out of it."""
+    """Solution of a positive definite system, without directions that are only rounding."""
     if not len(b):
         return b
     from scipy.linalg import eigh
@@ -235,7 +235,7 @@ def _solved(A: Float64Array, b: Float64Array) -> Float64Array:
 
 
 def _summed(part: Callable[[slice], Float64Array], n: int) -> Float64Array:
-    """Sum of parts of the rows, on threads but added in order: the same bits for any number of them."""
+    """Sum over parts of the rows, on threads but in order: the same bits for any number of threads."""
     total: Any = 0.0
     for wave in range(0, n, _AT_ONCE * _ROWS):
         starts = range(wave, min(wave + _AT_ONCE * _ROWS, n), _ROWS)

@@ -27,7 +27,7 @@ class SGD(Settings):
 
     .. math:: \theta \leftarrow \theta - \eta \nabla L_q(\theta)
 
-    Within bounds of the parameters every step ends at the nearest point within them.
+    With bounds of the parameters, every step ends at the nearest point within them.
 
     Parameters
     ----------
@@ -38,22 +38,21 @@ class SGD(Settings):
     batch : int >= 1
         Queries per step; the gradient is their mean.
     random_state : int, numpy Generator or None
-        Seed of the order of queries; None is that of the ranker, and 0 outside of one.
+        Seed of the order of queries; None means the ranker's, or 0 outside a ranker.
     shrink : float in (0, 1]
-        Factor on the learning rate after an epoch whose loss is above that of the epoch before; 1 = never.
+        Factor on the learning rate after an epoch with a higher loss than the epoch before; 1 = never.
     shrink_chance : float in [0, 1]
-        Probability of doing so.
+        Probability of applying ``shrink``.
     restart_after : int >= 1, or None
-        Epochs without any change of the loss, or of what is `watching`, after which training continues from
-        random parameters (normal, of length about 1) at the first learning rate; None = never. A measure is
-        constant where no step moves a document past another: at a minimum, and at scores so far apart that
-        nothing moves.
+        Epochs without any change of the loss, or of the score of `watching`, after which training continues
+        from random parameters (normal, of length about 1) at the first learning rate; None = never. A measure
+        is constant if no step swaps two documents: at a minimum, and at scores that are far apart.
 
     Notes
     -----
-    The result holds the last epoch and its loss. Wrap it in `BestSoFar` to keep the epoch that is
-    best on validation queries, as the paper does. In the trace and for callbacks, the loss of an
-    epoch is the mean of the losses before its steps: it costs nothing.
+    The result holds the last epoch and its loss. Wrap it in `BestSoFar` to keep the epoch with the best
+    validation score, as the paper does. In the trace and for callbacks, the loss of an epoch is the mean of
+    the losses before its steps, which costs nothing.
 
     References
     ----------
@@ -87,13 +86,13 @@ class SGD(Settings):
     def watching(self, score: Callable[[Float64Array], float]) -> Self:
         """Return a copy whose restarts watch a score of the parameters in place of the training loss.
 
-        `BestSoFar` makes them watch its score, so that rankers with validation queries do what Donmez et al.
-        do. A score that is watched already is kept.
+        `BestSoFar` makes them watch its score, so that rankers with validation queries follow Donmez et al. A
+        score that is already watched is kept.
 
         Parameters
         ----------
         score : callable
-            From the parameters, float64 (n_params,), to a number; called once per epoch.
+            Function from the parameters, float64 (n_params,), to a number; called once per epoch.
         """
         copy = replace(self)
         object.__setattr__(copy, "_watched", self._watched or score)
@@ -104,8 +103,8 @@ class SGD(Settings):
     ) -> Result:
         """Minimize from ``start``; see `LBFGS.minimize`. Steps for the callback are epochs.
 
-        An objective with a method ``sgd_epoch(params, order, learning_rate, batch)`` does its epochs
-        itself. With ``restart_after`` the trace has a column ``restarts``, their number up to that epoch.
+        An objective with a method ``sgd_epoch(params, order, learning_rate, batch)`` runs its epochs itself.
+        With ``restart_after`` the trace has a column ``restarts``, the number of restarts so far.
         """
         rng = generator(self.random_state)
         watched: Callable[[Float64Array], float] | None = self._watched
@@ -160,30 +159,29 @@ class Adam(Settings):
             \frac{m / (1 - \beta_1^t)}{\sqrt{v / (1 - \beta_2^t)} + \epsilon}
 
     with the gradient g of a batch of queries at step t = 1, 2, ... of T, :math:`\beta_1 = 0.9`,
-    :math:`\beta_2 = 0.999` and :math:`\epsilon = 10^{-8}`. The learning rate rises over the first 50 steps,
-    or T/10 if those are fewer, and falls to 0 at the end, by the factor
-    :math:`\min(1, t / \min(50, T / 10)) \; (1 + \cos(\pi t / T)) / 2`. Within bounds of the parameters every
-    step ends at the nearest point within them.
+    :math:`\beta_2 = 0.999` and :math:`\epsilon = 10^{-8}`. The learning rate increases over the first 50
+    steps (or T/10 if fewer), and decreases to 0 at the end, by the factor :math:`\min(1, t / \min(50, T /
+    10)) \; (1 + \cos(\pi t / T)) / 2`. With bounds of the parameters, every step ends at the nearest point
+    within them.
 
     Parameters
     ----------
     learning_rate : float > 0
-        eta: about how far a parameter moves in a step, whatever the size of the gradient.
+        eta: approximate change of a parameter in a step, whatever the size of the gradient.
     epochs : int >= 1
         Passes over the queries.
     batch : int >= 1
         Queries per step; the gradient is their mean.
     average : float >= 0 and < 1
-        a: what a callback sees after an epoch, what validation scores and what the result holds is the mean
-        of the parameters after each step, :math:`\sum_{u \le t} a^{t-u} \theta_u / \sum_{u \le t} a^{t-u}`.
-        With 0 that is the last parameters.
+        a: callbacks, validation and the result use the mean of the parameters after each step, :math:`\sum_{u
+        \le t} a^{t-u} \theta_u / \sum_{u \le t} a^{t-u}`. With 0 these are the last parameters.
     random_state : int, numpy Generator or None
-        Seed of the order of queries; None is that of the ranker, and 0 outside of one.
+        Seed of the order of queries; None means the ranker's, or 0 outside a ranker.
 
     Notes
     -----
     The penalty is part of the gradient (no decoupled weight decay). The result holds the last epoch;
-    wrap it in `BestSoFar` to keep the epoch that is best on validation queries. The loss of an epoch in
+    wrap it in `BestSoFar` to keep the epoch with the best validation score. The loss of an epoch in
     the trace is the mean of the losses before its steps, as under `SGD`.
 
     References
@@ -259,12 +257,11 @@ def over_epochs(
 ) -> Result:
     """Call ``one_epoch`` until the epochs are done, the loss is not finite, or the callback stops.
 
-    ``one_epoch`` takes the parameters, which it changes in place, the order of the queries, a new random one
-    every time, drawn by ``rng``, and the loss before; it returns the mean of the losses before its steps. The
-    loss before the first epoch and after the last is that of ``objective``. The callback sees the start and
-    every epoch.
+    ``one_epoch`` takes the parameters, which it changes in place, a new random order of the queries, drawn by
+    ``rng``, and the previous loss. It returns the mean of the losses before its steps. The loss before the
+    first epoch and after the last is that of ``objective``. The callback receives the start and every epoch.
 
-    The result is the last epoch and its loss; where one is not finite, the last epoch before that.
+    The result is the last epoch and its loss; if that is not finite, the last epoch before it.
     """
     params = nearest_in(objective)(np.array(start, dtype=np.float64))
     earlier = before = params.copy()
@@ -300,9 +297,9 @@ def in_batches(
     batch: int,
     step: Callable[[Float64Array], None],
 ) -> float:
-    """One epoch: hand the mean gradient of every batch to ``step``, which moves ``params`` in place.
+    """Run one epoch: pass the mean gradient of every batch to ``step``, which moves ``params`` in place.
 
-    An objective with a method ``epoch`` does that itself. Returns the mean of the losses before each step.
+    An objective with a method ``epoch`` does this itself. Returns the mean of the losses before each step.
     """
     epoch = getattr(objective, "epoch", None)
     if epoch is not None:

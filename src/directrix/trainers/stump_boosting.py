@@ -27,10 +27,11 @@ _NO_PAIRS = (
 class LabelPairs:
     """Documents of every query by descending label, and the arrays that boosting needs, in that ``order``.
 
-    ``first`` and ``lower`` (n_docs,) say where the documents with this label begin, and those with a lower
-    one. ``weight`` (n_docs,) is that of every pair in which the document is the better one, and adds up to 1
-    over all pairs; ``empty``: it is 0 for all. ``bins`` (n_features, n_docs) counts the thresholds below each
-    value. If ``alike``, queries have equal weight, whatever their number of pairs; otherwise pairs have.
+    ``first`` and ``lower`` (n_docs,) are the positions where documents with this label, and with a lower one,
+    begin. ``weight`` (n_docs,) is that of every pair in which the document is the better one, and adds up to
+    1 over all pairs; ``empty`` if all are 0. ``bins`` (n_features, n_docs) counts the thresholds below each
+    value. If ``alike``, queries have equal weight, whatever their number of pairs; otherwise pairs have equal
+    weight.
     """
 
     def __init__(self, objective: DataObjective, model: StumpModel, *, alike: bool) -> None:
@@ -97,9 +98,9 @@ class LabelPairs:
 
 @dataclass(frozen=True)
 class StumpBooster(Settings, ABC):
-    """Base of trainers that raise one step of a `StumpModel` in each round.
+    """Base of trainers that increase one step of a `StumpModel` in each round.
 
-    A subclass chooses the step, and by how much.
+    A subclass chooses the step and its increase.
     """
 
     budget: ClassVar[str] = "rounds"
@@ -117,8 +118,8 @@ class StumpBooster(Settings, ABC):
     ) -> Result:
         """Boost from ``start``, usually zeros; see `LBFGS.minimize`. Steps for the callback are rounds.
 
-        The objective has a `StumpModel` and no penalty; its surrogate is not used. A document weight counts
-        for the pairs in which the document is the better one.
+        The objective has a `StumpModel` and no penalty; its surrogate is not used. A document weight
+        multiplies the pairs in which the document is the better one.
         """
         data = unpenalized_objective(objective, self)
         model = cast(StumpModel, data.model)
@@ -143,7 +144,7 @@ class StumpBooster(Settings, ABC):
                 if pairs.empty:
                     progress.end("converged", _NO_PAIRS)
                 if raised == 0.0:
-                    progress.end("converged", "no threshold function lowers the loss any more")
+                    progress.end("converged", "no threshold function lowers the loss further")
                 params = params.copy()
                 params[param] += raised
                 scores = pairs.centered(scores + raised * pairs.step(param))
@@ -152,29 +153,29 @@ class StumpBooster(Settings, ABC):
 
 @dataclass(frozen=True)
 class RankBoost(StumpBooster):
-    r"""Raise the step that puts most of the badly ranked pairs right.
+    r"""Increase the step that corrects most of the misranked pairs.
 
     .. math:: L = \sum_{l_i > l_j} D_{ij} e^{-(s_i - s_j)}, \qquad
               r(h) = \frac{1}{L} \sum_{l_i > l_j} D_{ij} e^{-(s_i - s_j)} (h(x_i) - h(x_j)), \qquad
               \alpha = \tfrac12 \ln \frac{1 + r + \varepsilon}{1 - r + \varepsilon}
 
     over the pairs of documents of one query with different labels; h is the threshold function with the
-    largest :math:`|r|` ("third method"). The pairs' weights factor, so that r is a sum over
-    documents, :math:`\sum_i \pi_i h(x_i)`: the bipartite form of the paper, for any number of levels.
+    largest :math:`|r|` ("third method"). The weights of pairs factorize, so r is a sum over documents,
+    :math:`\sum_i \pi_i h(x_i)`: the bipartite form of the paper, for any number of labels.
 
     Parameters
     ----------
     rounds : int >= 1
-        Steps to raise; a step may be raised again.
+        Number of increases; the same step may be chosen again.
     alike : bool
-        Whether D gives each query the same weight (times the query's own), or each pair, as in
-        the paper: then queries with many relevant documents count most.
+        Whether D gives each query the same weight (times the query weight), or each pair, as in the paper;
+        then queries with many relevant documents count most.
 
     Notes
     -----
-    The loss never rises. epsilon = 1 over the number of pairs keeps a step finite that no pair
-    contradicts (Schapire & Singer 1999, Section 4.2). A round costs O(n d) additions. Only the number of
-    rounds keeps it from overfitting: wrap it in `BestSoFar`.
+    The loss never increases. epsilon = 1 over the number of pairs keeps steps finite that no pair contradicts
+    (Schapire & Singer 1999, Section 4.2). A round costs O(n d) additions. Only the number of rounds prevents
+    overfitting: wrap it in `BestSoFar`.
 
     References
     ----------
@@ -211,12 +212,12 @@ class RankBoost(StumpBooster):
 
 @dataclass(frozen=True)
 class FRank(StumpBooster):
-    r"""Raise the step that lowers the fidelity loss most.
+    r"""Increase the step that lowers the fidelity loss most.
 
     .. math:: L = \sum_{l_i > l_j} D_{ij} \left(1 - \sqrt{P_{ij}}\right), \qquad
               P_{ij} = \frac{1}{1 + e^{-(s_i - s_j)}}
 
-    A pair costs at most D, however wrong it is, unlike under RankBoost's or RankNet's loss. For the threshold
+    Unlike in RankBoost's and RankNet's loss, a pair costs at most D, however wrong it is. For the threshold
     function h with :math:`h_{ij} = h(x_i) - h(x_j)` the step is
 
     .. math:: \alpha = \tfrac12 \ln \frac{W_+ + \varepsilon}{W_- + \varepsilon},
@@ -226,18 +227,18 @@ class FRank(StumpBooster):
     Parameters
     ----------
     rounds : int >= 1
-        Steps to raise; a step may be raised again.
+        Number of increases; the same step may be chosen again.
     alike : bool
-        Whether D gives each query the same weight (times the query's own), as in the paper, or each pair.
+        Whether D gives each query the same weight (times the query weight), as in the paper, or each pair.
     candidates : int >= 1
         Number of threshold functions, each the most promising of a feature, for which the loss is computed;
-        the one with the lowest is taken. Promising means a large :math:`(\sqrt{W_+} - \sqrt{W_-})^2`, what
-        the step would gain if W fell and rose exponentially. The paper computes the loss for all.
+        the one with the lowest loss is chosen. Promising means a large :math:`(\sqrt{W_+} - \sqrt{W_-})^2`,
+        the gain of the step if W changed exponentially. The paper computes the loss for all.
 
     Notes
     -----
-    epsilon = :math:`10^{-3}` of all W keeps steps finite that no pair contradicts. Pairs are visited,
-    never stored: a round costs O(d) additions per pair.
+    epsilon = :math:`10^{-3}` of all W keeps steps finite that no pair contradicts. Pairs are never stored; a
+    round costs O(d) additions per pair.
 
     References
     ----------

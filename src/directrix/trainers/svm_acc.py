@@ -27,18 +27,18 @@ class SVMAcc(Settings):
     .. math:: \min_{w, b} \; \tfrac12 \lVert w \rVert^2 + \tfrac12 b^2
               + C \sum_i c_i \max(0, 1 - y_i (w \cdot x_i + b))^p, \qquad y_i = \pm 1
 
-    over the documents i of all queries together; y = 1 where the label is at least ``rel``. The weight
-    c is that of the document times that of its query, and with ``balanced`` for relevant
-    documents also the number of irrelevant over that of relevant ones.
+    over the documents i of all queries together; y = 1 where the label is at least ``rel``. The weight c is
+    the document weight times the query weight; with ``balanced``, that of relevant documents is also
+    multiplied by the ratio of irrelevant to relevant ones.
 
     Parameters
     ----------
     C : float > 0
         Weight of the errors, a sum over documents, as in SVM-light and ``LinearSVC``.
     balanced : bool
-        Whether all relevant documents together weigh as much as all others ("SVMacc2" of the paper).
+        Whether all relevant documents together have the weight of all others ("SVMacc2" in the paper).
     rel : float > 0
-        Labels from here on are relevant.
+        Lowest label that counts as relevant.
     loss : {"squared_hinge", "hinge"}
         p = 2, solved in the primal by Newton's method; or p = 1, as in the paper, solved in the dual by
         coordinate descent, which on thresholded runs mostly ends at ``max_iter``.
@@ -47,20 +47,20 @@ class SVMAcc(Settings):
     tol : float > 0
         Tolerance of ``LinearSVC``.
     random_state : int or None
-        For "hinge": seed of the order of the documents; None is that of the ranker, and 0 outside of one.
+        For "hinge": seed of the order of the documents; None means the ranker's, or 0 outside a ranker.
 
     Notes
     -----
-    Only the queries of the objective, their weights and the model are used, not the surrogate, nor the
-    start. Errors are counted over all documents, so that hundreds of irrelevant ones outweigh each
-    relevant one, and one threshold -b holds for all queries: Yue et al. (2007, Section 5.2.1) give this as
-    the reason for its low AP. Their four classifiers are ``SVMAcc()``, ``SVMAcc(balanced=True)``, and
-    ``SVMAcc()`` in a ranker with ``scale="query-percentile"`` or ``"query-minmax"``.
+    Only the queries of the objective, their weights and the model are used, not the surrogate or the start.
+    Errors are counted over all documents, so hundreds of irrelevant ones outweigh each relevant one, and one
+    threshold -b applies to all queries: Yue et al. (2007, Section 5.2.1) give this as the reason for its low
+    AP. Their four classifiers are ``SVMAcc()``, ``SVMAcc(balanced=True)``, and ``SVMAcc()`` in a ranker with
+    ``scale="query-percentile"`` or ``"query-minmax"``.
 
-    b does not change a ranking and is dropped. It is penalized, as always in liblinear, unlike in SVM-light.
+    b does not change a ranking and is dropped. Liblinear always penalizes it, unlike SVM-light.
 
-    The steps of a `StumpModel` become columns of 0 and 1, as CSR: 12 bytes for each threshold that
-    a document is above. ``value`` of the result is the loss above.
+    The steps of a `StumpModel` become CSR columns of 0 and 1, with 12 bytes for each threshold that a
+    document exceeds. ``value`` of the result is the loss above.
 
     References
     ----------
@@ -94,8 +94,8 @@ class SVMAcc(Settings):
     ) -> Result:
         """Fit the classifier; see `LBFGS.minimize`.
 
-        The callback is called before, with weights of 0, and after. The objective has a `LinearModel` or
-        `StumpModel` and no penalty: C takes its place. Only the length of ``start`` matters.
+        The callback is called before training, with weights of 0, and after it. The objective has a
+        `LinearModel` or `StumpModel` and no penalty, which C replaces. Only the length of ``start`` matters.
         """
         data = unpenalized_objective(objective, self)
         relevant = data.queries.labels >= self.rel
@@ -149,7 +149,7 @@ class SVMAcc(Settings):
 
 
 def _columns(q: Queries, model: Any) -> Any:
-    """Return what the parameters multiply, float64; liblinear takes 32-bit indices alone."""
+    """Return the matrix that the parameters multiply, float64; liblinear takes only 32-bit indices."""
     if isinstance(model, StumpModel):
         return step_features(model, q.features)
     X = q.features
@@ -160,10 +160,10 @@ def _columns(q: Queries, model: Any) -> Any:
 
 
 def step_features(model: StumpModel, X: Any) -> Any:
-    r"""The steps of a `StumpModel` as features :math:`[x_f > \theta_{f,t}]`, in the order of its parameters.
+    r"""Return the steps of a `StumpModel` as features :math:`[x_f > \theta_{f,t}]`, in parameter order.
 
-    A CSR array, float64 (n_docs, n_steps), of ones only: memory and time are linear in them, and in
-    n_docs n_features. More than 2^31 - 1 ones are an `InputError`.
+    The result is a CSR array, float64 (n_docs, n_steps), of ones only: memory and time are linear in their
+    number and in n_docs n_features. Raises `InputError` for more than 2^31 - 1 ones.
     """
     above = model.bins(X).T.astype(np.int64)
     n_ones = int(above.sum())

@@ -21,15 +21,15 @@ from directrix.types import Callback, Float64Array, Objective, Result, Step, Tra
 
 @dataclass(frozen=True, eq=False)
 class BestSoFar(Settings):
-    """Wrap a trainer: of all its steps, return the one with the highest ``score``.
+    """Wrap a trainer and return the step with the highest ``score``.
 
     Parameters
     ----------
     trainer : Trainer
-        Does the work.
+        Trainer to run.
     score : callable
         Parameters (n_params,) -> float, higher is better; usually a measure on validation
-        queries. It selects; it never changes the path.
+        queries. It selects a step, but never changes the path.
     patience : int >= 1, or None
         Stop after this number of steps without a new best; None = run to the end.
 
@@ -58,12 +58,12 @@ class BestSoFar(Settings):
         Returns
         -------
         Result
-            ``params`` of the best step. ``value`` is the loss there of ``objective`` as it was given, so
-            under `SGD` not the mean over the epoch, and under `Anneal` not that at the step's smoothing; for
-            trainers with ``own_loss`` it is the step's. ``counts["best"]`` is the number of that step, the
-            trace gains a column ``score``. Under `Anneal` the smoothing of that step is in its row of
-            the trace, and in the message. A training run that ends before its first step, because the loss is
-            not finite, is returned as it is.
+            ``params`` of the best step. ``value`` is the loss of the given ``objective`` there: for `SGD` it
+            is not the mean over the epoch, and for `Anneal` not the loss at the step's smoothing. For
+            trainers with ``own_loss`` it is the step's loss. ``counts["best"]`` is the number of that step,
+            and the trace has a column ``score``. Under `Anneal` the smoothing of that step is in its row of
+            the trace, and in the message. A run that ends before its first step, because the loss is not
+            finite, is returned unchanged.
 
         Raises
         ------
@@ -84,7 +84,7 @@ class BestSoFar(Settings):
             waited = self.patience is not None and step.iteration - best.get("iteration", 0) >= self.patience
             return stop or waited
 
-        # restarts of SGD watch the score too: the one of the last step, which is not computed twice
+        # restarts of SGD watch the same score of the last step, which is not computed twice
         watching = getattr(self.trainer, "watching", None)
         trainer = self.trainer if watching is None else watching(lambda _: scores[max(scores)])
         result = trainer.minimize(objective, start, callback=watch)
@@ -118,15 +118,15 @@ def _named(trace: list[dict[str, Any]], step: int) -> str:
 
 @dataclass(frozen=True)
 class Anneal(Settings):
-    """Wrap a trainer: train at falling smoothings, each round from where the last one ended.
+    """Wrap a trainer: train at decreasing smoothings, each round from the end of the last one.
 
     A strongly smoothed loss has few local minima; a barely smoothed one is close to the measure. The path
-    from one to the other avoids local minima in which a training run at the last smoothing alone would end.
+    from one to the other avoids local minima in which training at the last smoothing alone would end.
 
     Parameters
     ----------
     trainer : Trainer
-        Trains every round.
+        Trainer of every round.
     start, stop : float > 0
         First and last smoothing, in the unit of ``surrogate.at``: sigma of SmoothRank, 1/alpha of
         ApproxRank. The defaults are SmoothRank's, 2^6 to 2^-6.
@@ -135,7 +135,7 @@ class Anneal(Settings):
 
     Notes
     -----
-    It calls back with the start (iteration 0) and after every round, not after the steps within. So
+    The callback is called at the start (iteration 0) and after every round, not after the steps within. So
     ``BestSoFar(Anneal(CG()), score)`` chooses the smoothing by ``score``, as SmoothRank does.
 
     References
@@ -178,15 +178,15 @@ class Anneal(Settings):
     ) -> Result:
         """Minimize from ``start``; see `LBFGS.minimize`. Steps for the callback are rounds.
 
-        The objective has a method ``at(smoothing)``; a trainer with a loss of its own is an `InputError`.
+        The objective has a method ``at(smoothing)``; a trainer with its own loss raises `InputError`.
 
         Returns
         -------
         Result
-            ``status`` is the last round's, and ``message`` says at which smoothing that was. The
-            trace's rows have the column ``smoothing``, and ``loss`` at that smoothing. ``value`` is
-            the loss of ``objective`` as it was given, at its own smoothing, so that results are comparable
-            wherever they ended. ``counts`` add up over the rounds; ``rounds`` is their number.
+            ``status`` is the last round's, and ``message`` names its smoothing. The
+            trace's rows have the column ``smoothing``, and ``loss`` at that smoothing. ``value`` is the loss
+            of the given ``objective``, at its own smoothing, so that results are comparable wherever they
+            ended. ``counts`` add up over the rounds; ``rounds`` is their number.
         """
         if not hasattr(objective, "at"):
             raise InputError(
@@ -222,43 +222,43 @@ class Anneal(Settings):
 
 @dataclass(frozen=True)
 class Restarts(Settings):
-    r"""Run a trainer from the given start and n - 1 random ones; return the end with the lowest loss.
+    r"""Run a trainer from the given start and n - 1 random ones; return the result with the lowest loss.
 
-    A random start has the length of the given one, because the steepness of a surrogate has a unit
-    of scores, and another direction:
+    A random start has another direction, and the length of the given one, because the steepness of a
+    surrogate has a unit of scores:
 
     .. math:: \theta_r = \lVert\theta_0\rVert\, \frac{v_r}{\lVert v_r\rVert},
               \qquad v_r = \frac{\theta_0}{\lVert\theta_0\rVert} + \sigma u_r
 
-    with u uniform on the unit sphere. If the given start is 0 they are u itself, of length 1.
+    with u uniform on the unit sphere. If the given start is 0, they are u itself, of length 1.
 
     Parameters
     ----------
     trainer : Trainer
-        Does the work; may be wrapped itself (``BestSoFar(LBFGS(), score)`` chooses a step in each run).
+        Trainer to run; may be wrapped itself (``BestSoFar(LBFGS(), score)`` chooses a step in each run).
     n : int >= 1
         Runs, the one from the given start included.
     spread : float > 0
-        sigma: in many dimensions the tangent of the angle between a random start and the given one.
-        1 turns by about 45 degrees; 10 is as good as any direction.
+        sigma: in many dimensions, the tangent of the angle between a random start and the given one. 1 turns
+        by about 45 degrees; 10 amounts to any direction.
     random_state : int, numpy Generator or None
         Seed of the starts; None is that of the ranker, and 0 outside of one.
     n_jobs : int
         Runs at a time, by joblib: 1 = one after the other, each on all threads of `set_threads`; more = in
-        processes of one thread each; -1 = as many as there are cores. Under
-        ``joblib.parallel_config(backend=...)`` any other backend.
+        processes of one thread each; -1 = one per core. Under ``joblib.parallel_config(backend=...)`` any
+        other backend.
 
     Notes
     -----
     The result is the same for any ``n_jobs``, provided that a stochastic trainer has an integer as its
-    ``random_state``. Processes need an objective and a trainer that can be pickled (lambda functions
-    can); arrays of more than 1 MB are shared through files, not copied.
+    ``random_state``. The objective and the trainer must be picklable for processes (lambda functions are);
+    arrays of more than 1 MB are shared through files, not copied.
 
-    Around `Anneal` the ends are compared at the smoothing of the objective as it was given, the same for
-    all; give the surrogate the smoothing that `Anneal` stops at, and it is the loss of the last rounds.
+    Around `Anneal`, results are compared at the smoothing of the given objective, the same for all. If the
+    surrogate has the smoothing at which `Anneal` stops, that is the loss of the last rounds.
 
-    Wrapped in `BestSoFar`, a step is a finished run, so that the score on validation queries chooses
-    among the runs, and ``patience`` counts runs.
+    Inside `BestSoFar`, a step is a finished run, so the validation score chooses among the runs, and
+    ``patience`` counts runs.
 
     Examples
     --------
@@ -300,8 +300,7 @@ class Restarts(Settings):
         """Minimize from ``start`` and from random starts; see `LBFGS.minimize`.
 
         Steps for the callback are finished runs, in the order of the starts: number from 0, loss,
-        parameters; True leaves out the rest. If ``n_jobs`` is not 1 it must be possible to pickle the
-        objective.
+        parameters; True skips the rest. If ``n_jobs`` is not 1, the objective must be picklable.
 
         Returns
         -------
@@ -315,7 +314,7 @@ class Restarts(Settings):
 
         alone = effective_n_jobs(self.n_jobs) == 1
         run = delayed(_run)
-        # Arrays that are mapped read-only would be another type, for which Numba compiles again.
+        # Arrays that are mapped read-only would be another type, for which Numba would compile again.
         parallel = Parallel(n_jobs=self.n_jobs, return_as="generator", mmap_mode="c")
         results: list[Result] = []
         running = parallel(run(self.trainer, objective, one, alone=alone) for one in self.starts(start))

@@ -1,12 +1,15 @@
 """Queries from events, compared with a reference that looks at one list after another."""
 
 import math
+import warnings
 from collections import defaultdict
 
 import numpy as np
 import pytest
 
 import directrix as dx
+
+pytestmark = pytest.mark.filterwarnings("ignore:.* repeat an earlier one")  # some random events do
 
 KINDS = {"view": 0, "click": 1, "cart": 2, "purchase": 3}
 DAY = 86400
@@ -146,3 +149,17 @@ def test_drawn_negatives_have_their_probability(sampling):
     assert abs(np.mean(differences)) < 0.2  # standard normal, if the probabilities are right
     assert 0.8 < np.std(differences) < 1.2
     assert np.abs(differences).max() < 5
+
+
+@pytest.mark.parametrize("by", ["user", "day", "session"])
+def test_events_that_repeat_others_are_counted_and_named(by):
+    events = {key: column[:40] for key, column in make_events(60).items()}
+    assert len({row[:4] for row in rows_of(events)}) == 40
+    twice = {key: [*column, *list(column)[5:8], list(column)[6]] for key, column in events.items()}
+    with pytest.warns(UserWarning, match=r"4 of 44 events repeat .* first in row 40\)") as caught:
+        q = dx.data.from_interactions(twice, by=by)
+    assert caught[0].filename == __file__
+    np.testing.assert_array_equal(q.labels, dx.data.from_interactions(events, by=by).labels)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        dx.data.from_interactions(events, by=by)

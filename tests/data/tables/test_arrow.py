@@ -13,6 +13,8 @@ from tests.messages import rejects
 
 import directrix as dx
 from directrix.data import memory
+from directrix.data.columns import ColumnNames
+from directrix.data.formats import read_file
 from directrix.data.stored import RawRows
 from directrix.data.tables import files
 from directrix.data.tables.files import FORMS as READERS
@@ -30,6 +32,29 @@ def test_what_was_written_reads_back_to_the_same_bits(tmp_path, form, dtype, ids
     q = random_queries(1, dtype=dtype, ids=ids)
     write_parquet(q, tmp_path / f"data{form}")
     assert_same(q, read_parquet(tmp_path / f"data{form}"))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_features_of_a_list_are_chosen_by_name(tmp_path, form):
+    q, path = random_queries(1), tmp_path / f"data{form}"
+    categories = (None, ("x", "y"), None, None, ("z",))
+    write_parquet(replace(q, feature_names=(*"abcde",), categories=categories), path)
+    for names, places in (("ca", [2, 0]), ("be", [1, 4])):
+        kept = tuple(categories[place] for place in places)
+        expected = replace(q, features=q.features[:, places].copy(), feature_names=(*names,))
+        read = read_parquet(path, features=[*names])
+        assert_same(expected, read)
+        assert read.categories == (kept if any(kept) else None)
+        opened = open_parquet(path, features=[*names])
+        assert (opened.feature_names, opened.categories) == (read.feature_names, read.categories)
+        assert opened.features[:].tobytes() == read.features.tobytes()
+    excluded = read_file(path, columns=ColumnNames(excluded=("d", "docid", "a")))
+    assert (excluded.feature_names, excluded.doc_ids is None) == ((*"bce",), False)
+    assert_same(read_parquet(path), read_parquet(path, features="features"))
+    with pytest.raises(InputError, match="no column z; the columns are a, b, c, d, e"):
+        read_parquet(path, features=["a", "z"])
+    with pytest.raises(InputError, match="two columns have the name 'a'"):
+        read_parquet(path, features=["a", "a"])
 
 
 def test_sparse_features_are_written_dense(tmp_path):

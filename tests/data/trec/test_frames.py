@@ -129,7 +129,7 @@ def test_a_named_column_must_be_there():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"run": RUN}, "run and qrels are needed together"),
+        ({"run": RUN}, "run and qrels must be given together"),
         ({"run": RUN, "qrels": QRELS, "scores": [1.0]}, "instead of scores, labels, qid"),
         ({"scores": [1.0]}, "labels are missing"),
         ({}, "scores are missing"),

@@ -1,1 +1,1 @@
-"""Labeled queries from tables of events: groups, candidates and features as of a decision."""
+"""Labeled queries from tables of events: groups, candidates, and features at the time of a decision."""

@@ -1,4 +1,4 @@
-"""Labeled queries from a table of events: groups, labels, candidates and features as of a decision."""
+"""Labeled queries from a table of events: groups, labels, candidates, and features at a decision."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class Interactions(Queries):
     Parameters
     ----------
     times : float64 (n_queries,)
-        Decision of each query, in seconds: no feature or candidate is from it or from after it.
+        Decision of each query, in seconds: all features and candidates are from before it.
     ends : float64 (n_queries,)
-        Time of the last event that a label of the query is made of.
+        Time of the last event in a label of the query.
     users : object array (n_queries,)
         User of each query.
     sampling : float64 (n_docs,)
-        Probability with which each document is a candidate of its query: 1 where it has an event or all
-        candidates are taken, less for a negative that was drawn.
+        Probability with which each document is a candidate of its query: 1 if it has an event or all
+        candidates are used, less for a sampled negative.
     """
 
     times: Float64Array = field(kw_only=True)
@@ -69,7 +69,7 @@ class Interactions(Queries):
         return replace(part, **of_queries, sampling=self.sampling[rows])
 
     def restore(self, per_doc: Any) -> Any:
-        """Raise `InputError`: the rows are those of no table. Join by ``query_ids`` and ``doc_ids``."""
+        """Raise `InputError`, because the rows belong to no table. Join by ``query_ids`` and ``doc_ids``."""
         raise InputError(
             "these queries have rows of no table, so there is no order to restore. Join by user and item: "
             "type pandas.DataFrame({'user': numpy.repeat(q.users, numpy.diff(q.qptr)), 'item': q.doc_ids, "
@@ -77,15 +77,15 @@ class Interactions(Queries):
         )
 
     def split(self, at: Any) -> tuple[Interactions, Interactions]:
-        """Split by time: queries that end before a time, and queries that are decided at or after it.
+        """Split by time: queries that end before a time, and queries with a decision at or after it.
 
-        Queries with a decision before ``at`` and a label from after it are in neither part: they would let a
-        ranker train on what it is tested on.
+        Queries with a decision before ``at`` and a label from after it are in neither part: they would leak
+        test data into training.
 
         Parameters
         ----------
         at : number, date or str
-            As the times of the events.
+            In the form of the times of the events.
         """
         return self._split(moment(at, "at"), np.inf)
 
@@ -100,10 +100,10 @@ class Interactions(Queries):
         return self.take(np.flatnonzero(parts[0])), self.take(np.flatnonzero(parts[1]))
 
     def rolling(self, k: int = 5) -> Iterator[tuple[Interactions, Interactions]]:
-        """Give k pairs of training and test queries, each split by time as in `split`.
+        """Yield k pairs of training and test queries, each split by time as in `split`.
 
-        The queries, in the order of their decisions, are cut into k + 1 parts of equal size; part i is tested
-        after training on all queries that end before it.
+        The queries, in the order of their decisions, are divided into k + 1 parts of equal size; part i is
+        the test part for training on all queries that end before it.
         """
         parts = whole(k, "k") + 1
         if parts > len(np.unique(self.times)):
@@ -112,10 +112,10 @@ class Interactions(Queries):
         return (self._split(at, until) for at, until in itertools.pairwise(cuts))
 
     def leave_last_out(self) -> tuple[Interactions, Interactions]:
-        """Split into all but the last query of each user, and the last; a single query is for training.
+        """Hold out the last query of each user as test queries; a user's only query is for training.
 
-        Queries of other users may be later than a test query, as in most papers on recommendation; `split`
-        separates the times.
+        Training queries of other users may be later than a test query, as in most papers on recommendation;
+        `split` separates by time.
         """
         _, user = np.unique(self.users.astype(str), return_inverse=True)
         last = np.zeros(int(user.max(initial=0)) + 1, dtype=np.int64)
@@ -149,41 +149,43 @@ def from_interactions(  # noqa: PLR0913 - all but the first are by name
     missing: Literal["error", "zero", "nan"] = "error",
     seed: int = 0,
 ) -> Interactions:
-    """Make queries of events; labels are from their decision on, candidates and features from before it.
+    """Build queries from events; labels are from the decision on, candidates and features from before it.
 
     Parameters
     ----------
     events : frame, dict of columns, or path of CSV, TSV, JSON lines, Parquet or Arrow
         One row per event.
     user, item, time, event, session : str or int, optional
-        Columns; default the first known name, e.g. user_id. Times are seconds, dates or ISO 8601 text.
+        Columns. Default: the first known name, e.g. user_id. Times are seconds, dates or ISO 8601 text.
     by : {"session", "user", "day"}
         Unit of a query: a session, a user, or a user and a day (UTC).
     grades : mapping, optional
-        Label of each kind of event, the highest counts; default view 0, click 1, cart 2, purchase 3.
+        Label of each kind of event; the highest one counts. Default: view 0, click 1, cart 2, purchase 3.
     decision : number, date or str, optional
-        For ``by="user"``. Default: that in ``candidates``, else the first event, of a user the last.
+        Decision time for ``by="user"``. Default: that in ``candidates``, else the first event of a query, or
+        the last of a user.
     candidates : frame, dict or path, optional
-        Items of each query, with its session or user and its decision as a time; or else the catalog, with
-        times from which items exist. Default: the items with an event before the decision.
+        Items of each query, with its session or user and its decision as a time; or the catalog, with the
+        times from which items exist. Default: items with an event before the decision.
     negatives, seed : int, optional
-        Number of items without an event that are drawn for each query, default all; seed of the draws.
+        Number of items without an event to sample for each query (default: all), and the seed.
     sampling : {"uniform", "popularity"}
-        Draw each item equally, or from earlier events with replacement, keeping each item once.
+        Sample items uniformly, or from earlier events with replacement, keeping each item once.
     user_features, item_features, pair_features : frame, dict or path, optional
-        With times the last row before the decision is taken; a single row that is later is an error.
+        With times, the last row before the decision is used; it is an error if the only row is later.
     categorical : names
-        Features that are categories although their type is not.
+        Features that are categories although their type is not categorical.
     history : bool
         Add log(1 + number) of events before the decision by kind, and 1 / (1 + days since the last).
     missing : {"error", "zero", "nan"}
-        For features of which a table has no row; see `Queries.from_arrays`.
+        Value of features without a row in a table; see `Queries.from_arrays`.
 
     Returns
     -------
     Interactions
         Only queries with candidates. Other items with events have no row, so no measure counts them; a
-        warning says how many relevant items are not in the ``candidates`` of their query.
+        warning gives the number of relevant items outside the ``candidates`` of their query, and another
+        that of events that repeat an earlier one.
 
     Raises
     ------
@@ -337,7 +339,7 @@ def _warn_of_missed(n_relevant: int, n_found: int) -> None:
             f"{n_relevant - n_found:,} of {n_relevant:,} items with a label above 0 are not among the "
             "candidates of their query and have no row. Measures of these queries do not count them: they "
             "say how well the candidates are ordered, not what they lack.",
-            stacklevel=5,
+            stacklevel=4,
         )
 
 

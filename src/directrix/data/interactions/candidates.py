@@ -1,4 +1,4 @@
-"""Candidates of each group: the items it lists, or negatives drawn from a catalog, with probabilities."""
+"""Candidates of each group: listed items, or negatives sampled from a catalog, with probabilities."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class CandidateRows(NamedTuple):
 def of_lists(
     pairs: Int64Array, positive: CandidateRows, n_items: int, m: int | None, rng: np.random.Generator
 ) -> CandidateRows:
-    """Return the items that each group lists; of those without an event, at most m that are drawn.
+    """Return the items listed for each group; of those without an event, a sample of at most m.
 
     ``pairs`` are sorted, each ``group * n_items + item`` once.
     """
@@ -75,9 +75,9 @@ class Catalog:
 def uniform(
     positive: CandidateRows, catalog: Catalog, sizes: Int64Array, m: int | None, rng: np.random.Generator
 ) -> CandidateRows:
-    """Return negatives drawn from the catalog without replacement, m for each group; None: all of them.
+    """Return m negatives per group, sampled from the catalog without replacement; None: all of them.
 
-    Each has the probability min(1, m / number of available items without an event in the group).
+    The probability of each is min(1, m / number of available items without an event in the group).
     """
     n_groups = len(sizes)
     by_place = np.lexsort((catalog.place[positive.item], positive.of))
@@ -89,7 +89,7 @@ def uniform(
         of, rank = np.repeat(np.arange(n_groups), left), rows_of(np.zeros_like(left), left)
     else:
         of, rank = _drawn(left, m, rng)
-    # the rank-th of the items that are left: as many places later as there are positives before it
+    # the rank-th of the remaining items, shifted by the number of positives before it
     width = len(catalog.order) + 1
     gaps = group * width + place - (np.arange(len(group)) - first[group])
     moved = rank + np.searchsorted(gaps, of * width + rank, side="right") - first[of]
@@ -105,10 +105,10 @@ def popular(
     m: int,
     rng: np.random.Generator,
 ) -> CandidateRows:
-    """Return the items of m events before each decision, drawn with replacement; each item once.
+    """Return the items of m events sampled with replacement before each decision; each item occurs once.
 
-    The probability is 1 - (1 - p)^m, p the share of the item among these events. An item with an event in the
-    group, or that is not available, is left out.
+    The probability is 1 - (1 - p)^m, where p is the share of the item among these events. Items with an event
+    in the group, and unavailable items, are excluded.
     """
     n_before, n_items = history.n_before, len(catalog.order)
     groups = np.repeat(np.flatnonzero(n_before), m)
@@ -123,7 +123,7 @@ def popular(
 
 
 def _drawn(sizes: Int64Array, m: int, rng: np.random.Generator) -> tuple[Int64Array, Int64Array]:
-    """Draw min(m, size) different numbers below the size of each group; return groups and numbers.
+    """Sample min(m, size) different numbers below the size of each group; return groups and numbers.
 
     Floyd's algorithm (Bentley & Floyd 1987), for many groups at once.
     """

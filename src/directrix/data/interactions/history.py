@@ -29,7 +29,7 @@ class Spans:
         self._moments = keys[self.order] * self._width + self.order
 
     def spans(self, keys: Int64Array, n_before: Int64Array) -> tuple[Int64Array, Int64Array]:
-        """Return where the events of each key begin and end in `order`, of those before a moment alone.
+        """Return the start and end in `order` of each key's events before a moment.
 
         The moment is the number of all events before it.
         """
@@ -41,10 +41,10 @@ class Spans:
 
 
 class History:
-    """Events in the order of time, and the number of those before the decision of each list.
+    """Events in the order of time, and the number of events before the decision of each list.
 
-    Its features are, for each kind of event, log(1 + number) by item, and by user and item; and
-    1 / (1 + days since the last event of user and item), 0 without one.
+    The features are log(1 + number) for each kind of event, by item and by user and item, and 1 / (1 + days
+    since the last event of user and item), 0 without one.
 
     Parameters
     ----------

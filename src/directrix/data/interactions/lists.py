@@ -1,4 +1,4 @@
-"""Events and candidates as arrays, and the lists that they are grouped into, each with its decision."""
+"""Events and candidates as arrays, and their groups into lists, each with its decision."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from directrix.data.checks import check_labels
 from directrix.data.grouping import object_array
 from directrix.data.interactions.tables import DAY, Reader, iso, moment, place_in
-from directrix.errors import InputError
+from directrix.errors import InputError, warn
 from directrix.types import Array, Float64Array, Int64Array
 
 
@@ -46,7 +46,7 @@ class Decisions(NamedTuple):
     times: Float64Array
     """Decisions."""
     of_event: Int64Array
-    """List that an event is a label of, or -1, (n_events,)."""
+    """List in which an event is a label, or -1, (n_events,)."""
     of_candidate: Int64Array
     """List of each row of a table of candidates of lists, else empty."""
 
@@ -82,8 +82,23 @@ def read_events(reader: Reader, events: Any, by: str, grades: Mapping[Any, float
                 shell=f"Type --grade {unknown[0]}=1, and so on for all kinds.",
             )
     order = np.argsort(times, kind="stable")
+    _warn_of_repeated(times, keys, items, kinds)
     users, items, keys, kinds = (numbers[order] for numbers in (users, items, keys, kinds))
     return EventTable(times[order], users, items, keys, kinds, kind_names, grade[kinds])
+
+
+def _warn_of_repeated(*columns: Array) -> None:
+    """Warn if events are alike in all of these columns."""
+    order = np.lexsort(columns)
+    is_same = np.logical_and.reduce([np.diff(column[order]) == 0 for column in columns])
+    if is_same.any():
+        warn(
+            f"{int(is_same.sum()):,} of {len(order):,} events repeat an earlier one, with the same user or "
+            f"session, item, kind and time (the first in row {int(order[1:][is_same].min())}). Features of "
+            "history and sampling by popularity count each of them; labels do not change. Drop them if they "
+            "were logged twice.",
+            stacklevel=5,
+        )
 
 
 def read_candidates(reader: Reader, candidates: Any, by: str) -> CandidateTable:
@@ -103,7 +118,7 @@ def read_candidates(reader: Reader, candidates: Any, by: str) -> CandidateTable:
 def lists_of(
     reader: Reader, log: EventTable, table: CandidateTable | None, by: str, decision: Any
 ) -> Decisions:
-    """Group the events, or the candidates of lists, and set the decision of each list."""
+    """Group the events, or the candidates of lists, and determine the decision of each list."""
     rows: Any = table if table is not None and table.keys is not None else None
     keys = [log.keys] if rows is None else [log.keys, rows.keys]
     names = object_array(reader.numbers["session" if by == "session" else "user"].names)
@@ -136,7 +151,7 @@ def lists_of(
 
 
 def _times_of_lists(times: Float64Array, of: Int64Array, labels: Array) -> Float64Array:
-    """Return the one time that the candidates of each list have."""
+    """Return the common time of the candidates of each list."""
     decisions = np.full(len(labels), np.inf)
     np.minimum.at(decisions, of, times)
     if (late := times > decisions[of]).any():
@@ -152,7 +167,7 @@ def _times_of_lists(times: Float64Array, of: Int64Array, labels: Array) -> Float
 
 
 def _times_of_events(log: EventTable, of: Int64Array, labels: Array, by: str, decision: Any) -> Float64Array:
-    """Return the decision that is given, or the first event of a session or day, or the last of a user."""
+    """Return the given decision, or the first event of a session or day, or the last event of a user."""
     if decision is not None:
         if by != "user":
             raise InputError(f"a decision for all queries needs by='user', got by={by!r}; leave it out.")
@@ -175,7 +190,7 @@ def _users_of_sessions(
     of_candidate: Int64Array,
     labels: Array,
 ) -> Int64Array:
-    """Return the user of each session, -1 where no row has one; `InputError` if a session has two."""
+    """Return the user of each session, -1 if no row has one; `InputError` if a session has two."""
     users = np.full(len(labels), -1)
     parts = [("events", of_event, log.users)]
     if rows is not None and rows.users is not None:

@@ -21,19 +21,19 @@ from directrix.types import Array, Float64Array, Int64Array
 DAY = 86400.0
 """Seconds."""
 _LATEST = 1e11
-"""Seconds: later than the year 5000, and earlier than any time since 1973 in milliseconds."""
+"""Seconds: after the year 5000, and before any time since 1973 in milliseconds."""
 
 _KEYS = {"user_features": ["user"], "item_features": ["item"], "pair_features": ["user", "item"]}
 _CALL = "directrix.data.from_interactions(events"
 
 
 class Reader:
-    """Reads tables whose identifiers get the same numbers.
+    """Reads tables with common numbers for identifiers.
 
     Parameters
     ----------
     names : mapping
-        Names of the columns of users, items, times, kinds of events and sessions that the user gave.
+        Names that the user gave for the columns of users, items, times, kinds of events and sessions.
     categorical : tuple
         Names of features that are categories, whatever their type.
     """
@@ -52,7 +52,7 @@ class Reader:
         return columns_of(table, what, "a frame, dict of columns or path is needed")
 
     def find(self, of: Mapping[Any, Any], key: str, what: str, *, optional: bool = False) -> Any:
-        """Return the name of the column of users, items, ...; only events must have the name given."""
+        """Return the name of the column of users, items, ...; only events must have the given name."""
         asked = self._names.get(key)
         if asked not in of and what != "events":
             asked = None
@@ -67,7 +67,7 @@ class Reader:
         return seconds(of[name := self.find(of, "time", what)], f"{what}, column {name!r}")
 
     def features(self, given: Any, what: str) -> FeatureTable:
-        """Read a table of features, with a row per key, or several at different times."""
+        """Read a table of features, with one row per key, or several at different times."""
         of, keys = self.columns(given, what), _KEYS[what]
         used = [self.find(of, key, what) for key in keys]
         time = self.find(of, "time", what, optional=True)
@@ -97,14 +97,14 @@ class FeatureTable(NamedTuple):
     codes: list[Int64Array]
     """Numbers of the users, items, or both, of each row."""
     times: Float64Array | None
-    """Time from which a row is known."""
+    """Time at which a row becomes known."""
 
     def join(self, out: Array, codes: list[Int64Array], decisions: Float64Array) -> Array:
         """Fill ``out`` (n, n_features) with the last row of each key before its decision, or NaN.
 
         Return whether there is such a row, (n,).
 
-        Raises `InputError` if a key has two rows at one time, or a single one that is not from before the
+        Raises `InputError` if a key has two rows at one time, or only one that is not from before the
         decision.
         """
         keys, asked = _combined(self.codes, codes)
@@ -147,7 +147,7 @@ class FeatureTable(NamedTuple):
 
 
 def _combined(table: list[Int64Array], asked: list[Int64Array]) -> tuple[Int64Array, Int64Array]:
-    """Return one number for each user, item, or pair of both, the same for a table and what it is asked."""
+    """Return one number for each user, item, or pair of both, the same for a table and its requests."""
     if len(table) == 1:
         return table[0], asked[0]
     width = int(max(table[1].max(initial=0), asked[1].max(initial=0))) + 1
@@ -157,15 +157,15 @@ def _combined(table: list[Int64Array], asked: list[Int64Array]) -> tuple[Int64Ar
 
 
 def place_in(known: Int64Array, asked: Int64Array) -> tuple[Int64Array, Array]:
-    """Return a place in the sorted keys for each key that is asked, and whether it is that key."""
+    """Return a position in the sorted keys for each requested key, and whether it holds that key."""
     place = np.minimum(np.searchsorted(known, asked), len(known) - 1)
     return place, known[place] == asked
 
 
 def seconds(column: Any, what: str) -> Float64Array:
-    """Return times as seconds: numbers as they are; dates and ISO 8601 text since 1970, UTC.
+    """Return times as seconds: numbers unchanged; dates and ISO 8601 text since 1970, UTC.
 
-    Raises `InputError` if one is missing or something else.
+    Raises `InputError` if one is missing or invalid.
     """
     values = array_of(column)
     if values.dtype.kind not in "iufM":
@@ -211,13 +211,13 @@ def _utc(cell: Any) -> Any:
 
 
 def moment(value: Any, name: str) -> float:
-    """Return one time that the user gave, in seconds."""
+    """Return a time given by the user, in seconds."""
     times = seconds([value], name)
     return float(times[0])
 
 
 def iso(time: float) -> str:
-    """Return a time as text: the date for seconds since 1970 that are large enough to be one."""
+    """Return a time as text: a date if the seconds since 1970 are large enough to be one."""
     return str(np.datetime64(int(time), "s")) if time >= 1e8 else f"{time:g}"
 
 

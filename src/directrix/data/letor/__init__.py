@@ -1,1 +1,1 @@
-"""LETOR / svmlight text: read it, write it, or take it part by part."""
+"""LETOR / svmlight text: reading, writing, and reading in parts."""

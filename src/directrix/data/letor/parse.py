@@ -35,8 +35,8 @@ from directrix.types import Array, Float64Array, Int64Array
 class FileBlocks:
     """Blocks of a plain file, readable in any order and from any thread.
 
-    Block ``b`` holds the lines that start at bytes ``[b * size, (b + 1) * size)``; so the
-    blocks depend on the file, which must be a regular one, alone.
+    Block ``b`` holds the lines that start at bytes ``[b * size, (b + 1) * size)``, so the blocks depend only
+    on the file, which must be a regular one.
     """
 
     def __init__(self, path: Path, size: int = BLOCK_BYTES) -> None:
@@ -54,16 +54,16 @@ class FileBlocks:
         self._file.close()
 
     def read(self, block: int) -> bytes:
-        """Return the lines of a block; empty if a line runs across the whole of it.
+        """Return the lines of a block; empty if one line spans the whole block.
 
-        One read of these very lines: cutting them out of longer text takes as long as parsing them, because
+        It reads exactly these lines: cutting them out of longer text takes as long as parsing them, because
         the system has to supply memory for each copy.
         """
         begin = self._first_line(block)
         return self._read(begin, self._first_line(block + 1) - begin)
 
     def _first_line(self, block: int) -> int:
-        """Place of the first line that starts in a block, or after it."""
+        """Position of the first line that starts in a block, or after it."""
         offset, length = block * self._size - 1, 1 << 14
         if not 0 <= offset < self._bytes:
             return max(0, min(offset, self._bytes))
@@ -137,7 +137,7 @@ _TEXTS: dict[int, tuple[str, ...]] = {  # what is wrong, the remedy, and the rem
 
 
 def problem_of(line: int, code: int, token: bytes, dtype: str) -> Problem:
-    """Return a problem from the code that the kernel gave it and the text that it points at."""
+    """Return a problem from the kernel's code and the text that it points at."""
     text = token[:60].decode("utf-8", "replace")
     shown = repr(text[:40] + "..." if len(text) > 40 else text) if text else "the end of the line"
     what, *remedies = _TEXTS[code]
@@ -152,7 +152,7 @@ _FLOAT64_LIMIT = 1.7976931348623157e308
 
 
 def _zeros(path: Path, n_lines: int, width: int, dtype: np.dtype[Any]) -> Array:
-    """Return zeros, which take memory only where they are written to; `InputError` if they would not fit."""
+    """Return zeros, which take memory only when written to; `InputError` if they would not fit."""
     check_room(
         n_lines * width * dtype.itemsize,
         f"{path}: {n_lines:,} lines with {width:,} features as dense rows",
@@ -163,13 +163,13 @@ def _zeros(path: Path, n_lines: int, width: int, dtype: np.dtype[Any]) -> Array:
 
 
 def _first(array: Array, n: int) -> Array:
-    """Return the first values, without keeping all of an array of which few are used."""
+    """Return the first values, without keeping an array that is mostly unused."""
     return array[:n] if 2 * n >= len(array) else array[:n].copy()
 
 
 @dataclass
 class Block:
-    """Rows of consecutive lines, whose features are in ``csr``, unless they were written elsewhere.
+    """Rows of consecutive lines; their features are in ``csr``, unless they were written elsewhere.
 
     ``lines`` are counted from 0 within the block. The highest column + 1 is at most ``width`` in all rows,
     at least ``narrow`` in all rows but the last, and ``last`` in the last one.
@@ -194,7 +194,7 @@ class Block:
 class BlockParser:
     """Parses blocks of one file, from any number of threads; for the options see `directrix.read_letor`.
 
-    Either every line must have a qid, or none.
+    All lines must have a qid, or none.
     """
 
     path: Path  # for messages about memory
@@ -210,7 +210,7 @@ class BlockParser:
     def parse(self, text: bytes, *, is_first: bool, out: Array | None = None) -> Block:
         """Parse whole lines; only the last line of a file may lack its newline.
 
-        ``out``, zeros (number of lines, width), takes the features of its columns; without it they become
+        ``out``, zeros (number of lines, width), receives the features of its columns; without it they become
         CSR.
         """
         if is_first:
@@ -236,7 +236,7 @@ class BlockParser:
     def _run(
         self, text: bytes, dense: Array, n_entries: int, room: int
     ) -> tuple[Block, Int64Array, Int64Array]:
-        """Parse into ``dense``, or with ``n_entries`` >= 0 into CSR with room for that number."""
+        """Parse into ``dense``, or with ``n_entries`` >= 0 into CSR with that capacity."""
         n_lines, as_csr = len(dense), n_entries >= 0
         labels, qids = np.zeros(n_lines), np.zeros(n_lines, dtype=np.int64)
         lines, spans = np.zeros(n_lines, dtype=np.int64), np.zeros((n_lines, 2), dtype=np.int64)
@@ -315,7 +315,7 @@ def parse_file(
 ) -> tuple[list[Block], Array | None]:
     """Parse all blocks of a file, in their order.
 
-    The array, if there is one, holds the features: of a plain file whose first block has the widest row.
+    The array, if any, holds the features of a plain file whose first block has the widest row.
     """
     if (compressed := open_compressed(path)) is not None:
         compressed.close()
@@ -372,7 +372,7 @@ def _without_gaps(dense: Array, blocks: list[Block], starts: list[int]) -> Array
 def each_block(path: Path, parser: BlockParser, width: int | None = None) -> Iterator[Any]:
     """Parse a file from front to back, holding a few blocks at a time.
 
-    With a ``width`` give pairs: a block, and its features as dense rows.
+    With a ``width``, yield pairs: a block, and its features as dense rows.
     """
     compressed = open_compressed(path)
     with contextlib.ExitStack() as stack:

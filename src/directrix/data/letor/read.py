@@ -37,25 +37,24 @@ def read_letor(
 ) -> Queries:
     r"""Read a LETOR / svmlight file, plain or compressed with gzip, bzip2 or xz.
 
-    Every line is ``label qid:ID index:value ... # comment``. Features that a line leaves out are 0, empty
-    lines and comments are skipped, a line may end in CRLF. The document identifier is X of ``# docid = X``,
-    else the whole comment.
+    Every line is ``label qid:ID index:value ... # comment``. Omitted features are 0, empty lines and comments
+    are skipped, and a line may end in CRLF. The document identifier is X of ``# docid = X``, else the whole
+    comment.
 
     Parameters
     ----------
     path : path
-        A regular file, since it is read more than once: pipes and devices are rejected. Its first bytes, not
-        its name, tell how it is compressed.
+        A regular file, because it is read more than once: pipes and devices are rejected. Its compression is
+        recognized by its first bytes, not its name.
     dtype : float32 or float64
         Type of the features. Numbers are rounded correctly to float64, then to this.
     sparse : bool, or None
-        CSR or dense features; ``None`` takes CSR if less than one feature in eight is written.
+        CSR or dense features; ``None`` chooses CSR if less than one feature in eight is written.
     missing : {"error", "zero", "nan"}
-        Meaning of the values ``NULL`` (LETOR 4) and ``nan``. "nan" is for models that take NaN.
+        Meaning of the values ``NULL`` (LETOR 4) and ``nan``. "nan" is for models that support NaN.
     groups : path, or None
-        File with the number of lines of each query, one per line, for files without qid, as LightGBM has
-        them; if the first line has no qid, ``<path>.query`` is used without being named. Queries are then
-        numbered from 0.
+        File with the number of lines of each query, one per line, for files without qid, as in LightGBM. If
+        the first line has no qid, ``<path>.query`` is the default. Queries are then numbered from 0.
     index_base : {1, 0}
         The lowest feature index that may occur; it becomes column 0.
     n_features : int, or None
@@ -70,20 +69,20 @@ def read_letor(
     Raises
     ------
     InputError
-        If the file cannot be read or used: all bad lines at once (the first 20, then a count), a query whose
-        lines are not together, a file without data, a last line without newline that is shorter than the
-        others.
+        If the file cannot be read or used: for bad lines (the first 20, then a count), a query whose lines
+        are not together, a file without data, or a last line that is shorter than the others and lacks a
+        newline.
 
     Warns
     -----
     UserWarning
-        If the file may be cut off within its last number: its last line ends there, without newline.
+        If the file may be truncated within its last number, because its last line lacks a newline.
 
     Notes
     -----
-    Compiled code parses blocks of 1 MiB on `get_threads` threads, those of plain files straight into the
-    result, whose size is known from a count of the lines. Compressed files, and plain ones that turn out
-    wider than their first block, are assembled block by block.
+    Compiled code parses blocks of 1 MiB on `get_threads` threads, those of plain files directly into the
+    result, whose size is known from the number of lines. Compressed files, and plain ones that are wider than
+    their first block, are assembled block by block.
 
     Examples
     --------
@@ -108,9 +107,9 @@ def read_letor(
 
 
 def check_blocks(path: Path, blocks: list[Block], side: Path | None) -> tuple[Int64Array, tuple[int, ...]]:
-    """Raise `InputError` for all that is wrong with a file as a whole; return its queries.
+    """Raise `InputError` for all errors of a file as a whole; return its queries.
 
-    Features are not used. Where only errors matter, the first row of each run of one query suffices.
+    Features are not used. If only errors matter, the first row of each run of one query suffices.
     """
     before = _lines_before(blocks)
     problems = [
@@ -139,7 +138,7 @@ def _lines_before(blocks: list[Block]) -> list[int]:
 
 
 def doc_ids_of(blocks: list[Block]) -> Array:
-    """Identifiers of the documents, None for rows without one."""
+    """Return the identifiers of the documents, None for rows without one."""
     return object_array(itertools.chain.from_iterable(b.doc_ids or [None] * len(b.labels) for b in blocks))
 
 
@@ -158,7 +157,7 @@ def _check_options(dtype: npt.DTypeLike, missing: str, index_base: int, n_featur
 
 
 def side_file(path: Path) -> Path | None:
-    """``<path>.query`` if it exists and the first line of data has no qid."""
+    """Return ``<path>.query`` if it exists and the first line of data has no qid."""
     side = path.with_name(path.name + ".query")
     if not side.is_file():
         return None
@@ -171,7 +170,7 @@ def side_file(path: Path) -> Path | None:
 
 
 def _check_last_line(path: Path, blocks: list[Block]) -> None:
-    """Reject a file that ends in the middle of a line, as far as that can be seen."""
+    """Reject a file that ends in the middle of a line, as far as that is detectable."""
     if all(block.is_terminated for block in blocks):
         return
     filled = [block for block in blocks if len(block.labels)]
@@ -198,7 +197,7 @@ def _check_last_line(path: Path, blocks: list[Block]) -> None:
 
 
 def _missing_end(path: Path) -> str | None:
-    """Return what ends every row but the last, "" if nothing does; None if its last number is complete."""
+    """Return the ending that only the last row lacks, "" if there is none; None if its number is complete."""
     marks = bytearray()
     with open_data(path) as file:
         for line in file:
@@ -268,10 +267,10 @@ def _sizes_of(side: Path) -> Int64Array:
 
 
 def letor_parts(path: Path, missing: str) -> Iterator[Queries]:
-    """Give the rows of a file, dense, as `Queries` block by block; the file is read twice.
+    """Yield the rows of a file, dense, as `Queries` block by block; the file is read twice.
 
-    The first pass finds the number of features, and raises `InputError` for all that `read_letor` finds wrong
-    with the file. It keeps a few bytes for each run of one query.
+    The first pass finds the number of features, and raises the errors of `read_letor`. It keeps a few bytes
+    for each run of one query.
     """
     check_missing(missing)
     with readable(path):
@@ -301,7 +300,7 @@ def letor_parts(path: Path, missing: str) -> Iterator[Queries]:
 
 
 def _without_rows(block: Block) -> Block:
-    """Return what `check_blocks` needs of a block: a few bytes for each run of one query."""
+    """Return the data that `check_blocks` needs from a block: a few bytes for each run of one query."""
     starts = run_starts(block.qids)
     return replace(
         block,

@@ -23,7 +23,7 @@ _BLANK = re.compile(r"[ \t-\r]")
 def write_letor(q: Queries, path: str | os.PathLike[str]) -> None:
     """Write queries as LETOR / svmlight text; indices start at 1.
 
-    Values are written as the shortest text that reads back to the same float, document identifiers as the
+    Values are written as the shortest text that reads back to the same float, and document identifiers as the
     comment ``#docid = X``. All dense features are written, but only the stored ones of CSR (and the last
     column at least once, so that the number of features is kept). NaN becomes ``nan``.
 
@@ -54,7 +54,7 @@ def write_letor(q: Queries, path: str | os.PathLike[str]) -> None:
 
 
 def letor_lines(q: Queries) -> Iterator[bytes]:
-    """Give the lines of queries, some thousand at a time."""
+    """Yield the lines of queries, some thousand at a time."""
     if q.categories is not None:
         raise InputError(
             "LETOR text has numbers alone, and the data have categories. Write them as *.parquet or *.arrow, "
@@ -87,13 +87,13 @@ def _heads(q: Queries) -> Array:
 
 
 def is_integer(qid: Any) -> TypeGuard[int | np.integer[Any] | float]:
-    """Return whether an identifier is an integer of 64 bits, or a float with the value of one."""
+    """Return whether an identifier is a 64-bit integer, or a float with such a value."""
     is_number = isinstance(qid, int | np.integer | float) and not isinstance(qid, bool)
     return is_number and not qid % 1 and -(2**63) <= qid < 2**63
 
 
 def shortest(values: Array) -> list[str]:
-    """Shortest text of each float that reads back to the same bits, without a trailing '.0'."""
+    """Return the shortest text of each float that reads back to the same bits, without a trailing '.0'."""
     if values.dtype == np.float64:
         texts = [repr(value) for value in values.ravel().tolist()]
     else:

@@ -1,1 +1,1 @@
-"""Shards: a data set as Arrow files of whole queries, and questions that processes answer for them."""
+"""Shards: a data set as Arrow files of whole queries, and requests that processes compute on them."""

@@ -1,4 +1,4 @@
-"""A file of answers that shards gave, from which an interrupted training resumes."""
+"""A file of results from shards, from which an interrupted training run resumes."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ class _Entry(NamedTuple):
 
 @contextlib.contextmanager
 def keep_answers(path: str | os.PathLike[str] | None, *, resume: bool = True) -> Iterator[None]:
-    """Write the answers that drivers get while the block runs to a file, and reuse those it has.
+    """Write the results of requests within the block to a file, and reuse those that it has.
 
-    The questions of a training depend on the answers before, so the same training asks the same ones again,
+    The requests of a training run depend on earlier results, so the same run makes the same requests again,
     and gets the same bits. The file is removed if the block ends without error. None = no file. Without
-    ``resume`` answers that it has are removed first; any other file is rejected.
+    ``resume``, its results are removed first; any other file is rejected.
 
-    Every answer has a checksum. The file is used up to the first answer that is incomplete or damaged; the
-    rest is removed, and asked again. Answers of another version of directrix, or for a measure or surrogate
-    whose code was changed, are not reused.
+    Every result has a checksum. The file is used up to the first result that is incomplete or damaged; the
+    rest is removed and computed again. Results of another version of directrix, or for a measure or surrogate
+    with changed code, are not reused.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def keep_answers(path: str | os.PathLike[str] | None, *, resume: bool = True) ->
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file of answers that no other process uses, or make one."""
+    """Open a file of results that no other process uses, or create one."""
     with _writable(path):
         file = open_locked(path, "name another checkpoint, which is next to the model in the shell")
     try:
@@ -82,7 +82,7 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
 
 @contextlib.contextmanager
 def _writable(path: Path) -> Iterator[None]:
-    """Turn errors of writing into one of input; errors of the training pass."""
+    """Turn errors of writing into `InputError`; errors of training pass unchanged."""
     try:
         yield
     except OSError as error:
@@ -92,7 +92,7 @@ def _writable(path: Path) -> Iterator[None]:
 
 
 class _KeepingDriver(Driver):
-    """Asks another driver, unless the file has the answer."""
+    """Uses another driver unless the file has the result."""
 
     def __init__(self, driver: Driver, path: Path, file: IO[bytes], *, resume: bool) -> None:
         self._driver, self._path, self._file = driver, path, file
@@ -107,7 +107,7 @@ class _KeepingDriver(Driver):
             file.truncate(self._end)
 
     def ask(self, task: Task) -> Any:
-        """Return the answer in the file, or ask and write it down."""
+        """Return the result in the file, or request and record it."""
         question = hashlib.sha256(f"{__version__} {fingerprint(task.question)}".encode())
         for shard in task.shards:
             question.update(shard.sha256.encode())
@@ -121,7 +121,7 @@ class _KeepingDriver(Driver):
         return answer
 
     def answers(self, task: Task) -> dict[Span, Any]:
-        """Return the answers of the other driver."""
+        """Return the results of the other driver."""
         return self._driver.answers(task)
 
     def _answer(self, entry: _Entry) -> Float64Array:
@@ -140,7 +140,7 @@ class _KeepingDriver(Driver):
 
 
 def _read(path: Path, file: IO[bytes]) -> tuple[dict[bytes, _Entry], int]:
-    """Return where the answers of a file are, and where the last one that is whole ends; 0 in a new file."""
+    """Return the positions of results in a file, and the end of the last complete one; 0 in a new file."""
     start = file.read(len(_MAGIC))
     if len(start) < len(_MAGIC) and _MAGIC.startswith(start):
         return {}, 0

@@ -17,13 +17,13 @@ CURRENT_DRIVER: ContextVar[Any] = ContextVar("directrix driver", default=None)
 
 
 def is_on_cluster() -> bool:
-    """Whether questions about shards leave this process."""
+    """Whether requests to shards leave this process."""
     return CURRENT_DRIVER.get() is not None
 
 
 @contextlib.contextmanager
 def using_driver(driver: T) -> Iterator[T]:
-    """Give questions to this driver while the block runs."""
+    """Send requests to this driver within the block."""
     token = CURRENT_DRIVER.set(driver)
     try:
         yield driver

@@ -1,4 +1,4 @@
-"""The manifest of a folder of shards: which files there are, and what is in them."""
+"""The manifest of a folder of shards: its files and their contents."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _FORM = {
 
 @dataclass(frozen=True)
 class Shard:
-    """One shard: its file, "" if it has no documents, and what is in it."""
+    """One shard: its file ("" if it has no documents) and its contents."""
 
     file: str
     sha256: str
@@ -47,7 +47,7 @@ class Shard:
 
 @dataclass(frozen=True, eq=False)
 class Manifest:
-    """Description of the shards of a folder, so that nobody needs to read them all to know it."""
+    """Description of the shards of a folder, which avoids reading them all."""
 
     shards: tuple[Shard, ...]
     n_features: int
@@ -56,7 +56,7 @@ class Manifest:
     labels: dict[float, int]
     """Number of documents with each label."""
     n_ordered: int
-    """Queries with documents of different labels, from which an order can be learned."""
+    """Number of queries with documents of different labels, from which an order can be learned."""
     moments: Moments
     """Moments of every feature, over all documents."""
     feature_names: tuple[str, ...] | None = None
@@ -88,7 +88,7 @@ class Manifest:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the digests of the files: the same shards give the same text."""
+        """SHA-256 of the digests of the files; the same shards give the same text."""
         text = "\n".join(f"{shard.sha256} {shard.documents}" for shard in self.shards)
         return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
@@ -119,12 +119,12 @@ def file_of(number: int) -> str:
 
 
 def form_of(n_features: int, dtype: Any, names: Sequence[str] | None) -> str:
-    """Return a digest of what all shards of a folder share: the number, type and names of features."""
+    """Return a digest of the common form of the shards: the number, type and names of features."""
     return hashlib.sha256(repr((int(n_features), str(dtype), names and tuple(names))).encode()).hexdigest()
 
 
 def _digest_of(data: dict[str, Any]) -> str:
-    """SHA-256 of a manifest's content without that entry, however it is laid out."""
+    """SHA-256 of a manifest's content without that entry, independent of its layout."""
     content = {name: value for name, value in data.items() if name != "sha256"}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 

@@ -1,4 +1,4 @@
-"""`ShardedQueries`: training data in shards, which are asked and never read whole."""
+"""`ShardedQueries`: training data in shards, which receive requests and are never read whole."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from directrix.types import Array, Float64Array, Int64Array
 
 @dataclass(frozen=True, eq=False)
 class ShardedFeatures:
-    """The features of shards: their form, and how they are scaled where they are read."""
+    """The features of shards: their form, and their scaling when they are read."""
 
     folder: Path
     manifest: Manifest
@@ -62,13 +62,13 @@ class ShardedFeatures:
         )
 
     def ask(self, question: Question) -> Any:
-        """Return the merged answer of all shards."""
+        """Return the merged result of all shards."""
         manifest = self.manifest
         task = Task(os.fspath(self.folder), manifest.shards, manifest.form, manifest.present, question)
         return current_driver().ask(task)
 
     def moments(self, kind: str) -> Moments:
-        """Moments of all documents: from the manifest, for "log" by one pass over the shards."""
+        """Return the moments of all documents from the manifest, or for "log" by a pass over the shards."""
         moments: Moments = self.ask(_MomentsOf(kind)) if kind == "log" else self.manifest.moments
         return moments
 
@@ -83,8 +83,8 @@ class ShardedFeatures:
 class ShardedQueries:
     """Documents of many queries in shards; made by `open_shards`.
 
-    It knows what the manifest says, and asks the shards, through the `directrix.cluster` that is chosen, for
-    anything else.
+    It knows the content of the manifest; for anything else it sends requests to the shards through the
+    current `directrix.cluster`.
     """
 
     features: ShardedFeatures
@@ -108,7 +108,7 @@ class ShardedQueries:
 
     @property
     def labels(self) -> NoReturn:
-        """Reject: labels are in the shards, and trainers that look at them need all of them."""
+        """Reject: labels are in the shards, and trainers that use them need all of them."""
         raise self.features.refusal("this trainer")
 
     @property
@@ -134,8 +134,8 @@ class ShardedQueries:
     def scores(self, ranker: Any) -> Float64Array:
         """Return the score of every document, in the order of the shards, by a fitted ranker of any kind.
 
-        The ranker is sent to the shards; the features of one shard at a time are in memory. Raises
-        `InputError` as ``predict_queries``.
+        The ranker is sent to the shards, and the features of one shard at a time are in memory. Raises
+        `InputError` as ``predict_queries`` does.
         """
         scores: Float64Array = np.concatenate(self.features.ask(_ScoresBy(ranker)))
         return scores
@@ -161,7 +161,7 @@ class ShardedQueries:
         return q
 
     def verify(self) -> None:
-        """Compare every file with its SHA-256 in the manifest; `InputError` for the first that differs."""
+        """Compare files with their SHA-256 in the manifest; `InputError` for the first that differs."""
         self.features.ask(_Verification())
 
     @property
@@ -176,7 +176,7 @@ class ShardedQueries:
 
     @property
     def flaws(self) -> tuple[Flaw, ...]:
-        """Features that are missing; the largest number of them is in its ``column``."""
+        """Missing features; ``column`` is the one with most missing values."""
         gaps = self.manifest.missing
         return (Flaw(math.nan, int(gaps.sum()), "a row", int(gaps.argmax())),) if gaps.any() else ()
 

@@ -1,4 +1,4 @@
-"""Questions to shards: who answers them, what a process keeps of its shards, and how answers are merged."""
+"""Requests to shards: their execution, the state of shards in a process, and the merging of results."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ ROOM = 0.25
 class Question:
     """A request to every shard; a frozen value that can be pickled.
 
-    A subclass has a method ``answer``. Answers of neighbors are merged by `merge`, left before right: arrays
+    A subclass has a method ``answer``. Results of neighbors are merged by `merge`, left before right: arrays
     are added, lists are joined.
     """
 
     def answer(self, shard: OpenShard) -> Any:
-        """Return the answer of one shard, which has at least one document."""
+        """Return the result of one shard, which has at least one document."""
         raise NotImplementedError
 
     def merge(self, left: Any, right: Any) -> Any:
-        """Return the answer of two neighbors together."""
+        """Return the combined result of two neighbors."""
         return left + right
 
 
@@ -63,7 +63,7 @@ def check_code(sent: str, parts: Any) -> None:
 
 
 class OpenShard:
-    """One shard, opened: its queries, and what questions have prepared for it."""
+    """An open shard: its queries, and the data that requests have prepared for it."""
 
     def __init__(self, folder: Path, number: int, shard: Shard, form: str, *, is_held: bool = False) -> None:
         self.folder, self.number, self.shard, self.form, self.is_held = folder, number, shard, form, is_held
@@ -107,14 +107,14 @@ class OpenShard:
             )
 
     def queries(self, scale: Any = None, *, in_memory: bool = False) -> Queries:
-        """Return its queries, scaled, with their features in memory if there is room, or they must be."""
+        """Return its queries, scaled, with their features in memory if there is room, or if required."""
         q = self.stored
         if in_memory or self.is_held:
             q = replace(q, features=q.features.read(0, q.n_docs))
         return q if scale is None else q.scaled(scale)
 
     def kept(self, key: Any, make: Callable[[], Any]) -> Any:
-        """Return what ``make`` made for this key; only the last few are kept."""
+        """Return the cached result of ``make`` for this key; only the last few are kept."""
         with self._lock:
             if key not in self._kept:
                 self._kept[key] = make()
@@ -132,7 +132,7 @@ def root_of(n_shards: int) -> Span:
 def spans_of(held: Iterable[int], among: Iterable[int], n_shards: int) -> list[Span]:
     """Return the largest nodes below which all shards of ``among`` are in ``held``, in order.
 
-    Whoever has the answers of ``held`` can merge those below each node without others.
+    The results of ``held`` below each node can be merged without others.
 
     Examples
     --------
@@ -154,10 +154,9 @@ def spans_of(held: Iterable[int], among: Iterable[int], n_shards: int) -> list[S
 
 
 def merged(answers: dict[Span, Any], span: Span, merge: Callable[[Any, Any], Any]) -> Any:
-    """Merge the answers below a node, left before right; None if there is none.
+    """Merge the results below a node, left before right; None if there are none.
 
-    Which of them were merged before makes no difference, not in a bit: the order depends on the numbers of
-    the shards alone.
+    Earlier merges do not change a single bit: the order depends only on the numbers of the shards.
 
     Examples
     --------
@@ -178,11 +177,11 @@ def merged(answers: dict[Span, Any], span: Span, merge: Callable[[Any, Any], Any
 
 @dataclass(frozen=True)
 class Task:
-    """A question to some shards of a folder, for one process."""
+    """A request to some shards of a folder, for one process."""
 
     folder: str
     shards: tuple[Shard, ...]
-    """All of the folder."""
+    """All shards of the folder."""
     form: str
     """Form of the features, see `form_of`."""
     numbers: tuple[int, ...]
@@ -194,7 +193,7 @@ class Task:
     """Threads of the kernels; None leaves them as they are."""
 
     def __call__(self) -> dict[Span, Any]:
-        """Return the answers, merged as far as these shards allow."""
+        """Return the results, merged as far as these shards allow."""
         answers: dict[Span, Any] = {}
         with contextlib.ExitStack() as stack:
             if self.threads is not None:  # a worker may be a thread of the user's process
@@ -206,7 +205,7 @@ class Task:
         return {span: merged(answers, span, self.question.merge) for span in spans}
 
     def _opened(self, number: int) -> OpenShard:
-        """Return a shard that this process keeps open from one question to the next."""
+        """Return a shard that this process keeps open between requests."""
         shard = self.shards[number]
         key = os.path.join(self.folder, shard.file), shard, self.form
         with _LOCK:
@@ -221,7 +220,7 @@ class Task:
 
 
 def contiguous(numbers: Iterable[int], weights: Iterable[int], n_parts: int) -> list[tuple[int, ...]]:
-    """Cut numbers into at most ``n_parts`` runs of about equal weight: neighbors are merged where they are.
+    """Split numbers into at most ``n_parts`` runs of about equal weight, so that neighbors merge locally.
 
     Examples
     --------
@@ -239,25 +238,25 @@ def contiguous(numbers: Iterable[int], weights: Iterable[int], n_parts: int) -> 
 
 
 class Driver(ABC):
-    """Gives tasks to processes and merges their answers; the bits do not depend on who answered what."""
+    """Assigns tasks to processes and merges their results; the bits do not depend on the assignment."""
 
     def ask(self, task: Task) -> Any:
-        """Return the merged answer of all shards of a task; None if there are none."""
+        """Return the merged result of all shards of a task; None if there are none."""
         answers = self.answers(task) if task.numbers else {}
         return merged(answers, root_of(len(task.shards)), task.question.merge)
 
     @abstractmethod
     def answers(self, task: Task) -> dict[Span, Any]:
-        """Return the answers of the shards, merged or not."""
+        """Return the results of the shards, merged or not."""
 
 
 class ThisProcess(Driver):
-    """All shards are of this process, one after another; each uses all threads.
+    """Processes all shards in this process, one after another; each uses all threads.
 
     Parameters
     ----------
     room : int, optional
-        Bytes of features that shards may hold in memory. Default: a quarter of what is available.
+        Bytes of features that shards may hold in memory. Default: a quarter of the available memory.
     """
 
     def __init__(self, room: int | None = None) -> None:
@@ -268,7 +267,7 @@ class ThisProcess(Driver):
         return int(ROOM * available_memory()) if self._given is None else self._given
 
     def answers(self, task: Task) -> dict[Span, Any]:
-        """Answer here."""
+        """Compute the results in this process."""
         return replace(task, room=self._room)()
 
 

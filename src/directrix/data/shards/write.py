@@ -46,26 +46,26 @@ def write_shards(  # noqa: PLR0913
     features: Any = None,
     missing: str = "error",
 ) -> Path:
-    """Write a data set as shards, of whole queries and about equal numbers of documents.
+    """Write a data set as shards of whole queries, with about equal numbers of documents.
 
-    Every query goes to the shard that has the fewest documents so far, the first of equals. So the shards
-    depend on the rows and their order alone, and not on how they were partitioned.
+    Every query goes to the shard with the fewest documents so far, the first of equals. So the shards depend
+    only on the rows and their order, not on their partitions.
 
     Parameters
     ----------
     data : Queries, path, frame or Dask frame, or list of Queries
-        A file that `directrix convert` reads, or a folder of Parquet files, part by part; a frame as
-        `Queries.from_frame` takes it; a Dask frame with any partitions, whose rows are brought together
-        query by query. Each entry of a list, which may be empty, becomes one shard.
+        A file that `directrix convert` reads, or a folder of Parquet files, which are read in parts; a frame
+        for `Queries.from_frame`; or a Dask frame with any partitions, whose rows are grouped by query. Each
+        entry of a list, which may be empty, becomes one shard.
     folder : path
-        A folder that does not exist yet, or is empty. It appears when all of it is written.
+        A folder that does not exist yet or is empty. It appears when all of it is written.
     n_shards : int >= 1 and <= 512
-        Number of shards; more than there are queries leaves some empty. A few for each worker that will ever
-        be used let work be shared evenly. Not for a list.
+        Number of shards; if it exceeds the number of queries, some are empty. A few shards per worker balance
+        the work. Not for a list.
     qid, label, doc_id, features : optional
         Names of columns, as in `Queries.from_frame`.
     missing : {"error", "zero", "nan"}
-        What becomes of missing values.
+        Treatment of missing values.
 
     Returns
     -------
@@ -78,12 +78,12 @@ def write_shards(  # noqa: PLR0913
     InputError
         If data cannot be read, a query is in two entries of a list, or the folder is not empty.
     MissingExtra
-        Without pyarrow.
+        If pyarrow is not installed.
 
     Notes
     -----
-    Memory: a block of the data, at most 512 MiB of buffers, one entry for each query, and for a Dask frame
-    one partition, then one shard. Files are read twice more for statistics and digests.
+    It needs memory for a block of the data, at most 512 MiB of buffers, one entry for each query, and for a
+    Dask frame one partition, then one shard. Files are read twice more for statistics and digests.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def write_shards_of(data: Any, target: Path, n_shards: int, names: ColumnNames, 
 
 @contextlib.contextmanager
 def _folder(target: Path) -> Iterator[Path]:
-    """Make a folder that gets its name only if the block ends without error."""
+    """Create a folder that gets its name only if the block ends without error."""
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise InputError(f"{target} exists already; remove it, or name a folder that does not.")
     unfinished = target.with_name(f".{target.name}.{secrets.token_hex(4)}.unfinished")
@@ -143,7 +143,7 @@ def _folder(target: Path) -> Iterator[Path]:
 
 
 def _parts(data: Any, names: ColumnNames, missing: str) -> Iterable[Queries]:
-    """Return data as consecutive parts, whose last query may continue in the next."""
+    """Return data as consecutive parts; the last query of a part may continue in the next."""
     if isinstance(data, Queries):
         return blocks_of(data)
     if isinstance(data, str | os.PathLike):
@@ -173,7 +173,7 @@ def blocks_of(q: Queries) -> Iterator[Queries]:
         last = first + len(rows)
         a, b = np.searchsorted(q.qptr, [first, last])
         check_features(rows, "nan")
-        # what is written later must not be overwritten by the next block
+        # rows to be written later must not be overwritten by the next block
         yield Queries(
             rows.copy(),
             q.labels[first:last],
@@ -187,7 +187,7 @@ def blocks_of(q: Queries) -> Iterator[Queries]:
 
 
 class Router:
-    """Sends queries to shards, and remembers where each went."""
+    """Sends queries to shards, and remembers the shard of each."""
 
     def __init__(self, folder: Path, n_shards: int) -> None:
         self.folder, self.n_shards = folder, n_shards
@@ -211,7 +211,7 @@ class Router:
     ) -> None:
         """Send queries to shards, or all to one.
 
-        ``sizes`` are those of all queries, if the rows of a query may be in any of the parts.
+        ``sizes`` are those of all queries, if the rows of a query may be in several parts.
         """
         if not part.n_docs:
             self._form = self._form or part
@@ -268,12 +268,12 @@ class Router:
         self._writers[number](q)
 
     def gather(self) -> None:
-        """Bring the rows of each query together, in shards where they are not."""
+        """Group the rows of each query in shards where they are scattered."""
         for number in sorted(self._scattered):
             write_parquet(read_parquet(self.path(number), missing="nan"), self.path(number))
 
     def manifest(self, target: Path) -> Manifest:
-        """Return what is in the shards, by reading them."""
+        """Return the manifest, by reading the shards."""
         if self._form is None or not self._writers:
             raise InputError(f"{target} was not written: there are no rows. Give at least one document.")
         facts: list[Any] = [None] * self.n_shards
@@ -302,7 +302,7 @@ class Router:
 
 
 def _facts(path: Path) -> Any:
-    """Return what the manifest says of one file; None if it was not written."""
+    """Return the manifest's entry of one file; None if it was not written."""
     if not path.exists():
         return None
     q = open_parquet(path)
@@ -314,12 +314,12 @@ def _facts(path: Path) -> Any:
 
 
 def is_partitioned(data: Any) -> bool:
-    """Whether this is a Dask frame; Dask is not imported to say no."""
+    """Whether this is a Dask frame; the check does not import Dask."""
     return hasattr(data, "npartitions") and hasattr(data, "get_partition")
 
 
 def partitions(data: Any) -> Iterator[Any]:
-    """Rows of one partition after another, in memory."""
+    """Yield the rows of one partition after another, in memory."""
     for number in range(data.npartitions):
         part = data.get_partition(number).compute()
         if len(part):

@@ -1,1 +1,1 @@
-"""Parquet and Arrow IPC files: read, open and write them."""
+"""Reading, opening and writing of Parquet and Arrow IPC files."""

@@ -9,13 +9,13 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from directrix.data.columns import RECOGNIZED, ColumnNames, roles_of
+from directrix.data.columns import RECOGNIZED, ColumnNames, find, roles_of
 from directrix.data.files import Stamp, check_stamp, readable
 from directrix.data.formats import ARROW, content_of, table_files, text_table
 from directrix.data.frames import Categories, categories_from
@@ -38,9 +38,9 @@ def import_arrow() -> Any:
 
 @contextlib.contextmanager
 def decoding(path: Path) -> Iterator[None]:
-    """Turn what is raised where a damaged file is decoded into an `InputError`.
+    """Turn errors of decoding a damaged file into an `InputError`.
 
-    Everything that opens a file with pyarrow, or looks at its schema or its values, runs within such a block.
+    All code that opens a file with pyarrow, or reads its schema or values, runs within such a block.
     """
     arrow = import_arrow()  # not where it is caught: nothing can be imported while Python ends
     try:
@@ -60,7 +60,7 @@ def decoding(path: Path) -> Iterator[None]:
     ) as error:
         with readable(path), path.open("rb"):
             pass  # an obstacle for files of any format has its own message
-        reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+        reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".").replace("Row #", "line ")
         raise InputError(
             f"{path} cannot be read as a {'CSV, TSV or JSON' if text_table(path) else 'Parquet or Arrow'} "
             f"file: {reason}. A complete file is needed; write or fetch it again."
@@ -82,7 +82,7 @@ class Layout:
     names: tuple[str, ...] | None
     """Names of the features; None: they are in a list, and the file does not name them."""
     n_features: int
-    """Their number. A damaged file can state any; no more than a batch is made from it."""
+    """Their number. A damaged file can state any number, which allocates at most one batch."""
     qid: str
     """Column of queries."""
     label: str | None
@@ -96,16 +96,22 @@ class Layout:
     categorical: tuple[str, ...] = ()
     """Columns of features whose values are names of categories."""
     stored: Categories | None = None
-    """Names of categories whose places a list holds."""
+    """Names of categories whose positions a list holds."""
+    width: int = 0
+    """Length of the lists; 0 without lists."""
+    chosen: tuple[int, ...] | None = None
+    """Positions of the features in the lists; None: all."""
 
 
 def layout_of(schema: Any, path: Path, names: ColumnNames, cells: Any = None) -> Layout:
-    """Return what the columns hold, or raise `InputError`; ``cells`` is the table, of text, for messages."""
+    """Return the roles of columns, or raise `InputError`; ``cells`` is the table, of text, for messages."""
     known = [name for name in schema.names if not INDEX.fullmatch(name)]
+    asked = (names.features or ()) + (names.excluded or ())
+    if FEATURE_NAMES in (schema.metadata or {}) and not set(asked) <= {*known}:
+        return _chosen_of_list(schema, path, names, known)
     roles = roles_of(known, names, str(path), _CALL)
     kinds = {name: schema.field(name).type for name in filter(None, roles[:3])}
-    if twice := [name for name, times in Counter(roles.features).items() if times > 1]:
-        raise InputError(f"{path}: two columns have the name {twice[0]!r}; rename one.")
+    _check_once(path, roles.features)
     kinds |= {name: schema.field(name).type for name in roles.features}
     types = import_arrow().types
     for name in filter(None, (roles.qid, roles.doc_id)):
@@ -148,7 +154,30 @@ def layout_of(schema: Any, path: Path, names: ColumnNames, cells: Any = None) ->
         categories = categories_from(json.loads(metadata[CATEGORIES]), n) if CATEGORIES in metadata else None
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: its metadata do not fit its features ({error}); write it again.") from None
-    return Layout(in_file, n, *of, given[0], _dtype([kind.value_type]), stored=categories)
+    return Layout(in_file, n, *of, given[0], _dtype([kind.value_type]), stored=categories, width=n)
+
+
+def _chosen_of_list(schema: Any, path: Path, names: ColumnNames, known: list[str]) -> Layout:
+    """Return a layout with the features of a list that are asked for, or not excluded, by their names."""
+    columns = tuple(name for name in names.excluded or () if name in known)
+    layout = layout_of(schema, path, replace(names, features=None, excluded=columns or None))
+    in_list, call = layout.names or (), (str(path), _CALL)
+    if names.features:
+        chosen = tuple(find(in_list, "features", name, *call) for name in names.features)
+    else:
+        others = [name for name in names.excluded or () if name not in columns]
+        excluded = {find(in_list, "excluded", name, *call) for name in others}
+        chosen = tuple(name for name in in_list if name not in excluded)
+    _check_once(path, chosen)
+    places = tuple(map(in_list.index, chosen))
+    stored = layout.stored and tuple(layout.stored[place] for place in places)
+    stored = stored if any(stored or ()) else None
+    return replace(layout, names=chosen, n_features=len(chosen), stored=stored, chosen=places)
+
+
+def _check_once(path: Path, features: tuple[str, ...]) -> None:
+    if twice := [name for name, times in Counter(features).items() if times > 1]:
+        raise InputError(f"{path}: two columns have the name {twice[0]!r}; rename one.")
 
 
 def _names_from(listed: Any, n_features: int) -> tuple[str, ...]:
@@ -219,7 +248,7 @@ class _Parquet:
             self.schema, self.n_rows = file.schema_arrow, file.metadata.num_rows
 
     def batches(self, columns: list[str] | None, first: int, at_once: int) -> Iterator[tuple[int, Any]]:
-        """Give batches with their first rows; groups of rows before ``first`` are left out."""
+        """Yield batches with their first rows; groups of rows before ``first`` are skipped."""
         # pre_buffer, the default, would hold the compressed data of all groups of rows at once
         with import_arrow().parquet.ParquetFile(self._path, pre_buffer=False) as file:
             sizes = [file.metadata.row_group(g).num_rows for g in range(file.num_row_groups)]
@@ -245,7 +274,7 @@ class _Ipc:
             self.n_rows = sum(_sound(narrow.get_batch(b)).num_rows for b in range(narrow.num_record_batches))
 
     def batches(self, columns: list[str], first: int, at_once: int) -> Iterator[tuple[int, Any]]:
-        """Give batches with their first rows; batches before ``first`` are left out."""
+        """Yield batches with their first rows; batches before ``first`` are skipped."""
         number, row, n_batches, ipc = 0, 0, 1, import_arrow().ipc
         while number < n_batches:
             # mapped again for each batch, since pages that were read count as memory
@@ -270,7 +299,7 @@ class _Text:
         self.schema, self.n_rows = self.cells.schema, self.cells.num_rows
 
     def batches(self, columns: list[str], first: int, at_once: int) -> Iterator[tuple[int, Any]]:
-        """Give batches with their first rows."""
+        """Yield batches with their first rows."""
         row = 0
         for batch in self.cells.select(columns).combine_chunks().to_batches(at_once):
             yield row, batch
@@ -285,7 +314,7 @@ def _form(path: Path) -> Any:
 
 
 def column_names(path: Path) -> list[str]:
-    """Return the names of the columns of a table; of JSON lines those of the first object."""
+    """Return the names of the columns of a table; for JSON lines, those of the first object."""
     file = _paths(path)[0]
     with decoding(path):
         form = _form(file)
@@ -294,7 +323,7 @@ def column_names(path: Path) -> list[str]:
 
 
 def table_of(path: Path, names: ColumnNames = RECOGNIZED, columns: list[str] | None = None) -> Any:
-    """Read columns of a table, or of a folder of them, into memory; by default all."""
+    """Read columns (by default all) of a table, or of a folder of tables, into memory."""
     pa, tables = import_arrow(), []
     for file in _paths(path):
         with decoding(file):
@@ -308,7 +337,7 @@ def table_of(path: Path, names: ColumnNames = RECOGNIZED, columns: list[str] | N
 
 
 def table_batches(path: Path, names: ColumnNames = RECOGNIZED) -> Iterator[Any]:
-    """Give the rows of a table, or of a folder of them, as Arrow tables of some thousand rows."""
+    """Yield the rows of a table, or of a folder of tables, as Arrow tables of some thousand rows."""
     for file in _paths(path):
         with decoding(file):
             form = _form(file)
@@ -321,9 +350,9 @@ def table_batches(path: Path, names: ColumnNames = RECOGNIZED) -> Iterator[Any]:
 
 
 class TableFiles:
-    """The files that `directrix.data.read_parquet` takes as one data set; only columns and sizes are read.
+    """The files of one data set for `directrix.data.read_parquet`; only columns and sizes are read.
 
-    Raises `InputError` if a file does not exist, is damaged, or lacks columns that are needed.
+    Raises `InputError` if a file does not exist, is damaged, or lacks required columns.
     """
 
     def __init__(self, path: Path, names: ColumnNames = RECOGNIZED) -> None:
@@ -362,11 +391,11 @@ class TableFiles:
         return self.n_rows * self.layout.n_features * self.layout.dtype.itemsize
 
     def batches(self, columns: list[str], first: int = 0) -> Iterator[tuple[Path, int, int, Any]]:
-        """Give record batches of these columns in order, with file, first row there, and first row overall.
+        """Yield record batches of these columns in order, with the file, its first row there, and overall.
 
-        Batches that end before the row ``first`` (of all files together) may be left out.
+        Batches that end before the row ``first`` (of all files together) may be skipped.
         """
-        per_row = max(self.layout.n_features * self.layout.dtype.itemsize, 64)
+        per_row = max((self.layout.width or self.layout.n_features) * self.layout.dtype.itemsize, 64)
         before = 0
         for path, content in zip(self.paths, self._files, strict=True):
             size, begin = content.n_rows, max(first - before, 0)
@@ -384,13 +413,14 @@ class TableFiles:
             before += size
 
     def extents(self) -> tuple[Extent, ...] | None:
-        """Return where the bytes of features are in the files; None if they differ from those in memory.
+        """Return the positions of the features' bytes in the files; None if they differ from those in memory.
 
-        They are the same in Arrow IPC files without compression, with one list column without nulls.
+        They are equal in Arrow IPC files without compression, with one list column without nulls, if all of
+        its features are chosen.
         """
         extents, before, pa = [], 0, import_arrow()
         for path, size in zip(self.paths, self.sizes, strict=True):
-            if self.layout.lists is None or _form(path) is not _Ipc:
+            if self.layout.lists is None or self.layout.chosen is not None or _form(path) is not _Ipc:
                 return None
             floats = pa.float32(), pa.float64()
             with decoding(path), pa.memory_map(os.fspath(path)) as mapped:

@@ -1,4 +1,4 @@
-"""Read tables into memory, open them, or take them batch by batch."""
+"""Reading of tables into memory or in batches, and opening."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class Batch(NamedTuple):
     row: int
     """The first row, in the file."""
     start: int
-    """The first row, of all files together."""
+    """The first row, over all files."""
     columns: Any
 
     @property
     def end(self) -> int:
-        """The row after the last, of all files together."""
+        """The row after the last, over all files."""
         return self.start + int(self.columns.num_rows)
 
     def _fail(self, row: Any, column: Any, what: str, **remedies: str) -> NoReturn:
@@ -60,7 +60,7 @@ class Batch(NamedTuple):
         return column
 
     def labels(self) -> Float64Array:
-        """Return labels, finite and >= 0; zeros where there is no such column."""
+        """Return labels, finite and >= 0; zeros if there is no such column."""
         name = self.layout.label
         if name is None:
             return np.zeros(self.columns.num_rows)
@@ -81,7 +81,7 @@ class Batch(NamedTuple):
         return values
 
     def docs(self) -> Any:
-        """Return identifiers of documents, None for one without; None if there is no such column."""
+        """Return identifiers of documents, with None for missing ones; None if there is no such column."""
         name = self.layout.doc_id
         return None if name is None else object_array(self.columns.column(name).to_pylist())
 
@@ -90,7 +90,9 @@ class Batch(NamedTuple):
         n, names, dtype = self.columns.num_rows, self.layout.names or (), self.layout.dtype
         if self.layout.lists is not None:
             values = self._complete(self.layout.lists).flatten().to_numpy(zero_copy_only=False)
-            rows: Array = values.reshape(n, self.layout.n_features).astype(dtype, copy=False)
+            rows: Array = values.reshape(n, self.layout.width).astype(dtype, copy=False)
+            if self.layout.chosen is not None:
+                rows = rows.take(self.layout.chosen, axis=1)
         else:
             columns = [
                 np.array([math.nan if cell is None else 0.0 for cell in self.cells(name)])
@@ -106,13 +108,13 @@ class Batch(NamedTuple):
         return zeros_for_missing(rows, self.layout.stored) if missing == "zero" else rows
 
     def cells(self, name: str) -> list[Any]:
-        """Return a column of categories, None where one is missing."""
+        """Return a column of categories, with None for missing ones."""
         cells = self.columns.column(name).to_pylist()
         return [None if cell == "" or is_missing(cell) else cell for cell in cells]
 
 
 def batches(files: TableFiles, *fields: str, first: int = 0) -> Iterator[Batch]:
-    """Give rows in order, with the columns of these fields of `Layout`; earlier ones may be left out."""
+    """Yield rows in order, with the columns of these fields of `Layout`; earlier rows may be skipped."""
     layout = files.layout
     given = {key: getattr(layout, key) for key in ("label", "qid", "doc_id", "lists")}
     columns = [given[key] for key in fields if given.get(key) is not None]
@@ -123,7 +125,7 @@ def batches(files: TableFiles, *fields: str, first: int = 0) -> Iterator[Batch]:
 
 
 class QueryRuns:
-    """Collects where queries begin in rows that arrive in parts; rejects a query that begins twice."""
+    """Collects the starts of queries in rows that arrive in parts; rejects a query that begins twice."""
 
     def __init__(self) -> None:
         self.starts: list[int] = []
@@ -170,7 +172,7 @@ class DecodedRows:
         self._reset()
 
     def read(self, first: int, last: int, out: Array) -> None:
-        """Fill ``out``, from where the last read ended or from the nearest group of rows before."""
+        """Fill ``out``, starting from the end of the last read or from the nearest earlier group of rows."""
         with self._lock:
             row = first
             while row < last:
@@ -184,7 +186,7 @@ class DecodedRows:
                 row += len(part)
 
     def _next(self, row: int) -> None:
-        """Decode the batch with ``row``; start again if it precedes the kept ones or is far behind them."""
+        """Decode the batch with ``row``; start again if it precedes the kept ones or lies far behind them."""
         at, rows = self._kept[-1] if self._kept else (0, ())
         end = at + len(rows)
         if self._batches is None or not end <= row < end + max(len(rows), 1):
@@ -225,17 +227,18 @@ def read_parquet(
     path : path
         A Parquet or Arrow IPC file (Feather version 2), recognized by its first bytes, or a folder whose
         files ``*.parquet``, ``*.arrow``, ``*.feather`` are read in the order of their names. Or CSV or TSV
-        with a line of names, or one JSON object per line, plain or compressed, by the ending of the name
-        (``.csv .tsv .jsonl .ndjson``) or the first line.
+        with a line of names, or one JSON object per line, plain or compressed, recognized by the ending of
+        the name (``.csv .tsv .jsonl .ndjson``) or the first line.
     missing : {"error", "zero", "nan"}
-        Meaning of NaN and null as features. "nan" is for models that take NaN.
+        Meaning of NaN and null as features. "nan" is for models that support NaN.
     qid, label, doc_id, features : str, optional
-        Names of the columns, as in `Queries.from_frame`, which also says what other names are recognized.
+        Names of the columns, as in `Queries.from_frame`, which lists the recognized names. ``features`` also
+        chooses from the list of a file whose metadata name its features (`write_parquet`).
 
     Returns
     -------
     Queries
-        Dense. Features are float32 if all of them fit into it exactly, else float64; float32 keeps its bits.
+        Dense features, float32 if all of them fit exactly, else float64; float32 keeps its bits.
 
     Raises
     ------
@@ -243,7 +246,7 @@ def read_parquet(
         If a column is missing or of the wrong type, or a value cannot be used; the message names file, row
         and column.
     MissingExtra
-        Without pyarrow: ``pip install "directrix[arrow]"``.
+        If pyarrow is not installed: ``pip install "directrix[arrow]"``.
 
     Examples
     --------
@@ -271,7 +274,7 @@ def read_table(
     cells: dict[str, list[Any]] = {name: [] for name in layout.categorical}
     for batch in batches(files, "label", "qid", "doc_id", "lists"):
         with decoding(batch.path):
-            # a missing category is not 0, and which columns hold categories is known at the end
+            # a missing category is not 0, and the columns of categories are known only at the end
             features[batch.start : batch.end] = batch.features("nan" if missing == "zero" else missing)
             labels.append(batch.labels())
             qids.append(batch.qids())
@@ -295,9 +298,9 @@ def read_table(
 
 
 def table_parts(path: Path, missing: str, columns: ColumnNames) -> Iterator[Queries]:
-    """Give rows of a table batch by batch, checked as `open_parquet` does.
+    """Yield rows of a table batch by batch, with the checks of `open_parquet`.
 
-    All at once if categories must be known before the first row is written.
+    Rows come all at once if categories must be known before the first row is written.
     """
     files, runs = TableFiles(path, columns), QueryRuns()
     layout = files.layout
@@ -320,8 +323,8 @@ def open_parquet(
 ) -> Queries:
     """Open a Parquet or Arrow file, or a folder of them, whose features stay in the file.
 
-    Labels and queries are read at once, features block by block when they are used, by a thread that reads
-    ahead. So a linear ranker can be trained on more data than the memory holds.
+    Labels and queries are read immediately, and features block by block when they are used, by a thread that
+    reads ahead. So a linear ranker can be trained on more data than memory holds.
 
     Parameters
     ----------
@@ -339,19 +342,19 @@ def open_parquet(
     Raises
     ------
     InputError
-        As `read_parquet`, and if the rows of a query are not together. Features are checked when they are
+        As in `read_parquet`, or if the rows of a query are not together. Features are checked when they are
         first read.
     MissingExtra
-        Without pyarrow.
+        If pyarrow is not installed.
 
     Notes
     -----
     Arrow IPC files without compression and with a list column of features, as `write_parquet` makes them,
-    are read as they are, at the speed of the disk and in any order. All others are decoded; that can be
+    are read without decoding, at the speed of the disk and in any order. All others are decoded, which can be
     slower than the disk, and every step back in the file decodes again. For more than a few passes,
     ``directrix convert data.parquet data.arrow`` saves time.
 
-    Memory: 24 bytes per document and three blocks of 32 MiB (or of the longest query).
+    It needs 24 bytes per document and three blocks of 32 MiB (or of the longest query).
 
     Examples
     --------
@@ -398,7 +401,7 @@ def open_table(path: str | os.PathLike[str], *, columns: ColumnNames = RECOGNIZE
 
 
 def _check_room(files: TableFiles, n_bytes: int = 0) -> None:
-    """Reject files whose labels, queries and features, of ``n_bytes``, do not fit into memory."""
+    """Reject files whose labels, queries and features (``n_bytes``) do not fit into memory."""
     check_room(
         n_bytes + _ROW_BYTES * files.n_rows,
         f"{files.path}: {files.n_rows:,} rows with {files.layout.n_features:,} features",

@@ -19,7 +19,7 @@ from directrix.errors import InputError
 _SIGNS = {"csv": ",", "tsv": "\t"}
 _BLOCK = 16 << 20  # bytes read together; a line must fit into it
 _DEEPEST = 64  # brackets within brackets; pyarrow's process ends at some ten thousand
-# a text without end is one as well: it would be searched again from each of its quotes
+# this includes text without an end, which would be searched again from each of its quotes
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
 _BRACKET = re.compile(rb"[][{}]")
 
@@ -36,7 +36,7 @@ def header_of(path: Path) -> list[str]:
 
 
 def read_columns(pa: Any, path: Path, names: ColumnNames) -> Any:
-    """Return a file as a table; identifiers are text, so that 007 stays, or integers where all are."""
+    """Return a file as a table; identifiers are text, which keeps 007, or integers if all are."""
     import pyarrow.json
 
     if text_table(path) == "jsonl":
@@ -59,7 +59,7 @@ def read_columns(pa: Any, path: Path, names: ColumnNames) -> Any:
 
 
 def text_batches(pa: Any, path: Path, names: ColumnNames) -> Iterator[Any]:
-    """Give a file as tables, one block of lines after another; columns of these names are text.
+    """Yield a file as tables, one block of lines after another; columns of these names are text.
 
     The first block decides the types of the other columns of CSV and TSV.
     """
@@ -81,12 +81,18 @@ def text_batches(pa: Any, path: Path, names: ColumnNames) -> Iterator[Any]:
 def _of_csv(pa: Any, path: Path, types: dict[Any, Any]) -> Any:
     import pyarrow.csv
 
-    with open_data(path) as file:
-        return pyarrow.csv.read_csv(file, *_csv_options(pa, path, types))
+    try:
+        with open_data(path) as file:
+            return pyarrow.csv.read_csv(file, *_csv_options(pa, path, types))
+    except pa.ArrowInvalid:  # only one thread knows the line that it cannot read
+        options = _csv_options(pa, path, types)
+        options[0].use_threads = False
+        with open_data(path) as file:
+            return pyarrow.csv.read_csv(file, *options)
 
 
 def _csv_options(pa: Any, path: Path, types: dict[Any, Any]) -> tuple[Any, Any, Any]:
-    """Return how to read, parse and convert."""
+    """Return the options for reading, parsing and conversion."""
     return (
         pa.csv.ReadOptions(block_size=_BLOCK),
         pa.csv.ParseOptions(delimiter=_SIGNS[text_table(path)], newlines_in_values=True),
@@ -95,7 +101,7 @@ def _csv_options(pa: Any, path: Path, types: dict[Any, Any]) -> tuple[Any, Any, 
 
 
 def _objects(path: Path, text: bytes) -> bytes:
-    """Return JSON lines; `InputError` for what ends pyarrow's process: a `null`, lists many levels deep."""
+    """Return JSON lines; `InputError` for content that crashes pyarrow: a `null`, or deeply nested lists."""
     for place, line in enumerate(text.split(b"\n"), start=1):
         if line.lstrip()[:1] not in (b"", b"{"):
             raise InputError(
@@ -120,7 +126,7 @@ def _is_deep(line: bytes) -> bool:
 
 
 def _fixed(pa: Any, table: Any) -> Any:
-    """Return a table whose lists have a fixed length where all are equally long."""
+    """Return a table whose lists have a fixed length if all are equally long."""
     for place, field in enumerate(table.schema):
         if pa.types.is_list(field.type):
             lengths = pa.compute.list_value_length(table.column(place)).unique().to_pylist()
@@ -131,7 +137,7 @@ def _fixed(pa: Any, table: Any) -> Any:
 
 
 def _integers(pa: Any, column: Any) -> Any:
-    """Return text as integers, if each is written as one; empty text is missing."""
+    """Return text as integers if all are written as such; empty text is missing."""
     column = pa.compute.if_else(pa.compute.equal(column, ""), None, column)
     try:
         numbers = column.cast(pa.int64())
@@ -141,7 +147,7 @@ def _integers(pa: Any, column: Any) -> Any:
 
 
 def not_a_number(column: Any) -> str:
-    """Name the first cell of a column of text that is not a number, for messages; "" if there is none."""
+    """Return the first cell of a text column that is not a number, for messages; "" if there is none."""
     cells = enumerate(column.to_pylist())
     bad = next(
         ((row, cell) for row, cell in cells if isinstance(cell, str) and to_number(cell) != to_number(cell)),

@@ -1,4 +1,4 @@
-"""Write Parquet and Arrow IPC files part by part."""
+"""Writing of Parquet and Arrow IPC files in parts."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _GROUP_BYTES = 16 << 20  # of features that are written as one batch, or group o
 def write_parquet(q: Queries, path: str | os.PathLike[str]) -> None:
     """Write queries as Parquet, or as Arrow IPC if the name ends in ``.arrow`` or ``.feather``.
 
-    Columns are ``qid``, ``label``, ``docid`` if there are identifiers, and ``features``, a list of fixed
-    size; names of features go into the metadata. Values keep their bits; CSR features are written dense.
-    Arrow files are not compressed, so that `open_parquet` can read their features as they are.
+    The columns are ``qid``, ``label``, ``docid`` if there are identifiers, and ``features``, a list of fixed
+    size; names of features are in the metadata. Values keep their bits; CSR features are written dense. Arrow
+    files are not compressed, so that `open_parquet` can read their features without decoding.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def write_parquet(q: Queries, path: str | os.PathLike[str]) -> None:
 
 @contextlib.contextmanager
 def writing(path: Path, *, group_bytes: int = _GROUP_BYTES) -> Iterator[Callable[[Queries], None]]:
-    """Open a Parquet or Arrow file that takes `Queries`, part by part; the first part decides its columns.
+    """Open a Parquet or Arrow file that takes `Queries` in parts; the first part decides its columns.
 
     It holds about ``group_bytes`` of features in memory, which become one batch, or group of rows.
     """

@@ -1,4 +1,4 @@
-"""Documents of runs and judgments, from lines of text, tables and frames, grouped by query."""
+"""Documents of runs and judgments from lines of text, tables and frames, grouped by query."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Documents(NamedTuple):
     values: Float64Array
     """Scores, or the highest judgment of each document."""
     subtopics: Float64Array | None
-    """Judgments, NaN where there is none (n_docs, n_subtopics); None if no query has two subtopics."""
+    """Judgments, NaN if absent (n_docs, n_subtopics); None if no query has two subtopics."""
 
 
 def grouped(
@@ -46,7 +46,7 @@ def grouped(
     subtopics: Sequence[str] | None,
     place: Callable[[int], str],
 ) -> Documents:
-    """Group rows by query; `InputError` for a document that its query, or the subtopic, already has."""
+    """Group rows by query; raise `InputError` for a repeated document of a query or subtopic."""
     rows, qptr, query_ids = group_by_query(queries)
     ids, doc_ids, values = tuple(map(str, query_ids)), object_array(docs)[rows], values[rows]
     joined, keys = None, doc_ids
@@ -108,8 +108,8 @@ def read_document_table(path: Path, value: str, call: str, names: Mapping[str, H
 def of_frame(frame: Any, value: str, what: str, names: Mapping[str, Hashable | None], call: str) -> Documents:
     """Return the rows of a frame, or of a dict ``{query: {document: value}}``, grouped by query.
 
-    ``value`` is "score" or "label". ``names`` are the columns that the user gave: "qid", "doc_id", the value,
-    and "subtopic" of labels. Messages begin with ``what``, and advise the ``call`` whose beginning is given.
+    ``value`` is "score" or "label". ``names`` are the columns given by the user: "qid", "doc_id", the value,
+    and "subtopic" for labels. Messages begin with ``what``, and advise a call that begins with ``call``.
     """
     queries, docs, numbers, subtopics = _columns(frame, value, what, names, call)
     of_queries, of_docs = _words(queries, what, "query"), _words(docs, what, "document")
@@ -175,7 +175,7 @@ def _words(column: Any, what: str, which: str) -> list[str]:
 
 
 def read_lines(path: Path, value: str) -> tuple[str, Documents]:
-    """Read lines of text; return the last word of the first, the tag of a run, and the documents.
+    """Read lines of text; return the last word of the first line (the tag of a run) and the documents.
 
     The first line decides how many columns judgments have.
 
@@ -215,7 +215,7 @@ def read_lines(path: Path, value: str) -> tuple[str, Documents]:
 
 
 def _blocks(path: Path) -> Iterator[tuple[list[bytes], Int64Array, Int64Array]]:
-    """Words of blocks of lines; the numbers, from 1, of the lines that are not blank, and of their words.
+    """Words of blocks of lines, the numbers, from 1, of the lines that are not blank, and counts of words.
 
     ASCII blanks separate words: Unicode's belong to identifiers.
     """
@@ -236,7 +236,7 @@ def _blocks(path: Path) -> Iterator[tuple[list[bytes], Int64Array, Int64Array]]:
 
 
 def _decoded(words: list[bytes]) -> list[str]:
-    """Return words as text; bytes that are no UTF-8 are escaped."""
+    """Return words as text; bytes that are not UTF-8 are escaped."""
     return b"\n".join(words).decode("utf-8", "backslashreplace").split("\n") if words else []
 
 

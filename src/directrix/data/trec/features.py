@@ -31,8 +31,8 @@ FORMS: tuple[Form, ...] = get_args(Form)
 class RunScores:
     r"""Scores of several runs for the same topics: one column per run, one row per retrieved document.
 
-    Result of `runs_as_features`. A `StumpModel` of `thresholds` on `queries` is the
-    feature map of Yue et al. (2007), Section 4.2, without its columns ever being stored:
+    It is made by `runs_as_features`. A `StumpModel` of `thresholds` on `queries` is the feature map of
+    Yue et al. (2007), Section 4.2, without storing its columns:
 
     .. math:: \phi(x, d) = \bigl( [f(d \mid x) > k] : f \in F,\; k \in K_f \bigr)
 
@@ -43,20 +43,20 @@ class RunScores:
     labels : float64 (n_docs,)
         Judgments; unjudged documents and negative judgments are 0.
     qptr : int64 (n_queries + 1,)
-        Query ``q`` owns rows ``qptr[q] <= i < qptr[q + 1]``.
+        Query ``q`` has the rows ``qptr[q] <= i < qptr[q + 1]``.
     query_ids : tuple of str (n_queries,)
         Topics, in the order of the judgments.
     doc_ids : object array (n_docs,)
         Identifiers, ascending within a query, so that the order of the runs does not matter.
     scores : float32 (n_docs, n_runs)
-        NaN where the run did not retrieve the document within the depth.
+        NaN if the run did not retrieve the document within the depth.
     n_relevant : int64 (n_queries,)
-        Documents judged relevant (label > 0), retrieved or not: what AP divides by.
+        Number of documents judged relevant (label > 0), retrieved or not: the divisor of AP.
     floor : float32 (n_runs,)
-        The value that means "not retrieved" in the form "score". It is below all scores of the run, also
-        those of topics that `take` left out, so that it means the same in training and test.
+        The value that means "not retrieved" in the form "score". It is below all scores of the run, including
+        topics that `take` excluded, so it means the same in training and test.
     unjudged, unretrieved : tuple of str
-        Topics that were left out: those in a run without judgments, and those judged but in no run.
+        Excluded topics: those in a run without judgments, and those judged but in no run.
     """
 
     tags: tuple[str, ...]
@@ -104,7 +104,7 @@ class RunScores:
         )
 
     def queries(self, form: Form = "score") -> Queries:
-        r"""Give the runs as features, one column per run.
+        r"""Return the runs as features, one column per run.
 
         ================  ==========================================================  ============
         form              value of a document that the run retrieved for the query    not retrieved
@@ -122,7 +122,7 @@ class RunScores:
         form : {"score", "percentile", "minmax"}
             The last two are the transforms of SVMacc3 and SVMacc4 of Yue et al. (2007), Section
             5.2.1; they are float64, so that k/m meets a threshold k/m exactly. The scale "query-percentile"
-            counts documents with lower scores instead, so it begins at 0, which here means "not retrieved".
+            counts documents with lower scores instead, so it begins at 0, which means "not retrieved" here.
 
         Raises
         ------
@@ -147,12 +147,12 @@ class RunScores:
         return self._as_queries(features)
 
     def thresholds(self, bins: int = 50) -> list[Float64Array]:
-        r"""Thresholds of every run, more of them where its relevant documents are.
+        r"""Return thresholds of every run, which are denser near its relevant documents.
 
-        With the distribution :math:`F = \frac12 F_+ + \frac12 F_-` of the scores of the relevant and the
-        irrelevant documents that the run retrieved for these topics, thresholds lie between the values
-        nearest to the quantiles of F at 1/bins, 2/bins, ..., and one below all of them: [f > k]
-        then says whether the document was retrieved at all.
+        Let :math:`F = \frac12 F_+ + \frac12 F_-` be the distribution of the scores of the relevant and the
+        irrelevant documents that the run retrieved for these topics. Thresholds lie between the values
+        nearest to the quantiles of F at 1/bins, 2/bins, .... One more is below all of them: its [f > k] says
+        whether the document was retrieved at all.
 
         Parameters
         ----------
@@ -163,7 +163,8 @@ class RunScores:
         -------
         list of float64 (n <= bins,)
             One ascending array per run, below its largest score: no document exceeds a higher threshold.
-            Documents that were not retrieved exceed none. Empty for a run that retrieved nothing here.
+            Documents that were not retrieved exceed none. The array is empty for a run that retrieved nothing
+            here.
 
         Raises
         ------
@@ -172,12 +173,12 @@ class RunScores:
 
         Notes
         -----
-        Relevant documents make up half of F however few they are. Quantiles of all scores would lie among the
-        thousands of irrelevant documents, and evenly spaced values where hardly any document is. Yue et al.
-        (2007), Section 4.2, only say "reasonably spaced and capture the sensitive region". No score equals a
-        threshold: scores are float32, and thresholds lie halfway between two of them.
+        Relevant documents make up half of F, however few they are. Quantiles of all scores would lie among
+        the thousands of irrelevant documents, and evenly spaced values where there are hardly any documents.
+        Yue et al. (2007), Section 4.2, only say "reasonably spaced and capture the sensitive region". No
+        score equals a threshold: scores are float32, and thresholds lie halfway between two of them.
 
-        Judgments are used: call it on the training topics alone, ``scores.take(training).thresholds()``.
+        It uses judgments, so call it on the training topics alone, ``scores.take(training).thresholds()``.
         O(n log n) per run.
         """
         bins = whole(bins, "bins")
@@ -226,18 +227,18 @@ def runs_as_features(
 ) -> RunScores:
     """Join the runs of several systems into one table of scores with judgments.
 
-    The documents of a topic are the union of the runs' top ``depth``. Documents are ordered by falling score
-    and, where scores are equal, by descending identifier, as trec_eval does.
+    The documents of a topic are the union of the runs' top ``depth``. Documents are ordered by descending
+    score and, for equal scores, by descending identifier, as in trec_eval.
 
     Parameters
     ----------
     runs : Runs or paths of run files, at least one
-        A run that lacks a topic retrieved nothing for it. Runs are named by their tags; if two tags
-        are equal, all runs are named by their files, ``runs/a.res.gz`` as ``a``.
+        A run that lacks a topic retrieved nothing for it. Runs are named by their tags; if two tags are
+        equal, all are named by their files, ``runs/a.res.gz`` as ``a``.
     qrels : Qrels or path
-        Judgments. Topics without judgments, and topics that no run has, are left out.
+        Judgments. Topics without judgments, and topics that no run has, are excluded.
     depth : int >= 1
-        Number of documents of a run that count, per topic.
+        Number of documents of a run that count for each topic.
 
     Raises
     ------
@@ -247,7 +248,7 @@ def runs_as_features(
 
     Notes
     -----
-    Of the runs already read, only the top ``depth`` documents are held. Most of the time is spent reading.
+    Only the top ``depth`` documents of each run are held in memory. Reading takes most of the time.
 
     Examples
     --------
@@ -314,7 +315,7 @@ def _table(
 
 
 def _floor(scores: Array) -> float:
-    """The smallest score minus a hundredth of the range, or the next lower float32; 0 without any score."""
+    """Return the smallest score minus a hundredth of the range, or the next lower float32; 0 if no scores."""
     s = scores[~np.isnan(scores)]
     if not len(s):
         return 0.0
@@ -356,14 +357,14 @@ _CONTENT = {
 
 @dataclass(frozen=True, eq=False)
 class RunThresholds:
-    """Thresholds of several runs. The same value gives the same columns for other topics.
+    """Thresholds of several runs, which give the same columns for other topics.
 
     Raises `InputError` if the form is unknown, or the thresholds of a run are missing, not finite or not
     ascending.
     """
 
     form: Form
-    """The values that the thresholds divide, see `RunScores.queries`."""
+    """Form of the values, see `RunScores.queries`."""
     tags: tuple[str, ...]
     """Names of the runs, in the order of the columns."""
     values: Sequence[Float64Array]
@@ -394,13 +395,13 @@ class RunThresholds:
 
     @property
     def n_features(self) -> int:
-        """Number of columns: of thresholds over all runs."""
+        """Number of columns: the total number of thresholds."""
         return sum(map(len, self.values))
 
     def steps(self, scores: RunScores) -> Array:
-        """Number of thresholds below each value, int64 (n_docs, n_runs); 0 where not retrieved.
+        """Return the number of thresholds below each value, int64 (n_docs, n_runs); 0 if not retrieved.
 
-        Raises `InputError` if the runs are others, or in another order.
+        Raises `InputError` if the runs or their order differ.
         """
         if scores.tags != self.tags:
             raise InputError(
@@ -412,7 +413,7 @@ class RunThresholds:
         return np.where(np.isnan(scores.scores), 0, np.stack(steps, axis=1))
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the value as JSON; numbers read back to the same bits."""
+        """Write the thresholds as JSON; numbers read back to the same bits."""
         pairs = zip(self.tags, self.values, strict=True)
         runs = [{"run": tag, "thresholds": row.tolist()} for tag, row in pairs]
         text = json.dumps({"format": _FORMAT, "form": self.form, "runs": runs}, indent=1)
@@ -421,7 +422,7 @@ class RunThresholds:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> RunThresholds:
-        """Read what `write` wrote; raises `InputError` if the file cannot be read or holds something else."""
+        """Read a file of `write`; raises `InputError` if it cannot be read or holds something else."""
         with readable(path_of(path)), open_data(path_of(path)) as file:
             text = file.read()
         try:
@@ -446,9 +447,9 @@ def write_runs(
 ) -> None:
     """Write runs as LETOR text: their values in ``form``, or 1 for each threshold that they exceed.
 
-    Topics become query identifiers, documents become comments. With thresholds, whose form is used, feature
-    ``p`` is 1 where the value exceeds the p-th of them, counted over all runs; topic by topic, zeros are left
-    out. Raises `InputError` if a topic is not an integer, which the format needs, or as `write_letor`.
+    Topics become query identifiers, and documents become comments. With thresholds, whose form is used,
+    feature ``p`` is 1 if the value exceeds the p-th of them, counted over all runs; zeros are omitted. Raises
+    `InputError` if a topic is not an integer, which the format requires, or as in `write_letor`.
     """
     topics = integer_topics(scores.query_ids)
     if thresholds is None:
@@ -469,7 +470,7 @@ def write_runs(
 
 
 def integer_topics(topics: Sequence[Hashable]) -> list[int]:
-    """Return topics as the integers that LETOR text needs; `InputError` if they are none."""
+    """Return topics as the integers that LETOR text requires; `InputError` if they are not integers."""
     try:
         numbers = [int(str(topic)) for topic in topics]
     except ValueError:

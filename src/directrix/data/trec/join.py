@@ -1,4 +1,4 @@
-"""A run and relevance judgments together, as measures take them."""
+"""A run and relevance judgments, joined for measures."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _FEW_DOCUMENTS = 0.05  # of the shorter lists: runs of 1,000 documents hold few 
 
 
 def check_overlap(run: Run, other: Qrels | Run) -> None:
-    """Compare the identifiers of a run with those of qrels, or of another run.
+    """Compare the identifiers of a run with those of qrels or of another run.
 
-    Raises `InputError` if no query is in both, or if qrels have none of the documents. Warns with counts
-    if few match, or if some differ only in how they are written. O(n_docs).
+    Raises `InputError` if no query is in both, or if qrels have none of the documents. Warns with counts if
+    few match, or if some differ only in spelling. O(n_docs).
     """
     if isinstance(other, Run) and not other.query_ids:
         return  # a system that found nothing
@@ -79,7 +79,7 @@ def _documents(part: Qrels | Run, q: int) -> Array:
 
 
 def _alike(first: Iterable[object], second: Iterable[object]) -> str:
-    """Say how many identifiers without a match would have one if they were written in one way."""
+    """Return the number of identifiers without a match that differ only in spelling, in words."""
     by_key = {_key(name): name for name in second}
     pairs = sorted((str(name), str(by_key[_key(name)])) for name in first if _key(name) in by_key)
     if not pairs:
@@ -94,38 +94,38 @@ def _key(name: object) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """A run with its judgments, as measures take it.
+    """A run with its judgments, for measures.
 
     The other fields are as in `Run`; retrieved documents come first, in the order of the run.
     """
 
     scores: Float64Array
     """Scores of the run; -inf for a judged document that the run did not retrieve. It counts among the
-    relevant documents and in the ideal ranking, and earns nothing."""
+    relevant documents and in the ideal ranking, but gains nothing."""
     labels: Float64Array
-    """Judgment, 0 for unjudged documents and for negative judgments; by subtopic the highest."""
+    """Judgment, 0 for unjudged documents and negative judgments; with subtopics, the highest."""
     qptr: Int64Array
     query_ids: tuple[str, ...]
     doc_ids: Array
     judgments: Float64Array
-    """As in the qrels, NaN for documents without one: (n_docs,), or (n_docs, n_subtopics) where they have
-    subtopics. For measures that need more than labels, such as `Bpref`."""
+    """Judgments as in the qrels, NaN for documents without one: (n_docs,), or (n_docs, n_subtopics) with
+    subtopics. They are for measures that need more than labels, such as `Bpref`."""
 
 
 def join_trec(run: Any, qrels: Any, *, queries: Literal["both", "judged"] | Sequence[str] = "both") -> Judged:
-    """Bring a run and judgments together.
+    """Join a run and judgments.
 
     Parameters
     ----------
     run : Run, path, or frame
-        What was retrieved; a frame as for `Run.from_frame`.
+        Retrieved documents; a frame as for `Run.from_frame`.
     qrels : Qrels, path, or frame
-        What is relevant.
+        Relevance judgments.
     queries : {"both", "judged"} or sequence of str
         "both": queries of the run that have judgments, in the order of the run, as trec_eval
         does; "judged": all queries with judgments, in the order of the judgments, as its
-        option ``-c`` does (a query that the run lacks has no retrieved documents). Or these queries, all of
-        which have judgments, in this order.
+        option ``-c`` does (a query that the run lacks has no retrieved documents). A sequence selects these
+        queries, which all need judgments, in this order.
 
     Returns
     -------
@@ -184,7 +184,7 @@ def join_trec(run: Any, qrels: Any, *, queries: Literal["both", "judged"] | Sequ
 
 
 def labeled(q: Queries, qrels: Any) -> Queries:
-    """Return the queries that have judgments, with these as labels: 0 for unjudged documents.
+    """Return the queries that have judgments, with judgments as labels, 0 for unjudged documents.
 
     Raises `InputError` if documents have no identifiers, no query is in both, or no document has a judgment.
     """
@@ -206,14 +206,14 @@ def labeled(q: Queries, qrels: Any) -> Queries:
 
 
 def run_of(given: Any) -> Run:
-    """Return a run from what users give: a `Run`, the path of a file, or a frame as for `Run.from_frame`."""
+    """Return a run from a `Run`, the path of a file, or a frame as for `Run.from_frame`."""
     if isinstance(given, str | os.PathLike):
         return read_trec_run(given)
     return given if isinstance(given, Run) else Run.from_frame(given)
 
 
 def qrels_of(given: Any) -> Qrels:
-    """Return judgments from what users give: `Qrels`, a path, a frame, or a data set of ir_datasets."""
+    """Return judgments from `Qrels`, a path, a frame, or a data set of ir_datasets."""
     if hasattr(given, "qrels_iter"):
         rows = [(entry.query_id, entry.doc_id, entry.relevance) for entry in given.qrels_iter()]
         return Qrels.from_frame(dict(zip(("qid", "docno", "label"), zip(*rows, strict=True), strict=False)))

@@ -1,4 +1,4 @@
-"""TREC runs and relevance judgments as values: read, write, from frames."""
+"""TREC runs and relevance judgments: reading, writing, and conversion from frames."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from directrix.types import Array, Float64Array, Int64Array
 def check_documents(ranking: Any, values: str) -> None:
     """Set the fields of a run or of qrels as checked arrays.
 
-    Raises `InputError` unless they have one length, and names can be compared.
+    Raises `InputError` unless they have one length and names can be compared.
     """
     where = type(ranking).__name__
     remedy = f"Type directrix.data.{where}.from_frame(frame)."
@@ -76,11 +76,11 @@ class Run:
     query_ids : tuple of str
         In order of first appearance.
     qptr : int64 (n_queries + 1,)
-        Query ``q`` owns ``qptr[q] <= i < qptr[q + 1]``.
+        Query ``q`` has the documents ``qptr[q] <= i < qptr[q + 1]``.
     doc_ids : object array (n_docs,)
         Identifiers of the documents.
     scores : float64 (n_docs,)
-        Higher is better; the ranks of the file do not count, as in trec_eval.
+        Higher is better; the ranks in the file do not count, as in trec_eval.
 
     Examples
     --------
@@ -103,7 +103,7 @@ class Run:
 
     @classmethod
     def from_scores(cls, q: Queries, scores: Any, tag: str = "directrix") -> Run:
-        """Build a run from scores of the documents of ``q``; without `doc_ids` rows are numbered."""
+        """Build a run from scores of the documents of ``q``; without `doc_ids`, rows are numbered."""
         need_queries(q, "Run.from_scores")
         scores, _, qptr = check_ranking(scores, q.labels, q.qptr)
         names = [str(row) for row in q.rows] if q.doc_ids is None else [str(name) for name in q.doc_ids]
@@ -129,8 +129,8 @@ class Run:
         tag : str
             Name of the system.
         qid, doc_id, score : str or int, optional
-            Names of the columns. Default: the first that is there of qid, query_id, q_id, topic, query; of
-            docno, doc_id, docid, document, doc; of score, sim. So those of PyTerrier, ir_datasets,
+            Names of the columns. Default: the first that exists of qid, query_id, q_id, topic, query; of
+            docno, doc_id, docid, document, doc; and of score, sim. So frames of PyTerrier, ir_datasets,
             ir_measures, ranx and trec_eval need no names.
 
         Raises
@@ -159,10 +159,10 @@ class Qrels:
     query_ids, qptr, doc_ids
         As in `Run`.
     labels : float64 (n_docs,)
-        As in the file, where negative values occur; they count as 0. By subtopic the highest.
+        Labels as in the file; negative values count as 0. With subtopics, the highest.
     subtopics : float64 (n_docs, n_subtopics), or None
-        Judgments by subtopic, numbered in each query as they appear, NaN where there is none. None: the file
-        has no subtopics.
+        Judgments by subtopic, numbered in each query as they appear, NaN if absent. None: the file has no
+        subtopics.
 
     Examples
     --------
@@ -198,8 +198,8 @@ class Qrels:
         frame : frame, or dict
             As for `Run.from_frame`.
         qid, doc_id, label, subtopic : str or int, optional
-            Names of the columns. Default as there; of labels the first of label, relevance, rel, grade,
-            score; of subtopics, if there are any, of subtopic, subtopic_id, iteration, iter.
+            Names of the columns. Defaults as there; for labels the first of label, relevance, rel, grade,
+            score; for subtopics, if any, of subtopic, subtopic_id, iteration, iter.
 
         Raises
         ------
@@ -233,9 +233,9 @@ def read_trec_run(
 ) -> Run:
     r"""Read a run, plain or compressed; every line is ``query Q0 document rank score tag``.
 
-    The lines of a query need not be together. The tag is that of the first line. Or read a table (CSV, TSV,
-    JSON lines, Parquet, Arrow), whose columns are recognized or named as in `Run.from_frame`; the tag is then
-    the name of the file.
+    The lines of a query need not be together. The tag is that of the first line. The file may also be a table
+    (CSV, TSV, JSON lines, Parquet, Arrow), whose columns are recognized or named as in `Run.from_frame`; the
+    tag is then the name of the file.
 
     Raises
     ------
@@ -266,9 +266,9 @@ def read_trec_qrels(
 ) -> Qrels:
     r"""Read judgments; every line is ``query iteration document label`` or ``query document label``.
 
-    The first line tells how many columns there are. Where the second of four differs within a query, it
-    names a subtopic, as in qrels of TREC's diversity tasks; a document may then have one line for each. Or
-    read a table, as `read_trec_run` does, with columns as in `Qrels.from_frame`.
+    The first line determines the number of columns. If the second of four differs within a query, it names a
+    subtopic, as in qrels of TREC's diversity tasks; a document may then have one line for each. The file may
+    also be a table, as for `read_trec_run`, with columns as in `Qrels.from_frame`.
 
     Raises
     ------
@@ -304,7 +304,7 @@ def _read(
 
 
 def write_trec_run(run: Run, path: str | os.PathLike[str]) -> None:
-    """Write a run, each query by falling score; equal scores keep their order.
+    """Write a run, each query by descending score; equal scores keep their order.
 
     The file appears only when all of it is written; ``.gz``, ``.bz2``, ``.xz`` are compressed.
 
@@ -340,7 +340,7 @@ def run_text(run: Run) -> str:
 
 
 def qrels_lines(q: Queries) -> Iterator[bytes]:
-    """Give four columns for every document: query, 0, document, label."""
+    """Yield four columns for every document: query, 0, document, label."""
     check_words(q.query_ids, "query")
     queries = itertools.chain.from_iterable(map(itertools.repeat, q.query_ids, np.diff(q.qptr).tolist()))
     for query, name, label in zip(queries, document_names(q), q.labels.tolist(), strict=True):
@@ -348,10 +348,10 @@ def qrels_lines(q: Queries) -> Iterator[bytes]:
 
 
 def document_names(q: Queries) -> list[str]:
-    """One word for every document, the same in runs and judgments.
+    """Return one word for every document, the same in runs and judgments.
 
-    Blanks in an identifier become ``_``; a document without one is called by its row, from 0: ``7``,
-    or ``row7`` in data where others have identifiers.
+    Blanks in an identifier become ``_``; a document without one is named by its row, from 0: ``7``, or
+    ``row7`` if others have identifiers.
     """
     rows = q.rows.tolist()
     if q.doc_ids is None:
