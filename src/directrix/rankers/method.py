@@ -217,7 +217,7 @@ class Method:
 class Auto(Method):
     """The strong methods that suit a measure; validation queries choose among them.
 
-    They are in ``tries`` by class of measure, in an order of preference; "gains" for measures that add up
+    ``tries`` holds them by class of measure, in order of preference: "gains" is for measures that add up
     gains of any sign, "others" for all other measures.
     """
 

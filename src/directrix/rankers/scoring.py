@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -100,9 +100,7 @@ def matched(q: Any, categories: Categories | None, which: str = "the data") -> A
                 f"{name} of {which} holds {have}, the model was trained on {needed} in it; give "
                 "a frame or a table with the columns of the training data."
             )
-        exact = {text: float(i) for i, text in enumerate(wanted)}
-        place = {spelled_name(text): i for text, i in exact.items()} | exact
-        table = np.array([*(place.get(text, place.get(spelled_name(text), np.nan)) for text in own), np.nan])
+        table = np.array([*map(place_among(wanted), own), np.nan])
         codes = np.nan_to_num(features[:, column], nan=len(own)).astype(np.int64)
         features[:, column] = table[codes]
         unseen = codes[np.isnan(table[codes]) & (codes < len(own))]
@@ -114,6 +112,13 @@ def matched(q: Any, categories: Categories | None, which: str = "the data") -> A
     if notes:
         warn(f"{which}: {'; '.join(notes)}; they count as missing.")
     return replace(q, features=features, categories=categories)
+
+
+def place_among(names: Sequence[str]) -> Callable[[str], float]:
+    """Return a function from the name of a category to its place among these names, NaN without one."""
+    exact = {text: float(i) for i, text in enumerate(names)}
+    place = {spelled_name(text): i for text, i in exact.items()} | exact
+    return lambda text: place.get(text, place.get(spelled_name(text), np.nan))
 
 
 def check_codes(q: Queries, column: int) -> None:
