@@ -82,7 +82,7 @@ def surrogate_tendencies(
     Raises
     ------
     InputError
-        If a surrogate has no value of its own (LambdaRank) or no measure, or the models do not match the data.
+        If a surrogate has no value (LambdaRank) or no measure, or the models do not match the data.
 
     Notes
     -----
