@@ -129,7 +129,8 @@ def _positions(text: str | None) -> Any:
                 return [found["theta"], found["beta"]] if any(found["beta"]) else found["theta"]
             except (ValueError, LookupError, TypeError):
                 raise InputError(
-                    f"{text} holds no propensities; write it with `directrix clicks propensities LOG -f json`."
+                    f"{text} holds no propensities; write it with `directrix clicks propensities LOG -f "
+                    "json`."
                 ) from None
     if len(rows) not in (1, 2) or len({len(row) for row in rows}) != 1:
         raise typer.BadParameter(f"--propensities {text}: numbers by position are needed, e.g. 1,0.7,0.5.")
