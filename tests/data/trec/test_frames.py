@@ -130,7 +130,7 @@ def test_a_named_column_must_be_there():
     ("arguments", "message"),
     [
         ({"run": RUN}, "run and qrels must be given together"),
-        ({"run": RUN, "qrels": QRELS, "scores": [1.0]}, "instead of scores, labels, qid"),
+        ({"run": RUN, "qrels": QRELS, "scores": [1.0]}, "without scores, labels, qid"),
         ({"scores": [1.0]}, "labels are missing"),
         ({}, "scores are missing"),
     ],
@@ -138,6 +138,19 @@ def test_a_named_column_must_be_there():
 def test_evaluate_needs_arrays_or_a_run(arguments, message):
     with pytest.raises(dx.InputError, match=message):
         dx.evaluate("AP", **arguments)
+
+
+def test_judged_queries_that_a_run_lacks_are_counted():
+    qrels = QRELS | {"3": {"e": 1}, "4": {"e": 1}}
+    with pytest.warns(
+        UserWarning, match="^2 of 2 queries of the run .*, and 2 judged queries are not"
+    ) as caught:
+        mean = dx.evaluate("AP", run=RUN, qrels=qrels)["AP"]
+    assert caught[0].filename == __file__
+    assert mean == dx.evaluate("AP", run=RUN, qrels=QRELS)["AP"]
+    joined = dx.data.join_trec(RUN, qrels, queries="judged")  # the user's choice: no warning
+    assert dx.evaluate("AP", run=joined)["AP"] == mean / 2
+    assert dx.evaluate("AP", run=RUN | {"5": {"e": 1.0}}, qrels=QRELS)["AP"] == mean
 
 
 @pytest.mark.parametrize("short", ["qid", "docno", "label"])
