@@ -215,8 +215,8 @@ def tendency_command(
         options.option(
             "--surrogate",
             "-s",
-            help='Surrogates, e.g. "ApproxAP(alpha=100),ListNet"; repeatable. Default: all, with several '
-            "parameters each.",
+            help='Surrogates, e.g. "ApproxAP(alpha=100),ListNet"; your own in a module, which is imported: '
+            '"my_loss:MyLoss(alpha=3)"; repeatable. Default: all, with several parameters each.',
         ),
     ] = None,
     measure: Annotated[
@@ -247,11 +247,13 @@ def tendency_command(
     )
     from directrix.measures.names import measure as parse_measure
     from directrix.parameters import positive
+    from directrix.surrogates.names import typed_surrogate
     from directrix.tables import Table
 
     with options.usage():
         positive(norm, "norm")
-        chosen = [with_value(text) for text in options.comma_separated(surrogates or EVERY_SURROGATE)]
+        texts = options.comma_separated(surrogates or EVERY_SURROGATE)
+        chosen = [with_value(typed_surrogate(text)) for text in texts]
         goal = None if measure is None else parse_measure(measure)
     queries = reading.read(data)
     if not surrogates:

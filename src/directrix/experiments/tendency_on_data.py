@@ -82,7 +82,7 @@ def surrogate_tendencies(
     Raises
     ------
     InputError
-        If a surrogate has no value of its own (LambdaRank), or the models do not match the data.
+        If a surrogate has no value (LambdaRank) or no measure, or the models do not match the data.
 
     Notes
     -----
@@ -126,6 +126,11 @@ def model_values(
     chosen = [with_value(s) for s in surrogates]
     if isinstance(measure, str):
         measure = parse_measure(measure)
+    for surrogate in chosen:
+        if measure is None and not hasattr(surrogate, "measure"):
+            raise InputError(
+                f"{surrogate!r} belongs to no measure; say which to compare with: measure='nDCG'."
+            )
     targets: list[Any] = [s.measure if measure is None else measure for s in chosen]
     shape = len(models), data.n_queries
     surrogate_values = [np.empty(shape) for _ in chosen]

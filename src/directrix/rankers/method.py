@@ -14,6 +14,7 @@ from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
 from directrix.rankers.kinds import KINDS
+from directrix.surrogates.base import kernel_surrogate
 
 if TYPE_CHECKING:
     from directrix.types import Trainer
@@ -80,7 +81,7 @@ class Method:
     @property
     def properties(self) -> tuple[str, ...]:
         """Properties of the surrogate, sorted; empty without a surrogate."""
-        return () if self.surrogate is None else tuple(sorted(self._surrogate({}, None).properties))
+        return () if self.surrogate is None else tuple(sorted(self._surrogate(self.fixed, None).properties))
 
     @property
     def settings(self) -> tuple[str, ...]:
@@ -98,7 +99,7 @@ class Method:
     def takes(self, measure: RankingMeasure | None) -> bool:
         """Return whether its surrogate supports the measure; LambdaRank does not support ``ties="worst"``."""
         try:
-            self._surrogate({}, measure)
+            self._surrogate(self.fixed, measure)
         except InputError:
             return False
         return True
@@ -109,7 +110,8 @@ class Method:
         if self.surrogate is None:
             return True
         try:
-            self._surrogate({}, None).prepare(np.array([1.0, 0.0]), np.array([0, 2]), np.ones(2))
+            surrogate = kernel_surrogate(self._surrogate(self.fixed, None))
+            surrogate.prepare(np.array([1.0, 0.0]), np.array([0, 2]), np.ones(2))
         except InputError:
             return False
         return True
@@ -215,7 +217,7 @@ class Method:
 class Auto(Method):
     """The strong methods that suit a measure; validation queries choose among them.
 
-    They are in ``tries`` by class of measure, in an order of preference; "gains" for measures that add up
+    ``tries`` holds them by class of measure, in order of preference: "gains" is for measures that add up
     gains of any sign, "others" for all other measures.
     """
 

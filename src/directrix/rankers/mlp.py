@@ -64,7 +64,7 @@ class MLPRanker(GradientRanker):
         (Daniels & Velikova 2010, doi:10.1109/TNN.2010.2044803). With "relu" scores are then convex in the
         features; "tanh" can level off. Random initial weights of the wrong sign are flipped, and those of
         later layers divided by the root of their number; other starts are moved as for ``bounds`` of
-        `LinearRanker`. Only for the trainers "adam", "sgd" and "lbfgs".
+        `LinearRanker`. It needs the trainer "adam", "sgd" or "lbfgs".
     max_iter : int >= 0
         Iterations (epochs of "adam" and "sgd"); 0 keeps the start.
     patience : int >= 1, optional
