@@ -121,8 +121,7 @@ def interactions_command(
 ) -> None:
     """Make labeled queries from events such as views and purchases, without features from the future.
 
-    Each query has a decision time. Labels come from later events; candidates and features use only what was
-    known before.
+    Each query has a decision time. Labels come from later events, candidates and features from earlier ones.
     """
     from directrix.data.interactions.build import from_interactions
 

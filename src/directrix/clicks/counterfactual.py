@@ -228,8 +228,7 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     Raises
     ------
     InputError
-        If the log never shows what a ranker would show, the measure is not a sum of gains, or `training_data`
-        would raise it.
+        If the log never shows what a ranker would show, the measure is not a sum of gains, or as there.
 
     Warns
     -----
@@ -241,8 +240,8 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     -----
     The value is sum_q n_q V_q / sum_q n_q, where V_q is the sum of the gains of query q by the ranker's ranks
     and n_q the number of its sessions; tied documents share their ranks. Intervals use Student's t for the
-    ratio, linearized over queries. Rankers that were trained on the same clicks look better than they are.
-    O(rows of the log) per estimator.
+    ratio, linearized over queries. Rankers trained on the same clicks look better than they are. O(rows of
+    the log) per estimator.
 
     Examples
     --------

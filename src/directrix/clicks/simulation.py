@@ -42,8 +42,7 @@ def simulate(  # noqa: PLR0913 - all but the first three are optional and by nam
 
     Each session has a random query. In PBM, position k is examined with probability p_k^eta, where p is the
     measured `EXAMINATION`. UBM uses this curve for the distance to the last click, DCM for continuing after a
-    click, and DBN uses its second value for continuing. In SDBN and DBN the probability of satisfaction is
-    that of attraction.
+    click, and DBN its second value for continuing. In SDBN and DBN satisfaction is as likely as attraction.
 
     Parameters
     ----------
@@ -66,9 +65,8 @@ def simulate(  # noqa: PLR0913 - all but the first three are optional and by nam
     attraction : sequence of float in [0, 1]
         Probability of a click on an examined document, by label.
     trust : (relevant, other), optional
-        Trust bias: probabilities, as numbers or one per position, of a click on an examined document that
-        attracts, and on one that does not, instead of 1 and 0 (Agarwal et al. 2019,
-        doi:10.1145/3308558.3313697).
+        Trust bias: probabilities of a click on an examined document that attracts, and on one that does not,
+        instead of 1 and 0; numbers, or one per position (Agarwal et al. 2019, doi:10.1145/3308558.3313697).
 
     Returns
     -------

@@ -36,8 +36,7 @@ def fuse(  # noqa: PLR0913 - all but the first three are optional and by name
     Weights >= 0 of normalized scores, or of reciprocal ranks, are searched exactly: the measure is piecewise
     constant, changing only where two documents swap places, and a line search examines all pieces. For two
     runs one line contains all weights, so its best point is the optimum. For more runs, coordinate ascent
-    moves one weight at a time to its best value, starting from equal weights, each run alone and random
-    weights.
+    moves one weight at a time to its best value, from equal weights, each run alone and random weights.
 
     Parameters
     ----------
@@ -71,9 +70,8 @@ def fuse(  # noqa: PLR0913 - all but the first three are optional and by name
     Notes
     -----
     See `directrix.fusion.combination.normalized` on documents that a run lacks. Relevant documents that no
-    run retrieved count against every method. The method is chosen by the cross-validated value, so this value
-    is slightly too high for the chosen method. Cost: for k runs about 20 k line searches per normalizer and
-    fold.
+    run retrieved count against every method. The cross-validated value chooses the method, so it is slightly
+    too high for the chosen one. Cost: for k runs about 20 k line searches per normalizer and fold.
 
     Examples
     --------

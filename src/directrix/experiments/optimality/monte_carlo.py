@@ -63,8 +63,7 @@ def certify(  # noqa: PLR0913
     .. math:: \overline{M}(w + \eta r_i) > \overline{M}(w)\;? \qquad i = 1 \dots K, \quad
               K = \lceil \ln\delta / \ln(1 - \varepsilon) \rceil
 
-    for random unit vectors r_i and every step :math:`\eta`; see `Certificate` for the conclusion if none
-    rises.
+    for random unit vectors r_i and every step :math:`\eta`; `Certificate` says what follows if none rises.
 
     Parameters
     ----------
