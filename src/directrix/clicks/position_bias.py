@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -111,8 +111,7 @@ def propensities(
     random-pair      pivot, with documents weighted by impressions, n n' / (n + n'): where position 1 and k
                      are swapped half of the time, the ratio of clicks of Joachims et al. (2017)
     random-top       ratio of the rates of clicks, where the order of the documents is random
-    em               the position-based model (`PBM`), too flat with few impressions per document; intervals
-                     include the tolerance of EM, 1e-4 per side
+    em               the position-based model (`PBM`), too high with few impressions per document
     regression-em    the same, with relevance as a logistic regression on features (Wang et al. 2018): for
                      logs in which documents hardly move; wrong where features do not explain relevance
     trust            P(click) = alpha_k r + beta_k: users also click irrelevant documents at positions they
@@ -122,15 +121,13 @@ def propensities(
 
     Parameters
     ----------
-    log : Log
-        With sessions or counts.
+    log : Log, with sessions or counts
     method : str
     features : Queries, optional
         Features of all documents of the log, for "regression-em"; documents are matched by identifiers.
     n_positions : int >= 2, optional
         Number of positions, from the first, such as those that were randomized; default: all.
-    n_resamples : int >= 20
-    seed : int >= 0
+    n_resamples, seed : int >= 20, int >= 0
 
     Returns
     -------
@@ -139,20 +136,15 @@ def propensities(
     Raises
     ------
     InputError
-        If the log does not identify the bias: no document moves between positions that the method compares,
-        order is not random for "random-top", or a position has no clicks. The message says what to log.
-
-    Warns
-    -----
-    UserWarning
-        If the upper end of an interval exceeds four times the lower one, or for "em" the documents of a query
-        have fewer than 30 impressions each, on average.
+        If the log does not identify the bias. The message says what to log.
 
     Notes
     -----
+    A warning names intervals whose upper end exceeds four times the lower one, and "em" with fewer than 30
+    impressions per document of a query. Sums are kept by query, so a resample costs a matrix product.
+
     Agarwal et al. (2019), doi:10.1145/3289600.3291017; Joachims et al. (2017), doi:10.1145/3018661.3018699;
-    Wang et al. (2018), doi:10.1145/3159652.3159732; Agarwal et al. (2019b), doi:10.1145/3308558.3313697. Sums
-    are kept by query, so a resample costs a matrix product; EM restarts from the estimate.
+    Wang et al. (2018), doi:10.1145/3159652.3159732; Agarwal et al. (2019b), doi:10.1145/3308558.3313697.
 
     Examples
     --------
@@ -177,19 +169,26 @@ def propensities(
     theta, beta = _resampled(estimator, value.shape, n_queries, n_resamples, rng)
     if isinstance(estimator, _Counts):
         theta[1:] += (-_LEFT_OPEN, _LEFT_OPEN)
-    if method == "em" and (n := cells.impressions.sum() / len(log.pairs)) < _MANY:
-        warn(
-            f"each document of a query has {n:.0f} impressions on average; with fewer than {_MANY}, em "
-            "overestimates propensities. Compare with method all-pairs, or give a longer log."
-        )
-    if method != "trust" and (wide := np.flatnonzero(~(theta[:, 1] <= _WIDE * theta[:, 0]))).size:
-        at = wide[np.argmin(theta[wide, 0] / theta[wide, 1])]
-        warn(
-            f"the log hardly identifies the propensity at {len(wide)} of {k} positions, e.g. {at + 1}: from "
-            f"{theta[at, 0]:.2g} to {theta[at, 1]:.2g}. Gains divide by it: give a longer log, fewer "
-            "positions, or propensities of a log whose documents move more within a query."
-        )
+    for text in _doubts(method, theta, cells.impressions.sum() / len(log.pairs)):
+        warn(text)
     return Propensities(method, value[0], theta, value[1], beta, n_queries, n_resamples, seed)
+
+
+def _doubts(method: str, theta: Float64Array, impressions: float) -> Iterator[str]:
+    """Yield why estimates are unreliable, from their intervals and the impressions per document."""
+    if method == "em" and impressions < _MANY:
+        yield (
+            f"each document of a query has {impressions:.0f} impressions on average; with fewer than "
+            f"{_MANY}, em overestimates propensities. Compare with method all-pairs, or give a longer log."
+        )
+    wide = np.flatnonzero(~(theta[:, 1] <= _WIDE * theta[:, 0]))
+    if method != "trust" and wide.size:
+        at = wide[np.argmin(theta[wide, 0] / theta[wide, 1])]
+        yield (
+            f"the log hardly identifies the propensity at {len(wide)} of {len(theta)} positions, e.g. "
+            f"{at + 1}: from {theta[at, 0]:.2g} to {theta[at, 1]:.2g}. Gains divide by it: give a longer "
+            "log, fewer positions, or propensities of a log whose documents move more within a query."
+        )
 
 
 def _resampled(

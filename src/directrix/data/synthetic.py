@@ -50,8 +50,7 @@ def make_cubic(  # noqa: PLR0913 - each one is a property of the data
     shares : floats > 0 with sum 1
         Shares of the labels 0, 1, ... .
     label_noise : float in [0, 1]
-        Share of documents whose label is replaced by a random one from ``shares``, so that no ranker is
-        perfect.
+        Share of documents whose label is replaced by a random one, so that no ranker is perfect.
     n_hidden : int, 0 <= n_hidden < n_features
         The last ``n_hidden`` features influence the labels but are not in the result.
     seed : int

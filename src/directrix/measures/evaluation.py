@@ -107,27 +107,25 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
         documents were judged (`Bpref`) read NaN as not judged. For measures of subtopics (`AlphaNDCG`) the
         shape is (n_docs, n_subtopics); other measures use the highest label.
     run, qrels : frame (pandas, polars, pyarrow), dict, path, or `Run` and `Qrels`, optional
-        Instead of scores and labels; see `directrix.data.join_trec`, whose result may be ``run`` alone.
-        A warning counts judged queries that the run lacks; they do not count, as in trec_eval.
+        Instead of scores and labels; see `directrix.data.join_trec`, whose result may be ``run`` alone. A
+        warning counts judged queries that the run lacks; the means leave them out.
     qid, qptr, group : sequence, optional
         Query of every document, in any order; or boundaries (n_queries + 1,), or sizes of consecutive
         queries. One of the three is needed, or ``run``; ``group=[n]`` means one query.
     doc_ids : sequence of str (n_docs,), optional
         For ``ties="trec"`` (convention trec_eval, gdeval); needed where documents of a query tie.
     convention : str or Convention, optional
-        Evaluate as this tool does; see `directrix.measures.conventions`. A warning names measures that the
-        tool lacks.
+        Evaluate as this tool does, see `directrix.measures.conventions`; a warning names measures it lacks.
     per_query : bool
         True: the value of each measure for every query; False: its mean.
     by : mapping of query to segment, or sequence (n_docs,), optional
         Evaluate segments of queries too. A sequence, such as a column of a frame, has the segment of each
         document's query; ``run=`` needs a mapping. Queries without one (absent, None, NaN) count only in the
         total, with a warning; other queries of the mapping are ignored.
-    intervals : bool
-        Add 95 % intervals; see `Evaluation`.
+    intervals : bool, whether to add 95 % intervals; see `Evaluation`
     sampling : float (n_docs,), optional
-        Probability with which each document was sampled, 1 if it was not, such as ``.sampling`` of the result
-        of `directrix.data.from_interactions`. `Evaluation` then has ``.note`` and ``.corrected``.
+        Probability with which each document was sampled, else 1; ``.sampling`` of the result of
+        `directrix.data.from_interactions`. `Evaluation` then has ``.note`` and ``.corrected``.
 
     Returns
     -------
@@ -146,7 +144,7 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     >>> evaluate(["nDCG@10", "AP"], [0.2, 0.7, 0.1], [1, 0, 1], qid=["a", "a", "a"])
     {'nDCG@10': 0.6934264036172708, 'AP': 0.5833333333333333}
     """
-    given = (scores, labels, qid, qptr, group, doc_ids)
+    given = scores, labels, qid, qptr, group, doc_ids
     names, chosen, data, values = _values(measures, run, qrels, given, convention)
     by_name = dict(zip(names, zip(chosen, values, strict=True), strict=True))
     form = {"per_query": per_query, "intervals": intervals}
