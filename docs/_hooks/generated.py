@@ -126,7 +126,7 @@ def command_line() -> str:
     from directrix.cli.main import app
 
     group: Any = get_command(app)
-    parts = ["# Command line", "Results go to standard output, remarks and progress to standard error."]
+    parts = ["# Command line", "Results go to standard output, notes and progress to standard error."]
     parts += [
         "| exit status | meaning |\n|---|---|\n| 0 | fine |\n| 1 | the data cannot be used |\n"
         "| 2 | wrong usage |\n| 130 | interrupted |",

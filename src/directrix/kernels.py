@@ -327,7 +327,7 @@ class Survey(NamedTuple):
 
 
 def survey() -> Survey:
-    """Look at all folders that may hold compiled kernels; see `Survey`."""
+    """Inspect all folders that may hold compiled kernels; see `Survey`."""
     processor = registry.cpu_target.target_context.codegen().magic_tuple()
     current = f".{_stamp()}.{_made_for(processor)}."
     stores = [compiled._cache for compiled in all_kernels() if not _CONFIG.DISABLE_JIT]

@@ -133,7 +133,7 @@ def test_names_of_columns_are_refused_for_text(text):
 
 
 def test_no_name_of_a_feature_is_wrong_usage(text):
-    assert "there is no name" in refused("evaluate", text[1], text[0], "--feature-columns", ",", status=2)
+    assert "names no column" in refused("evaluate", text[1], text[0], "--feature-columns", ",", status=2)
 
 
 def test_subtopics_of_tables(tmp_path):

@@ -279,8 +279,8 @@ def test_every_other_ranking_must_show_the_gain(invoke, files, rankings):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--require-gain", "0.1"), "over which ranking? Type --against RANKING too."),
-        (("--require-gain", "0.1", "--against", 0, "-m", "AP", "-m", "RR"), "by one measure, not 2."),
+        (("--require-gain", "0.1"), "a baseline is needed. Type --against RANKING too."),
+        (("--require-gain", "0.1", "--against", 0, "-m", "AP", "-m", "RR"), "one measure is needed, got 2."),
         (("--require-gain", "nan", "--against", 0), "a finite number is needed"),
     ],
 )

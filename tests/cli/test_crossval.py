@@ -312,7 +312,7 @@ def test_shards_at_the_same_time_end_in_the_same_table(done, folds, tmp_path):
     for process in running:
         stdout, stderr = process.communicate(timeout=300)
         assert (process.returncode, stdout) == (0, ""), stderr
-        assert "of 15 training runs are finished; the last command is without --shard" in stderr
+        assert "of 15 training runs are finished; leave out --shard to print results" in stderr
     lines = [path.read_bytes().count(b"\n") for path in sorted(folder.glob("cells-*.jsonl"))]
     assert lines == [5, 5, 5]
     result = succeed(*command, "--format", "json")

@@ -74,7 +74,7 @@ def test_groups_training_again_and_a_page(files, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [
-        (("--docs", "a,b"), 2, "--docs names documents of one query"),
+        (("--docs", "a,b"), 2, "--docs needs --query"),
         (("--query", "25", "--docs", "a"), 2, "two documents are needed"),
         (("--query", "25", "--report", "x.html"), 2, "--query explains one query, --report all of them"),
         (("--valid", "x.txt"), 2, "--valid is used with --retrain only"),
@@ -149,9 +149,9 @@ def test_limits_are_those_of_the_model(files, tmp_path):
 
     by_query = limits(dx.LinearRanker("ListNet", scale="raw+query-percentile"))
     assert "scaled by query" in by_query
-    assert "refuses missing values" in by_query
+    assert "rejects missing values" in by_query
     filled = limits(dx.LinearRanker("ListNet", scale="standard", max_iter=1))
-    assert "refuses missing values" not in filled
+    assert "rejects missing values" not in filled
     assert "The training of the LinearRanker ended early: stopped after 1 iteration" in filled
     assert "no figure on other queries" in filled
     trees = limits(dx.BoostedRanker(n_trees=3, min_data_in_leaf=5))
@@ -202,4 +202,4 @@ def test_importance_without_data_is_that_of_the_model(files, tmp_path):
 
 
 def test_a_measure_without_data_is_refused(files):
-    assert "--measure is reported on DATA" in refused("describe", files.model, "-m", "AP", status=2)
+    assert "--measure needs DATA" in refused("describe", files.model, "-m", "AP", status=2)

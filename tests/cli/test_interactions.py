@@ -41,7 +41,7 @@ def test_the_files_are_those_of_the_function(tables, tmp_path):
         ).split(2.5 * 86400)
         for n in (5, None)
     )
-    assert f"note: {train} has drawn negatives" in done.stderr
+    assert f"note: {train} has sampled negatives" in done.stderr
     assert full[1].n_docs > drawn[1].n_docs
     for path, part in ((train, drawn[0]), (test, full[1])):
         read = dx.data.read_parquet(path)

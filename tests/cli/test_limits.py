@@ -121,12 +121,12 @@ def test_other_threads_run_commands_without_handlers():
             "memory ran out (x.so: ",
         ),
         (OSError("Could not find/load shared object file"), "memory ran out (Could not find/load"),
-        (OSError(errno.EAGAIN, "Resource temporarily unavailable"), "the system starts no more processes"),
+        (OSError(errno.EAGAIN, "Resource temporarily unavailable"), "the system cannot start more processes"),
         (
             RuntimeError("can't start new thread"),
-            "the system starts no more processes or",
+            "the system cannot start more processes or",
         ),
-        (BrokenProcessPool("x"), "a worker process was ended from outside, for lack of memory"),
+        (BrokenProcessPool("x"), "a worker process was killed, for lack of memory"),
     ],
 )
 def test_a_shortage_says_of_what_and_what_to_do(files, tmp_path, monkeypatch, error, message):

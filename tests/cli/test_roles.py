@@ -77,7 +77,7 @@ def test_a_model_file_knows_the_columns(shop, tmp_path):
     data, model = shop / "products.csv", shop / "linear.json"
     assert dx.load(model).feature_names_in_.tolist() == ["bm25", "price"]
     result = succeed("predict", model, data)
-    assert "left out, as no feature of the model: 'title', 'published', 'shop'\n" in result.stderr
+    assert "not features of the model, are left out: 'title', 'published', 'shop'\n" in result.stderr
     columns = ("--exclude-columns", ",".join(TEXTS), *COLUMNS)
     assert result.stdout == succeed("predict", model, data, *columns).stdout
     for command in (("evaluate", data, model), ("describe", model, data), ("explain", model, data)):

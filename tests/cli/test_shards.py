@@ -124,7 +124,7 @@ def test_resume_takes_the_answers_of_before(files, monkeypatch):
         (["train", "shards", "--cluster", "local:1", "--force"], "add --valid"),
         (
             [*TRAIN, "--cluster", "local:1", "--folds", "3", "--force"],
-            "--folds is not for a training on shards",
+            "--folds is not supported on shards",
         ),
         ([*TRAIN, "--cluster", "here"], "local:N, for N processes"),
         (["train", "train.txt", "--resume", "--force"], "add --cluster"),

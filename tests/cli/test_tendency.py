@@ -1,6 +1,7 @@
 """``directrix tendency``."""
 
 import json
+import sys
 from functools import partial
 
 import pytest
@@ -43,6 +44,56 @@ def test_a_function_of_the_surrogate_may_stand_in_place_of_the_factor(command, f
     assert "between the change of the best non-decreasing function of the surrogate and" in command(
         files.test, *options, "--transform", "monotone"
     ).stderr.replace("\n", " ")
+
+
+@pytest.fixture
+def my_loss(tmp_path, monkeypatch):
+    """A current folder with the module ``my_loss``."""
+    (tmp_path / "my_loss.py").write_text(
+        "from dataclasses import dataclass\n"
+        "import directrix as dx\n"
+        "class Mine(dx.ListNet): pass\n"
+        "half = Mine(temperature=0.5)\n"
+        "@dataclass(frozen=True)\n"
+        "class Bare:\n"
+        "    properties = frozenset()\n"
+        "    def value_and_grad(self, scores, labels, qptr):\n"
+        "        return half.value_and_grad(scores, labels, qptr)\n"
+        "class Plain:\n"
+        "    value_and_grad = Bare.value_and_grad\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    yield
+    sys.modules.pop("my_loss", None)
+
+
+def test_a_surrogate_of_the_user_is_imported(command, files, my_loss):
+    own = "my_loss:Mine(temperature=0.5), my_loss:half, my_loss:Bare"
+    options = ("--models", 5, "-m", "nDCG", "--format", "json")
+    done = command(files.test, "-s", own, "-s", "ListNet(temperature=0.5)", *options)
+    assert done.exit_code == 0, done.stderr
+    rows = json.loads(done.stdout)["rows"]
+    assert [row.pop("surrogate").partition("(")[0] for row in rows] == ["Mine", "Mine", "Bare", "ListNet"]
+    assert all(row == rows[0] for row in rows)
+    done = command(files.test, "-s", "my_loss:Bare", "--models", 5)
+    assert (done.exit_code, "say which to compare with" in done.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("my_loss:dx", "must be a dataclass with value_and_grad"),
+        ("my_loss:Plain", "must be a dataclass with value_and_grad"),
+        ("my_loss:Mine(alpha=1)", "has no field 'alpha'"),
+        ("my_loss:Mine(", "cannot be read"),
+        ("absent:Mine", "e.g. my_loss:MyLoss"),
+    ],
+)
+def test_what_is_no_surrogate_of_the_user_is_wrong_usage(command, files, my_loss, text, message):
+    done = command(files.test, "-s", text)
+    assert done.exit_code == 2
+    assert message in " ".join(done.stderr.replace("│", " ").split())
 
 
 def test_without_options_every_surrogate_has_a_row(command, files):

@@ -183,7 +183,7 @@ def test_sessions_with_a_click_on_every_document_are_a_warning(tmp_path):
 @pytest.mark.parametrize("column", ["session", "none"])
 def test_variants_of_a_query_in_case_and_blanks_are_a_warning(column):
     columns = GOOD | {"query": ["red  Shoes", "red  Shoes", "red shoes "]}
-    with pytest.warns(UserWarning, match="2 queries are 1 but for case and blanks, e.g. 'red  Shoes' and"):
+    with pytest.warns(UserWarning, match="2 queries are 1 apart from case and blanks, e.g. 'red  Shoes' and"):
         Log.from_frame({key: of for key, of in columns.items() if column != "none" or key != "session"})
 
 

@@ -115,7 +115,7 @@ def test_em_warns_of_few_impressions_with_which_it_is_too_flat():
 def test_wide_intervals_are_a_warning():
     queries = make_queries()
     log = make_log(queries, "shuffle", 40)
-    match = r"hardly tells the propensity at \d of 4 positions, e.g. \d: from"
+    match = r"hardly identifies the propensity at \d of 4 positions, e.g. \d: from"
     with pytest.warns(UserWarning, match=match):
         dx.clicks.propensities(log)
     with pytest.warns(UserWarning, match=match):

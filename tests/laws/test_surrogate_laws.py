@@ -417,15 +417,42 @@ class Scalar(dx.ListNet):
         return value.mean(), grad
 
 
+class Nothing(dx.ListNet):
+    """A function whose last line is missing."""
+
+    def value_and_grad(self, scores, labels, qptr):
+        return None
+
+
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
         (SimpleNamespace(value_and_grad=dx.ListNet().value_and_grad), "it has no properties"),
         (SimpleNamespace(), "it has no value_and_grad and no properties"),
         (dx.ListNet, "it is a class; an object of it is needed"),
-        (Scalar(), r"must have the shapes \(.*got \(\) and"),
+        (Scalar(), r"must have the shapes \(.*got \[\(\), "),
+        (Nothing(), r"must have the shapes \(.*got None"),
+        (
+            Bare(frozenset({"smooth", "shift-invariant"})),
+            "properties must be a frozenset of .*shift-invariant",
+        ),
+        (Bare("smooth"), "properties must be a frozenset of bound, .*value_free, got 'smooth'"),
+        (Bare(["smooth"]), r"properties must be a frozenset of .*got \['smooth'\]"),
     ],
 )
 def test_what_no_test_can_use_is_said(wrong, words):
     with pytest.raises(LawBroken, match=words):
         check_surrogate(wrong)
+
+
+def test_the_query_that_is_nan_is_named():
+    class Divided(dx.ListNet):
+        def value_and_grad(self, scores, labels, qptr):
+            value, grad = super().value_and_grad(scores, labels, qptr)
+            return np.where([labels[lo:hi].any() for lo, hi in pairwise(qptr)], value, np.nan), grad
+
+    with pytest.raises(LawBroken) as caught:
+        check_surrogate(Divided())
+    line = next(line for line in str(caught.value).splitlines() if line.startswith("- nothing is nan"))
+    assert re.search(r"query \d: value nan and gradient \[.* and the labels \[[0. ]+\]$", line)
+    assert "any threads" not in str(caught.value)

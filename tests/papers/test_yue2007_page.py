@@ -135,7 +135,7 @@ def test_the_page_has_the_settings_and_what_did_not_converge(shown):
     assert ": 0.01, 1;\n" in shown
     assert "sum over documents of the squared hinge): 0.5, 2;" in shown
     assert "the hinge as published, with C of 0.25, 4 and at most 50 passes" in shown
-    assert f"{4 * 7 * 2} of {4 * 7 * 2 * 4} trainings ended" in shown
+    assert f"{4 * 7 * 2} of {4 * 7 * 2 * 4} training runs ended" in shown
     assert "basic (5 runs), plain + basic (5 runs)" in shown
 
 

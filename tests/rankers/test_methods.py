@@ -202,7 +202,7 @@ def test_methods_with_commas_are_one_to_a_search():
     assert dx.method("ListNet,") is dx.method("ListNet")
     found = search(dx.data.make_cubic(12, 10, 4, seed=0), method="Regression,ListNet", folds=2)
     assert {c.name for c in found.candidates} == {"Regression", "ListNet"}
-    with pytest.raises(dx.InputError, match="auto is no part of a list of methods"):
+    with pytest.raises(dx.InputError, match="auto cannot be in a list of methods"):
         dx.method("auto,ListNet")
     with pytest.raises(dx.InputError, match="method 'Foo' is not known"):
         dx.method("ListNet,Foo")

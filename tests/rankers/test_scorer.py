@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from tests.messages import rejects
 
 import directrix as dx
@@ -120,12 +121,57 @@ def test_equal_scores_keep_their_order(reload):
     assert reload(MODELS["trees"]().fit_queries(Q)).rank(np.zeros((50, 5))).tolist() == list(range(50))
 
 
-def test_categories_need_the_estimator(reload):
-    frame = pd.DataFrame({"shop": pd.Categorical(list("abc") * 40), "price": np.arange(120) % 7})
-    y = (frame["shop"] == "b").to_numpy() * 1.0
-    ranker = dx.BoostedRanker(n_trees=5, num_leaves=3, min_data_in_leaf=2)
+def shops(kinds="abc", n=120):
+    """A frame with a column of categories, and labels that depend on both columns."""
+    frame = pd.DataFrame({"price": np.arange(n) % 7, "shop": pd.Categorical(list(kinds) * (n // len(kinds)))})
+    return frame, frame["shop"].map(kinds.index).to_numpy(dtype=float) + (frame["price"] > 3)
+
+
+TREES = dx.BoostedRanker(n_trees=5, num_leaves=4, min_data_in_leaf=2)
+
+
+@pytest.mark.parametrize("kinds", ["abc", (1, 2, 30), ("01", "1.0", "x")])
+def test_categories_are_coded_as_by_predict(reload, kinds):
+    frame, y = shops(kinds)
+    ranker = clone(TREES).fit(frame, y, qid=np.arange(120) // 6)
+    scorer = reload(ranker)
+    rows = [[0, kinds[2]], [np.nan, kinds[1]], [2, None], [3, ""], [4, kinds[0]], [5, str(kinds[1])]]
+    shop = pd.Categorical([kinds[2], kinds[1], None, None, kinds[0], kinds[1]])
+    expected = ranker.predict(pd.DataFrame(rows, columns=frame.columns).assign(shop=shop), group=[6])
+    assert len({*expected}) > 3
+    for given in (rows, np.array(rows, dtype=object)):
+        np.testing.assert_array_equal(scorer.predict(given), expected)
+    np.testing.assert_array_equal(scorer.rank(rows), np.argsort(-expected, kind="stable"))
+    with pytest.warns(UserWarning, match="'shop' holds categories that the model has not seen"):
+        assert scorer.predict([[2, "new"]]) == expected[2]
+    for bad, message in (
+        ([["a", kinds[0]]], "there is text"),
+        ([["a"]], r"shape \(1, 1\)"),
+        ([[1, "a"], [2]], r"shape \(2,\)"),
+    ):
+        with pytest.raises(InputError, match=message):
+            scorer.rank(bad)
+
+
+def test_a_missing_category_is_not_the_first_where_missing_numbers_are_0(reload):
+    frame, y = shops()
+
+    def queries(frame, **columns):
+        frame = frame.assign(**columns).astype({"shop": "category"})
+        return dx.Queries.from_frame(frame, missing="zero")
+
+    data = queries(frame, price=frame.price - 3.0, qid=np.arange(120) // 6, label=y)
+    ranker = clone(TREES).fit_queries(data)
+    rows = [[np.nan, "b"], [0.0, None], [1.0, "a"]]
+    wanted = queries(pd.DataFrame(rows, columns=frame.columns), qid=1, label=0)
+    np.testing.assert_array_equal(reload(ranker).predict(rows), ranker.predict_queries(wanted))
+
+
+def test_categories_without_names_need_the_estimator(reload):
+    frame, y = shops((0, 1, 2))
+    ranker = clone(TREES).set_params(categorical_features=[1])
     with rejects(InputError):
-        reload(ranker.fit(frame, y, qid=np.arange(120) // 6))
+        reload(ranker.fit(frame.to_numpy(dtype=float), y, qid=np.arange(120) // 6))
 
 
 @pytest.mark.parametrize(

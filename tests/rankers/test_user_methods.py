@@ -98,6 +98,33 @@ def test_a_ranker_is_trained_as_it_is():
         found.ranker(alpha=1.0)
 
 
+def test_the_surrogate_of_a_ranker_can_be_searched():
+    for surrogate in (Pull(0.5), "ListNet(temperature=0.5)"):
+        name = "strength" if isinstance(surrogate, Pull) else "temperature"
+        found = dx.method(dx.MLPRanker(surrogate, hidden=(3,), max_iter=4))
+        assert name in found.settings
+        assert getattr(found.ranker().surrogate, name) == 0.5
+        made = found.ranker(**{name: 2.0})
+        assert (getattr(made.surrogate, name), made.hidden, made.max_iter) == (2.0, (3,), 4)
+    with rejects(dx.InputError):
+        found.ranker(strength=1.0)
+
+
+def test_a_field_that_is_also_a_parameter_of_the_ranker_belongs_to_the_ranker():
+    @dataclass(frozen=True)
+    class Penalized(Pull):
+        l2: float = 3.0
+
+    made = dx.method(dx.MLPRanker(Penalized(l2=2.0), l2=0.1)).ranker(l2=0.5)
+    assert (made.surrogate, made.l2) == (Penalized(l2=2.0), 0.5)
+
+
+def test_no_surrogate_of_the_user_has_weights_of_documents():
+    assert not dx.method(Pull).weighs_docs
+    assert not dx.method(Plain(0.5)).weighs_docs
+    assert dx.method(dx.LinearRanker("ListNet")).weighs_docs == dx.method("ListNet").weighs_docs
+
+
 def test_subclasses_of_rankers_are_not_known():
     class Mine(dx.LinearRanker):
         pass
@@ -172,5 +199,10 @@ def test_all_of_it_is_in_the_description():
     described = dx.method(Pull(0.5)).describe()
     assert (described["fixed"], described["source"]) == ({"strength": 0.5}, f"{__name__}.Pull")
     assert isinstance(dx.method(Pull), Method)
+    assert dx.method(Plain(0.5)).describe()["properties"] == ["convex", "smooth"]
     described = json.loads(json.dumps(dx.method(dx.LinearRanker(Pull(0.5), l2=0.1)).describe()))
-    assert (described["fixed"]["surrogate"], described["fixed"]["l2"]) == ("Pull(strength=0.5)", 0.1)
+    assert (described["surrogate"], described["fixed"]["strength"], described["fixed"]["l2"]) == (
+        "Pull",
+        0.5,
+        0.1,
+    )

@@ -70,7 +70,7 @@ def test_scores_of_1e300_have_a_finite_value_or_are_refused(kind):
     try:
         value, _ = kind().value_and_grad(scores, labels, np.array([0, 3]))
     except dx.InputError as error:
-        assert "beyond all floats" in str(error)  # noqa: PT017
+        assert "overflows" in str(error)  # noqa: PT017
         return
     assert not np.isinf(value).any()
 

@@ -46,14 +46,14 @@ _Query = Annotated[
 _Docs = Annotated[
     str | None,
     options.option(
-        metavar="A,B", help="With --query: why one of these two documents is above the other one."
+        metavar="A,B", help="With --query: explain why one of these two documents ranks above the other."
     ),
 ]
 _Top = Annotated[int, Option(min=1, help="Number of features, or of documents of --query, to show.")]
 _Retrain = Annotated[
     Path | None,
     options.option(
-        metavar="TRAIN", help="Training data: train the model again without each of the --top features."
+        metavar="TRAIN", help="Training data, to retrain the model without each of the --top features."
     ),
 ]
 _Valid = Annotated[
@@ -61,7 +61,9 @@ _Valid = Annotated[
 ]
 _Groups = Annotated[
     Path | None,
-    options.option(metavar="FILE", help="Groups of queries: a query and the name of its group per line."),
+    options.option(
+        metavar="FILE", help="File of query groups: one query and the name of its group per line."
+    ),
 ]
 
 
@@ -74,11 +76,11 @@ def certify_command(
         options.option(
             "--measure",
             "-m",
-            help="Measures to test, e.g. AP,nDCG@10; repeatable. Default: the one of the training.",
+            help="Measures to test, e.g. AP,nDCG@10; repeatable. Default: the training measure.",
         ),
     ] = None,
     eps: Annotated[float, Option(help="Maximum undetected fraction of improving directions.")] = 0.01,
-    delta: Annotated[float, Option(help="Largest probability of a wrong certificate.")] = 0.01,
+    delta: Annotated[float, Option(help="Maximum probability of a wrong certificate.")] = 0.01,
     steps: Annotated[str, Option(help="Step sizes, separated by commas.")] = _STEPS,
     relative: Annotated[
         bool, Option("--relative", help="Multiply step sizes by the norm of the weights.")
@@ -87,7 +89,8 @@ def certify_command(
         bool, Option("--exact", help="Linear models: also search every direction exactly, at all step sizes.")
     ] = False,
     one_weight: Annotated[
-        bool, Option("--one-weight", help="Change one weight at a time, not in random directions.")
+        bool,
+        Option("--one-weight", help="Change one weight at a time instead of moving in random directions."),
     ] = False,
     polish: Annotated[
         bool, Option("--polish", help="Follow rising directions until a test finds none; requires -o.")
@@ -103,7 +106,7 @@ def certify_command(
     """Test whether the weights of a model are a local optimum of a measure on the training data.
 
     Moves the weights in random directions (459 for the default --eps and --delta) and computes the measure
-    after each step. With --polish the weights follow rising directions, and the saved model passes the test.
+    after each step. With --polish, the weights follow rising directions, and the saved model passes the test.
     """
     from directrix.experiments.optimality.certificate import check_steps, n_directions
     from directrix.measures.names import measure
@@ -212,8 +215,8 @@ def tendency_command(
         options.option(
             "--surrogate",
             "-s",
-            help='Surrogates, e.g. "ApproxAP(alpha=100),ListNet"; repeatable. Default: all, with several '
-            "parameters each.",
+            help='Surrogates, e.g. "ApproxAP(alpha=100),ListNet"; your own in a module, which is imported: '
+            '"my_loss:MyLoss(alpha=3)"; repeatable. Default: all, with several parameters each.',
         ),
     ] = None,
     measure: Annotated[
@@ -221,12 +224,10 @@ def tendency_command(
         options.option("--measure", "-m", help="Measure. Default: the one each surrogate approximates."),
     ] = None,
     models: Annotated[int, Option(min=2, help="Number of random linear models.")] = 100,
-    norm: Annotated[float, Option(help="Norm of their weights, which sets the unit of scores.")] = 1.0,
+    norm: Annotated[float, Option(help="Norm of the weights, which sets the unit of the scores.")] = 1.0,
     transform: Annotated[
         TendencyTransform,
-        Option(
-            help="What may be done to the surrogate: a factor k, or any non-decreasing function (slower)."
-        ),
+        Option(help="Transform of the surrogate: a factor k, or any non-decreasing function (slower)."),
     ] = TendencyTransform.linear,
     seed: options.SeedOption = 0,
     reading: TrainingData,
@@ -235,8 +236,8 @@ def tendency_command(
     """Compute the tendency correlation of surrogates and measures over random models.
 
     The coefficient is the largest difference, over pairs of models and queries, between the change of the
-    surrogate, multiplied by the best constant k, and the change of the measure. 0 means that they
-    change alike. --transform monotone has the best non-decreasing function in place of the constant.
+    measure and k times that of the surrogate, for the best constant k. 0 means that they change alike.
+    --transform monotone uses the best non-decreasing function instead of a constant.
     """
     from directrix.experiments.tendency_on_data import (
         EVERY_SURROGATE,
@@ -246,11 +247,13 @@ def tendency_command(
     )
     from directrix.measures.names import measure as parse_measure
     from directrix.parameters import positive
+    from directrix.surrogates.names import typed_surrogate
     from directrix.tables import Table
 
     with options.usage():
         positive(norm, "norm")
-        chosen = [with_value(text) for text in options.comma_separated(surrogates or EVERY_SURROGATE)]
+        texts = options.comma_separated(surrogates or EVERY_SURROGATE)
+        chosen = [with_value(typed_surrogate(text)) for text in texts]
         goal = None if measure is None else parse_measure(measure)
     queries = reading.read(data)
     if not surrogates:
@@ -274,7 +277,7 @@ def tendency_command(
 
 
 def _defined_for(surrogates: list[Any], queries: Queries) -> list[Any]:
-    """Return the surrogates that are defined for the labels, with a remark about each of the others."""
+    """Return the surrogates that are defined for the labels, with a note about each of the others."""
     defined = []
     for surrogate in surrogates:
         try:
@@ -320,10 +323,10 @@ def explain_command(
     reading: ModelData,
     form: options.FormatOption = options.Format.table,
 ) -> None:
-    """Say what a model depends on, and why a document has its rank.
+    """Explain what a model depends on, and why a document has its rank.
 
-    By how much the measure falls when a feature is shuffled, or left out, and how features move ranks. With
-    --query: what each feature adds to the scores of its documents.
+    Prints how much the measure falls when a feature is shuffled or left out, and how features move ranks.
+    With --query, prints what each feature adds to the scores of the documents.
     """
     from directrix.measures.names import measure as parse_measure
 
@@ -367,9 +370,9 @@ def explain_command(
 
 
 def _check(query: str | None, docs: str | None, others: dict[str, Path | None], valid: Path | None) -> None:
-    """Reject options that do not go together."""
+    """Reject incompatible options."""
     if docs is not None and query is None:
-        raise InputError("--docs names documents of one query; give it too, e.g. --query 301.")
+        raise InputError("--docs needs --query; type e.g. --query 301.")
     given = [name for name, path in others.items() if path is not None]
     if query is not None and given:
         raise InputError(f"--query explains one query, {given[0]} all of them; give one of the two.")
@@ -402,7 +405,7 @@ def describe_command(
         Path | None,
         options.argument(
             metavar="DATA",
-            help=f"Data to measure the model and the importance of its features on: {inputs()}.",
+            help=f"Data for measures and feature importances: {inputs()}.",
         ),
     ] = None,
     measures: Annotated[
@@ -414,7 +417,7 @@ def describe_command(
     reading: ModelData,
     form: options.FormatOption = options.Format.table,
 ) -> None:
-    """Print the card of a model: its training and data, figures with intervals, features, known limits."""
+    """Print a model card: training, data, measures with intervals, features and known limits."""
     from directrix.experiments.card import card_of
     from directrix.reports.card import card_report
     from directrix.tables import notes_once
@@ -424,7 +427,7 @@ def describe_command(
         if measures:
             names = options.measure_names(measures)
         if names and data is None:
-            raise typer.BadParameter("--measure is reported on DATA; give it too: describe MODEL DATA.")
+            raise typer.BadParameter("--measure needs DATA; type describe MODEL DATA.")
     check_writable(report, model, data)
     ranker, q = load_model(model, data), None
     if data is not None:

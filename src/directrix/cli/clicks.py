@@ -25,7 +25,7 @@ LogArgument = Annotated[
     Path,
     options.argument(
         metavar="LOG",
-        help="Log of clicks, one row per document that was shown, or counts: CSV, TSV, JSON lines, Parquet, "
+        help="Click log with one row per shown document, or with counts: CSV, TSV, JSON lines, Parquet, "
         "Arrow, or a folder of the last two.",
     ),
 ]
@@ -42,8 +42,8 @@ def clicks_describe_command(
 ) -> None:
     """Print the size of a log of clicks, and clicks by position.
 
-    The column moved says whether the log can tell position bias from relevance: how many of the impressions
-    are of documents that were shown at other positions too.
+    The column moved shows whether the log can separate position bias from relevance. It is the fraction of
+    impressions whose document was also shown at other positions.
     """
     from directrix.reports.clicks import log_report
 
@@ -51,7 +51,7 @@ def clicks_describe_command(
     read = columns.read(log)
     show(form, read.tables(), read.to_dict())
     if read.n_sessions is None and not columns.impressions_column:
-        remark("note: rows are counted; if a column tells sessions apart, type --session-column NAME")
+        remark("note: the log has counts only; if a column identifies sessions, type --session-column NAME")
     save_report(report, partial(log_report, read, data=str(log), command=context.obj))
 
 
@@ -69,8 +69,8 @@ def clicks_model_command(
 ) -> None:
     """Fit a click model to a log, and print its parameters and its perplexity by position.
 
-    Perplexity 1 is perfect, 2 a coin; over the sessions that have the position, marginal and given the clicks
-    above. Compare models on a log of other sessions by --test.
+    Perplexity 1 is perfect, and 2 is a coin flip. It is computed over the sessions that have the position,
+    marginally and given the clicks above. Use --test to compare models on a log of other sessions.
     """
     from directrix.clicks.models import model as model_named
     from directrix.reports.clicks import model_report
@@ -111,16 +111,16 @@ def clicks_propensities_command(
         int | None, options.option(min=2, help="Number of positions, from the first. Default: all.")
     ] = None,
     columns: LogColumns,
-    resamples: Annotated[int, Option(min=20, help="Number of samples of queries for intervals.")] = 200,
+    resamples: Annotated[int, Option(min=20, help="Number of bootstrap samples of queries.")] = 200,
     seed: options.SeedOption = 0,
     report: options.ReportOption = None,
     form: options.FormatOption = options.Format.table,
     context: typer.Context,
 ) -> None:
-    """Estimate position bias: how likely users examine each position, relative to the first, with intervals.
+    """Estimate position bias: the probability of examining each position, relative to the first.
 
-    An error says what is missing where the log cannot tell, e.g. because no document was ever shown at two
-    positions for the same query.
+    Prints 95 % intervals. If the log does not identify the bias, for example because every document was shown
+    at one position per query, an error says what to log.
     """
     from directrix.clicks.position_bias import propensities
     from directrix.data.formats import read_file
@@ -142,7 +142,7 @@ def clicks_interleave_command(
         list[Path], options.argument(metavar="RUN...", help="Two runs or more: TREC text or tables.")
     ],
     method: Annotated[
-        str, Option(help="team-draft or probabilistic; or, for two runs, balanced or optimized.")
+        str, Option(help="team-draft or probabilistic; for two runs also balanced or optimized.")
     ] = "team-draft",
     k: Annotated[int, Option("-k", min=1, help="Number of documents per query.")] = 10,
     names: options.NamesOption = None,
@@ -154,10 +154,10 @@ def clicks_interleave_command(
     seed: options.SeedOption = 0,
     form: options.FormatOption = options.Format.table,
 ) -> None:
-    """Interleave the rankings of two or more rankers: one list per query, and the credit of each click.
+    """Interleave the rankings of two or more rankers into one list per query, with credits for clicks.
 
-    A click on a document earns the credits of its row; in balanced lists they depend on all clicks of a
-    session, see directrix.clicks.interleave. Each seed gives other lists: change it from session to session.
+    A click on a document earns the credits in its row. In balanced lists, credits depend on all clicks of a
+    session; see directrix.clicks.interleave. Use another seed, and thus another list, for each session.
     """
     from directrix.cli.rankings import check_system_names, read_rankings, system_names
     from directrix.clicks.interleaving import interleave
@@ -199,8 +199,8 @@ def clicks_simulate_command(
     policy: Annotated[
         str,
         Option(
-            help="deterministic: by falling score; shuffle: all positions at random; swap: position 1 with a "
-            "random one; plackett-luce: sampled by exp(score)."
+            help="deterministic: by decreasing score; shuffle: all positions at random; swap: position 1 "
+            "with a random one; plackett-luce: sampled in proportion to exp(score)."
         ),
     ] = "deterministic",
     positions: Annotated[int, Option(min=1, help="Number of documents that are shown.")] = 10,
@@ -210,8 +210,8 @@ def clicks_simulate_command(
 ) -> None:
     """Simulate users who see rankings of labeled documents and click, and write the log.
 
-    Examination falls with the position as Joachims et al. (2005) measured it, to the power of --eta; higher
-    labels, from 0 to 4, are clicked more often.
+    The probability of examining a position is that measured by Joachims et al. (2005), to the power of --eta.
+    Documents with higher labels, from 0 to 4, are clicked more often.
     """
     from directrix.cli.rankings import read_scores
     from directrix.clicks.simulation import simulate

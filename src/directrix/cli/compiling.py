@@ -1,7 +1,7 @@
 """Calls of every kernel with every kind of array that the library passes: ``directrix doctor --compile``.
 
-Numba compiles a kernel when it is called, so the steps call them all, for every registered surrogate,
-measure and method. A test fails if a kernel is called by no step.
+Numba compiles a kernel when it is called, so the steps call all kernels, for every registered surrogate,
+measure and method. A test fails if no step calls a kernel.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ _BY_SGD = ("ApproxNDCG", "Lambda", "ListNet", "RankNet")
 
 
 def compile_all(report: Callable[[int, int, str], None]) -> tuple[int, int]:
-    """Take all steps, in as many processes as there are threads, and pass each to ``report``.
+    """Run all steps in as many processes as there are threads, and pass each to ``report``.
 
-    Return the numbers of kernel signatures that were compiled and that were read from disk, over all
-    processes. Raise `InputError` if compilation is turned off, or compiled code cannot be kept.
+    Return the numbers of kernel signatures compiled and read from disk, over all processes. Raise
+    `InputError` if compilation is turned off, or compiled code cannot be kept.
     """
     places = kernels.survey().places
     if not places:
@@ -67,7 +67,7 @@ def compile_all(report: Callable[[int, int, str], None]) -> tuple[int, int]:
 
 
 def compile_step(name: str) -> tuple[str, int, int]:
-    """Take one step; return its name and the numbers of signatures it compiled and found on disk."""
+    """Run one step; return its name and the numbers of signatures it compiled and found on disk."""
     kernels.ignore_shipped()
     compiled, found = kernels.compilations()
     with warnings.catch_warnings():
@@ -78,7 +78,7 @@ def compile_step(name: str) -> tuple[str, int, int]:
 
 
 def steps() -> dict[str, Callable[[], None]]:
-    """Return the steps by name; surrogates that share kernels are one step, so that each is compiled once."""
+    """Return the steps by name; surrogates that share kernels form one step, so each is compiled once."""
     families: dict[str, list[str]] = {}
     for name, home in SURROGATES.items():  # approx and approx_measure share the kernels of soft ranks
         families.setdefault(home.rsplit(".", 1)[1].split("_")[0], []).append(name)

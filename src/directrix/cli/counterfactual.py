@@ -1,4 +1,4 @@
-"""``directrix clicks train`` and ``evaluate``: rankers from a log of clicks, and what they would earn."""
+"""``directrix clicks train`` and ``evaluate``: train rankers on a log of clicks, and estimate their gains."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _Clip = Annotated[float, Option(min=1e-9, max=1.0, help="Lowest propensity of cl
 
 @dataclass(frozen=True, kw_only=True)
 class ClickSearch(SearchOptions):
-    """The options of a search that is judged by gains from clicks."""
+    """Options of a search that evaluates candidates by gains from clicks."""
 
     measure: Annotated[str, options.option("--measure", "-m", help="A sum of gains: DCG@K, P@K or ARP.")] = (
         "DCG@10"
@@ -68,11 +68,11 @@ def clicks_train_command(
     reading: TrainingData,
     form: options.FormatOption = options.Format.table,
 ) -> None:
-    """Train a ranker on a log of clicks, whose position bias an estimator of gains corrects.
+    """Train a ranker on a click log, with an estimator of gains that corrects position bias.
 
-    Queries count by their impressions. Settings are chosen by the same estimate on queries that were not
-    trained on. Correction needs traffic: compare with --estimator naive, by `directrix clicks evaluate` on
-    another part of the log.
+    Queries are weighted by their impressions. Settings are selected by the same estimate on held-out
+    queries. The correction needs enough traffic: use `directrix clicks evaluate` on another part of the log
+    to compare with --estimator naive.
     """
     import numpy as np
 
@@ -125,7 +125,7 @@ def _positions(text: str | None) -> Any:
             return [found["theta"], found["beta"]] if any(found["beta"]) else found["theta"]
         except (ValueError, LookupError, TypeError):
             raise InputError(
-                f"{text} holds no propensities; write it by `directrix clicks propensities LOG -f json`."
+                f"{text} holds no propensities; write it with `directrix clicks propensities LOG -f json`."
             ) from None
     try:
         rows = [[float(value) for value in part.split(",")] for part in text.split("/")]
@@ -168,7 +168,8 @@ def clicks_evaluate_command(
     propensities: _Propensities = None,
     clip: _Clip = 0.1,
     biased: Annotated[
-        bool, Option("--biased", help="Allow measures that are biased by every estimator, such as nDCG.")
+        bool,
+        Option("--biased", help="Allow measures that no estimator estimates without bias, such as nDCG."),
     ] = False,
     names: options.NamesOption = None,
     report: options.ReportOption = None,
@@ -177,7 +178,7 @@ def clicks_evaluate_command(
     seed: options.SeedOption = 0,
     form: options.FormatOption = options.Format.table,
 ) -> None:
-    """Estimate what rankers would have earned in the sessions of a log that another ranker served.
+    """Estimate the gains of rankers in the sessions of a log that another ranker served.
 
     Prints 95 % intervals by queries, effective sample sizes, the share of documents that the log never shows,
     and the differences from the first ranker. Use queries or days that the models were not trained on.
@@ -209,7 +210,7 @@ def clicks_evaluate_command(
 
 
 def _scored(paths: list[Path], features: Path | None, reading: ModelData) -> tuple[Queries | None, list[Any]]:
-    """Return the candidates, and of each model their scores; runs of text are paths."""
+    """Return the candidates, and their scores by each model; runs of text are paths."""
     from directrix.data.formats import is_documents_table
     from directrix.data.tables.files import column_names
     from directrix.data.trec.runs import read_trec_run

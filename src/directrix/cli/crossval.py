@@ -1,4 +1,4 @@
-"""``directrix crossval``: methods, published ones and users' own, compared on folds."""
+"""``directrix crossval``: compare published methods, and your own, on folds."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def crossval_command(
     cluster: options.ClusterOption = None,
     form: options.FormatOption = options.Format.table,
 ) -> None:
-    """Compare methods on folds: select settings on validation queries, report results on test queries.
+    """Compare methods on folds: select settings on validation queries and report results on test queries.
 
     Every finished training run is kept in the folder: the same command resumes an interrupted run, and a
     command with other methods adds them.
@@ -114,7 +114,7 @@ def crossval_command(
         how |= {"select": select, "convention": tool, "seed": seed}
         if place is not None:
             finished, n_cells = train_shard(place, splits, entries, names, **how)
-            remark(f"{finished} of {n_cells} training runs are finished; the last command is without --shard")
+            remark(f"{finished} of {n_cells} training runs are finished; leave out --shard to print results")
             return
         result = cross_validate(splits, entries, names, **how)
     show(form, result.tables(), result.to_dict(), _rows(result))
@@ -134,7 +134,7 @@ def _check_folds(folds: int | None, data: Path) -> None:
 
 
 def _entries(methods: list[str], settings: list[str] | None) -> tuple[list[Entry], dict[str, Any]]:
-    """Return the methods, each with those of the fixed settings that it has, and all fixed settings."""
+    """Return the methods, each with the fixed settings that it has, and all fixed settings."""
     from directrix.experiments.crossval import entry_of
     from directrix.rankers.methods import method
 

@@ -1,4 +1,4 @@
-"""``directrix convert``, ``interactions``, ``shard`` and ``features``: data files from others."""
+"""``directrix convert``, ``interactions``, ``shard`` and ``features``: make data files from other files."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def convert_command(
 ) -> None:
     """Convert a data file to another format, or its labels to TREC qrels.
 
-    With --qrels, features that a search engine logged become training data. Values keep their bits; comments
-    other than the document id are dropped. Conversion from and to Parquet and Arrow needs little memory,
-    however large the file.
+    With --qrels, features that a search engine logged become training data. Values are preserved exactly;
+    comments other than the document id are dropped. Conversion from and to Parquet and Arrow needs little
+    memory, however large the file.
     """
     from directrix.data.formats import convert_file
 
@@ -88,16 +88,19 @@ def interactions_command(
         ),
     ] = None,
     candidates: Annotated[
-        Path | None, option(help="Items of each query, or the catalog. Default: items with earlier events.")
+        Path | None,
+        option(help="Table of items by query, or of all items. Default: items with earlier events."),
     ] = None,
     decision: Annotated[
-        str | None, option(metavar="TIME", help="Time of all queries, for --by user. Default: by the events.")
+        str | None,
+        option(metavar="TIME", help="Time of all queries, for --by user. Default: by the events."),
     ] = None,
     negatives: Annotated[
-        int | None, option(min=1, help="Number of items without an event to draw per query. Default: all.")
+        int | None, option(min=1, help="Number of items without an event to sample per query. Default: all.")
     ] = None,
     sampling: Annotated[
-        Literal["uniform", "popularity"], Option(help="Draw items equally, or by earlier events.")
+        Literal["uniform", "popularity"],
+        Option(help="Sample items uniformly, or by earlier events."),
     ] = "uniform",
     user_features: Annotated[Path | None, option(help="Table of features of users.")] = None,
     item_features: Annotated[Path | None, option(help="Table of features of items.")] = None,
@@ -106,20 +109,19 @@ def interactions_command(
         str | None,
         option(
             metavar="TIME",
-            help="Write later queries, with all candidates, to --test-output; omit queries on both sides.",
+            help="Write later queries, with all candidates, to --test-output; omit queries that span it.",
         ),
     ] = None,
     test_output: Annotated[Path | None, option(help="Parquet or Arrow file for the later queries.")] = None,
     missing: Annotated[
-        Missing, Option(help="How to treat features without a row: see train.")
+        Missing, Option(help="How to treat features without a row; see train.")
     ] = Missing.error,
     seed: SeedOption = 0,
     columns: EventColumns,
 ) -> None:
     """Make labeled queries from events such as views and purchases, without features from the future.
 
-    Each query has a time, its decision. Labels come from later events, candidates and features only from what
-    was known before.
+    Each query has a decision time. Labels come from later events, candidates and features from earlier ones.
     """
     from directrix.data.interactions.build import from_interactions
 
@@ -158,7 +160,7 @@ def _parts(
     """Return all queries, or those before and after the split, these with all their candidates."""
     q = make(negatives=negatives, sampling=sampling)
     if is_drawn := bool((q.sampling < 1.0).any()):
-        remark(f"note: {output} has drawn negatives; measures are higher for them than for all items")
+        remark(f"note: {output} has sampled negatives; measures are higher than with all items")
     if split is None:
         return (q,)
     with warnings.catch_warnings():
@@ -187,9 +189,7 @@ def shard_command(
     source: Annotated[
         Path, argument(metavar="IN", help=f"{inputs()}; a folder of Parquet files is one data set.")
     ],
-    target: Annotated[
-        Path, argument(metavar="OUT", help="Folder to write; it does not exist yet, or is empty.")
-    ],
+    target: Annotated[Path, argument(metavar="OUT", help="Folder to write; it must be empty or not exist.")],
     shards: Annotated[
         int, Option("--shards", min=1, max=512, help="Number of shards, several for each worker.")
     ] = 64,
@@ -197,8 +197,8 @@ def shard_command(
 ) -> None:
     """Write a data file as shards: Arrow files of whole queries with about equally many documents.
 
-    Then `directrix train OUT --valid V --cluster local:4`, or dask://HOST:PORT, trains where the shards are.
-    Memory stays small, however large the file.
+    Then `directrix train OUT --valid V --cluster local:4` (or dask://HOST:PORT) trains on the shards. Memory
+    use stays small, however large the file.
     """
     from directrix.data.shards.manifest import read_manifest
     from directrix.data.shards.write import write_shards_of
@@ -228,7 +228,7 @@ def features_command(
         list[Path],
         argument(
             metavar="RUN...",
-            help="Runs: TREC text, plain or compressed, or tables; one group of columns each.",
+            help="Runs: TREC text, plain or compressed, or tables; each becomes a group of features.",
         ),
     ],
     qrels: Annotated[Path, option(help="Qrels: TREC text or a table.")],
@@ -298,7 +298,7 @@ def _check_options(bins: int | None, form: Any, topics: Any, thresholds: Any, th
 def _read(
     runs: list[Path], qrels: Path, depth: int, columns: RunColumns, report: Callable[[int, int, str], None]
 ) -> RunScores:
-    """Read runs and qrels, with a remark about the topics that only one of them has."""
+    """Read runs and qrels, with a note about the topics that only one of them has."""
     from directrix.cli.rankings import named_columns, read_qrels, tables_of
     from directrix.data.trec.features import runs_as_features
     from directrix.data.trec.runs import read_trec_run
@@ -351,7 +351,7 @@ def _remark_on_output(written: RunScores, output: Path, n_features: int) -> None
 
 
 def relevant_text(relevant: int, retrieved: int) -> str:
-    """Say how many relevant documents are not in a file of features."""
+    """Return a sentence on the relevant documents that a file of features lacks."""
     return (
         f"relevant: {relevant} documents, {retrieved} of them retrieved; measures of this file do not count "
         f"the other {relevant - retrieved}"

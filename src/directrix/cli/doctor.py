@@ -78,7 +78,7 @@ def _facts(file: FileAudit) -> dict[str, str]:
 
 
 def environment() -> dict[str, Any]:
-    """Return versions, the commit, the machine, and the number of threads; nothing that depends on paths."""
+    """Return versions, the commit, the machine, and the number of threads; no paths."""
     import os
     import platform
 

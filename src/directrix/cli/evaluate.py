@@ -1,4 +1,4 @@
-"""``directrix evaluate`` and ``compare``: measures of rankings, and whether they differ."""
+"""``directrix evaluate`` and ``compare``: measures of rankings, and tests of their differences."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def evaluate_command(
     convention: Annotated[
         str | None,
         options.option(
-            help="Compute measures as another tool does: letor3, trec_eval, sklearn, ..., or as all do."
+            help="Compute measures as another tool does: letor3, trec_eval, sklearn, ..., or all."
         ),
     ] = None,
     by: Annotated[
@@ -88,7 +88,7 @@ def evaluate_command(
         names = options.measure_names(measures)
         tool = None if all_tools else options.convention_named(convention)
         if per_query and by is not None:
-            raise InputError("--per-query prints queries, --by segments of them; give one of the two.")
+            raise InputError("--per-query prints queries and --by prints segments; give one of the two.")
     judged = judged_rankings(data, rankings, reading, system_names)
     segments = None if by is None else _segments(by, data, judged)
     if len({ranking.ranked for ranking in judged}) > 1:
@@ -229,13 +229,13 @@ _Correction = Annotated[
 ]
 _Against = Annotated[
     str | None,
-    options.option(help="Compare all others with this one only, by its name or file. Default: all pairs."),
+    options.option(help="Name or file of the ranking to compare all others with. Default: all pairs."),
 ]
 _CommonQueries = Annotated[
     bool,
     Option(
         "--common-queries",
-        help="Compare on the topics that all runs have, not with missing ones as empty rankings.",
+        help="Compare on the topics that all runs have, instead of counting missing ones as empty.",
     ),
 ]
 _RequiredGain = Annotated[
@@ -269,10 +269,10 @@ def compare_command(
 ) -> None:
     """Test which of several rankings of the same queries differ by more than chance.
 
-    Systems that share a letter do not differ significantly. A topic that a run lacks and another run has
-    counts as if nothing had been retrieved for it.
+    Systems that share a letter do not differ significantly. A topic that one run has and another lacks counts
+    as an empty ranking of the latter.
 
-    Exit status 3 means that the gain of --require-gain is not shown.
+    Exit status 3 means that the gain required by --require-gain was not shown.
     """
     from directrix.cli.rankings import check_system_names, judged_rankings
     from directrix.experiments.significance.comparisons import checked_correction
@@ -365,9 +365,9 @@ def _check_gain(least: float | None, against: object, names: list[str]) -> None:
         return
     what = f"--require-gain {least:g}"
     if against is None:
-        raise InputError(f"{what}: over which ranking? Type --against RANKING too.")
+        raise InputError(f"{what}: a baseline is needed. Type --against RANKING too.")
     if len(names) > 1:
-        raise InputError(f"{what}: by one measure, not {len(names)}. Type e.g. -m {names[0]} alone.")
+        raise InputError(f"{what}: one measure is needed, got {len(names)}. Type e.g. -m {names[0]} only.")
     if not isfinite(least):
         raise InputError(f"{what}: a finite number is needed, e.g. --require-gain 0.005.")
 

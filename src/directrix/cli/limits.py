@@ -1,4 +1,4 @@
-"""Ends that come from outside: too little memory, too few threads, and signals."""
+"""Termination from outside: too little memory, too few threads, and signals."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if 
 
 
 def shortage(error: BaseException) -> str | None:
-    """Return what to print for an error that a lack of memory or threads causes, None for any other."""
+    """Return the message for an error caused by a lack of memory or threads; None for any other error."""
     if isinstance(error, BrokenExecutor):
         return (
-            "a worker process was ended from outside, for lack of memory or by hand; type --jobs 1, or give "
-            "it more memory."
+            "a worker process was killed, for lack of memory or by hand; type --jobs 1, or give it more "
+            "memory."
         )
     text, number = str(error), getattr(error, "errno", None)
     if number == errno.EAGAIN or (isinstance(error, RuntimeError) and "can't start new thread" in text):
         return (
-            f"the system starts no more processes or threads ({text}); type --jobs 1 --threads 1, or raise "
-            "the limit: `ulimit -u`, or that of the container."
+            f"the system cannot start more processes or threads ({text}); type --jobs 1 --threads 1, or "
+            "raise the limit: `ulimit -u`, or that of the container."
         )
     is_loading = isinstance(error, ImportError | OSError) and any(words in text for words in _LOADING)
     if not (isinstance(error, MemoryError) or number == errno.ENOMEM or is_loading):
@@ -46,10 +46,10 @@ def shortage(error: BaseException) -> str | None:
 
 
 def check_address_space() -> None:
-    """Raise `InputError` under a limit in which the libraries themselves do not fit.
+    """Raise `InputError` if the limit of the address space is too small for the libraries themselves.
 
-    They would end the process, or wait for ever, where no program can catch it. So does BLAS where it cannot
-    allocate its buffers: under a limit it does so here, while there is memory.
+    They would end the process or hang, which no program can catch. BLAS does the same if it cannot allocate
+    its buffers, so under a limit they are allocated here, while there is memory.
     """
     limit = address_limit()
     if limit is None:
@@ -79,7 +79,7 @@ def check_address_space() -> None:
 class Stopped(BaseException):
     """A signal; by convention the exit status is 128 + its number.
 
-    It is not a `KeyboardInterrupt`: for that Typer has an end of its own.
+    It is not a `KeyboardInterrupt`, since Typer handles that one itself.
     """
 
     def __init__(self, number: int) -> None:
@@ -91,7 +91,7 @@ class Stopped(BaseException):
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """Let SIGINT, SIGTERM and SIGHUP raise `Stopped` within the block; what `nohup` ignores stays ignored."""
+    """Let SIGINT, SIGTERM and SIGHUP raise `Stopped` within the block, unless `nohup` ignores them."""
     if threading.current_thread() is not threading.main_thread():  # only that one may set handlers
         yield
         return

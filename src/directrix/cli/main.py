@@ -1,4 +1,4 @@
-"""The ``directrix`` command: all commands, what each does before its work, and errors as exit statuses.
+"""The ``directrix`` command: all commands, their preparation, and exit statuses of errors.
 
 docs/how-to/scripts.md lists the exit statuses.
 """
@@ -45,7 +45,7 @@ atexit.register(gc.freeze)
 
 
 class StandardInput(type(Path())):  # type: ignore[misc]
-    """A file that holds what standard input held, and is called ``-``: files are read more than once."""
+    """A copy of standard input, named ``-``: files are read more than once."""
 
     def __str__(self) -> str:
         return "-"

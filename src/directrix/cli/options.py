@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 NOT_SHOWN = 3
-"""Exit status of a command whose data are fine and whose answer is no."""
+"""Exit status of a command that succeeds with a negative result."""
 
 
 class Missing(StrEnum):
@@ -83,7 +83,7 @@ NamesOption = Annotated[
     option(
         "--name",
         metavar="NAME",
-        help="Name of a ranking in the output, one for each, in order. Default: run tags, file names.",
+        help="Name of each ranking in the output, in order. Default: run tags or file names.",
     ),
 ]
 ReportOption = Annotated[Path | None, option("--report", help="HTML page to write.")]
@@ -103,10 +103,10 @@ ClusterOption = Annotated[
 
 
 def parse_settings(texts: Sequence[str] | None, options: dict[str, str]) -> dict[str, Any]:
-    """Read the ``key=value`` texts of ``--set``; values are Python literals, anything else stays text.
+    """Read the ``key=value`` texts of ``--set``; values that are not Python literals stay text.
 
-    Raises `InputError` if a text has no ``=``, a key appears twice, or a key has an option of its own, as
-    ``options`` says: ``{"random_state": "--seed"}``.
+    Raises `InputError` if a text has no ``=``, a key appears twice, or another option sets the key, as in
+    ``options={"random_state": "--seed"}``.
     """
     settings: dict[str, Any] = {}
     for text in texts or ():
@@ -125,7 +125,7 @@ def parse_settings(texts: Sequence[str] | None, options: dict[str, str]) -> dict
 
 
 def comma_separated(given: Sequence[str] | None) -> list[str]:
-    """Return the values of a repeatable option, which may also be a list with commas, each one once.
+    """Return the distinct values of a repeatable option, each of which may be a list with commas.
 
     Commas within parentheses belong to the value: ``RBP(p=0.8, rel=2)``.
     """
@@ -146,7 +146,7 @@ def measure_names(given: Sequence[str] | None, default: Sequence[str] = ("nDCG@1
 
     names = comma_separated(given or default)
     if given and not names:
-        raise InputError("--measure: there is no name; type e.g. -m nDCG@10,AP.")
+        raise InputError("--measure names no measure; type e.g. -m nDCG@10,AP.")
     for name in names:
         measure(name)
     return names
@@ -169,7 +169,7 @@ def check_jobs(jobs: int) -> None:
 
 
 def check_tag(option: str, tag: str | None) -> None:
-    """Report the tag of a run that is not one word as wrong usage."""
+    """Report a run tag that is not one word as wrong usage."""
     if tag is not None and tag.split() != [tag]:
         raise typer.BadParameter(f"{option} {tag!r}: a tag is one word, e.g. {option} bm25.")
 

@@ -1,6 +1,6 @@
 """Rankings to evaluate: score files (one number per line, in the order of the data), models, runs.
 
-A file is recognized by its beginning, so that arguments in the wrong order get one message.
+Files are recognized by their first line, so arguments in the wrong order give a clear message.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ class JudgedRanking(NamedTuple):
     query_ids: tuple[str, ...]
     arrays: dict[str, Any]
     ranked: frozenset[str]
-    """The queries that the ranking itself has; where others have more, these are ranked by nothing."""
+    """The queries that the ranking itself has; additional queries of other rankings are empty here."""
 
 
 Topics = Literal["own", "any", "common"]
-"""Which judged topics a TREC run is evaluated on: its own, those of any of the runs, or those of all."""
+"""Judged topics on which a TREC run is evaluated: its own, or those of any or of all runs."""
 
 
 def read_scores(path: Path, n_docs: int, data: Path) -> Float64Array:
@@ -100,9 +100,8 @@ def judged_rankings(
 ) -> list[JudgedRanking]:
     """Join every ranking with the labels of the data file.
 
-    If the data file contains qrels, the rankings are runs. Queries without judgments do not
-    count, as in trec_eval; ``topics`` says what happens to those that a run lacks. ``names`` are what the
-    user calls the rankings.
+    If the data file contains qrels, the rankings are runs. Queries without judgments do not count, as in
+    trec_eval; ``topics`` selects the judged topics that do. ``names`` are the user's names of the rankings.
     """
     models = {path: SavedModel.read(path) for path in rankings if is_model(path)}
     columns = given.names_for(models.values(), data)
@@ -177,10 +176,10 @@ def read_qrels(path: Path, **names: Any) -> Qrels:
 def named_columns(
     qrels: Path, tables: dict[Path, list[str]], columns: ColumnNames
 ) -> Callable[[Path, str], dict[str, Any]]:
-    """Return a function from a run or qrels, and its value, to the names of columns to read it with.
+    """Return a function that maps a file and the kind of its values to the columns to read.
 
-    They are those that an option names, where the table has them. Raises `InputError` if an option names
-    features, or columns of text.
+    These are the columns that options name and the table has. Raises `InputError` if an option names
+    features, or columns of text files.
     """
     if not tables:
         QRELS.check_names(qrels, columns)
@@ -195,7 +194,7 @@ def named_columns(
 
 
 def check_system_names(given: list[str] | None, files: list[Path]) -> None:
-    """Raise `InputError` unless there is no ``--name`` or a different one for each ranking."""
+    """Raise `InputError` if ``--name`` is given without a different name for each ranking."""
     repeated = next((name for name in given or () if (given or ()).count(name) > 1), None)
     if given and (len(given) != len(files) or repeated):
         what = f"{repeated!r} is given twice" if repeated else f"{len(given)} for {len(files)} rankings"
@@ -204,9 +203,9 @@ def check_system_names(given: list[str] | None, files: list[Path]) -> None:
 
 
 def system_names(files: list[Path], given: list[str] | None, tags: list[str] | None = None) -> list[str]:
-    """Return a short name for every ranking: as given, else the tag, else that of the file.
+    """Return a short name for every ranking: the given name, else the run tag, else the file name.
 
-    Where two are alike, the name of the file is added, and where that is not enough, its path.
+    Equal names get the file name as a suffix, or the path if the file names are equal too.
     """
     if given:
         return given
@@ -232,8 +231,8 @@ def _judged_runs(names: list[str], runs: list[Run], qrels: Qrels, topics: Topics
         chosen = [query for query in every if topics == "any" or query in shared]
         if not chosen:
             raise InputError(
-                "no topic is in all runs; leave out --common-queries: topics that a run lacks are then "
-                "empty rankings."
+                "no topic is in all runs; leave out --common-queries to count missing topics as empty "
+                "rankings."
             )
         joined = [join_trec(run, qrels, queries=chosen) for run in runs]
     return [
@@ -243,7 +242,7 @@ def _judged_runs(names: list[str], runs: list[Run], qrels: Qrels, topics: Topics
 
 
 def note_unmatched(name: str, runs: Iterable[Run], judged: Iterable[str]) -> None:
-    """Say how many queries of the runs are not judged, and how many judged ones none of them has."""
+    """Print how many queries of the runs are not judged, and how many judged queries no run has."""
     ranked, known = {query for run in runs for query in run.query_ids}, set(judged)
     if ranked != known:
         both = len(ranked & known)
@@ -259,9 +258,9 @@ def _number(line: str) -> float | None:
 
 
 def tables_of(paths: list[Path], columns: ColumnNames) -> dict[Path, list[str]]:
-    """Return the names of columns of those files that are tables.
+    """Return the column names of the files that are tables.
 
-    Raises `InputError` if there are tables, none of which has a column that the user named.
+    Raises `InputError` if there are tables, but none has a column that the user named.
     """
     from directrix.data.tables.files import column_names
 
@@ -305,7 +304,7 @@ def _are_qrels(data: Path, rankings: list[Path], tables: dict[Path, list[str]], 
             )
         if kind == "data" and other == "run":
             raise InputError(
-                f"{path} is a run, but {data} is labeled data; runs are judged by qrels; make them: "
+                f"{path} is a run, but {data} is labeled data. Runs need qrels; write them with "
                 f"`directrix convert {data} FILE.qrels`."
             )
     return kind == "qrels"

@@ -1,4 +1,4 @@
-"""Options that say how data are read, reading by them, and checks of outputs before the work begins."""
+"""Options for reading data, reading with them, and checks of outputs before the work begins."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from directrix.types import Float64Array
 
 RECORDED = ("qid", "label", "doc_id")
-"""Columns whose names, where they are given, a model file keeps."""
+"""Columns whose names are stored in a model file if the user gave them."""
 
 _SHARE = 0.4  # of the available memory: a search copies parts of the queries
 
@@ -70,15 +70,15 @@ _QueryWeight = Annotated[
 _Missing = Annotated[
     Missing,
     Option(
-        help="How to treat the feature values nan and NULL: as an error, as 0, or as missing (nan): for "
-        "trees, and for --scale standard, log, quantile or minmax."
+        help="How to treat the feature values nan and NULL: as an error, as 0, or as missing (nan), for "
+        "trees and for --scale standard, log, quantile or minmax."
     ),
 ]
 _ModelMissing = Annotated[
     Missing | None,
     option(
         "--missing",
-        help="How to read the feature values nan and NULL. Default: as in the training of the model.",
+        help="How to read the feature values nan and NULL. Default: as in training.",
     ),
 ]
 ByPositionOption = Annotated[
@@ -109,7 +109,7 @@ class Columns:
             text, given = getattr(self, name), f"--{name.replace('_', '-')}"
             several[name] = None if text is None else tuple(filter(None, text.split(",")))
             if several[name] == ():
-                raise typer.BadParameter(f"{given}: there is no name; type e.g. {given} bm25,age.")
+                raise typer.BadParameter(f"{given} names no column; type e.g. {given} bm25,age.")
         return ColumnNames(
             self.qid_column,
             self.label_column,
@@ -187,14 +187,14 @@ class EventColumns:
 
 @dataclass(frozen=True, kw_only=True)
 class RunColumns(Columns):
-    """Names of the columns of tables, of which some may be runs."""
+    """Names of the columns of tables, some of which may be runs."""
 
     score_column: _Score = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingData(Columns):
-    """How data without a model are read."""
+    """Options for reading data without a model."""
 
     missing: _Missing = Missing.error
 
@@ -205,8 +205,8 @@ class TrainingData(Columns):
     def read_or_open(self, path: Path, *, stream: bool | None) -> Queries:
         """Read a data file into memory, or open it and leave its features on disk.
 
-        ``stream=None`` leaves the features of a Parquet or Arrow file on disk if they would take more than
-        40 % of the available memory, with a remark. Raises `InputError` if a text file is to be streamed, or
+        ``stream=None`` leaves the features of a Parquet or Arrow file on disk, with a note, if they would
+        take more than 40 % of the available memory. Raises `InputError` if a text file is to be streamed, or
         missing values are to be replaced in a streamed file.
         """
         from directrix.data.memory import available_memory
@@ -234,7 +234,7 @@ class TrainingData(Columns):
 
 @dataclass(frozen=True, kw_only=True)
 class WeightedData(TrainingData):
-    """How training data with weights are read; the columns of weights are not features."""
+    """Options for reading training data with weights; columns of weights are not features."""
 
     weight_column: _Weight = None
     query_weight_column: _QueryWeight = None
@@ -248,7 +248,7 @@ class WeightedData(TrainingData):
     def weighs(self, path: Path, *, optional: bool) -> WeightedData:
         """Return these options for a file; `InputError` if its columns have no names, or it lacks a weight.
 
-        Data that are not trained on may lack them: ``optional``.
+        With ``optional``, data that are not for training may lack weights.
         """
         of = {"weight_column": self.weight_column, "query_weight_column": self.query_weight_column}
         options = {name: f"--{name.replace('_', '-')}" for name, column in of.items() if column is not None}
@@ -274,7 +274,8 @@ class WeightedData(TrainingData):
     def weights(self, path: Path, q: Queries) -> Weights:
         """Return weights of the documents and of the queries; None for those without a column.
 
-        Raises `InputError` if a weight is not a number >= 0, or that of a query is not the same in all rows.
+        Raises `InputError` if a weight is not a number >= 0, or the weight of a query differs between its
+        rows.
         """
         return self._of_documents(path, q, self.weight_column), self._of_queries(path, q)
 
@@ -306,13 +307,13 @@ class WeightedData(TrainingData):
 
 @dataclass(frozen=True, kw_only=True)
 class ModelData(Columns):
-    """How data for trained models are read."""
+    """Options for reading data for trained models."""
 
     missing: _ModelMissing = None
     by_position: ByPositionOption = False
 
     def names_for(self, models: Iterable[SavedModel], path: Path) -> ColumnNames:
-        """Return the names of columns: of a table, those of the training data where none is given."""
+        """Return the column names; for a table, names that are not given are those of the training data."""
         names, trained = self.names(), [saved.training["data"].get("columns", {}) for saved in models]
         if any(trained) and format_of(path).has_names:
             known = _columns_of(path)
@@ -341,14 +342,14 @@ class ModelData(Columns):
         surplus = [name for name in known if name not in (*used, *(names.excluded or ()))]
         _check_lacking([name for name in categories if name not in known], surplus, path, "the model")
         if surplus:
-            remark(f"note: these columns of {path} are left out, as no feature of the model: {some(surplus)}")
+            remark(f"note: these columns of {path}, not features of the model, are left out: {some(surplus)}")
         chosen = tuple(name for name in features if categories[name] or name in (names.categorical or ()))
         return replace(names, features=features, categorical=chosen or None, excluded=None)
 
     def read_for(self, models: Collection[SavedModel], path: Path, *, has_labels: bool = True) -> Queries:
-        """Read data for models, with missing values as in their training.
+        """Read data for models, with missing values treated as in training.
 
-        ``--missing`` decides only for models whose training data had to be complete; a remark says so.
+        ``--missing`` applies only to models whose training data had to be complete; a note says so.
         """
         rules = {Missing(saved.missing) for saved in models}
         if self.missing is None:
@@ -380,11 +381,11 @@ class ModelData(Columns):
 
 @dataclass(frozen=True, kw_only=True)
 class RankedData(ModelData, RunColumns):
-    """How data are read that rankings of any kind are evaluated on."""
+    """Options for reading the data on which rankings are evaluated."""
 
 
 def check_model(path: Path, data: Path | None) -> None:
-    """Raise `InputError` for data where a model belongs."""
+    """Raise `InputError` if the file given as the model is data."""
     if (content := content_of(path)) not in ("json", "jsonl", ""):
         is_swapped = data is not None and is_model(data)
         remedy = f"Swap them: {data} {path}" if is_swapped else "Give a file that `directrix train` wrote"
@@ -400,7 +401,7 @@ def load_model(path: Path, data: Path | None) -> Any:
 
 
 def is_model(path: Path) -> bool:
-    """Return whether a file begins like JSON; the readers report what cannot be read."""
+    """Return whether a file begins like JSON; the readers report unreadable files."""
     return content_of(path) == "json" or (".json" in path.suffixes and not path.is_file())
 
 
@@ -413,9 +414,8 @@ def _columns_of(path: Path) -> list[str]:
 def check_writable(path: Path | None, *inputs: Path | None) -> None:
     """Reject an output that cannot be written, or that is also an input, before the work begins.
 
-    None is no output. Raises `InputError` if ``path`` is a folder or read-only, its folder does not exist or
-    may not be written to, it is the same file as one of ``inputs``, or it would be one of the files of an
-    input folder.
+    If ``path`` is None, there is no output. Raises `InputError` if ``path`` is a folder or read-only, its
+    folder does not exist or is not writable, or it is one of ``inputs`` or in one of them.
     """
     if path is None:
         return
@@ -440,10 +440,10 @@ def check_writable(path: Path | None, *inputs: Path | None) -> None:
 def same_features(
     q: Queries, n_features: int, names: Iterable[object] | None, path: Path, other: str, *, by_position: bool
 ) -> Queries:
-    """Return the data of ``path`` with the features of ``other``: number, and names if it has any.
+    """Return the data of ``path`` with the features of ``other``: the same number, and names if it has any.
 
-    Columns with the same names are brought into the order of ``names``. With ``by_position`` the names do not
-    count: columns are cut off, or zeros added, until the number is the same.
+    Columns are put into the order of ``names``. With ``by_position`` names are ignored, and the last columns
+    are dropped, or columns of zeros added, until the number is the same.
 
     Raises `InputError` if names or number differ.
     """
@@ -473,7 +473,7 @@ def same_features(
     return q
 
 
-_BY_POSITION = "Give data with the same features, or take them as they stand: --by-position."
+_BY_POSITION = "Give data with the same features, or match them by position: --by-position."
 
 
 def _check_lacking(lacks: list[str], more: list[str], path: Path, other: str) -> None:
@@ -504,10 +504,10 @@ def _taken(q: Queries, columns: Sequence[int], names: tuple[str, ...] | None) ->
 
 
 def query_classes(path: Path) -> dict[str, str]:
-    """Read the segment of every query: a table with a column of queries, or lines of a query and its segment.
+    """Read the segment of every query from a table, or from lines of a query and its segment.
 
-    The segment of a table is in the column "segment" or "class", or in the only one but that of queries.
-    The two parts of a line are separated by a tab, a comma or blanks.
+    The segments of a table are in the column "segment" or "class", or in the only column besides that of the
+    queries. The two parts of a line are separated by a tab, a comma or blanks.
     """
     from directrix.data.files import Problem, open_data, raise_problems, readable
     from directrix.data.tables.files import column_names

@@ -20,7 +20,7 @@ def reproduce_command(
     data: Annotated[Path, options.option(help="Folder that holds letor/ and trec7/.")],
     output: Annotated[
         Path | None,
-        options.option("--output", "-o", help="Folder for everything that is written; default: the name."),
+        options.option("--output", "-o", help="Folder to write to. Default: the name of the reproduction."),
     ] = None,
     trials: Annotated[
         int | None, options.option(min=1, help="Number of random splits, for papers that use them.")

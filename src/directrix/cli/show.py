@@ -28,8 +28,8 @@ _SILENCE = 10.0  # seconds
 def show(form: Format, tables: Sequence[Table], document: Any, rows: Table | None = None) -> None:
     """Print a result in the format of ``--format``.
 
-    ``tables`` are for people, ``document`` is its JSON, and ``rows`` its one table of ``--format tsv``, by
-    default the first.
+    ``tables`` are for people, ``document`` is for JSON, and ``rows`` is the table for ``--format tsv``, by
+    default the first one.
     """
     if form is Format.json:
         print_json(document)
@@ -51,7 +51,7 @@ def print_json(value: Any) -> None:
 
 
 def echo(text: str, *, exact: bool = False, nl: bool = True) -> None:
-    """Print a result; control characters are escaped, except ``exact``, for a program that reads them.
+    """Print a result; control characters are escaped unless ``exact``, for a program that reads them.
 
     Raises `InputError` if standard output is closed, full, or larger than a file may be.
     """
@@ -70,12 +70,12 @@ def echo(text: str, *, exact: bool = False, nl: bool = True) -> None:
 
 
 def remark(text: str) -> None:
-    """Print on stderr what is not part of the result."""
+    """Print a note, which is not part of the result, on stderr."""
     typer.echo(visible(text), err=True)
 
 
 def write_text(text: str, output: Path | None, content: str) -> None:
-    """Write a text to a file and say what it holds, or print it if there is no file."""
+    """Write a text to a file, with a note on its content, or print it if there is no file."""
     from directrix.data.files import replacing
 
     if output is None:
@@ -124,7 +124,7 @@ def progress_bar(text: str) -> Iterator[Callable[[int, int, str], None]]:
 
 @contextmanager
 def progress_log(text: str) -> Iterator[Callable[[int, int, str], None]]:
-    """Show a search: a bar on a terminal; in a log a line for each finished item, and signs of life.
+    """Show a search: a bar on a terminal; in a log, a line for each finished item, or every 10 s without one.
 
     Yields a function of the number of finished items, their total, and the last result or current name.
     """
@@ -160,7 +160,7 @@ def progress_log(text: str) -> Iterator[Callable[[int, int, str], None]]:
 
 @contextmanager
 def progress_lines(text: str) -> Iterator[Callable[[int, int, str], None]]:
-    """Show the progress of a long run: a bar on a terminal; in a log one line after each twentieth.
+    """Show the progress of a long run: a bar on a terminal; in a log, one line after each twentieth.
 
     Yields a function of the number of finished items, their total, and the remaining time in words.
     """

@@ -40,8 +40,8 @@ _With = Annotated[
     options.option(
         "--with",
         metavar="RUN",
-        help="Scores of another system as features: a TREC run, or a table each of whose columns of numbers "
-        "is one. Repeatable.",
+        help="Scores of another system as features: a TREC run, or a table with one system per numeric "
+        "column. Repeatable.",
     ),
 ]
 _QueryField = Annotated[
@@ -70,12 +70,14 @@ _Scores = Annotated[
     ),
 ]
 _Value = Annotated[
-    str, Option("--value", show_default=False, help="The number, with all decimals that were printed.")
+    str, Option("--value", show_default=False, help="The printed number, with all its decimals.")
 ]
-_Measure = Annotated[str, Option("--measure", "-m", help="Name of the measure of the number, e.g. nDCG@10.")]
+_Measure = Annotated[str, Option("--measure", "-m", help="Measure that was printed, e.g. nDCG@10.")]
 _From = Annotated[
     str | None,
-    options.option("--from", help="Another number: print the fewest switches from it to --value."),
+    options.option(
+        "--from", help="Another number: print the fewest changes of conventions from it to --value."
+    ),
 ]
 _Top = Annotated[int, Option(min=1, help="Number of settings to show.")]
 
@@ -116,7 +118,7 @@ def index_command(
         ),
     ] = None,
 ) -> None:
-    """Index documents: candidates, text-features and rerank read the file.
+    """Index documents for the commands candidates, text-features and rerank.
 
     A word is a run of letters, digits and underscores, in lower case. If documents have several fields, an
     additional one, called all, joins them.
@@ -207,8 +209,8 @@ def text_features_command(
 ) -> None:
     """Compute features of candidates: every formula on every field and analyzer of the index.
 
-    They are called FORMULA.FIELD.ANALYZER, such as bm25.title.english+stop; other runs are run.TAG. Without
-    --qrels all labels are 0.
+    Features are named FORMULA.FIELD.ANALYZER, such as bm25.title.english+stop, or run.TAG for other runs.
+    Without --qrels all labels are 0.
     """
     from directrix.cli.rankings import note_unmatched
     from directrix.data.trec.features import integer_topics
@@ -236,7 +238,7 @@ def text_features_command(
         note_unmatched(computed.run.tag, [computed.run], computed.judged)
     if form is LETOR:
         in_order = ", ".join(computed.sources)
-        remark(f"note: {output} has no names of features; .parquet has them. They are: {in_order}")
+        remark(f"note: {output} stores no feature names; .parquet does. They are: {in_order}")
     n_features = f"{len(computed.sources)} features: {some(computed.sources)}"
     remark(f"saved: {output} ({n_rows} rows, {n_queries} queries, {n_features})")
     if (judged := computed.judged) is not None:
@@ -256,10 +258,10 @@ def rerank_command(
     query_field: _QueryField = None,
     id_column: _IdColumn = None,
 ) -> None:
-    """Score candidates by a model that was trained on features of text, and write a run.
+    """Score candidates with a model that was trained on text features, and write a run.
 
-    Features are computed by name, only those of the model, with the same index as in training. `directrix
-    evaluate QRELS RUN` and `directrix compare QRELS RUN RUN` say what was gained, and whether it is chance.
+    Only the features of the model are computed, by name; give the index of the training data. `directrix
+    evaluate QRELS RUN` measures the result, and `directrix compare QRELS RUN RUN` tests the gain.
     """
     from directrix.data.trec.runs import Run
     from directrix.rankers.saved import SavedModel
@@ -271,8 +273,8 @@ def rerank_command(
     saved = SavedModel.read(model)
     if saved.names is None:
         raise InputError(
-            f"the model {model} was trained on features without names, so what they are is not known; train "
-            "on a file of `directrix text-features` that ends in .parquet."
+            f"the model {model} was trained on features without names, so they are not known; train on "
+            "a file of `directrix text-features` that ends in .parquet."
         )
     of = query_texts(queries, query_field, id_column)
     with progress_bar("queries") as report:
@@ -295,7 +297,9 @@ def fuse_command(
     names: options.NamesOption = None,
     classes: Annotated[
         Path | None,
-        options.option(help="Classes of queries, for weights of each class: a query and its class per line."),
+        options.option(
+            help="File of query classes that get their own weights: one query and its class per line."
+        ),
     ] = None,
     output: _RunOutput = None,
     config: Annotated[
@@ -310,12 +314,12 @@ def fuse_command(
     seed: options.SeedOption = 0,
     form: options.FormatOption = options.Format.table,
 ) -> None:
-    """Find the best weights of runs for a measure, and say whether they help.
+    """Find the best weights of runs for a measure, and test whether they help.
 
-    Every method is measured with what all queries choose, and in cross-validation: weights, normalizer and
-    constant chosen on the other folds. With -o the combined run of all topics is written to a file.
+    Weights, normalizer and constant of every method are chosen on all queries, and for cross-validation on
+    the other folds. With -o, the combined run of all topics is written to a file.
 
-    Normalizers of the scores s that a run has for a query: min-max (s - min) / (max - min); z-score (s -
+    Normalizers of the scores s of a run for a query: min-max (s - min) / (max - min); z-score (s -
     mean) / deviation; sum (s - min) / sum of (s - min); rank 1 - (rank - 1) / n for n documents, rank 1 the
     best; none s.
     """
@@ -341,14 +345,14 @@ def fuse_command(
         if method == "auto":
             best, fusion = fusion.method, fusion.among(lambda one: computes(config, one))
             if fusion.method != best:
-                remark(f"note: {config} does not compute {best}; this is the best method that it computes")
+                remark(f"note: {config} does not support {best}; this is the best method that it supports")
         check_one_set_of_weights(fusion.of_class)
         text, differs = configuration(config, fusion.names, fusion.combination)
         echo(text, exact=True)
         for difference in differs:
             remark(f"note: {difference}")
         if not computes(config, fusion.combination):
-            remark(f"note: the gain is that of {fusion.method}, not of what {config} computes")
+            remark(f"note: the gain is that of {fusion.method}, which {config} does not compute")
     elif form is options.Format.table:
         echo(str(fusion))
     else:
@@ -375,10 +379,10 @@ def reconcile_command(
     reading: RankedData,
     form: options.FormatOption = options.Format.table,
 ) -> None:
-    """Find the conventions under which a measure has the number that another tool printed.
+    """Find the conventions under which a measure gives the number that another tool printed.
 
     Tries gain, discount, order of ties, empty queries, cut-off, denominators, relevance level, query sets and
-    missing documents, and looks for what in the data makes numbers differ.
+    missing documents, and searches the data for causes of differences.
 
     Exit status 3 means that no setting gives the number.
     """
@@ -442,14 +446,14 @@ def _columns_of(path: Path) -> list[Run]:
     ]
     if not names:
         raise InputError(
-            f"{path} has no column of numbers that is not an identifier or a rank; there are "
+            f"{path} has no column of numbers other than identifiers and ranks; it has "
             f"{', '.join(table.column_names)}. Give a table with a column of scores."
         )
     return [Run.from_frame(table.filter(table[name].is_valid()), tag=name, score=name) for name in names]
 
 
 def write_run(run: Run, output: Path | None) -> None:
-    """Write a run as TREC text, or as JSON lines if the name of the file says so; None: standard output."""
+    """Write a run to a file, as TREC text or JSON lines by its name, or to standard output without one."""
     from directrix.data.files import without_compression
     from directrix.data.trec.runs import run_text
 

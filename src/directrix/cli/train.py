@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from directrix.types import Float64Array
 
 To = StrEnum("To", list(TARGETS))  # type: ignore[misc]  # the names are in one place
-"""Targets, as the command line offers them."""
+"""Export targets of the command line."""
 
 _Report = Annotated[
     Path | None,
@@ -66,7 +66,7 @@ _ByQuery = Annotated[
     bool,
     Option(
         "--by-query/--no-by-query",
-        help="Try scales by query too; such a model needs all documents of a query to score one of them.",
+        help="Also try per-query scaling; such a model needs all documents of a query to score one of them.",
     ),
 ]
 _Stream = Annotated[
@@ -81,12 +81,10 @@ _TimeBudget = Annotated[
     float | None,
     options.option(
         min=0.001,
-        help="Seconds for all candidates; one that exceeds its share is stopped. Compiling is extra.",
+        help="Time budget for all candidates, without compilation; one that exceeds its share is stopped.",
     ),
 ]
-_Resume = Annotated[
-    bool, Option("--resume", help="With --cluster: continue a training that was interrupted.")
-]
+_Resume = Annotated[bool, Option("--resume", help="With --cluster: resume an interrupted training run.")]
 _Models = Annotated[
     list[str] | None,
     options.option(
@@ -111,7 +109,7 @@ _Monotone = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class SearchOptions:
-    """The options of a search: method, settings, measure, folds and budget."""
+    """Options of a search: method, settings, measure, folds and budget."""
 
     measure: options.MeasureOption = "nDCG@10"
     method: Annotated[
@@ -131,13 +129,13 @@ class SearchOptions:
         bool,
         options.option(
             "--simple",
-            help="Keep one candidate, of the earliest method within one standard error of the best.",
+            help="Keep one candidate: that of the first method within one standard error of the best.",
         ),
     ] = False
     jobs: options.JobsOption = 1
 
     def ranker(self, q: Queries | None = None) -> AutoRanker:
-        """Return the checked search; the features that constraints name are looked up if data are given."""
+        """Return the checked search; if data are given, features that constraints name are looked up."""
         from directrix.search.search import AutoRanker
 
         options.check_jobs(self.jobs)
@@ -186,8 +184,9 @@ def train_command(
     """Train a ranker for the measure you report, and write it as JSON.
 
     Trains settings in the grid of the method and keeps the one with the best measure on the validation
-    queries. With several methods, it keeps the mean of the best of each that are not behind by more than two
-    standard errors. The candidates are printed to standard output, notes and progress to standard error.
+    queries. With several methods, it averages their best candidates, except those more than two standard
+    errors behind the best one. Candidates are printed to standard output, notes and progress to standard
+    error.
     """
     with options.usage():
         ranker = search.ranker()
@@ -256,11 +255,11 @@ def _check_shards(
     given |= {"--weight-column": reading.weight_column, "--query-weight-column": reading.query_weight_column}
     for option, value in given.items():
         if value is not None:
-            raise InputError(f"{option} is not for a training on shards; leave it out.")
+            raise InputError(f"{option} is not supported on shards; leave it out.")
 
 
 def _train_shards(ranker: AutoRanker, train: Path, valid: Any, output: Path, *, resume: bool) -> SearchResult:
-    """Train on the cluster; answers of the shards are kept next to the model until it is done."""
+    """Train on the cluster; partial results are kept next to the model until it is done."""
     from directrix.data.shards.checkpoint import keep_answers
     from directrix.data.shards.queries import open_shards
 
@@ -274,7 +273,7 @@ def _train_shards(ranker: AutoRanker, train: Path, valid: Any, output: Path, *, 
 
 
 def check_report(report: Path, output: Path, train: Path, valid: Path | None) -> None:
-    """Reject a page that cannot be drawn or written, before the training and not after it."""
+    """Reject a report that cannot be drawn or written, before the training starts."""
     from directrix.reports.figures import need_plot
 
     if report.absolute() == output.absolute():
@@ -387,12 +386,15 @@ def predict_command(
         str | None,
         options.option(
             metavar="NAME",
-            help="Rank documents with the same value of this column apart, by maximal marginal relevance: "
+            help="Separate documents with the same value of this column, by maximal marginal relevance: "
             "write minus the ranks.",
         ),
     ] = None,
     trade_off: Annotated[
-        float, Option(min=0.0, max=1.0, help="For that: 1 is the probability alone, 0 the column alone.")
+        float,
+        Option(
+            min=0.0, max=1.0, help="For --diversify-column: 1 uses the probability alone, 0 the column alone."
+        ),
     ] = 0.7,
     reading: ModelData,
 ) -> None:
@@ -457,10 +459,10 @@ def calibrate_command(
     reading: ModelData,
     form: options.FormatOption = options.Format.table,
 ) -> None:
-    """Fit probabilities of relevance to the scores of a model, and write the model with them.
+    """Calibrate the scores of a model to probabilities of relevance, and write the model with them.
 
-    DATA are labeled queries that the model was not trained on. Scores and their order stay as they are;
-    `directrix predict --probability` writes the probabilities. The curve and the errors that are printed are
+    DATA are labeled queries that the model was not trained on. Scores and their order do not change;
+    `directrix predict --probability` writes the probabilities. The printed curve and errors are
     cross-validated on the queries of DATA.
     """
     from dataclasses import replace
@@ -513,14 +515,14 @@ def export_command(
     to: Annotated[To, Option(metavar="FORMAT", help=f"One of {', '.join(TARGETS)}.")],
     check: Annotated[
         Path | None,
-        options.option(metavar="DATA", help=f"Data whose scores are compared, too: {inputs()}."),
+        options.option(metavar="DATA", help=f"Data whose scores are also compared: {inputs()}."),
     ] = None,
     reading: ModelData,
 ) -> None:
-    """Write a model in the format of another program, once its scores there are verified.
+    """Write a model in the format of another program, after verifying its scores.
 
-    The file is read back, by the program itself where it is installed, and its scores are compared with those
-    of the model on drawn rows and on DATA. If they differ by more than rounding, nothing is written.
+    The file is read back, by the program itself if it is installed, and its scores are compared with those
+    of the model on random rows and on DATA. If they differ by more than rounding, nothing is written.
     """
     from directrix.export.verification import export as write
 

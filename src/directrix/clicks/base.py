@@ -30,17 +30,17 @@ class ClickModel(ShowsTables):
     max_iter : int >= 1
         Maximum number of passes of expectation maximization.
     tol : float >= 0
-        It stops when a pass increases the log-posterior by less than ``tol`` per impression.
+        Fitting stops when a pass increases the log-posterior by less than ``tol`` per impression.
 
     Attributes
     ----------
     pairs_ : Pairs
-        Pairs of query and document of the log that it was fitted to.
+        Pairs of query and document of the training log.
     attraction_ : float64 (n_pairs,)
         Probability that an examined document is clicked.
     examination_ : float64 (n_positions,)
-        Probability that a position is examined; of UBM (n_positions, n_positions), by position, and by that
-        of the last click above, 0 if there is none.
+        Probability that a position is examined; for UBM (n_positions, n_positions), by position and by the
+        position of the last click above, 0 if there is none.
     trace_ : list of float
         Log-posterior before each pass; empty for closed forms.
     """
@@ -74,7 +74,7 @@ class ClickModel(ShowsTables):
         Raises
         ------
         InputError
-            If the model needs sessions and the log has counts alone.
+            If the model needs sessions and the log has only counts.
         """
         if self.needs_sessions:
             _ = log.sessions
@@ -85,7 +85,7 @@ class ClickModel(ShowsTables):
     def log_likelihood(self, log: Log) -> float:
         """Return the log-likelihood of all clicks of a log, in nats; -inf if the model excludes one of them.
 
-        A document that the model does not know has the mean of the prior as its attraction.
+        The attraction of an unknown document is the mean of the prior.
         """
         from scipy.special import xlog1py, xlogy
 
@@ -97,17 +97,17 @@ class ClickModel(ShowsTables):
     def click_probability(self, log: Log, *, given_clicks: bool = False) -> Float64Array:
         """Return the probability of a click for each row of the sessions, or each cell of counts.
 
-        ``given_clicks``: given the clicks above in the session, else the marginal probability.
+        With ``given_clicks`` it is conditional on the clicks above in the session, else marginal.
         """
         parts = [p for p, *_ in self._parts(log, given_clicks=given_clicks)]
         return np.concatenate(parts)
 
     def perplexity(self, log: Log, *, given_clicks: bool = False) -> Float64Array:
-        r"""Return the perplexity at each position, float64 (n_positions,); 1 is perfect, 2 is a coin.
+        r"""Return the perplexity at each position, float64 (n_positions,); 1 is perfect, 2 is a coin flip.
 
         .. math:: 2^{-\frac{1}{n_k} \sum c \log_2 p + (1 - c) \log_2 (1 - p)}
 
-        over the n_k sessions that have a position k; NaN where none has.
+        over the n_k sessions that have a position k; NaN if there are none.
         """
         from scipy.special import xlog1py, xlogy
 
@@ -121,7 +121,7 @@ class ClickModel(ShowsTables):
         return perplexity
 
     def simulate(self, log: Log, seed: int = 0) -> Log:
-        """Return the log with clicks that the model draws; what is shown stays. Same seed, same clicks."""
+        """Return the log with clicks sampled from the model; the same seed gives the same clicks."""
         seed = seed_number(seed)
         sessions, values, clicks = log.sessions, self._values(log), []
         for block, (first, last) in enumerate(self._blocks(log)):
@@ -136,11 +136,11 @@ class ClickModel(ShowsTables):
         curve: Float64Array,
         trust: tuple[Float64Array, Float64Array] | None = None,
     ) -> ClickModel:
-        """Return a model whose attractions are known; for `simulate`.
+        """Return a model with known attractions, for `simulate`.
 
         A model that is not fitted derives its other parameters from ``curve``, the examination by position.
-        ``trust`` are the probabilities, by position, that users click an examined document if it attracts,
-        and if not.
+        ``trust`` holds the probabilities, by position, of a click on an examined document that attracts, and
+        on one that does not.
         """
         users = copy.copy(self)
         if users.pairs_ is None:
@@ -191,7 +191,7 @@ class ClickModel(ShowsTables):
     # what all models share
 
     def rate(self, successes: Any, trials: Any) -> Any:
-        """Return rates under the prior; 1/2 where nothing is known."""
+        """Return rates under the prior; 1/2 without trials and prior."""
         above, below = successes + self.prior[0], trials + sum(self.prior)
         return np.divide(above, below, out=np.full(np.shape(above), 0.5), where=np.asarray(below) > 0)
 
@@ -267,7 +267,7 @@ class ClickModel(ShowsTables):
 
 
 class Memoryless(ClickModel):
-    """Models whose clicks do not depend on each other: counts suffice."""
+    """Models with independent clicks, for which counts suffice."""
 
     needs_sessions = False
 

@@ -1,4 +1,4 @@
-"""Counterfactual evaluation: what a ranker would have earned, from the log of another."""
+"""Counterfactual evaluation: the gains of a ranker, estimated from the log of another one."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _ONE_QUERY = 0.5  # of the variance
 
 @dataclass(frozen=True)
 class Estimate:
-    """Estimate of what one ranker would have earned, by one estimator.
+    """Estimated value of one ranker by one estimator.
 
     Parameters
     ----------
@@ -53,14 +53,14 @@ class Estimate:
     value : float
         Mean over sessions.
     interval : (float, float)
-        Of the value, with confidence 1 - alpha, by queries.
+        Interval of the value with confidence 1 - alpha, by queries.
     effective : float
         Effective sample size in impressions, (sum w)^2 / sum w^2 of the factors of their clicks.
     unshown : float
-        Share of the documents that the ranker would have shown, in the sessions of the log, which the log
-        never shows for the query; for whole lists and positions never at that position.
+        Fraction of the documents that the ranker would have shown and the log never shows for the query; with
+        estimators of whole lists and positions, never at that position.
     doubts : tuple of str
-        Why the interval does not mean what it says; empty if nothing is known against it.
+        Reasons why the interval is unreliable; empty if none is known.
     """
 
     ranker: str
@@ -82,7 +82,7 @@ class Difference(NamedTuple):
     """First minus second."""
     interval: tuple[float, float]
     p: float
-    """Two-sided, of Student's t by queries."""
+    """Two-sided p-value of Student's t over queries."""
 
 
 class _Sums(NamedTuple):
@@ -111,11 +111,11 @@ class CounterfactualResult(ShowsTables):
     estimates : tuple of Estimate
         Rankers in their order, each by every estimator.
     n_queries, n_sessions : int
-        Of the log, that count.
+        Numbers of queries and sessions of the log that count.
     alpha : float
     notes : tuple of str
     sums : dict
-        Numerators and denominators by query, of (ranker, estimator).
+        Numerators and denominators by query, for each (ranker, estimator).
     """
 
     measure: str
@@ -135,7 +135,7 @@ class CounterfactualResult(ShowsTables):
         raise InputError(f"{ranker} by {estimator} was not estimated; the estimates are {names}.")
 
     def compare(self, first: str, second: str, estimator: str = "ips") -> Difference:
-        """Return the difference of two rankers by one estimator, with interval and p, by paired queries."""
+        """Return the difference of two rankers by one estimator, with interval and p, paired by query."""
         sums = []
         for ranker in (first, second):
             self.estimate(ranker, estimator)
@@ -160,7 +160,7 @@ class CounterfactualResult(ShowsTables):
             notes=(
                 f"low, high: {1 - self.alpha:.0%} interval by queries. effective: effective sample size in "
                 "impressions. unshown: share of the documents that the ranker would show and the log does "
-                "not. *: the interval means little, see below.",
+                "not. *: the interval is unreliable, see below.",
                 *self.notes,
                 *sorted(doubts),
             ),
@@ -201,7 +201,7 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     alpha: float = 0.05,
     seed: int = 0,
 ) -> CounterfactualResult:
-    """Estimate what rankers would have earned in the sessions of a log that another ranker served.
+    """Estimate the gains of rankers in the sessions of a log that another ranker served.
 
     Parameters
     ----------
@@ -210,37 +210,38 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
         Fitted rankers, or scores (n_docs,), of ``features``; or a `Run`, its path, a frame, or
         ``{query: {document: score}}``.
     measure : measure or str
-        A sum of gains: "DCG@k", "P@k" or "ARP", of linear gains, or one with ``gain="linear"``. Or "CTR@k":
-        clicks per impression at the first k positions, of which the logging ranker has those of the log.
+        A sum of linear gains: "DCG@k", "P@k", "ARP", or one with ``gain="linear"``. Or "CTR@k", the clicks
+        per impression at the first k positions.
     features : as in `training_data`, optional
-        Of the candidates; needed unless all rankers are runs.
+        Features of the candidates; needed unless all rankers are runs.
     estimators : sequence of str
-        Those of `training_data`, or "self-normalized", "ips" over the share of the ranker's weights that is
-        on documents with impressions. For "CTR@k", by randomized lists, also "whole-list", "independent",
-        "reward-interaction" and "pseudo-inverse", see `directrix.clicks.slates`. "naive" is always there.
+        Those of `training_data`, or "self-normalized": "ips" divided by the fraction of the ranker's weights
+        on documents with impressions. For "CTR@k" from randomized lists also "whole-list", "independent",
+        "reward-interaction" and "pseudo-inverse", see `directrix.clicks.slates`. "naive" is always included.
     propensities, clip, policy, model, seed
         As in `training_data`.
     biased : bool
-        Take any measure, such as nDCG, on estimated gains, negative ones as 0; a note says that it is biased.
+        Allow any measure, such as nDCG, with negative gains set to 0; a note says that it is biased.
     alpha : float in (0, 1)
         Intervals have confidence 1 - alpha.
 
     Raises
     ------
     InputError
-        If the log never shows what a ranker would, the measure is not a sum of gains, or as `training_data`.
+        If the log never shows what a ranker would show, the measure is not a sum of gains, or as there.
 
     Warns
     -----
     UserWarning
-        If an interval means little: few queries, one with most of the variance, a small effective sample, or
-        documents that were never shown, which earn 0 except by "doubly-robust".
+        If an interval is unreliable: few queries, one with most of the variance, a small effective sample, or
+        documents that were never shown, with gain 0 except in "doubly-robust".
 
     Notes
     -----
-    The value is sum_q n_q V_q / sum_q n_q, V_q the sum of the gains of query q by the ranker's ranks, n_q its
-    sessions; tied documents share their ranks. Intervals are by queries: linearized ratio, Student's t.
-    Rankers that were trained on the same clicks look better than they are. O(rows of the log) per estimator.
+    The value is sum_q n_q V_q / sum_q n_q, where V_q is the sum of the gains of query q by the ranker's ranks
+    and n_q the number of its sessions; tied documents share their ranks. Intervals use Student's t for the
+    ratio, linearized over queries. Rankers trained on the same clicks look better than they are. O(rows of
+    the log) per estimator.
 
     Examples
     --------
@@ -264,7 +265,7 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     result = _evaluated(log, rankers, goal, names, settings, features, alpha)
     if doubtful := [one for one in result.estimates if one.doubts]:
         texts = column_list((f"{one.ranker} by {one.estimator}: {one.doubts[0]}" for one in doubtful), 3)
-        warn(f"these intervals mean little: {texts}.", stacklevel=2)
+        warn(f"these intervals are unreliable: {texts}.", stacklevel=2)
     return result
 
 
@@ -297,8 +298,8 @@ def _evaluated(
             sums[ranker, name], effective, unshown = estimate(name, target)
             if unshown == 1.0:
                 raise InputError(
-                    f"{ranker}: the log never shows what it would show, as {name!r} needs it, and says "
-                    "nothing about it. Log randomized rankings, or evaluate another ranker."
+                    f"{ranker}: the log never shows what it would show, so {name!r} cannot estimate it. Log "
+                    "randomized rankings, or evaluate another ranker."
                 )
             estimates.append(_estimate(ranker, name, sums[ranker, name], effective, unshown, alpha))
     counts = int((sessions > 0.0).sum()), int(sessions.sum())
@@ -318,7 +319,7 @@ class _Goal(NamedTuple):
     def weights(
         self, n: int, settings: EstimatorSettings, estimator: str
     ) -> tuple[Float64Array, Float64Array]:
-        """Return what a gain counts at each rank, and what is earned there without any (n,)."""
+        """Return the weight of a gain at each rank, and the value there without a gain (n,)."""
         weights, base = np.zeros(n), np.zeros(n)
         top = slice(0, min(n, self.k))
         weights[top] = 1.0
@@ -388,7 +389,7 @@ class _Evaluation(NamedTuple):
         )
 
     def of_slates(self, name: str, target: _Target) -> tuple[_Sums, float, float]:
-        """Return the same by lists that were shown."""
+        """Return the same quantities, computed from the lists that were shown."""
         slates = self.slates
         assert slates is not None  # `_check_goal` has refused logs without them
         rank = np.zeros(len(self.pairs) + 1, dtype=np.int64)
@@ -439,8 +440,8 @@ def _check_goal(goal: _Goal, names: Sequence[str], log: Log, settings: Estimator
     if goal.measure is None:
         if goal.k > log.n_positions:
             raise InputError(
-                f"{goal.name}: the log has positions up to {log.n_positions}, and says nothing of clicks "
-                f"below. Type CTR@{log.n_positions}."
+                f"{goal.name}: the log has positions up to {log.n_positions}, and no clicks below them. "
+                f"Type CTR@{log.n_positions}."
             )
         if settings.bias is not None and settings.bias.by_row:
             raise InputError(
@@ -451,7 +452,7 @@ def _check_goal(goal: _Goal, names: Sequence[str], log: Log, settings: Estimator
             log.sessions  # noqa: B018 - raises without sessions
     elif of_lists:
         raise InputError(
-            f"{', '.join(of_lists)} estimate clicks in lists, and no {goal.name} of relevance; type "
+            f"{', '.join(of_lists)} estimate clicks in lists, not {goal.name} of relevance; type "
             f"measure='CTR@{min(goal.k, log.n_positions)}'."
         )
 
@@ -475,8 +476,8 @@ def _target_of(name: Any, given: Any, pairs: Pairs, q: Queries | None) -> _Targe
         known = of_query >= 0
         if not known.any():
             raise InputError(
-                f"{name} ranks none of the queries of the log ({column_list(pairs.query_ids, 3)}), but "
-                f"{column_list(run.query_ids, 3)}; one is needed. Write identifiers alike."
+                f"{name} ranks none of the queries of the log ({column_list(pairs.query_ids, 3)}), only "
+                f"{column_list(run.query_ids, 3)}; one is needed. Use the same identifiers."
             )
         query, doc, scores = of_query[known], pairs.places(of_run)[known], run.scores[known]
     order = np.lexsort((np.where(doc < 0, len(pairs), doc), -scores, query))
@@ -559,14 +560,13 @@ def _notes(goal: _Goal, names: Sequence[str]) -> tuple[str, ...]:
     notes = []
     if goal.is_biased:
         notes.append(
-            f"{goal.name} is biased by every estimator: it is not a sum of gains, and negative gains count "
-            "as 0."
+            f"Every estimator of {goal.name} is biased, since it is not a sum of gains; negative ones are 0."
         )
     elif goal.measure is not None:
         notes.append(
             f"{goal.name} of linear gains, which are probabilities of a click on an examined document."
         )
-    notes.append("naive takes clicks as relevance; its interval is not one of the truth.")
+    notes.append("naive takes clicks as relevance; its interval ignores position bias.")
     if set(names) & set(SLATES):
         notes.append("whole lists and positions: clicks as they depend on the list that was shown.")
     return tuple(notes)

@@ -15,7 +15,7 @@ _CELLS = 1 << 17  # of a chunk of pairs
 
 
 class GroupCounts(NamedTuple):
-    """Impressions and clicks by pair and group; a group is what the probability of examination depends on."""
+    """Impressions and clicks by pair and group; a group has one probability of examination."""
 
     ptr: Int64Array
     """Pair ``i`` has the cells ``ptr[i] <= j < ptr[i + 1]``, int64 (n_pairs + 1,)."""
@@ -32,7 +32,7 @@ class GroupCounts(NamedTuple):
 
 
 class Maximum(NamedTuple):
-    """Parameters of P(click) = theta r, and how they were found."""
+    """Parameters of P(click) = theta r, and the trace of the maximization."""
 
     attraction: Float64Array
     """r (n_pairs,)."""

@@ -1,4 +1,4 @@
-"""Gains of documents from clicks: a function of an impression, its mean, and training data of the means."""
+"""Gains of documents from clicks: those of impressions, their means, and training data from the means."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Bias(NamedTuple):
 
 
 class EstimatorSettings(NamedTuple):
-    """How gains are estimated, see `training_data`."""
+    """Settings of the estimation of gains; see `training_data`."""
 
     bias: Bias | None
     clip: float = 0.1
@@ -88,7 +88,7 @@ class Gains(NamedTuple):
     """Estimated gains of candidates, each array (n_docs,)."""
 
     gain: Float64Array
-    """Mean over impressions; without any the model's relevance, or 0."""
+    """Mean over impressions; without impressions, the model's relevance or 0."""
     counts: Float64Array
     slopes: Float64Array
     """Sum over impressions of the factor of a click."""
@@ -109,15 +109,15 @@ def training_data(  # noqa: PLR0913 - all but the first two are optional
 ) -> Queries:
     r"""Return the documents of a log with features, mean gains as labels, and impressions as counts.
 
-    The gain of an impression at position k with click c, where P(c = 1) = alpha_k r + beta_k for a document
-    of relevance r; alpha is the propensity theta, and beta is 0 without trust bias:
+    A document of relevance r at position k has a click c with P(c = 1) = alpha_k r + beta_k, where alpha is
+    the propensity theta, and beta is 0 without trust bias. The gain of an impression is:
 
     - "naive": c; "ips": c / alpha_k; "clipped": c / max(alpha_k, clip); "affine": (c - beta_k) / alpha_k;
     - "policy-aware": (c - beta_k) / E[alpha]; "doubly-robust": r^ + (c - alpha_k r^ - beta_k) / E[alpha],
-      E[alpha] the mean over the impressions of the document, as observed or by ``policy``.
+      with E[alpha] the mean over the impressions of the document, as observed or by ``policy``.
 
-    A label is the mean over the impressions of a query and document, of any sign; unbiased for r, except by
-    "naive" and "clipped", and by "ips" with trust bias.
+    A label is the mean over the impressions of a query and document, and may be negative. It is unbiased for
+    r, except with "naive" and "clipped", and with "ips" under trust bias.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def training_data(  # noqa: PLR0913 - all but the first two are optional
         Result of `directrix.clicks.propensities`; theta by position from 1; or alpha and beta. Default: the
         log's own column of propensities, as P(row is examined), or else estimated from the log.
     clip : float in (0, 1]
-        Lowest alpha of "clipped".
+        Minimum alpha of "clipped".
     policy : float (n_docs, n_positions), optional
         Probability with which the logging policy shows each row of ``features`` at each position.
     model : ranker or float (n_docs,), optional
@@ -142,16 +142,17 @@ def training_data(  # noqa: PLR0913 - all but the first two are optional
     Returns
     -------
     Queries
-        Documents that were shown; "doubly-robust" keeps the others too, with r^ and count 0.
+        Documents that were shown; "doubly-robust" also keeps the others, with r^ and count 0.
 
     Raises
     ------
     InputError
-        If no document of the log has features, a propensity is not > 0, or the log does not tell.
+        If no document of the log has features, a propensity is not > 0, or the log does not identify the
+        bias.
 
     Notes
     -----
-    Train for a sum of gains, such as ``AutoRanker("DCG(gain=linear)@10")``; others are biased and refused.
+    Optimize a sum of gains, as ``AutoRanker("DCG(gain=linear)@10")`` does; other measures are rejected.
     For Propensity SVM-rank see `by_clicked_document`. O(rows of the log). Sources: docs/decisions/clicks.md.
 
     Examples
@@ -174,16 +175,17 @@ def training_data(  # noqa: PLR0913 - all but the first two are optional
 
 
 def by_clicked_document(q: Queries) -> tuple[Queries, Float64Array]:
-    """Return a query for each document with a gain > 0, which alone has label 1 there, and their weights.
+    """Return a query for each document with a gain > 0, the only one with label 1 in it, and its weight.
 
-    The weight is the gain times the impressions: of "ips" the sum of 1 / theta over the clicks. "RankSVM" on
-    these queries is Propensity SVM-rank (Joachims, Swaminathan & Schnabel 2017, doi:10.1145/3018661.3018699):
-    it bounds the rank of each clicked document among all others. Features are copied for each.
+    The weight is the gain times the impressions; for "ips" it is the sum of 1 / theta over the clicks.
+    "RankSVM" on these queries is Propensity SVM-rank (Joachims, Swaminathan & Schnabel 2017,
+    doi:10.1145/3018661.3018699): it bounds the rank of each clicked document among all others. Features are
+    copied for each query.
 
     Parameters
     ----------
     q : Queries
-        Of `training_data`.
+        Result of `training_data`.
 
     Examples
     --------
@@ -206,7 +208,7 @@ def by_clicked_document(q: Queries) -> tuple[Queries, Float64Array]:
 def settings_of(
     log: Log, propensities: Any, estimators: Sequence[str], clip: float, policy: Any, model: Any, seed: int
 ) -> EstimatorSettings:
-    """Return checked settings of estimators; `InputError` for an unknown one, or if it lacks trust bias."""
+    """Return checked settings of estimators; `InputError` for an unknown one, or if trust bias is missing."""
     check_estimators(estimators, ESTIMATORS)
     clip = number(clip, "clip", above=0.0, most=1.0, example=0.1)
     bias = None if set(estimators) == {"naive"} else bias_of(log, propensities)
@@ -219,14 +221,14 @@ def settings_of(
 
 
 def check_estimators(given: Sequence[str], known: Sequence[str]) -> None:
-    """Raise `InputError` for an estimator that is not known."""
+    """Raise `InputError` for an unknown estimator."""
     for name in given:
         if name not in known:
             raise InputError(f"estimator={short_text(name)}: the estimators are {', '.join(known)}.")
 
 
 def bias_of(log: Log, given: Any) -> Bias:
-    """Return the bias by what a user gave; `InputError` if it does not fit the log."""
+    """Return the bias from the user's argument; `InputError` if it does not fit the log."""
     if given is None and isinstance(log.content, Sessions) and log.content.propensity is not None:
         return Bias(log.content.propensity, None, by_row=True)
     if given is None:
@@ -272,7 +274,7 @@ def documents_of(features: Any, where: str) -> Queries:
 
 
 def places_in_log(pairs: Pairs, q: Queries) -> Int64Array:
-    """Return for each row of features its pair in the log, or -1; `InputError` if none is there."""
+    """Return for each row of features its pair in the log, or -1; `InputError` if there is none."""
     mine = Pairs.of_queries(q)
     place = pairs.places(mine)
     if (place < 0).all():
@@ -285,7 +287,7 @@ def places_in_log(pairs: Pairs, q: Queries) -> Int64Array:
 
 
 def impressions_of(log: Log, place: Int64Array, bias: Bias | None, n_docs: int) -> Impressions:
-    """Return the impressions of candidates, of which ``place`` are the pairs in the log, or -1."""
+    """Return the impressions of candidates; ``place`` is the pair of each in the log, or -1."""
     doc_of = np.full(len(log.pairs), -1, dtype=np.int64)
     doc_of[place[place >= 0]] = np.flatnonzero(place >= 0)
     if bias is not None and bias.by_row:
@@ -404,10 +406,10 @@ def _with_gains(q: Queries, gains: Gains, kept: Any) -> Queries:
 
 
 def gain_measure(given: Any) -> tuple[RankingMeasure, float]:
-    """Return the measure that adds up gains by the name of one for labels, and what its sum is divided by.
+    """Return the sum of gains for the name of a measure, and the divisor of the sum.
 
-    "DCG@10" is that of linear gains, "P@5" a fifth of the sum of the first five, "ARP" the sum of the
-    positions, negative; others that add up gains are taken as they are, and all others refused.
+    "DCG@10" has linear gains, "P@5" is a fifth of the sum of the first five, and "ARP" the negative sum of
+    the positions. Other sums of gains are not changed; all other measures are rejected.
     """
     if given == "ARP":
         return DCG(gain="linear", discount="position"), 1.0

@@ -26,7 +26,7 @@ Rankings: TypeAlias = Sequence[Sequence[Hashable]]
 class PossibleList(NamedTuple):
     """A list that optimized interleaving may show, its probability, and the credit of each document.
 
-    A click supports the first ranker where its credit is positive, the second where it is negative.
+    A click supports the first ranker if its credit is positive, and the second if it is negative.
     """
 
     documents: tuple[Hashable, ...]
@@ -50,7 +50,7 @@ class InterleavedList(ShowsTables):
         Documents from the top.
     teams : tuple of str or None
         Ranker that contributed each document; None in optimized lists, and for documents without credit,
-        which follow where a ranking has ended.
+        which follow the end of a ranking.
     ranks : int64 (n_docs, n_rankers)
         Rank of each document in each ranking, 0 where it is absent.
     credits : float64 (n_docs, n_rankers)
@@ -136,7 +136,7 @@ def interleave(
     k : int >= 1
         Number of documents to show; at most 16 for "optimized".
     seed : int >= 0
-        Seed of the random choices; give each impression another one.
+        Seed of the random choices; use a different one for each impression.
 
     Returns
     -------
@@ -150,9 +150,9 @@ def interleave(
 
     Notes
     -----
-    A shorter ranking does not end the list: other documents follow by their best rank, without credit, which
-    would favor longer rankings. Therefore a user who clicks at random, however often at each position, gives
-    all rankers the same expected credit; not so with "balanced" (Radlinski and Craswell 2013).
+    After the end of a shorter ranking, other documents follow by their best rank, without credit, which would
+    favor longer rankings. Therefore random clicks, at any rate for each position, give all rankers the same
+    expected credit, except with "balanced" (Radlinski and Craswell 2013).
 
     The distribution of "optimized" has expected credit 0 at every position and, among such distributions, the
     largest expected entropy of the winner for one click with probability proportional to 1 / position. It
@@ -190,7 +190,7 @@ def _interleave_runs(runs: Sequence[Run], method: str, k: int, seed: int) -> dic
     names = tuple(run.tag for run in runs)
     if len({*names}) < len(names):
         raise InputError(
-            f"the runs have the tags {', '.join(names)}; each ranker needs another.",
+            f"the runs have the tags {', '.join(names)}; each ranker needs its own.",
             python='Type dataclasses.replace(run, tag="new").',
             shell="Type --name for each.",
         )

@@ -73,7 +73,7 @@ class Log(ShowsTables):
     ) -> Log:
         """Build a log from a frame with one row per document that was shown.
 
-        Without a column of sessions, or with one of impressions, the log has counts alone: a row without
+        Without a column of sessions, or with one of impressions, the log has only counts; a row without
         impressions counts as one.
 
         Parameters
@@ -82,14 +82,14 @@ class Log(ShowsTables):
             pandas, polars (also lazy) or pyarrow, in any order of rows.
         session, query, doc, position, clicked : str or int, optional
             Names of the columns. A session is one result page: one query, and each document and position
-            once. Positions are integers from 1. ``clicked`` is 0 or 1, or next to impressions the number of
+            once. Positions are integers from 1. ``clicked`` is 0 or 1, or with impressions the number of
             clicks. Default: the first known name, such as session_id, qid, docno, rank, click.
         impressions : str or int, optional
             Number of impressions of aggregated rows.
         user, ranker, time, propensity : str or int, optional
-            The user, the ranker that was served, the time, and a probability in (0, 1]: that the row is
-            examined, for `training_data`; of randomized lists, for `evaluate`, that the document is shown at
-            its position after those above it.
+            The user, the ranker that was served, the time, and a probability in (0, 1]: for `training_data`,
+            that the row is examined; for `evaluate` on randomized lists, that the document is shown at its
+            position after those above it.
 
         Raises
         ------
@@ -111,14 +111,14 @@ class Log(ShowsTables):
     def read(
         cls, path: str | os.PathLike[str], *, aggregate: bool = False, **columns: Hashable | None
     ) -> Log:
-        """Read a log from CSV, TSV, JSON lines, Parquet or Arrow, or from a folder of the last two.
+        """Read a log from CSV, TSV, JSON lines, Parquet or Arrow, or a folder of Parquet or Arrow files.
 
         Parameters
         ----------
         path : path
         aggregate : bool
-            Keep only counts by pair and position: one pass over the file, part by part, so that the log may
-            be larger than the memory. Checks within sessions are left out.
+            Keep only counts by pair and position. The file is read once, in chunks, so the log may be larger
+            than the memory. Checks within sessions are left out.
         **columns
             Names of columns, as in `from_frame`.
 
@@ -138,8 +138,8 @@ class Log(ShowsTables):
             variants.setdefault(" ".join(str(query).casefold().split()), []).append(str(query))
         if same := [names for names in variants.values() if len(names) > 1]:
             warn(
-                f"{len(self.pairs.query_ids):,} queries are {len(variants):,} but for case and blanks, e.g. "
-                f"{same[0][0]!r} and {same[0][1]!r}; each counts alone. Write them alike, in features too.",
+                f"{len(self.pairs.query_ids):,} queries are {len(variants):,} apart from case and blanks, "
+                f"e.g. {same[0][0]!r} and {same[0][1]!r}; each counts alone. Spell them alike everywhere.",
                 stacklevel=3,
             )
         if isinstance(self.content, Sessions):
@@ -158,7 +158,7 @@ class Log(ShowsTables):
 
     @property
     def sessions(self) -> Sessions:
-        """The sessions; `InputError` if the log has counts alone."""
+        """The sessions; `InputError` if the log has only counts."""
         if isinstance(self.content, Sessions):
             return self.content
         raise InputError(
@@ -170,7 +170,7 @@ class Log(ShowsTables):
 
     @property
     def n_sessions(self) -> int | None:
-        """Number of sessions; None if the log has counts alone."""
+        """Number of sessions; None if the log has only counts."""
         return len(self.content.query) if isinstance(self.content, Sessions) else None
 
     @cached_property
@@ -181,7 +181,7 @@ class Log(ShowsTables):
     def aggregate(self) -> Cells:
         """Return impressions and clicks by pair of query and document, and position; computed once.
 
-        Sufficient for models without a memory of earlier clicks, and for estimators of gains. Costs a sort
+        They suffice for models without a memory of earlier clicks, and for estimators of gains. Cost: a sort
         of the rows, on all cores.
         """
         return self._cells

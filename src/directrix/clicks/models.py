@@ -1,4 +1,4 @@
-"""Click models by name: three baselines, two of positions, four of users who go from the top down."""
+"""Click models by name: three baselines, two models of positions, and four cascade models."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ class PBM(Memoryless):
 
     .. math:: P(c = 1) = \theta_k\, r(q, d)
 
-    It is known up to a factor, so the examination of position 1 is 1. Counts suffice. Richardson et al.
-    (2007), doi:10.1145/1242572.1242643; Craswell et al. (2008), doi:10.1145/1341531.1341545.
+    The examination is identified up to a factor, so that of position 1 is 1. Counts suffice. Richardson et
+    al. (2007), doi:10.1145/1242572.1242643; Craswell et al. (2008), doi:10.1145/1341531.1341545.
     """
 
     def _fit(self, log: Log) -> None:
@@ -172,8 +172,8 @@ class _Cascade(ClickModel):
 class CM(_Cascade):
     """The cascade model: users go down to their first click, and stop; made by `model`.
 
-    A session with two clicks has probability 0, and its log-likelihood is -inf; only what is above the second
-    click is counted. Craswell et al. (2008), doi:10.1145/1341531.1341545.
+    A session with two clicks has probability 0, and its log-likelihood is -inf; fitting counts only the rows
+    above the second click. Craswell et al. (2008), doi:10.1145/1341531.1341545.
     """
 
     def _fit(self, log: Log) -> None:
@@ -215,7 +215,7 @@ class DCM(_Cascade):
 
 
 class SDBN(_Cascade):
-    """The simplified dynamic Bayesian network: a click satisfies with a probability of its document.
+    """The simplified dynamic Bayesian network: each document has a probability of satisfaction.
 
     Documents down to the last click were examined, or all if there is none; satisfaction is last clicks /
     clicks. Closed form; made by `model`. Chapelle & Zhang (2009), doi:10.1145/1526709.1526711.
@@ -232,7 +232,7 @@ class SDBN(_Cascade):
         self.satisfaction_ = self.rate(last, clicks)
 
     def known(self, pairs: Pairs, attraction: Float64Array, *others: Any) -> ClickModel:
-        """Return a model whose attractions are known; documents satisfy as they attract."""
+        """Return a model with known attractions, which are also the probabilities of satisfaction."""
         users = super().known(pairs, attraction, *others)
         setattr(users, "satisfaction_", attraction)  # noqa: B010 - a copy of this class
         return users
@@ -251,7 +251,7 @@ class SDBN(_Cascade):
 
 
 class DBN(SDBN):
-    """The dynamic Bayesian network: as `SDBN`, but users continue with a probability below 1. See `model`.
+    """The dynamic Bayesian network: like `SDBN`, but users continue with a probability below 1. See `model`.
 
     ``perseverance_`` is fitted too, by forward and backward sums. Chapelle & Zhang (2009), section 5.
     """
@@ -280,13 +280,13 @@ MODELS: dict[str, type[ClickModel]] = {
 
 
 def model(name: str, *, prior: Any = (0.01, 0.01), max_iter: int = 500, tol: float = 1e-7) -> ClickModel:
-    """Return a click model by its name, not fitted.
+    """Return an unfitted click model by its name.
 
     ====  ====================================================================================
     PBM   position-based: a position is examined, then the document attracts; EM
-    UBM   user browsing: examination depends on the last click above too; EM
+    UBM   user browsing: examination also depends on the last click above; EM
     CM    cascade: users stop at their first click; closed form
-    DCM   dependent clicks: users go on after a click at k with probability lambda_k; closed form
+    DCM   dependent clicks: users continue after a click at k with probability lambda_k; closed form
     SDBN  simplified dynamic Bayesian network: a click may satisfy; closed form
     DBN   dynamic Bayesian network: users also lose patience; EM
     GCTR  baselines: one rate of clicks, RCTR one for each position, DCTR one for each pair

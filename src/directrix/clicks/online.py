@@ -35,7 +35,7 @@ class _Settings(NamedTuple):
 
 @dataclass(frozen=True)
 class Contrast:
-    """Two rankers by one measure; errors take users as independent, not their sessions.
+    """Comparison of two rankers by one measure; errors treat users, not sessions, as independent.
 
     Parameters
     ----------
@@ -44,9 +44,9 @@ class Contrast:
     values : (float, float)
         Values of the rankers; NaN without sessions to divide by.
     difference, error : float
-        First minus second, half of it for shares of wins, and its standard error by the delta method.
+        First minus second (half of that for shares of wins), and its standard error by the delta method.
     interval : (float, float)
-        Of the difference, with confidence 1 - alpha.
+        Interval of the difference with confidence 1 - alpha.
     p : float
         Two-sided p-value.
     n_sessions, n_users : int
@@ -66,7 +66,7 @@ class Contrast:
     alpha: float
 
     def detectable(self, power: float = 0.8) -> float:
-        """Return the true difference that as many sessions detect with this probability.
+        """Return the true difference that the same number of sessions detects with this probability.
 
         (z_(1 - alpha/2) + z_power) times the standard error.
         """
@@ -77,7 +77,7 @@ class Contrast:
     def sessions_needed(self, difference: float, power: float = 0.8) -> int:
         """Return the number of sessions that detect a true difference with this probability.
 
-        n (detectable / difference)^2, n the number of sessions seen, with as many sessions per user.
+        It is n (detectable / difference)^2 after n sessions, with the same number of sessions per user.
         """
         size = abs(number(difference, "difference", example=0.01))
         if not size * self.error > 0.0:
@@ -134,20 +134,20 @@ def interleaving_test(
     alpha: float = 0.05,
     seed: int = 0,
 ) -> OnlineTest:
-    r"""Test which of the rankers of interleaved sessions users prefer.
+    r"""Test which ranker users prefer in interleaved sessions.
 
-    Three contrasts of each pair of rankers: ``"wins"``, Delta = (wins + ties / 2) / n - 1/2 over sessions,
-    won by the higher credit (Chapelle, Joachims, Radlinski and Yue 2012); ``"wins by user"``, the same over
-    users, won by more sessions; and ``"credit"`` per session.
+    Three contrasts of each pair of rankers are tested: ``"wins"``, Delta = (wins + ties / 2) / n - 1/2 over
+    sessions, won by the higher credit (Chapelle, Joachims, Radlinski and Yue 2012); ``"wins by user"``, the
+    same over users, won by more sessions; and ``"credit"`` per session.
 
     Parameters
     ----------
     credits : dict of ranker to array (n_sessions,)
         Credit of each ranker in each session by `InterleavedList.credit`, 0 without clicks.
     users : array (n_sessions,), optional
-        User of each session. Default: every session has another.
+        User of each session. Default: a different user in each session.
     interval : {"bootstrap", "delta"}
-        Intervals and p-values by percentiles of samples of users, or by the delta method.
+        Method of intervals and p-values: percentiles of resampled users, or the delta method.
     alpha : float in (0, 1)
         Level; intervals have confidence 1 - alpha.
     seed : int >= 0
@@ -160,9 +160,9 @@ def interleaving_test(
 
     Notes
     -----
-    Sessions of one user are alike; counting them as independent finds differences that are not there. For
-    optimized lists use ``"credit"``: random clicks have expected credit 0, but not as many wins. Cost: a sort
-    of the users, and per sample the number of users with different sums.
+    Sessions of one user are correlated; treating them as independent finds spurious differences. For
+    optimized lists use ``"credit"``: random clicks have expected credit 0, but one ranker may win more often.
+    Cost: a sort of the users, and O(number of users with different sums) per sample.
 
     Examples
     --------
@@ -217,14 +217,14 @@ def ab_test(
     - ``"first click rank"``: mean position of the first click in sessions with clicks; lower is better.
     - ``"abandonment"``: fraction of sessions without clicks; lower is better where answers need a click.
 
-    Each is a ratio R = sum_u x_u / sum_u z_u of sums over the sessions of a user. The delta method gives the
-    variance of the difference as n / (n - 1) sum_u (e_u,A - e_u,B)^2, e_u = (x_u - R z_u) / sum_v z_v, over
-    the n users, also where users have sessions with both rankers (Deng, Knoblich and Lu 2018).
+    Each measure is a ratio R = sum_u x_u / sum_u z_u of sums over the sessions of a user. The delta method
+    gives the variance of the difference as n / (n - 1) sum_u (e_u,A - e_u,B)^2, e_u = (x_u - R z_u) / sum_v
+    z_v, over the n users, even if users have sessions with both rankers (Deng, Knoblich and Lu 2018).
 
     Parameters
     ----------
     log : Log
-        With sessions, the ranker that served each, and users if there are any.
+        Sessions, with the ranker that served each and, optionally, users.
     measures : sequence of str
     interval, alpha, seed
         As in `interleaving_test`.
@@ -260,7 +260,7 @@ def ab_test(
         if max(of_a) < min(of_b) or max(of_b) < min(of_a):
             warn(
                 f"{' and '.join(sessions.rankers)} were never served at the same time, so a difference may "
-                "be one of times. Serve both in the same days, to random users."
+                "come from the time. Serve both on the same days, to random users."
             )
     user = _user_numbers(sessions.user, n)
     contrasts = []

@@ -1,4 +1,4 @@
-"""Position bias out of a log: the probability that users examine each position, relative to the first."""
+"""Position bias from a log: the probability that users examine each position, relative to the first."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class Propensities(ShowsTables):
 
     method: str
     theta: Float64Array
-    """Probability of examination by position, relative to position 1: ``theta[0]`` is 1 (n_positions,). Under
+    """Probability of examination by position, relative to position 1: ``theta[0]`` is 1 (n_positions,). For
     "trust" the alpha of P(click) = alpha_k r + beta_k."""
     interval: Float64Array
     """95 % intervals of ``theta`` from resampled queries (n_positions, 2)."""
     beta: Float64Array
-    """Under "trust" the beta of that line; else zeros (n_positions,)."""
+    """For "trust" the beta of that formula; else zeros (n_positions,)."""
     beta_interval: Float64Array
     """95 % intervals of ``beta`` (n_positions, 2)."""
     n_queries: int
@@ -101,7 +101,7 @@ def propensities(
     n_resamples: int = 200,
     seed: int = 0,
 ) -> Propensities:
-    r"""Estimate position bias from what a log offers, with 95 % intervals by resampling queries.
+    r"""Estimate position bias from a log, with 95 % intervals by resampling queries.
 
     ===============  =================================================================================
     all-pairs        documents that were shown for the same query at several positions, by several rankers or
@@ -112,12 +112,12 @@ def propensities(
                      are swapped half of the time, the ratio of clicks of Joachims et al. (2017)
     random-top       ratio of the rates of clicks, where the order of the documents is random
     em               the position-based model (`PBM`), too flat with few impressions per document; intervals
-                     include what EM leaves open, 1e-4 per side
+                     include the tolerance of EM, 1e-4 per side
     regression-em    the same, with relevance as a logistic regression on features (Wang et al. 2018): for
                      logs in which documents hardly move; wrong where features do not explain relevance
-    trust            P(click) = alpha_k r + beta_k: users also click what is not relevant at positions they
+    trust            P(click) = alpha_k r + beta_k: users also click irrelevant documents at positions they
                      trust (Agarwal et al. 2019b). With r the rate of clicks at position 1, alpha_1 = 1 and
-                     beta_1 = 0, since a log tells no more: alpha may exceed 1, and beta be negative
+                     beta_1 = 0, since a log identifies no more; alpha may exceed 1, beta may be < 0
     ===============  =================================================================================
 
     Parameters
@@ -128,7 +128,7 @@ def propensities(
     features : Queries, optional
         Features of all documents of the log, for "regression-em"; documents are matched by identifiers.
     n_positions : int >= 2, optional
-        Only the first positions, such as those that were randomized; default: all.
+        Number of positions, from the first, such as those that were randomized; default: all.
     n_resamples : int >= 20
     seed : int >= 0
 
@@ -139,20 +139,20 @@ def propensities(
     Raises
     ------
     InputError
-        If the log cannot tell: no document moves between positions that the method compares, order is not
-        random under "random-top", or a position has no clicks. The message says what to log.
+        If the log does not identify the bias: no document moves between positions that the method compares,
+        order is not random for "random-top", or a position has no clicks. The message says what to log.
 
     Warns
     -----
     UserWarning
-        If the upper end of an interval exceeds four times the lower one, or under "em" the documents of a
-        query have fewer than 30 impressions each, on average.
+        If the upper end of an interval exceeds four times the lower one, or for "em" the documents of a query
+        have fewer than 30 impressions each, on average.
 
     Notes
     -----
     Agarwal et al. (2019), doi:10.1145/3289600.3291017; Joachims et al. (2017), doi:10.1145/3018661.3018699;
     Wang et al. (2018), doi:10.1145/3159652.3159732; Agarwal et al. (2019b), doi:10.1145/3308558.3313697. Sums
-    are kept by query, so that a resample costs a product of matrices; EM starts again from the estimate.
+    are kept by query, so a resample costs a matrix product; EM restarts from the estimate.
 
     Examples
     --------
@@ -179,13 +179,13 @@ def propensities(
         theta[1:] += (-_LEFT_OPEN, _LEFT_OPEN)
     if method == "em" and (n := cells.impressions.sum() / len(log.pairs)) < _MANY:
         warn(
-            f"each document of a query has {n:.0f} impressions on average; with fewer than {_MANY}, em finds "
-            "too high propensities. Compare with method all-pairs, or give a longer log."
+            f"each document of a query has {n:.0f} impressions on average; with fewer than {_MANY}, em "
+            "overestimates propensities. Compare with method all-pairs, or give a longer log."
         )
     if method != "trust" and (wide := np.flatnonzero(~(theta[:, 1] <= _WIDE * theta[:, 0]))).size:
         at = wide[np.argmin(theta[wide, 0] / theta[wide, 1])]
         warn(
-            f"the log hardly tells the propensity at {len(wide)} of {k} positions, e.g. {at + 1}: from "
+            f"the log hardly identifies the propensity at {len(wide)} of {k} positions, e.g. {at + 1}: from "
             f"{theta[at, 0]:.2g} to {theta[at, 1]:.2g}. Gains divide by it: give a longer log, fewer "
             "positions, or propensities of a log whose documents move more within a query."
         )
@@ -440,8 +440,8 @@ def _trust(moved: _Moved, k: int, n_queries: int) -> Callable[[_Weights], Float6
 
     if not np.isfinite(line(np.ones(n_queries))).all():
         raise InputError(
-            "the log does not tell trust bias: documents that were shown at position 1 at least twice and "
-            "further down do not differ in their rates of clicks. Randomize the first positions in more "
+            "the log does not identify trust bias: documents that were shown at position 1 at least twice "
+            "and further down do not differ in their rates of clicks. Randomize the first positions in more "
             "sessions, or leave trust bias out: method='all-pairs'."
         )
     return line

@@ -31,7 +31,7 @@ def log_of_frame(frame: Any, names: Mapping[str, Hashable | None]) -> _Content:
 
 
 def read_log(given: Any, names: Mapping[str, Hashable | None], *, aggregate: bool) -> _Content:
-    """Read a log from a file or a folder of files, part by part; see `Log.read`."""
+    """Read a log from a file or a folder of files, in chunks; see `Log.read`."""
     from directrix.data.tables.files import table_batches
 
     path = path_of(given)

@@ -32,7 +32,7 @@ class Pairs:
 
     @classmethod
     def of_queries(cls, queries: Queries) -> Pairs:
-        """Return the pairs of `Queries`, one per row; without ``doc_ids`` a document is called by its row."""
+        """Return the pairs of `Queries`, one per row; without ``doc_ids`` a document is named by its row."""
         need_queries(queries, "Pairs.of_queries")
         names = queries.rows.tolist() if queries.doc_ids is None else queries.doc_ids
         return cls(tuple(map(str, queries.query_ids)), queries.qptr, object_array(map(str, names)))
@@ -51,7 +51,7 @@ class Pairs:
         return np.array([of_name.get(name, -1) for name in names], dtype=np.int64)
 
     def places(self, others: Pairs) -> Int64Array:
-        """Return for each pair of ``others`` its number among these pairs, or -1 (n_other_pairs,)."""
+        """Return the number among these pairs of each pair of ``others``, or -1 (n_other_pairs,)."""
         if others is self:
             return np.arange(len(self))
         out = np.full(len(others), -1, dtype=np.int64)
@@ -91,8 +91,8 @@ class Sessions(NamedTuple):
     time: Array | None = None
     """Time of the first row, of any type that the log has (n_sessions,)."""
     propensity: Array | None = None
-    """Propensity of the examination of the row, for gains; for randomized lists that of the document at its
-    position after those above it. float64 (n_rows,)."""
+    """Probability that the row is examined, for gains; for randomized lists, that the document is shown at
+    its position after those above it. float64 (n_rows,)."""
 
     @property
     def session(self) -> Int64Array:

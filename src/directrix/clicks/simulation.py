@@ -40,24 +40,24 @@ def simulate(  # noqa: PLR0913 - all but the first three are optional and by nam
 ) -> Log:
     r"""Simulate sessions of users who see rankings of labeled documents and click.
 
-    Each session has a random query. Position k is examined with probability p_k^eta, for the measured p of
-    `EXAMINATION`, under PBM. UBM has this curve for the distance to the last click, DCM for continuing after
-    a click, DBN its second value for continuing at all; in SDBN and DBN documents satisfy as they attract.
+    Each session has a random query. In PBM, position k is examined with probability p_k^eta, where p is the
+    measured `EXAMINATION`. UBM uses this curve for the distance to the last click, DCM for continuing after a
+    click, and DBN its second value for continuing. In SDBN and DBN satisfaction is as likely as attraction.
 
     Parameters
     ----------
     queries : Queries
         With labels.
     ranker : fitted ranker, scores, or dict of them
-        What is served; of several, by name, a random one in each session. Scores are (n_docs,).
+        The ranker that is served; from a dict, a random one in each session. Scores are (n_docs,).
     model : str or ClickModel
-        Name of a click model, or a fitted one, which then keeps all parameters but those of documents.
+        Name of a click model, or a fitted one, which keeps all parameters except those of documents.
     n_sessions : int >= 1
     seed : int >= 0
-        Same seed, same log.
+        Seed; the same seed gives the same log.
     policy : {"deterministic", "shuffle", "swap", "plackett-luce"}
-        By falling score; the first positions shuffled (RandTop); position 1 swapped with a random position
-        (RandPair); or a sample by probabilities proportional to exp(score).
+        By decreasing score; with the first positions shuffled (RandTop), or position 1 swapped with a random
+        one (RandPair); or sampled in proportion to exp(score).
     n_positions : int >= 1
         Number of documents that are shown.
     eta : float >= 0
@@ -65,8 +65,8 @@ def simulate(  # noqa: PLR0913 - all but the first three are optional and by nam
     attraction : sequence of float in [0, 1]
         Probability of a click on an examined document, by label.
     trust : (relevant, other), optional
-        Trust bias: users click an examined document with these probabilities, numbers or one per position,
-        in place of 1 if it attracts and 0 if not (Agarwal et al. 2019, doi:10.1145/3308558.3313697).
+        Trust bias: probabilities of a click on an examined document that attracts, and on one that does not,
+        instead of 1 and 0; numbers, or one per position (Agarwal et al. 2019, doi:10.1145/3308558.3313697).
 
     Returns
     -------

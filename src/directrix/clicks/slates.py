@@ -1,4 +1,4 @@
-"""Counterfactual estimates from randomized lists: of a whole list, its beginnings, or its places."""
+"""Counterfactual estimates from randomized lists: of a whole list, its prefixes, or its positions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Slates(NamedTuple):
 def slate_factors(kind: str, slates: Slates, rank: Int64Array) -> Float64Array:
     r"""Return the factor of the click of every row, whose mean over sessions estimates clicks of a ranking.
 
-    With m_k = 1 if position k of the session has the document that the ranking has there, 0 if not:
+    With m_k = 1 if position k of the session has the same document as in the ranking, else 0:
 
     - "whole-list": prod_j m_j / P(list), on all clicks of the session.
     - "reward-interaction": prod_{j <= k} m_j / P(first k): a click depends on the documents above
@@ -49,8 +49,8 @@ def slate_factors(kind: str, slates: Slates, rank: Int64Array) -> Float64Array:
       the mean of 1_list 1_list' of the query: the sum of the clicks is a sum over places (Swaminathan et al.
       2017).
 
-    P is the share of the query's sessions, and of the first two the product of the log's own propensities if
-    it has them.
+    P is the fraction of the query's sessions or, in the first two, the product of the log's own propensities
+    if it has them.
 
     Parameters
     ----------

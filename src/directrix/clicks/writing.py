@@ -18,13 +18,13 @@ ENDINGS = (".parquet", ".csv")
 def write_log(log: Log, path: str | os.PathLike[str]) -> None:
     """Write the sessions of a log as Parquet or CSV, with the columns that `Log.read` recognizes.
 
-    Identifiers of sessions, users and rankers are written where the log has them; sessions without any are
-    numbered. The file appears only when all of it is written.
+    Identifiers of sessions, users and rankers are written if the log has them; sessions without identifiers
+    are numbered. The file appears only when all of it is written.
 
     Raises
     ------
     InputError
-        If the log has counts alone, or the ending of the name is another.
+        If the log has only counts, or the file name has another ending.
     MissingExtra
         Without pyarrow.
     """

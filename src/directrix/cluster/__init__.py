@@ -1,6 +1,6 @@
-"""Clusters that answer questions about shards: processes of this machine, or Dask.
+"""Clusters that work on shards: processes on this machine, or Dask.
 
-The package can be called: ``directrix.cluster("local", 4)``, see `connect.cluster`.
+The package is callable: ``directrix.cluster("local", 4)``; see `connect.cluster`.
 """
 
 from __future__ import annotations

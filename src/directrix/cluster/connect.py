@@ -1,4 +1,4 @@
-"""`directrix.cluster`: who answers for shards while a block runs."""
+"""`directrix.cluster`: the cluster that works on shards while a block runs."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def cluster(kind: str, target: Any) -> Iterator[Driver]:
     kind : {"local", "dask"}
         Processes on this machine, or a Dask cluster.
     target : int, or distributed.Client, or str
-        For "local" the number of processes, for "dask" a client or the address of a scheduler. Under "dask"
-        joblib's work goes there too: candidates of `directrix.experiments.cross_validate` and
-        `directrix.AutoRanker`, with ``n_jobs=-1``.
+        For "local" the number of processes, for "dask" a client or the address of a scheduler. With "dask"
+        and ``n_jobs=-1``, `directrix.experiments.cross_validate` and `directrix.AutoRanker` also train their
+        candidates there.
 
     Raises
     ------
@@ -40,10 +40,10 @@ def cluster(kind: str, target: Any) -> Iterator[Driver]:
 
     Notes
     -----
-    Every worker answers for some of the shards, about equally many documents, and the answers are merged
-    along a fixed tree: parameters have the same bits for any number of workers. A worker that is lost is
-    replaced by the others, one that joins is used from the next step on. Each worker needs the folder of
-    shards at the same path, and directrix.
+    Every worker gets some of the shards, with about equally many documents. Partial results are merged along
+    a fixed tree, so the parameters have the same bits for any number of workers. The others take over the
+    shards of a lost worker; a worker that joins is used from the next step on. Each worker needs directrix,
+    and the folder of shards at the same path.
 
     Examples
     --------

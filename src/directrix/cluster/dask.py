@@ -22,7 +22,7 @@ _MOVES = 3  # of a task to another worker, because its own was lost or has no me
 
 
 class Dask(Driver):
-    """Workers of Dask; a task whose worker is lost goes to another one."""
+    """Dask workers; the task of a lost worker goes to another one."""
 
     def __init__(self, target: Any) -> None:
         self._target = target
@@ -63,7 +63,7 @@ class Dask(Driver):
         self._stack.close()
 
     def answers(self, task: Task) -> dict[Span, Any]:
-        """Return the answers of all workers; those of a worker that is lost come from another one."""
+        """Return the partial results of all workers; another worker computes those of a lost one."""
         with _dask_errors(self._client):
             workers = self._running()
             documents = [task.shards[number].documents for number in task.numbers]

@@ -1,4 +1,4 @@
-"""Processes of this machine, each of which keeps its shards."""
+"""Processes on this machine, each of which keeps its shards."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ATTEMPTS = 3
 
 
 class Processes(Driver):
-    """Run a number of processes; one that dies is started again, and asked again."""
+    """A number of processes; if one dies, it is restarted and its task is repeated."""
 
     def __init__(self, n_workers: int) -> None:
         self.n_workers = n_workers
@@ -30,7 +30,7 @@ class Processes(Driver):
         self._pools = []
 
     def answers(self, task: Task) -> dict[Span, Any]:
-        """Return the answers of all processes."""
+        """Return the partial results of all processes."""
         documents = [task.shards[number].documents for number in task.numbers]
         room = int(ROOM * available_memory() / self.n_workers)
         threads = max(1, get_threads() // self.n_workers)
@@ -45,8 +45,8 @@ class Processes(Driver):
                 return answers
         shards = ", ".join(str(number) for number in next(iter(wanted.values())).numbers)
         raise InputError(
-            f"a process ended {_ATTEMPTS} times while it worked on the shards {shards}, for lack of memory "
-            "or from outside. Take fewer processes, or smaller shards: "
+            f"a process died {_ATTEMPTS} times while it worked on the shards {shards}, for lack of memory "
+            "or because it was killed. Use fewer processes, or smaller shards: "
             "directrix.write_shards(data, folder, n_shards=...)."
         )
 

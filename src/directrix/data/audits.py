@@ -66,7 +66,7 @@ class Audit:
     overlaps: tuple[Overlap, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything, and the `remarks`, as JSON types."""
+        """Return all facts, and the `remarks`, in JSON types."""
         content: dict[str, Any] = json.loads(json.dumps(asdict(self)))  # lists for tuples
         return {**content, "remarks": self.remarks()}
 

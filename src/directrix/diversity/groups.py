@@ -102,8 +102,7 @@ def raise_exposure(
     Returns
     -------
     float64 (n_docs,)
-        As in `mmr`. If scores tie after the bonus, the group comes first, then the order of the input
-        decides.
+        As in `mmr`. If scores tie after the bonus, the group comes first, then the input order decides.
 
     Raises
     ------

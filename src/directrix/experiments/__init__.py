@@ -1,4 +1,4 @@
-"""Numbers from data, trainers and measures: cross-validation, significance, local optimality, tendency."""
+"""Experiments with trainers and measures: cross-validation, significance, local optimality, tendency."""
 
 from directrix.lazy import exports
 from directrix.registry import NAMESPACES

@@ -52,7 +52,7 @@ class CalibrationCurve:
     total : CalibrationError
         Error over all documents.
     segments : dict of CalibrationError
-        Error over the documents of each segment of queries, with bins of their own.
+        Error over the documents of each segment of queries, with separate bins.
     """
 
     predicted: tuple[float, ...]
@@ -89,7 +89,7 @@ def calibration_curve(
         Probabilities of the documents of ``q``, in [0, 1]; on queries that neither ranker nor calibration
         has seen.
     q : Queries
-        With labels; drawn negatives count 1 / probability of their draw, as in ``ranker.calibrate``.
+        With labels; sampled negatives count 1 / sampling probability, as in ``ranker.calibrate``.
     rel : float > 0
         Lowest label that counts as relevant.
     by : mapping of query to segment, or one value per row, optional
@@ -108,7 +108,7 @@ def calibration_curve(
 
     Notes
     -----
-    O(n_docs log n_docs). With few documents the error is far above 0 even for perfect probabilities: compare
+    O(n_docs log n_docs). With few documents the error is far above 0 even for perfect probabilities; compare
     models on the same data.
 
     Examples
@@ -144,7 +144,7 @@ def calibration_curve(
 
 
 def cross_calibrated(scores: Array, q: Queries, kind: Kind, rel: float, folds: int = 5) -> Float64Array:
-    """Return probabilities of queries, those of each fold by a calibration that was fitted on the others."""
+    """Return probabilities of queries; each fold is calibrated on the others."""
     fold = np.repeat(np.arange(q.n_queries) % folds, np.diff(q.qptr))
     probabilities, weights = np.empty(q.n_docs), sampling_weights(q)
     for number in range(min(folds, q.n_queries)):

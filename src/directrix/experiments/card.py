@@ -36,10 +36,10 @@ def model_card(
     path : path
         Model file.
     q : Queries, optional
-        Queries with labels, to measure it and the importance of its features; queries of its training are
-        recognized by their digest.
+        Queries with labels, for measures and feature importances; training queries are recognized by their
+        hash.
     measures : sequence of str
-        Reported next to the one that it was trained for.
+        Measures to report besides the training measure.
     seed : int >= 0
         Seed of the shuffles that measure the importances.
 
@@ -51,13 +51,13 @@ def model_card(
     Raises
     ------
     InputError
-        If the file is not a model, or the model does not take the data.
+        If the file is not a model, or the model cannot use the data.
 
     Notes
     -----
-    Intervals are 95 % intervals of Student's t over queries. With data the importance is that of
-    `permutation_importance` on some 20,000 documents; without, what the model itself says: gains of trees, or
-    weights on features of one unit.
+    Intervals are 95 % intervals of Student's t over queries. With data, the importance is that of
+    `permutation_importance` on about 20,000 documents; without, it is the gain in trees, or the weight of the
+    standardized feature.
 
     Examples
     --------
@@ -176,7 +176,7 @@ def _importance(ranker: Any, q: Queries, seed: int) -> dict[str, Any]:
 
 
 def _own_importance(ranker: Any, content: dict[str, Any]) -> dict[str, Any] | None:
-    """Return what the model itself says: gains of trees, or weights on features of one unit."""
+    """Return the importances in the model itself: gains of trees, or weights of standardized features."""
     model, scale = content["model"], content["scale"]
     if model["type"] == "trees":
         shares, kind = ranker.feature_importances_, "share in the gain of all splits"
@@ -191,8 +191,8 @@ def _own_importance(ranker: Any, content: dict[str, Any]) -> dict[str, Any] | No
 
 
 _MISSING = {
-    "refused": "It refuses missing values (NaN); trees take them, and --scale standard fills them.",
-    "error": "Its training data had no missing values (NaN); commands refuse them without --missing.",
+    "refused": "It rejects missing values (NaN); trees accept them, and --scale standard fills them.",
+    "error": "Its training data had no missing values (NaN); commands reject them without --missing.",
     "zero": "A missing value (NaN) counts as 0, as in its training.",
     "nan": "Missing values (NaN) count as in its training: trees learned where they go, scales fill them.",
 }

@@ -1,4 +1,4 @@
-"""Independent jobs in parallel; each result is kept at once, so that a run can be resumed."""
+"""Independent jobs in parallel; each result is saved when it ends, so a run can be resumed."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class _Finished(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """One job: ``work`` is called with ``arguments``, and what it returns is kept as JSON.
+    """One job: ``work`` is called with ``arguments``, and its result is kept as JSON.
 
-    That may be in another process: all must be possible to pickle.
+    It may run in another process, so everything must be picklable.
     """
 
     key: tuple[str | int, ...]  # its name, different for every cell
@@ -53,7 +53,7 @@ def run_cells(
     """Run the cells whose results are not in a file yet, add them, and return results by key in their order.
 
     The file holds JSON lines, one for each finished cell: ``{"key": [..], "seconds": .., "result": ..,
-    "meanings": {..}}``. It is made if it does not exist; an incomplete last line is dropped. A line is
+    "meanings": {..}}``. It is created if it does not exist; an incomplete last line is dropped. A line is
     written, and forced to the disk, when its cell ends: killing the run loses only the cells that are not
     finished.
 
@@ -61,12 +61,12 @@ def run_cells(
     ``joblib.parallel_config`` says, with the backend that it names, else 1. Each cell uses one thread, and
     results do not depend on ``n_jobs``. ``progress`` gets the time left after every cell.
 
-    ``shard`` is the place of a job and their number, such as (3, 10): run only the cells 3, 13, 23, ..., and
-    keep them in a file of their own next to ``path``, so that jobs of several machines work at a time; what
-    is finished is returned. A run without it takes over the cells of these files and runs the rest.
+    ``shard`` is the number of a job and the number of jobs, such as (3, 10). It runs only the cells 3, 13,
+    23, ..., and keeps them in a separate file next to ``path``, so jobs on several machines can run at once;
+    finished results are returned. A run without it takes over the cells of these files and runs the rest.
 
-    Raises `InputError` if the file holds something else, or a cell whose names have other meanings now, or
-    another process is writing to it.
+    Raises `InputError` if the file holds something else, or a cell whose names have changed their meaning, or
+    if another process is writing to it.
     """
     path, wanted = Path(path), cells
     others = sorted(path.parent.glob(f"{glob.escape(path.stem)}-*-of-*{path.suffix}"))
@@ -102,7 +102,7 @@ def run_cells(
 
 
 def total_seconds(path: str | os.PathLike[str]) -> float:
-    """Return how long the finished cells of a file took together: the wall time of a run with one job.
+    """Return the total time of the finished cells of a file: the wall time of a run with one job.
 
     Raises `InputError` if the file holds something else.
     """

@@ -1,4 +1,4 @@
-"""Methods compared on folds: settings are chosen by validation, test queries are reported."""
+"""Methods compared on folds: settings are chosen by validation, and test values are reported."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Entry:
     grid : mapping of setting to values, optional
         Replaces the method's own grid.
     measure : measure or str, optional
-        What is trained for and chosen by; None = ``cross_validate(select=)``.
+        Measure to train for and to choose by; None = ``cross_validate(select=)``.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class Entry:
 
     @property
     def resolved(self) -> Method:
-        """The method itself, where ``method`` may be its name."""
+        """The method itself, even if ``method`` is its name."""
         return find_method(self.method)
 
 
@@ -107,30 +107,30 @@ def cross_validate(  # noqa: PLR0913 - all but the first three are optional and 
     progress: Progress | None = None,
     keep_top: int = 0,
 ) -> CrossValidation:
-    """Train methods on folds, choose their settings by validation, and report test queries.
+    """Train methods on folds, choose their settings by validation, and report values on test queries.
 
     The class of the result, `CrossValidation`, says how candidates are trained and chosen, and the cost.
 
     Parameters
     ----------
     splits : sequence of Split
-        Folds, from `letor_splits`, `k_fold_splits`, or of your own.
+        Folds, from `letor_splits` or `k_fold_splits`, or your own.
     entries : Entry, or what `directrix.method` takes, or a sequence of them
         Compared systems; a method has its own grid. ``"my_module:Name"`` may also be an `Entry`.
     measures : measure or str, or a sequence of them
-        Reported.
+        Measures to report.
     select : measure or str, optional
         Measure to train for and to choose by; default the first of ``measures``.
     convention : Convention or str, optional
-        Count as this tool does. A measure object to choose by, instead of a text, is taken as it is.
+        Compute measures as this tool does; a measure object in ``select`` is not changed.
     path : path, optional
-        File of finished trainings, made if it does not exist; those that it holds are not repeated.
+        File of finished training runs, created if it does not exist; runs in it are not repeated.
     seed : int >= 0
-        For stochastic trainers and inner folds.
+        Seed of stochastic trainers and inner folds.
     n_jobs : int, optional
-        Trainings at a time; -1 = all cores. None: as ``joblib.parallel_config`` says. Same numbers for any.
+        Number of parallel training runs; -1 = all cores, None = as ``joblib.parallel_config`` says.
     progress : callable, optional
-        Called after every training with the number of finished ones, the number of all, and the time left.
+        Called after every training run with the number of finished ones, their total, and the time left.
     keep_top : int >= 0
         Number of documents to keep of every test query, see `CrossValidation.top`.
 
@@ -169,11 +169,11 @@ def cross_validate(  # noqa: PLR0913 - all but the first three are optional and 
 def train_shard(
     shard: tuple[int, int], splits: Sequence[Split], entries: Any, measures: Any, *, path: Path, **rest: Any
 ) -> tuple[int, int]:
-    """Train the share of one of several jobs, which write to one folder at a time; see `run_cells`.
+    """Train the share of one of several jobs that write to one folder; see `run_cells`.
 
-    ``shard`` is the place of the job, from 1, and their number; the other arguments are those of
-    `cross_validate`, which takes over what is finished. Returns the numbers of finished training runs and of
-    all.
+    ``shard`` is the number of the job, from 1, and the number of jobs. The other arguments are those of
+    `cross_validate`, which takes over the finished runs. Returns the number of finished training runs, and
+    their total.
     """
     how = {name: rest.pop(name, None) for name in ("n_jobs", "progress")}
     cells = [cell for task in _tasks(splits, entries, measures, **rest)[0] for cell in task.cells()]
@@ -458,7 +458,7 @@ def _means(values: Iterable[Float64Array]) -> list[float | None]:
 
 
 def top_of(scores: FloatArray, q: Queries, n: int) -> list[list[tuple[int, float]]]:
-    """Row in its query and score of the first documents of every query; equal scores by row."""
+    """Return row in the query and score of the first documents of every query; ties are in row order."""
     top = []
     for low, high in zip(q.qptr[:-1], q.qptr[1:], strict=True):
         rows = np.argsort(-scores[low:high], kind="stable")[:n]

@@ -26,7 +26,7 @@ class Tried:
     Parameters
     ----------
     method : str
-        Its name; one of several for the entry "auto".
+        Name of the method; one of several for the entry "auto".
     settings : mapping
     status : str
         Why training stopped, see `Result`; "failed" if it could not be trained on these data.
@@ -95,11 +95,11 @@ class CrossValidation:
 
     Notes
     -----
-    A candidate is trained and evaluated as by `AutoRanker`: methods that keep their best step choose
-    that step on the validation queries too. Among equal candidates the earliest is chosen. Test queries
-    choose nothing.
+    A candidate is trained and evaluated as in `AutoRanker`: methods that keep their best step also choose it
+    on the validation queries. Among equal candidates the earliest is chosen. Test queries choose nothing.
 
-    Cost: entries x folds x candidates trainings; joblib writes large arrays to disk once, for all processes.
+    Cost: entries x folds x candidates training runs; joblib writes large arrays to disk once, for all
+    processes.
 
     References
     ----------
@@ -124,7 +124,7 @@ class CrossValidation:
         return tuple(mean_over_queries(result.values[at]) for result in self._entry(entry))
 
     def mean(self, entry: str, measure: str) -> float:
-        """Mean over folds of the fold's mean over test queries, as LETOR reports it."""
+        """Mean over folds of the means over test queries, as reported by LETOR."""
         return mean_over_queries(np.array(self.folds_of(entry, measure)))
 
     def values(self, entry: str, measure: str) -> Float64Array:
@@ -150,7 +150,7 @@ class CrossValidation:
         return tuple(selected)
 
     def candidates(self, entry: str, fold: str) -> list[Tried]:
-        """Every candidate of an entry on a fold, in the order they were given."""
+        """All candidates of an entry on a fold, in the order they were given."""
         if fold not in self.folds:
             raise InputError(f"there is no fold {fold!r}; the folds are {', '.join(self.folds)}.")
         return list(self._entry(entry)[self.folds.index(fold)].tried)
@@ -193,9 +193,9 @@ class CrossValidation:
         return results
 
     def latex(self, **how: Any) -> str:
-        r"""Return a table for a paper: entries by measures, the best bold, and the test in the caption.
+        r"""Return a LaTeX table of entries by measures, with the best in bold and the test in the caption.
 
-        It needs ``\usepackage{booktabs}``. ``how`` are the options of `compare`: by default a paired t-test
+        It needs ``\usepackage{booktabs}``. ``how`` holds options of `compare`: by default a paired t-test
         against the first entry with Holm's correction for the number of entries.
         """
         what = (

@@ -30,9 +30,9 @@ class Importance:
     Parameters
     ----------
     measure : str
-        Its name.
+        Name of the measure.
     value : float
-        Its mean over the queries that were used, with all features as they are.
+        Mean of the measure over the queries that were used, with all features unchanged.
     names : tuple of str
         Names of all features; "feature 1", ... if they have none.
     mean, error : float64 (n_features,)
@@ -43,7 +43,7 @@ class Importance:
     values : float64 (n_queries,)
         The measure of each of these queries; NaN where it is undefined.
     falls : float64 (n_features, n_queries)
-        The importance for each of them.
+        The importance for each of these queries.
     query_ids : tuple of hashable
         The queries that were used.
     """
@@ -61,7 +61,7 @@ class Importance:
 
     @property
     def ranked(self) -> list[int]:
-        """Columns of the features that were examined, the most important first; of equals the first."""
+        """Columns of the features that were examined, the most important first; ties keep their order."""
         examined = np.flatnonzero(~np.isnan(self.mean))
         return [int(j) for j in examined[np.argsort(-self.mean[examined], kind="stable")]]
 
@@ -107,13 +107,13 @@ def permutation_importance(  # noqa: PLR0913
     n_docs: int | None = None,
     seed: int = 0,
 ) -> Importance:
-    r"""Mean fall of a measure when the values of a feature are shuffled within every query.
+    r"""Return the mean fall of a measure when the values of a feature are shuffled within every query.
 
     .. math:: I_j = \frac{1}{Q R} \sum_{q, r} \bigl( M_q(f(X)) - M_q(f(X^{(j, r)})) \bigr)
 
-    :math:`M_q` is the measure of query q, f the ranker, and :math:`X^{(j, r)}` the features of q, of which
-    column j is in a random order. Any ranker can be examined; nothing is trained. A feature that the ranker
-    does not use has importance 0, exactly.
+    :math:`M_q` is the measure of query q, f the ranker, and :math:`X^{(j, r)}` the features of q with column
+    j in a random order. Any ranker can be examined; nothing is trained. A feature that the ranker does not
+    use has importance 0, exactly.
 
     Parameters
     ----------
@@ -126,27 +126,28 @@ def permutation_importance(  # noqa: PLR0913
     n_repeats : int >= 1
         R, the number of shuffles.
     top : int >= 1, optional
-        Only this number of features, those whose first shuffle costs most, have n_repeats. Default: all.
+        Shuffle only this number of features ``n_repeats`` times, those whose first shuffle costs most;
+        default all.
     n_features : int >= 1, optional
-        Examine those that move the scores most when shuffled, on some of the queries. Default: all.
+        Examine only those that move the scores most when shuffled, on some of the queries. Default: all.
     n_docs : int >= 1, optional
         Use whole queries, sampled at random, with about this number of documents. Default: all.
     seed : int >= 0
-        Seed of everything random.
+        Seed of the random numbers.
 
     Raises
     ------
     InputError
-        If there are no queries, or the ranker does not take the data.
+        If there are no queries, or the ranker cannot use the data.
 
     Notes
     -----
-    The shuffle stays within the query, because only differences within a query rank. So a feature with one
-    value per query has importance 0, even if a nonlinear ranker uses it together with others. Two features
-    that say the same share their importance: each can be replaced by the other (docs/decisions/reports.md).
+    The shuffle stays within the query, since only differences within a query affect the ranking. So a feature
+    with one value per query has importance 0, even if a nonlinear ranker uses it together with others. Two
+    redundant features share their importance, since each can replace the other (docs/decisions/reports.md).
 
-    Cost: one prediction and one evaluation for every feature and repeat. Features are scaled once; a row
-    walks again down those boosted trees only in which its way depends on the feature.
+    Cost: one prediction and one evaluation for every feature and repeat. Features are scaled once; boosted
+    trees are evaluated again only where the path of a row depends on the feature.
 
     References
     ----------
@@ -248,7 +249,7 @@ def _moving(ranker: Any, q: Queries, n_features: int, measure: RankingMeasure, s
 
 
 def feature_labels(ranker: Any, q: Queries | None = None) -> tuple[str, ...]:
-    """Names of the features, of the data or the ranker; "feature 1", ... if neither has any."""
+    """Return the feature names of the data, else those of the ranker, else "feature 1", ..."""
     names = getattr(q, "feature_names", None) or getattr(ranker, "feature_names_in_", None)
     if names is not None:
         return tuple(map(str, names))

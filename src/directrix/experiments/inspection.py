@@ -37,13 +37,13 @@ class Inspection:
     queries : Queries
         The validation queries, without their features.
     n_folds : int
-        Number of trainings of every candidate.
+        Number of training runs of every candidate.
     scores, values : dict of str to float64 (n_docs,) and (n_queries,)
         Scores, and values of the measure, of the chosen candidate and then of the baseline, if there is one.
     comparison : Comparisons or None
         Comparison of the two, by the paired t-test.
     refusal : str
-        Why there is no comparison; "" if there is one.
+        Reason why there is no comparison; "" if there is one.
     importance : Importance
         Importance of the features for the returned ranker, on the validation queries, or on the training
         queries if those of all folds were used to train it.
@@ -62,7 +62,7 @@ def inspect_search(result: SearchResult, q: Queries, valid: Queries | None = Non
     """Compare the chosen candidate with the baseline, and examine its features, on the data of the search.
 
     The baseline is the ridge regression `method("Regression")`, trained on the training queries of each
-    fold. All values are those of validation queries, of models that were not trained on them. Raises
+    fold. All values are on validation queries, from models that were not trained on them. Raises
     `InputError` if the data are not those of the search. Cost: a regression per fold, and about 300,000
     predictions and evaluations of a document.
     """

@@ -1,4 +1,4 @@
-"""Whether a ranker should be trained for the measure that is reported: train for each, test on each."""
+"""Train a ranker for each of several measures, and test it on each of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from directrix.rankers.method import Method
 
 @dataclass(frozen=True)
 class Match:
-    """The value of one training on one measure.
+    """The value of one training run on one measure.
 
     Parameters
     ----------
@@ -53,24 +53,24 @@ class Match:
 
 @dataclass(frozen=True, eq=False)
 class Matching:
-    """Every training tested on every measure, made by `matching`.
+    """Result of `matching`: every training run, tested on every measure.
 
-    Tables 3 and 4 of Donmez, Svore & Burges (2009).
+    It has the form of Tables 3 and 4 of Donmez, Svore & Burges (2009).
 
     Parameters
     ----------
     values : mapping of str to mapping of str to float (n_queries,)
         ``values[trained][target]`` on the test queries, in one order; NaN where the measure is undefined.
-        Trainings with the name of a measure are for it, others are baselines.
+        A training run with the name of a measure is for that measure; others are baselines.
 
     Raises
     ------
     InputError
-        If a training lacks values of a measure, or numbers of queries differ.
+        If a training run lacks values of a measure, or numbers of queries differ.
 
     Examples
     --------
-    Three queries. Training for AP is worth .5 in AP, .1 more than training for nDCG:
+    On three queries, training for AP gives an AP of .5, .1 more than training for nDCG:
 
     >>> values = {
     ...     "nDCG": {"nDCG": [0.9, 0.8, 0.7], "AP": [0.3, 0.4, 0.5]},
@@ -95,7 +95,7 @@ class Matching:
 
     @property
     def trained(self) -> tuple[str, ...]:
-        """The trainings: measures, and baselines."""
+        """The training runs: measures, and baselines."""
         return tuple(self.values)
 
     @property
@@ -122,7 +122,7 @@ class Matching:
         return tuple(self.match(target, name) for target in self.targets for name in self.trained)
 
     def best(self, target: str) -> str:
-        """Training with the highest mean of a measure; of equal ones the training for the measure itself."""
+        """Training run with the highest mean of a measure; in a tie, the run for the measure itself."""
         order = [target, *(name for name in self.trained if name != target)]
         return max(order, key=lambda name: self.match(target, name).mean)
 
@@ -146,9 +146,9 @@ def matching(
     measures : measures or str
         For training and testing.
     path : path, optional
-        File of the finished trainings, from which a stopped run can be resumed. None: nothing is kept.
+        File of the finished training runs, to resume a stopped run. None: nothing is kept.
     method : Method or str
-        One that can be trained for a measure, e.g. "LambdaRank", "LambdaRank-MLP", "CoordinateAscent".
+        Method that can be trained for a measure, e.g. "LambdaRank", "LambdaRank-MLP", "CoordinateAscent".
     settings : mapping, optional
         As for `Entry`.
     baselines : sequence of Entry
@@ -163,7 +163,7 @@ def matching(
 
     Notes
     -----
-    Cost: measures times settings times splits trainings.
+    Cost: measures times settings times splits training runs.
 
     References
     ----------

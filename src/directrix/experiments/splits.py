@@ -1,4 +1,4 @@
-"""Folds with training, validation and test queries: read from LETOR folders, or drawn by query."""
+"""Folds with training, validation and test queries: read from LETOR folders, or sampled by query."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class Split:
     Parameters
     ----------
     name : str
-        Different for every fold.
+        Name, different for every fold.
     train : Queries
-        For training.
+        Training queries.
     valid : Queries or None
-        For choosing settings. None: settings are chosen by cross-validation on the training queries, as in
-        `AutoRanker`.
+        Queries for choosing settings. None: settings are chosen by cross-validation on the training queries,
+        as in `AutoRanker`.
     test : Queries
-        For the reported figures only.
+        Queries for the reported values only.
 
     Examples
     --------
@@ -55,7 +55,7 @@ class Split:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of what figures depend on: features, labels, queries, identifiers of documents."""
+        """SHA-256 of all that results depend on: features, labels, queries, identifiers of documents."""
         state = hashlib.sha256()
         for part in self.parts:
             names = None if part.doc_ids is None else part.doc_ids.tolist()
@@ -71,7 +71,7 @@ def letor_splits(
     Parameters
     ----------
     folder : path
-        Holds ``Fold1``, ``Fold2``, ...; files may be compressed.
+        Folder with ``Fold1``, ``Fold2``, ...; files may be compressed.
     missing : {"error", "zero", "nan"}
         As for `directrix.read_letor`.
 
@@ -87,7 +87,7 @@ def letor_splits(
 
     Notes
     -----
-    Memory: all files together.
+    All files are held in memory together.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def k_fold_splits(q: Queries, k: int = 5, *, seed: int = 0) -> tuple[Split, ...]
     k : int, 3 to n_queries
         Number of folds.
     seed : int >= 0
-        For drawing the folds.
+        Seed of the random folds.
 
     Returns
     -------

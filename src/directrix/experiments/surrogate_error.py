@@ -1,4 +1,4 @@
-"""Error of a surrogate with respect to its measure in training; for ApproxAP and ApproxNDCG its bounds."""
+"""Error of a surrogate with respect to its measure in training; bounds for ApproxAP and ApproxNDCG."""
 
 from __future__ import annotations
 
@@ -74,14 +74,14 @@ def approximation(
     trainer: Trainer | None = None,
     start: Float64Array | None = None,
 ) -> Approximation:
-    r"""Train, and compute after every epoch the error of the surrogate with respect to its measure.
+    r"""Train, and compute the error of the surrogate with respect to its measure after every epoch.
 
     Parameters
     ----------
     data : Queries or DataObjective
         Training queries of a linear ranker, or an objective for any other model.
     surrogate : Surrogate or str, optional
-        What is maximized; an objective has its own.
+        The surrogate to maximize; an objective already has one.
     trainer : Trainer, optional
         Any trainer that calls back after its steps. Default Algorithm 1 as published: `SGD`, 200 epochs,
         eta = 0.01.

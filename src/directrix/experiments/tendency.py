@@ -1,4 +1,4 @@
-r"""Tendency correlation (He & Liu 2010): largest difference of a surrogate's changes from the measure's."""
+r"""Tendency correlation (He & Liu 2010): largest difference between changes of surrogate and measure."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def tendency(
     per_query: bool = False,
     transform: Literal["linear", "monotone"] = "linear",
 ) -> Tendency:
-    r"""Tendency correlation coefficient of a surrogate and a measure.
+    r"""Compute the tendency correlation coefficient of a surrogate and a measure.
 
     .. math:: \varepsilon^* = \min_{k \ge 0}\ \max_{q, i, j}\
               \bigl| k\,(\tilde F_{iq} - \tilde F_{jq}) - (F_{iq} - F_{jq}) \bigr|
@@ -65,7 +65,7 @@ def tendency(
 
     With ``transform="monotone"`` k times the surrogate is replaced by any non-decreasing function of it, the
     same for all queries. This coefficient is at most the other, and at least the largest fall of the measure
-    of a query between two models of which the surrogate does not prefer the first.
+    of a query between two models when the surrogate does not prefer the first.
 
     Parameters
     ----------
@@ -89,14 +89,16 @@ def tendency(
 
     Notes
     -----
-    The maximum is a convex function of k made of straight lines, one for each pair of models and query. It is
-    minimized exactly (docs/decisions/optimality.md): about ten steps of O(n_models n_queries). "monotone" is
-    a linear program with an unknown for every value, solved to 1e-6: seconds for 100 models and 60 queries.
+    The maximum is a convex, piecewise linear function of k, with a line for each pair of models and query. It
+    is minimized exactly (docs/decisions/optimality.md): about ten steps of O(n_models n_queries). "monotone"
+    is a linear program with an unknown for every value, solved to 1e-6: seconds for 100 models and 60
+    queries.
 
     References
     ----------
     He & Liu (2010), Tendency correlation analysis for direct optimization of evaluation measures in
-    information retrieval, Information Retrieval 13, Sect. 4.1 and 6.2; "monotone": its future work, Sect. 7.
+    information retrieval, Information Retrieval 13, Sect. 4.1 and 6.2; "monotone" is its future work, Sect.
+    7.
 
     Examples
     --------
@@ -107,7 +109,7 @@ def tendency(
     >>> result.coefficient, result.models
     (0.5, (1, 2))
 
-    No factor makes a surrogate that is the square of the measure move like it; its root does:
+    No factor makes the square of the measure change like the measure, but its root does:
 
     >>> squares, values = [[0.0], [0.25], [1.0]], [[0.0], [0.5], [1.0]]
     >>> [round(tendency(squares, values, transform=t).coefficient, 6) + 0.0 for t in ("linear", "monotone")]

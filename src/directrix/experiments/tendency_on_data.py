@@ -56,7 +56,7 @@ def surrogate_tendencies(
     transform: Literal["linear", "monotone"] = "linear",
     progress: Progress | None = None,
 ) -> tuple[Tendency, ...]:
-    r"""Tendency correlation of surrogates on data, over linear models.
+    r"""Compute the tendency correlation of surrogates on data, over linear models.
 
     Parameters
     ----------
@@ -65,14 +65,14 @@ def surrogate_tendencies(
     data : Queries
         Dense or CSR features; labels.
     measure : measure or str, optional
-        Compared with all surrogates; None = each with the measure that it approximates
+        Measure to compare all surrogates with; None = the measure that each one approximates
         (``surrogate.measure``).
     models : float (n_models, n_features), optional
         Weights; None = 100 of `random_models`.
     per_query, transform : optional
         As for `tendency`.
     progress : callable, optional
-        Called with the number of finished parts, the number of all, and the surrogate.
+        Called with the number of finished chunks, their total, and the surrogate.
 
     Returns
     -------
@@ -82,7 +82,7 @@ def surrogate_tendencies(
     Raises
     ------
     InputError
-        If a surrogate has no value of its own (LambdaRank), or the models do not fit the data.
+        If a surrogate has no value (LambdaRank) or no measure, or the models do not match the data.
 
     Notes
     -----
@@ -126,6 +126,11 @@ def model_values(
     chosen = [with_value(s) for s in surrogates]
     if isinstance(measure, str):
         measure = parse_measure(measure)
+    for surrogate in chosen:
+        if measure is None and not hasattr(surrogate, "measure"):
+            raise InputError(
+                f"{surrogate!r} belongs to no measure; say which to compare with: measure='nDCG'."
+            )
     targets: list[Any] = [s.measure if measure is None else measure for s in chosen]
     shape = len(models), data.n_queries
     surrogate_values = [np.empty(shape) for _ in chosen]
@@ -145,7 +150,7 @@ def model_values(
 
 
 def random_models(n_models: int, n_features: int, *, norm: float = 1.0, seed: int = 0) -> Float64Array:
-    """Weights of linear models, uniform on a sphere.
+    """Return random weights of linear models, uniform on a sphere.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Fitted rankers in the formats of other programs.
 
-The package can be called: ``directrix.export(ranker, path, to="onnx")``, see `verification.export`.
+The package is callable: ``directrix.export(ranker, path, to="onnx")``; see `verification.export`.
 """
 
 from directrix.lazy import callable_package

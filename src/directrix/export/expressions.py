@@ -25,7 +25,7 @@ _AT_ONCE = 40  # terms of a sum: parsers add one after another, and go down a le
 
 @dataclass(frozen=True)
 class Language(ABC):
-    """A language writes the parts of an expression; subclasses define what differs between languages."""
+    """Writer of the parts of an expression; subclasses define the differences between languages."""
 
     formula: Formula
     CHOICE: ClassVar[str]
@@ -62,13 +62,13 @@ class Language(ABC):
         )
 
     def score(self) -> tuple[Steps, str]:
-        """Return the columns that come first, and the score."""
+        """Return the columns that the score needs, and the score."""
         steps: Steps = []
         terms = [self._part(part, f"{n}", steps) for n, part in enumerate(self.formula.parts, start=1)]
         return steps, self.sum(terms)
 
     def probability(self, one: Calibration, score: str) -> str:
-        """Return the calibrated probability of the text of a score."""
+        """Return the expression of the calibrated probability, given that of the score."""
         number = self.number
         t = f"({number(one.slope)} * {score} + ({number(one.intercept)}))"
         if not one.knots:
@@ -182,6 +182,6 @@ class Language(ABC):
 
 
 def float_text(value: float) -> str:
-    """A float as text that reads back to it, always with an exponent: without, SQL takes it for a decimal."""
+    """Return a float as text that reads back exactly, with an exponent: SQL reads others as decimals."""
     text = repr(float(np.float64(value)))
     return text if "e" in text else f"{text}e0"

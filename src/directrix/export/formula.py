@@ -1,4 +1,4 @@
-"""A formula: what a fitted ranker computes, as a sum of simple models of features. Targets write formulas."""
+"""A formula: a fitted ranker as a sum of simple models of features, in the form that targets write."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Input:
     ----------
     feature : int
     kind : {"linear", "log", "knots"}
-        g is x itself, ``sign(x) log(1 + |x|)``, or a line through knots that is constant beyond both ends.
+        g is x itself, ``sign(x) log(1 + |x|)``, or linear between knots and constant beyond both ends.
     center, factor : float
     missing : float, or None
-        Value of the column where the feature is missing; None: the model does without it in its own way, or
-        cannot do without it.
+        Value of the column where the feature is missing; None if the model itself handles missing values, or
+        rejects them.
     knots, scores : tuple of float
         Knots of kind "knots", and their scores.
     """
@@ -49,11 +49,11 @@ class Input:
 
     @property
     def is_feature(self) -> bool:
-        """Whether the column is the feature as it is, but where it is missing."""
+        """Whether the column is the unchanged feature, except where it is missing."""
         return self.kind == "linear" and self.center == 0.0 and self.factor == 1.0
 
     def of(self, values: Float64Array) -> Float64Array:
-        """Values of the column for values of the feature, none of which is missing."""
+        """Return the values of the column for values of the feature, without missing ones."""
         if self.kind == "knots":
             return np.interp(values, self.knots, self.scores)
         if self.kind == "log":
@@ -73,7 +73,8 @@ class Linear(NamedTuple):
 class Network(NamedTuple):
     """Hidden layers of (weights (n_in, n_out), bias), the weights of the last units, and a linear model.
 
-    ``linear`` is None without residual terms; else a layer as wide as the hidden one before adds its inputs.
+    ``linear`` is None without residual terms; else a layer as wide as the previous hidden one adds its
+    inputs.
     """
 
     layers: tuple[tuple[Float64Array, Float64Array], ...]
@@ -121,7 +122,7 @@ class Formula(NamedTuple):
         return sorted(found)
 
     def name(self, feature: int) -> str:
-        """Name of a feature; without names by its number, which counts from 1 as LETOR does."""
+        """Name of a feature; without names, a name made from its number, counted from 1 as in LETOR."""
         return f"feature_{feature + 1}" if self.names is None else self.names[feature]
 
     @property
@@ -131,10 +132,11 @@ class Formula(NamedTuple):
 
 
 def formula_of(ranker: Any) -> Formula:
-    """Return what a fitted ranker computes, folded as far as its scores stay the same.
+    """Return the formula of a fitted ranker, folded as far as its scores stay the same.
 
-    Linear scales go into the weights of a linear model and of the first layer of a network, every scale into
-    the thresholds of trees, since it keeps the order of values; stumps become trees of one split.
+    Linear scales are folded into the weights of a linear model and of the first layer of a network. Every
+    scale is folded into the thresholds of trees, since it keeps the order of values; stumps become trees of
+    one split.
 
     Raises
     ------
@@ -222,7 +224,7 @@ def _of_stairs(factor: float, model: StumpModel, params: Float64Array) -> Trees:
 
 
 def folded(part: Summand, n_features: int) -> Summand:
-    """Return the same model of the features themselves, as far as their scales can be folded into it."""
+    """Return the same model on unscaled features, as far as their scales can be folded into it."""
     model, inputs = part
     if isinstance(model, Trees):
         return _folded_trees(model, inputs, n_features)

@@ -1,4 +1,4 @@
-"""ONNX: features are float32, trees answer in float32, all other sums are double."""
+"""ONNX: features and scores of trees are float32, and all other sums are double."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The learning-to-rank plugin of Elasticsearch and OpenSearch: linear models, trees as XGBoost dumps."""
+"""The learning-to-rank plugin of Elasticsearch and OpenSearch: linear models, and trees as XGBoost dumps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores of a ranker without any other package; `directrix export --to python` puts a model in this text."""
+"""Scores of a ranker without any other package; `directrix export --to python` adds a model."""
 
 import sys
 from bisect import bisect_left
@@ -11,7 +11,7 @@ CALIBRATION: "tuple[Any, ...]" = ()
 
 
 def score(features: "Sequence[float]") -> float:
-    """Return the score of one document, whose features are in their order; nan is a missing one."""
+    """Return the score of one document, given its features in order; nan is a missing one."""
     if len(features) != N_FEATURES:
         raise ValueError(f"{len(features)} features are given, {N_FEATURES} are needed")
     total = 0.0
@@ -22,7 +22,7 @@ def score(features: "Sequence[float]") -> float:
 
 
 def probability(features: "Sequence[float]") -> float:
-    """Return the probability that one document is relevant, where the model is calibrated."""
+    """Return the probability that one document is relevant, if the model is calibrated."""
     if not CALIBRATION:
         raise ValueError("the model is not calibrated")
     slope, intercept, knots, values, share = CALIBRATION
@@ -51,7 +51,7 @@ def column(x: float, one: "Sequence[Any]") -> float:
 
 
 def dot(weights: "Sequence[float]", values: "Sequence[float]", start: float = 0.0) -> float:
-    """Return the sum of weights times values; a weight of 0 asks for no value."""
+    """Return the sum of weights times values; a weight of 0 does not need its value."""
     for weight, value in zip(weights, values):  # noqa: B905 - as above
         if weight:
             start += weight * value
@@ -64,7 +64,7 @@ def linear(columns: "Sequence[float]", weights: "Sequence[float]", constant: flo
 
 
 def network(columns: "Sequence[float]", layers: Any, last: Any, direct: Any, activation: str) -> float:
-    """Return the score of a network; ``direct`` are weights and constant of its linear term, if any."""
+    """Return the score of a network; ``direct`` has the weights and constant of its linear term, if any."""
     total = linear(columns, *direct) if direct else 0.0
     for weights, bias, adds_inputs in layers:
         sums = [dot(unit, columns, first) for unit, first in zip(weights, bias)]  # noqa: B905

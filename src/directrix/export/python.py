@@ -1,4 +1,4 @@
-"""One file of Python without dependencies."""
+"""One Python file without dependencies."""
 
 from __future__ import annotations
 

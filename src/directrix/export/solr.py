@@ -65,7 +65,7 @@ def _before_slack(threshold: np.float32) -> np.float32:
 
 
 def held(thresholds: Array) -> Array:
-    """Return the thresholds that Solr will have, in place of these float32."""
+    """Return the thresholds that Solr will use in place of these float32."""
     return np.array([_before_slack(one) + _SLACK for one in thresholds], dtype=np.float32)
 
 

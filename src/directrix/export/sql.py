@@ -46,7 +46,7 @@ def quoted(name: str) -> str:
 
 @dataclass(frozen=True)
 class Sql(Language):
-    """The expressions that all three databases read alike."""
+    """Expressions with the same meaning in all three databases."""
 
     CHOICE = "CASE WHEN {} THEN {} ELSE {} END"  # chooses the second value for a condition that is NULL
     MISSING = "{} IS NULL"
@@ -57,7 +57,7 @@ class Sql(Language):
         return self.column(self.formula.name(number))
 
     def column(self, name: str) -> str:
-        """Return a column of the table before; SQLite would take the name alone for text if there is none."""
+        """Return a column of the previous table; SQLite would read an unknown bare name as text."""
         return f"{_BEFORE}.{quoted(name)}"
 
     def number(self, value: float) -> str:
@@ -65,7 +65,7 @@ class Sql(Language):
         return float_text(value)
 
     def goes_left(self, split: TreeSplit) -> str:
-        """Return a comparison, or a list of categories by name where they have names."""
+        """Return a comparison, or a list of categories, by name if they have names."""
         return self._goes(split, left=True)
 
     def trees(self, model: Trees) -> list[str]:

@@ -1,4 +1,4 @@
-"""`ExportTarget`: a format of models, how a formula is written in it, and how the file is read back."""
+"""`ExportTarget`: a format of models, with its writer and its reader."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ class ExportTarget:
     title : str
         Description for users.
     write : callable
-        From a formula that the target can hold, see `content`, to the content of the file.
+        Function from a formula that the target supports, see `content`, to the content of the file.
     read : callable
-        From the content, the formula and features (n_rows, n_features) to scores float64 (n_rows,), by a
-        reader that knows the formula only by the names of its features. The result for a calibrated model
-        has two columns: scores and probabilities.
+        Function from the content, the formula and features (n_rows, n_features) to scores float64 (n_rows,).
+        Its reader uses only the names of the features from the formula. For a calibrated model the result has
+        two columns: scores and probabilities.
     reader : str or None
         Name and version of that reader; None if it is not installed.
     models : tuple of types
-        The types of models that it takes, one model of unscaled features; () if it takes any formula.
+        The supported types of models, if it supports only one model of unscaled features; () for any formula.
     is_single : bool
-        Whether features and scores are float32 there.
+        Whether the program uses float32 for features and scores.
     takes_missing : bool
-        Whether a feature can be missing there; else the file reads it as 0.
+        Whether the program supports missing features; else it reads them as 0.
     takes_categories : bool
         Whether splits by categories can be written.
     has_contributions : bool
         Whether the program also gives contributions of features, for which it needs the counts of leaves.
     keeps_constant : bool
-        Whether it has the constant of a linear model, on which no order depends.
+        Whether the file stores the constant of a linear model, on which no order depends.
     keeps_calibration : bool
         Whether the file also gives the probabilities of a calibrated model.
     held : callable, optional
-        From thresholds to those that the program will have, where they can differ in the last digit.
+        Function from thresholds to those that the program will use, if they can differ in the last digit.
     """
 
     title: str
@@ -69,7 +69,7 @@ class ExportTarget:
     held: Callable[[Array], Array] = lambda thresholds: thresholds
 
     def content(self, formula: Formula) -> bytes:
-        """Return the content of the file; `InputError` if the format cannot carry the formula."""
+        """Return the content of the file; `InputError` if the format does not support the formula."""
         if formula.calibration is not None and not self.keeps_calibration:
             raise InputError(
                 f"{self.title} holds scores alone, and this model is calibrated: its probabilities would "

@@ -23,7 +23,7 @@ _RANGE = float(np.finfo(np.float32).min), float(np.finfo(np.float32).max)
 
 
 class TreeSplit(NamedTuple):
-    """A question of a tree. Values up to the threshold, or in the set of categories, go left."""
+    """A split of a tree. Values up to the threshold, or in the set of categories, go left."""
 
     feature: int
     threshold: float
@@ -48,8 +48,8 @@ class Node(NamedTuple):
 def splits_of(trees: Trees) -> list[TreeSplit]:
     """Return all splits, in their order.
 
-    Raises `InputError` for splits that take zeros for missing and send them to a different side from
-    numbers near 0, which LightGBM's ``zero_as_missing`` makes.
+    Raises `InputError` for splits that treat zeros as missing and send them to a different side than numbers
+    near 0, as LightGBM's ``zero_as_missing`` does.
     """
     found = []
     columns = (trees.feature.tolist(), trees.threshold.tolist(), trees.decision.tolist())
@@ -86,7 +86,7 @@ def nodes_of(trees: Trees) -> list[list[Node]]:
 
 
 def nested(trees: Trees, leaf: Callable[[float], T], split: Callable[[TreeSplit, T, T], T]) -> list[T]:
-    """Build every tree from its leaves up: ``split`` gets a split with what its left and right became.
+    """Build every tree from its leaves up: ``split`` gets a split and the results of its two children.
 
     Raises `InputError` if a tree has more than `DEEPEST` levels.
     """
@@ -116,8 +116,8 @@ def tree_scores(
 ) -> Float64Array:
     """Return the sum over trees, given as weight and root, of the value of the leaf that each row reaches.
 
-    ``step`` takes a node and the numbers of its rows. It returns the value of a leaf; or which of the rows go
-    left, and both children.
+    ``step`` takes a node and the numbers of its rows. It returns the value of a leaf, or else which of the
+    rows go left, and both children.
     """
     scores = np.zeros(n_rows, kind)
     for weight, root in trees:
@@ -135,7 +135,7 @@ def tree_scores(
 
 
 def sum_in_float32(terms: Array) -> Float64Array:
-    """Return the sums of rows of float32 (n_rows, n_terms), one term after another as Java adds them."""
+    """Return the sums of rows of float32 (n_rows, n_terms), one term after another, as in Java."""
     return np.cumsum(terms, axis=1, dtype=np.float32)[:, -1].astype(np.float64)
 
 

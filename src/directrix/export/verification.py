@@ -1,4 +1,4 @@
-"""`export`: a fitted ranker in the format of another program, verified before it is written."""
+"""`export`: write a fitted ranker in the format of another program, after verification."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _TOLERANCE = {False: 1e-9, True: 2e-5}
 
 @dataclass(frozen=True)
 class Verification:
-    """Result of `export`: what was compared; ``str`` is a sentence.
+    """Result of `export`: the comparison of scores; ``str`` gives a sentence.
 
     Attributes
     ----------
     reader : str or None
-        Program that read the file back; None: no such program is installed.
+        Program that read the file back; None if no such program is installed.
     n_rows, n_queries : int
-        Drawn rows and those of the data together; the queries of the data.
+        Number of random rows and rows of the data together; number of queries of the data.
     difference : float
         Largest absolute difference of two scores.
     n_other_order : int
@@ -47,7 +47,7 @@ class Verification:
     n_rounded : int
         Rows whose scores differ only because features become float32.
     note : str
-        Properties of the model that the file does not hold; "" if none.
+        Properties of the model that the file does not store; "" if none.
     """
 
     reader: str | None
@@ -75,9 +75,9 @@ class Verification:
 def export(
     ranker: Any, path: str | os.PathLike[str], *, to: str, check: Queries | None = None
 ) -> Verification:
-    """Write a fitted ranker in the format of another program, once its scores there are verified.
+    """Write a fitted ranker in the format of another program, after verifying its scores.
 
-    Scales that use the training data are folded into the model where the format has none.
+    Scales that use the training data are folded into the model if the format has none.
 
     Parameters
     ----------
@@ -86,9 +86,9 @@ def export(
         The file to write; an existing one is replaced.
     to : str
         Name of a target, such as "onnx", "lightgbm", "solr", "sql" or "python"; the how-to guide "Export a
-        model to an engine" lists all of them, and the message for an unknown name does.
+        model to an engine" and the message for an unknown name list all.
     check : Queries, optional
-        Data whose scores are compared, in addition to 2,000 drawn rows.
+        Data whose scores are compared, in addition to 2,000 random rows.
 
     Returns
     -------
@@ -98,8 +98,8 @@ def export(
     Raises
     ------
     InputError
-        If the format cannot carry the model (the message names one that can), features are scaled by query,
-        or scores there differ by more than rounding; nothing is then written.
+        If the format does not support the model (the message names one that does), features are scaled by
+        query, or the scores differ by more than rounding. Nothing is written then.
     MissingExtra
         For "onnx" without the package onnx.
 
@@ -130,8 +130,8 @@ def verify(
 ) -> Verification:
     """Read an export back and compare its scores with those of the ranker.
 
-    Rows are drawn that hit thresholds exactly, their neighbors, zeros, and missing values where ranker and
-    target take them; then those of ``check``.
+    The rows have values on thresholds, their neighbors, zeros, and missing values if ranker and target
+    support them; then come those of ``check``.
 
     Raises
     ------

@@ -42,7 +42,7 @@ class Vespa(Language):
         return f"{name}()"
 
     def goes_left(self, split: TreeSplit) -> str:
-        """Return a comparison, which NaN does not pass."""
+        """Return a comparison that is false for NaN."""
         feature, threshold = self.feature(split.feature), self.number(split.threshold)
         return f"!({feature} > {threshold})" if split.missing_left else f"{feature} <= {threshold}"
 
@@ -102,7 +102,7 @@ class _Expression:
         return found
 
     def _next(self, wanted: str = "") -> Any:
-        """Return the next token without taking it, or take it if it is the one that is wanted."""
+        """Return the next token without consuming it, or consume it if it is the wanted one."""
         match = _TOKEN.match(self._text, self._place)
         token = next((group for group in match.groups() if group), "") if match else ""
         if match and wanted and token == wanted:

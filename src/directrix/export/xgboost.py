@@ -1,4 +1,4 @@
-"""XGBoost's JSON: children are neighbors, and values below a threshold go left."""
+"""XGBoost's JSON: the children of a node have consecutive numbers, and values below a threshold go left."""
 
 from __future__ import annotations
 

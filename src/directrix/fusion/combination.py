@@ -55,7 +55,7 @@ class Pool:
 def runs_of(runs: Mapping[str, Any] | Sequence[Any]) -> dict[str, Run]:
     """Return runs by name: as given, or by their tags.
 
-    Raises `InputError` unless there are 2 to 10 of different names.
+    Raises `InputError` unless there are 2 to 10 runs with different names.
     """
     if isinstance(runs, Mapping):
         read = [replace(run_of(run), tag=str(name)) for name, run in runs.items()]
@@ -64,7 +64,7 @@ def runs_of(runs: Mapping[str, Any] | Sequence[Any]) -> dict[str, Run]:
     by_name, n = {run.tag: run for run in read}, len(read)
     if len(by_name) < n:
         raise InputError(
-            f"of {n} runs some have the same tag ({', '.join(by_name)}); each needs another name.",
+            f"of {n} runs some have the same tag ({', '.join(by_name)}); each needs its own name.",
             python='Type dx.fuse({"bm25": run, "dense": other}, ...).',
             shell="Type --name for each.",
         )
@@ -76,9 +76,9 @@ def runs_of(runs: Mapping[str, Any] | Sequence[Any]) -> dict[str, Run]:
 def pool_of(runs: Mapping[str, Run], qrels: Any = None) -> Pool:
     """Join runs, and judgments if there are any.
 
-    The queries are those with judgments that a run has, in the order of the judgments; without judgments
-    all of the runs, in the order of their first appearance. Raises `InputError` where a run has no query or
-    document of the judgments, or a score that float32 does not hold.
+    The queries are those with judgments that a run has, in the order of the judgments; without judgments, all
+    queries of the runs, in the order of their first appearance. Raises `InputError` if a run has no query or
+    document of the judgments, or a score beyond float32.
     """
     for run in runs.values():
         check_magnitude(run)
@@ -122,14 +122,15 @@ Kind = Literal["run", "linear", "rrf", "combmnz"]
 
 @dataclass(frozen=True)
 class Combination:
-    r"""Weights of runs, and what they weigh.
+    r"""Weights of runs, and the terms that they multiply.
 
-    The score of a document is :math:`\sum_i w_i f_i(d)`, where :math:`f_i` is by ``kind``
+    The score of a document is :math:`\sum_i w_i f_i(d)`, where ``kind`` defines :math:`f_i`:
 
-    - "run": the score of one run, whose documents alone are ranked;
-    - "linear": the score of the run as ``normalizer`` says (see `normalized`);
-    - "rrf": :math:`1 / (c + \mathrm{rank}_i)`, Cormack, Clarke and Buettcher (2009), 0 where it is missing;
-    - "combmnz": as "linear", and the sum is multiplied by the number of runs that have the document
+    - "run": the score of one run; only its documents are ranked;
+    - "linear": the score of the run, normalized by ``normalizer`` (see `normalized`);
+    - "rrf": :math:`1 / (c + \mathrm{rank}_i)`, Cormack, Clarke and Buettcher (2009), or 0 for a missing
+    document;
+    - "combmnz": like "linear", but the sum is multiplied by the number of runs that have the document
       (Fox and Shaw 1994).
     """
 
@@ -153,13 +154,13 @@ class Combination:
         return _in_float32(np.where(pool.is_retrieved, parts, -np.inf), pool.qptr)
 
     def parts(self, pool: Pool) -> Float64Array:
-        """Return what is weighed, (n_docs, n_runs)."""
+        """Return the terms that the weights multiply, (n_docs, n_runs)."""
         if self.kind == "rrf":
             return _by_run(pool, lambda s: 1.0 / (self.constant + _ranks(s)), lacks_lowest=False)
         return normalized(pool, self.normalizer)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it in JSON types."""
+        """Return the combination in JSON types."""
         by = "constant" if self.kind == "rrf" else "normalizer"
         return {"kind": self.kind, "weights": list(self.weights), by: getattr(self, by)}
 
@@ -189,7 +190,7 @@ class Chosen(NamedTuple):
 def normalized(pool: Pool, normalizer: Normalizer) -> Float64Array:
     r"""Return the scores of every run, made comparable within each query.
 
-    Over the documents that the run retrieved for the query, with the score s:
+    Statistics are over the documents that the run retrieved for the query, with scores s:
 
     ========= =============================================== =======================
     name      value                                           document that it lacks

@@ -17,7 +17,7 @@ _LACKS = "a document that one of the queries does not find gets 0 there, not the
 def configuration(engine: str, names: tuple[str, ...], combination: Combination) -> tuple[str, list[str]]:
     """Return the text of a configuration, and how the engine differs from the combination.
 
-    Raises `InputError` if the engine is unknown or has nothing near the combination.
+    Raises `InputError` if the engine is unknown or supports nothing similar.
     """
     _check(engine)
     if combination.kind == "run":
@@ -36,9 +36,9 @@ def configuration(engine: str, names: tuple[str, ...], combination: Combination)
 
 
 def computes(engine: str, c: Combination) -> bool:
-    """Return whether an engine computes just this combination; `configuration` writes the nearest one.
+    """Return whether an engine computes exactly this combination; `configuration` writes the nearest one.
 
-    For weighted sums that is min-max, where a document that a run lacks has 0, as in the engines.
+    Of weighted sums, engines compute those with min-max, in which a document that a run lacks has 0.
     """
     _check(engine)
     if c.kind == "rrf":

@@ -33,22 +33,23 @@ def fuse(  # noqa: PLR0913 - all but the first three are optional and by name
 ) -> Fusion:
     r"""Find the best combination of two to ten runs for a measure.
 
-    Weights >= 0 of normalized scores, or of reciprocal ranks, are searched exactly: the measure is constant
-    between the points where two documents change places, and a line search examines all such pieces. For two
-    runs one line holds all weights, so its best point is the optimum. For more, one weight after another is
-    moved to its best value until none gains, from equal weights, each run alone and random weights.
+    Weights >= 0 of normalized scores, or of reciprocal ranks, are searched exactly: the measure is piecewise
+    constant, changing only where two documents swap places, and a line search examines all pieces. For two
+    runs one line contains all weights, so its best point is the optimum. For more runs, coordinate ascent
+    moves one weight at a time to its best value, from equal weights, each run alone and random weights.
 
     Parameters
     ----------
     runs : dict of str to Run, path or frame; or a sequence of them
-        Names of systems and what they retrieved; in a sequence the tags are the names.
+        Runs by the name of the system; in a sequence, the tags are the names.
     qrels : Qrels, path or frame
         Queries without judgments do not count.
     measure : measure or str
     method : str
         "auto", or the name of a row, such as "linear, min-max" or "RRF, c = 60".
     classes : dict of query to class, optional
-        Adds a row with weights for each class that has five training queries; the others share weights.
+        Classes of queries. They add a method with separate weights for each class of at least five training
+        queries; others share weights.
     n_folds : int >= 2
         Folds of queries for cross-validation: weights, normalizer and constant are chosen on the others.
     seed : int >= 0
@@ -68,9 +69,9 @@ def fuse(  # noqa: PLR0913 - all but the first three are optional and by name
 
     Notes
     -----
-    Documents that a run lacks: see `directrix.fusion.combination.normalized`. Relevant documents that no run
-    retrieved count against every method. The method is chosen by the cross-validated value, so that of the
-    chosen one is slightly too high. Cost: for k runs about 20 k line searches per normalizer and fold.
+    See `directrix.fusion.combination.normalized` on documents that a run lacks. Relevant documents that no
+    run retrieved count against every method. The cross-validated value chooses the method, so it is slightly
+    too high for the chosen one. Cost: for k runs about 20 k line searches per normalizer and fold.
 
     Examples
     --------

@@ -30,11 +30,11 @@ _GAIN = 1e-12
 class Weigher:
     """Searches weights for a measure on the queries of a pool.
 
-    Documents that no run retrieved count in the ideal ranking, or among the relevant ones, and earn nothing.
-    The line search is over the others, without those that no weights bring above the cut-off; each query
-    counts there as much as the whole list allows at most, over what this part allows. That is exact where a
-    measure is a sum over ranked documents, over a constant of the query: nDCG, AP, precision, recall, RR,
-    ERR and RBP.
+    Documents that no run retrieved count in the ideal ranking, or among the relevant ones, but gain nothing.
+    The line search leaves them out, and those that no weights bring above the cut-off. Each query is weighted
+    by the ratio of the maximum of the whole list to that of the searched documents. This is exact for
+    measures that are a sum over ranked documents, divided by a constant of the query: nDCG, AP, precision,
+    recall, RR, ERR and RBP.
     """
 
     def __init__(self, pool: Pool, measure: RankingMeasure, seed: int) -> None:
@@ -78,7 +78,7 @@ class Weigher:
 
     @property
     def is_flat(self) -> bool:
-        """Whether all weights are equally good: none bring a relevant document among those that count."""
+        """Whether all weights are equally good: none bring a relevant document above the cut-off."""
         return not self._query_weight.any()
 
     @property
@@ -97,7 +97,7 @@ class Weigher:
         return float(np.nanmean(self.value(combination)))
 
     def rrf_constant(self) -> float:
-        """Return the best constant of RRF with equal weights; the nearest to 60 of equals."""
+        """Return the best constant of RRF with equal weights; of equally good ones, the nearest to 60."""
         values = {c: round(self.mean(Combination("rrf", self.equal, constant=c)), 12) for c in CONSTANTS}
         return max(CONSTANTS, key=lambda c: (values[c], -abs(c - 60.0)))
 
@@ -157,8 +157,8 @@ class Weigher:
 def dominated(pool: Pool, depth: int) -> Array:
     """Return for every document whether ``depth`` others are above it in every run.
 
-    No weights bring such a document among the first ``depth``. Documents are compared with those that are
-    best by their worst normalized score, so some dominated ones are missed. O(n_docs depth n_runs).
+    No weights bring such a document among the first ``depth``. Documents are compared only with those with
+    the highest worst normalized score, so some dominated ones are missed. O(n_docs depth n_runs).
     """
     is_dominated = np.zeros(len(pool.doc_ids), dtype=np.bool_)
     parts = normalized(pool, "none")  # above in these is above with any normalizer

@@ -1,4 +1,4 @@
-"""The result of `fuse`: the combination that was chosen, and every other one."""
+"""The result of `fuse`: the chosen combination, and all others."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Row(NamedTuple):
 
     method: str
     value: float
-    """Mean of the measure with what all queries chose."""
+    """Mean of the measure with the weights chosen on all queries."""
     tested: float
-    """Mean over queries, each with what the other folds chose."""
+    """Mean over queries, each with the weights chosen on the other folds."""
     over_best_run: Pair
     """Gain over the run that is best on all queries, which favors the run slightly."""
     over_rrf: Pair
@@ -41,11 +41,11 @@ class Fusion:
     names: tuple[str, ...]
     """Names of the runs."""
     method: str
-    """Name of the row that was chosen: the highest value on queries that did not choose it."""
+    """Name of the chosen row, the one with the highest cross-validated value."""
     of_class: dict[str, Combination]
     """Combinations by class of query; "" for queries of no class."""
     interval: tuple[float, float] | None
-    """Range of the second of two linear or RRF weights that is equally good in sample: all are optimal."""
+    """Range of the second of two linear or RRF weights in which all values are optimal in sample."""
     rows: tuple[Row, ...]
     """Every method."""
     runs: dict[str, float]
@@ -68,7 +68,7 @@ class Fusion:
         return dict(zip(self.names, self.combination.weights, strict=True))
 
     def among(self, is_possible: Callable[[Combination], bool]) -> Fusion:
-        """Choose the best of the combinations for which a function is true, such as those of an engine.
+        """Choose the best combination for which a function is true, such as those of an engine.
 
         Returns the same result if the chosen one is among them, or if there is none.
         """
@@ -82,12 +82,12 @@ class Fusion:
         return replace(self, method=row.method, of_class={"": combination}, interval=None)
 
     def apply(self, runs: Any, classes: Mapping[Any, Any] | None = None, tag: str = "fused") -> Run:
-        """Combine runs of the same systems for any queries; documents are by falling score.
+        """Combine runs of the same systems for any queries; documents are by decreasing score.
 
         Raises
         ------
         InputError
-            If the systems are others than those of `fuse`.
+            If the systems are not those of `fuse`.
         """
         given = runs_of(runs)
         if set(given) != set(self.names):
@@ -105,7 +105,7 @@ class Fusion:
 
     @property
     def verdict(self) -> str:
-        """Whether the chosen method was shown to beat the best run, on queries that did not choose it."""
+        """Sentence on whether the chosen method beats the best run, in cross-validation."""
         if self.method == BEST_RUN:
             return "your best run alone; no combination is used"
         gain = next(row.over_best_run for row in self.rows if row.method == self.method)
@@ -184,6 +184,6 @@ class Fusion:
 
 
 def classes_of(pool: Pool, classes: Mapping[Any, Any] | None) -> list[str]:
-    """Return the class of every query; "" for one that has none."""
+    """Return the class of every query; "" for queries without one."""
     known = {} if classes is None else {str(query): str(name) for query, name in classes.items()}
     return [known.get(query, "") for query in pool.query_ids]

@@ -14,6 +14,10 @@ from directrix.measures.terms import query_sums
 from directrix.threads import get_threads, set_threads
 from directrix.types import Float64Array, FloatArray, Int64Array, Surrogate
 
+_PROPERTIES = {
+    *("smooth", "convex", "convexifiable", "bound", "shift_invariant", "unit_interval", "tends_to_measure"),
+    *("pulls_at_ties", "value_free", "random", "estimated"),
+}
 _SLOPE_TOLERANCE = 1e-5  # relative to the norm of the gradient
 
 
@@ -402,12 +406,18 @@ def _check_form(surrogate: Any) -> None:
         problem = f"it has no {' and no '.join(lacking)}, which every surrogate needs"
     else:
         scores, labels, qptr = next(random_cases(np.random.default_rng(0)))[1:]
-        value, grad = map(np.shape, surrogate.value_and_grad(scores, labels, qptr))
-        wanted = (len(qptr) - 1,), scores.shape
-        if (value, grad) != wanted:
+        outcome = surrogate.value_and_grad(scores, labels, qptr)
+        shapes = [np.shape(part) for part in outcome] if isinstance(outcome, tuple | list) else outcome
+        wanted = [(len(qptr) - 1,), scores.shape]
+        properties = surrogate.properties
+        if shapes != wanted:
             problem = (
                 f"value and gradient must have the shapes {wanted[0]} and {wanted[1]}, one number per query "
-                f"and per document, got {value} and {grad}"
+                f"and per document, got {shapes}"
+            )
+        elif not (isinstance(properties, frozenset | set) and properties <= _PROPERTIES):
+            problem = (
+                f"properties must be a frozenset of {', '.join(sorted(_PROPERTIES))}, got {properties!r}"
             )
     if problem:
         raise LawBroken(f"{surrogate!r} breaks\n- {problem}")
@@ -500,8 +510,12 @@ def _nothing_is_nan(surrogate: Surrogate, rng: np.random.Generator) -> Iterator[
             with np.errstate(over="ignore"):
                 scores: FloatArray = case.scores.astype(dtype)
             value, grad = surrogate.value_and_grad(scores, case.labels, case.qptr)
-            if not (np.isfinite(value).all() and np.isfinite(grad).all()):
-                yield f"{case.name} in {dtype}: value {value}, gradient {grad}"
+            for q, lo, hi in each_query(case):
+                if not (np.isfinite(value[q]) and np.isfinite(grad[lo:hi]).all()):
+                    yield (
+                        f"{case.name} in {dtype}, query {q}: value {value[q]} and gradient {grad[lo:hi]} for "
+                        f"the scores {scores[lo:hi]} and the labels {case.labels[lo:hi]}"
+                    )
 
 
 def _draws_differ(surrogate: Any, rng: np.random.Generator) -> Iterator[str]:
@@ -527,7 +541,8 @@ def _same_bits_for_any_threads(surrogate: Surrogate, rng: np.random.Generator) -
         finally:
             set_threads(before)
     for value, grad in results[1:]:
-        if not (np.array_equal(value, results[0][0]) and np.array_equal(grad, results[0][1])):
+        same = np.array_equal(value, results[0][0], equal_nan=True)
+        if not (same and np.array_equal(grad, results[0][1], equal_nan=True)):
             yield "the bits differ between one thread and several"
 
 

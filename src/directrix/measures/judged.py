@@ -95,9 +95,9 @@ class InfAP(BinaryMeasure):
     .. math:: \frac{1}{R} \sum_{i:\,r_i = 1} \left(\frac{1}{p} + \frac{d}{p}\,
               \frac{r + \epsilon}{r + n + 2 \epsilon}\right),\qquad p = \pi(i),\ \epsilon = 10^{-5}
 
-    Above document i are r relevant documents, n judged irrelevant, and d of the pool, judged or not. A label
-    below 0 (-1 in qrels) means in the pool, but not judged; NaN means not in the pool, hence irrelevant. If
-    all of the pool is judged, the value is close to `AP`.
+    Ranked above document i are r relevant documents, n judged irrelevant, and d of the pool, judged or not. A
+    label below 0 (-1 in qrels) means in the pool, but not judged; NaN means not in the pool, hence
+    irrelevant. If all of the pool is judged, the value is close to `AP`.
 
     Parameters
     ----------

@@ -174,7 +174,7 @@ class LineSearch:
         t : float64 (n_changes,)
             Points at which the value of a query changes, ascending; several queries may change at one t.
         value : float64 (n_changes + 1,)
-            Before the first change, and after each.
+            Values before the first change, and after each.
         """
         blocks = list(self._pieces(*self._line(scores, direction)))
         return np.concatenate([t for t, _ in blocks])[1:], np.concatenate([v for _, v in blocks])

@@ -1,4 +1,4 @@
-"""The experiments of papers, repeated: for each paper a module that runs them and one that makes its page."""
+"""Reproductions of papers: for each, one module runs the experiments and another makes the page."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ PAPERS = {
     "donmez2009": "Donmez, Svore & Burges (2009): local optimality of LambdaRank, OHSUMED",
     "he2010": "He & Liu (2010): tendency correlation, OHSUMED",
 }
-"""Name of each paper, and what it is about."""
+"""Name and subject of each paper."""
 
 
 def find_paper(name: str) -> Paper[Any, Any]:
-    """Return a paper, a key of `PAPERS`; `InputError` for other names."""
+    """Return the paper with a name in `PAPERS`; `InputError` for other names."""
     if name not in PAPERS:
         known = "; ".join(f"{key}: {about}" for key, about in PAPERS.items())
         raise InputError(f"{name!r} is not the name of a paper. Give one of these. {known}.")

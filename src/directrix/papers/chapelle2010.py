@@ -52,7 +52,7 @@ _FURTHER = 200  # iterations of the other optimizer
 
 @dataclass(frozen=True)
 class SmoothingPath:
-    """How a training smooths."""
+    """Sequence of smoothings of a training run."""
 
     # smoothings; equal = no annealing
     first: float
@@ -66,7 +66,7 @@ class SmoothingPath:
         return Anneal(CG(), start=self.first, stop=self.last).smoothings
 
     def cell(self, name: str, fold: Split) -> Cell:
-        """Return the training on a fold of a collection."""
+        """Return the training run on a fold of a collection."""
         settings = f"{self.first:g} {self.last:g} {self.l2:g} {self.iterations}"
         key = ("smoothing", name, settings, fold.name, fold.digest[7:19])
         return Cell(key, _follow, (fold, self))
@@ -91,7 +91,7 @@ class PathResult:
 
     @property
     def chosen(self) -> Int64Array:
-        """The round that validation queries prefer, of every fold; the last one without such queries."""
+        """The round that validation queries choose, for every fold; the last one without such queries."""
         if np.isnan(self.valid).any():
             return np.full(len(self.valid), len(self.sigmas), dtype=np.int64)
         return np.asarray(self.valid.argmax(axis=1), dtype=np.int64)
@@ -205,7 +205,7 @@ class Chapelle2010(Experiment):
 
     @property
     def at_once(self) -> SmoothingPath:
-        """A training at the last smoothing alone, with as many iterations as all rounds together."""
+        """A training run at the last smoothing only, with as many iterations as all rounds together."""
         return SmoothingPath(self.sigma_last, self.sigma_last, self.middle, self.iterations * self.rounds)
 
     @property
@@ -214,7 +214,7 @@ class Chapelle2010(Experiment):
         return [*(replace(self.whole_path, l2=l2) for l2 in self.path_l2), self.at_once]
 
     def entries(self, *, is_first: bool) -> list[Entry]:
-        """Return the rows of the tables; of the first collection also other cut-offs."""
+        """Return the rows of the tables; for the first collection, also other cut-offs."""
         annealed = {
             "sigma_first": self.sigma_first,
             "sigma_last": self.sigma_last,
@@ -232,7 +232,7 @@ class Chapelle2010(Experiment):
         return rows
 
     def read(self, data: Path) -> dict[str, Collection]:
-        """Read the collections that are there."""
+        """Read the collections in the data folder."""
         return read_collections(data, self.letor, self.folds, self.collections)
 
     def run(self, data: Mapping[str, Collection], work: Workspace) -> SmoothedResults:
@@ -255,7 +255,7 @@ class Chapelle2010(Experiment):
 
 @dataclass(frozen=True, eq=False)
 class SmoothedResults(Results[Chapelle2010, Compared]):
-    """All results; those but ``collections`` are of the first collection."""
+    """All results; except for ``collections``, they are on the first collection."""
 
     paths: Mapping[SmoothingPath, PathResult]
     theory: Theory  # on its first fold
@@ -309,7 +309,7 @@ _N_QUERIES = 20
 
 @dataclass(frozen=True)
 class Theory:
-    """Numbers that show whether the statements hold."""
+    """Numbers that show whether the statements of the theory hold."""
 
     # gap^2 / sigma, where gap is the smallest difference of two scores of a list; means over lists of
     # abs(SmoothNDCG - nDCG) and of its bound
@@ -339,7 +339,7 @@ class Theory:
 
 
 def check_theory(train: Queries, sigmas: Sequence[float], seed: int) -> Theory:
-    """Compute all numbers; trainings have the first 20 training queries, ``seed`` is of scores and starts."""
+    """Compute all numbers on the first 20 training queries; ``seed`` is for scores and starts."""
     rng = np.random.default_rng(seed)
     lists = [rng.permutation(len(_LABELS)) + 0.3 * rng.random(len(_LABELS)) for _ in range(20)]
     few = train.take(range(min(_N_QUERIES, train.n_queries)))

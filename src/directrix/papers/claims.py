@@ -44,9 +44,9 @@ class Ordering(NamedTuple):
         Entries of a cross-validation.
     measure : str
     source : str
-        Where the paper says it.
+        Place in the paper.
     collections : tuple of str
-        On which it is checked; () = on all.
+        Collections on which it is checked; () = on all.
     part : {"test", "training"}
         Queries that are compared. Test queries are a sample, so a paired t-test decides; values of training
         queries are facts, so their means decide.
@@ -68,10 +68,10 @@ class OrderClaim(Claim):
 
 
 def verdict(*tests: Significance) -> Verdict:
-    """Judge whether one system is ahead of all others, by the tests of its differences from each of them.
+    """Decide whether one system is ahead of all others, by the tests of its differences from each of them.
 
-    It "holds" if it is ahead in every test with p < .05; it "does not hold" if it is behind in one whose p,
-    times the number of tests, is below .05; else it is "not significant".
+    The claim "holds" if the system is ahead in every test with p < .05. It "does not hold" if the system is
+    behind in a test whose p-value, times the number of tests, is below .05. Else it is "not significant".
 
     Examples
     --------
@@ -93,9 +93,9 @@ def _deciding(tests: Sequence[Significance]) -> tuple[float, Verdict]:
 
 
 def corrected(claims: Iterable[Claim]) -> tuple[Claim, ...]:
-    """Judge the tested claims of a page by p-values with Holm's correction for their number.
+    """Decide the tested claims of a page by p-values with Holm's correction for their number.
 
-    Their evidence keeps the p-value of each comparison by itself.
+    Their evidence keeps the uncorrected p-value of each comparison.
     """
     given = tuple(claims)
     decided = [_deciding(claim.tests) for claim in given if isinstance(claim, OrderClaim)]
@@ -114,7 +114,7 @@ def scored(compared: CrossValidation, entry: str, measure: str) -> Scored:
 def ahead(text: str, source: str, first: Scored, *others: Scored, unit: str = "queries") -> OrderClaim:
     """Check that one system has a higher mean than each of the others, by paired t-tests.
 
-    All values are in the same order of queries, or of another ``unit``: folds. See `verdict`.
+    All values are in the same order of queries, or of folds if that is the ``unit``. See `verdict`.
 
     Examples
     --------
@@ -141,8 +141,8 @@ def ahead(text: str, source: str, first: Scored, *others: Scored, unit: str = "q
 def comparable(text: str, source: str, first: Scored, second: Scored) -> Claim:
     """Check that two systems differ little, by the 95 % interval of the mean difference.
 
-    A difference whose sign is certain can still be small. So the claim does not hold only if the whole
-    interval lies beyond `NEAR`.
+    A difference whose sign is certain can still be small. So the claim fails only if the whole interval lies
+    beyond `NEAR`.
     """
     low, high = t_interval(first.values, second.values)
     judged: Verdict = "not significant"

@@ -71,7 +71,7 @@ Key = tuple[str, str, str, str]
 
 @dataclass(frozen=True)
 class Donmez2009(TrainingSettings):
-    """Trainings of both nets, tests of their weights, and trainings on growing numbers of queries."""
+    """Training runs of both nets, tests of their weights, and runs on growing numbers of queries."""
 
     def entries(self, collection: Collection) -> list[Entry]:
         """Return both nets for all of `TRAINED`, and the two-layer net with other constructions."""
@@ -137,7 +137,7 @@ QUICK = Donmez2009(
 
 @dataclass(frozen=True, eq=False)
 class Trained(Compared):
-    """Trainings that are compared on the test queries of one collection, see `Donmez2009.entries`."""
+    """Training runs compared on the test queries of one collection; see `Donmez2009.entries`."""
 
     def _scored(self, measure: str, construction: str) -> Scored:
         name = measures_of(self.collection)[measure]
@@ -157,7 +157,7 @@ class Trained(Compared):
         return self.compared.valid(entry_name("mlp", name, construction), name)
 
     def matching(self, model: str) -> Matching:
-        """Return the trainings of a net, `TRAINED`, tested on every measure."""
+        """Return the training runs of a net, `TRAINED`, tested on every measure."""
         names = measures_of(self.collection)
         entries = {
             trained: entry_name(model, names[measure], how) for trained, (measure, how) in TRAINED.items()

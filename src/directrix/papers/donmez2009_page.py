@@ -296,13 +296,13 @@ def _shrinks(runs: Sequence[Sized], trained: str) -> Claim:
 
 def _tables(results: Optimality) -> tuple[Section, ...]:
     constructions = (
-        _constructions("Table 1: forces for MAP", results, "AP"),
-        _constructions("Table 2: forces for MRR", results, "RR"),
+        _constructions("Table 1: lambdas for MAP", results, "AP"),
+        _constructions("Table 2: lambdas for MRR", results, "RR"),
         _constructions("As Tables 1 and 2, for nDCG", results, "nDCG"),
     )
     optimality = (_trainings(results), _optimality(results), _not_trained(results), *_large(results))
     return (
-        Section("Constructions of the forces", constructions),
+        Section("Constructions of the lambdas", constructions),
         Section("Local optimality", optimality),
         Section("Which measure to train for", (_matching(results, "mlp"), _matching(results, "linear"))),
         Section("Effective pairs", (_pairs(results), _equal_table(results))),

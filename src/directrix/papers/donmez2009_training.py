@@ -25,7 +25,7 @@ from directrix.trainers.stochastic import SGD
 from directrix.types import Float64Array, Model, Step
 
 NETS = {"linear": "single-layer", "mlp": "two-layer"}
-"""Models, and what tables call them."""
+"""Models, and their names in tables."""
 MEASURES = ("nDCG", "nDCG@10", "AP", "RR")
 """Measures that are trained for and tested, without the least relevant label."""
 COMPARED = ("nDCG", "AP", "RR")
@@ -68,7 +68,7 @@ class Artificial:
 
 @dataclass(frozen=True)
 class Large:
-    """Trainings on artificial data of the paper's size, with 2,000 of the 4.6 million monomials: 1.5 GB."""
+    """Runs on artificial data of the paper's size, with 2,000 of the 4.6 million monomials: 1.5 GB."""
 
     size: Artificial = Artificial(300, 50, 2000, 10_000, 5_000, 10_000, ())
     trained: tuple[tuple[str, str], ...] = (("linear", "nDCG"),)  # nets and measures
@@ -86,7 +86,7 @@ class Large:
 
 @dataclass(frozen=True)
 class TrainingSettings(Experiment):
-    """Settings of the trainings and of the tests of their weights."""
+    """Settings of the training runs and of the tests of their weights."""
 
     letor: ClassVar[Sequence[str]] = ("OHSUMED", "MQ2008")
 
@@ -133,9 +133,9 @@ def measures_of(collection: Collection) -> dict[str, str]:
 
 
 def options_of(measure: str, construction: str) -> dict[str, Any]:
-    """Return the options of `Lambda` for a construction; for RR only the pairs of Eq. (11) exert surrogate.
+    """Return the options of `Lambda` for a construction; for RR only the pairs of Eq. (11) have a lambda.
 
-    The bound of "spring-smooth" lifts the zeros of Eq. (11) too, so that all pairs exert surrogate.
+    The bound of "spring-smooth" also lifts the zeros of Eq. (11), so all pairs have a lambda.
     """
     if construction == EVERY_CHANGE:
         return {"construction": USUAL, "pairs": "all"}
@@ -144,13 +144,13 @@ def options_of(measure: str, construction: str) -> dict[str, Any]:
 
 
 def lambda_for(measure: str, construction: str = USUAL) -> Lambda:
-    """Return the lambdas of a measure as the paper has them."""
+    """Return the lambdas of a measure as defined in the paper."""
     return Lambda(measure, **options_of(measure, construction))
 
 
 @dataclass
 class Watched:
-    """Values of a training after every epoch; epoch 0 is the start."""
+    """Values of a training run after every epoch; epoch 0 is the start."""
 
     rate: float
     values: dict[str, list[float]]  # the measure after every epoch, by part of the queries: "train", "valid"
@@ -173,7 +173,7 @@ def model_of(name: str, settings: TrainingSettings) -> Model:
 
 
 def random_weights(model: Model, n_features: int, seed: int) -> Float64Array:
-    """Return weights before any training; for the linear net normal ones, of a length near 1."""
+    """Return initial weights; for the linear net they are normal, with a norm near 1."""
     rng = np.random.default_rng(seed)
     if isinstance(model, MLPModel):
         return model.start(n_features, rng)
@@ -191,15 +191,15 @@ def watch(
     start: Float64Array | None = None,
     stops_early: bool = False,
 ) -> Watched:
-    """Train with the lambdas of a measure, one query per step, as Section 7 says, and watch the measure.
+    """Train with the lambdas of a measure, one query per step, as in Section 7, and record the measure.
 
-    After a lower value on the training queries the rate shrinks with a chance; after 50 epochs of one value
-    on the validation queries the training restarts at random weights. The trainer is the library's `SGD`,
-    whose callback records what no ranker keeps: the number of effective pairs after every epoch, the best
-    training epoch, and the weights of Section 8.
+    After a lower value on the training queries, the rate shrinks with some probability; after 50 epochs with
+    the same value on the validation queries, training restarts at random weights. The trainer is the
+    library's `SGD`. Its callback records values that no ranker keeps: the number of effective pairs after
+    every epoch, the best training epoch, and the weights of Section 8.
 
-    ``parts`` are "train" and "valid"; the default ``start`` is random. With ``stops_early`` it ends after
-    ``settings.patience`` epochs without a better value on the validation queries.
+    ``parts`` are "train" and "valid"; the default ``start`` is random. With ``stops_early``, training ends
+    after ``settings.patience`` epochs without a better value on the validation queries.
     """
     train = parts["train"]
     objectives = {name: make_objective(q, surrogate, model) for name, q in parts.items()}
@@ -239,7 +239,7 @@ def watch(
 def at_every_rate(
     split: Split, model: str, surrogate: Lambda, settings: TrainingSettings, *, stops_early: bool = False
 ) -> tuple[list[Watched], Watched]:
-    """Return all trainings, and the one that validation chooses: the first of equals."""
+    """Return all training runs, and the one that validation chooses; the first one in a tie."""
     net = model_of(model, settings)
     trainings = [
         watch(parts_of(split), surrogate, net, rate, settings, stops_early=stops_early)
@@ -290,7 +290,7 @@ def _training(split: Split, model: str, measure: str, settings: TrainingSettings
 
 
 class PairCounts(NamedTuple):
-    """Effective pairs of a training: training documents that have a lambda."""
+    """Effective pairs of a training run: pairs of training documents with a lambda."""
 
     collection: str
     model: str
@@ -307,7 +307,7 @@ class PairCounts(NamedTuple):
 
 
 def n_pairs(q: Queries, rel: int | None = None) -> int:
-    """Count the pairs of documents of one query with different labels, or of which one is relevant.
+    """Count pairs of documents of one query with different labels, or with one relevant document.
 
     ``rel`` is the least relevant label; None = labels as they are.
 
@@ -329,7 +329,7 @@ def n_pairs(q: Queries, rel: int | None = None) -> int:
 def pair_counts(
     collections: Mapping[str, Collection], trainings: Mapping[Any, Any]
 ) -> tuple[PairCounts, ...]:
-    """Return the effective pairs of every training, also as shares of all pairs of the training queries."""
+    """Return the effective pairs of every training run, also as shares of all pairs of the queries."""
     totals = {
         name: (n_pairs(one.first.train), n_pairs(one.first.train, one.rel))
         for name, one in collections.items()
@@ -349,8 +349,8 @@ def pair_cells(
 ) -> list[Cell]:
     """Count the effective pairs of every construction, on the training queries of the first folds.
 
-    Keys are ("pairs", collection, net, measure). Results are by construction the numbers of pairs at random
-    weights and at those that validation chose of the training with the usual construction.
+    Keys are ("pairs", collection, net, measure). Results are, by construction, the numbers of pairs at random
+    weights, and at the weights that validation chose in the run with the usual construction.
     """
     cells = []
     for name, one in collections.items():
@@ -379,7 +379,7 @@ def _pairs(
 
 
 class Sized(NamedTuple):
-    """A training of the two-layer net on some of the artificial queries."""
+    """A training run of the two-layer net on some of the artificial queries."""
 
     size: int  # number of training queries
     trained: str  # one of `TRAINED`
@@ -429,7 +429,7 @@ def sized(cells: Mapping[Any, Any]) -> tuple[Sized, ...]:
 
 
 class EqualPairs(NamedTuple):
-    """Two trainings on about as many effective pairs."""
+    """Two training runs on about the same number of effective pairs."""
 
     matched: Sized  # trained for the measure that is tested
     other: Sized  # trained for another measure
@@ -437,10 +437,10 @@ class EqualPairs(NamedTuple):
 
 
 def equal_pairs(runs: Sequence[Sized], trained_for: str) -> tuple[EqualPairs, ...]:
-    """Compare trainings for a measure with trainings for others on about as many effective pairs.
+    """Compare runs for a measure with runs for others on about the same number of effective pairs.
 
-    Returned is for every run of ``trained_for``, one of `TRAINED` whose measure is tested, and every training
-    for another measure the run whose number of pairs is nearest by ratio, if the ratio is below 2.
+    Every run of ``trained_for``, one of `TRAINED` whose measure is tested, is compared, for every other
+    trained measure, with the run whose number of pairs is nearest by ratio, if the ratio is below 2.
     """
     rows, target = [], TRAINED[trained_for][0]
     others = dict.fromkeys(run.trained for run in runs if TRAINED[run.trained][0] != target)

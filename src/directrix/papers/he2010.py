@@ -143,7 +143,7 @@ class Correlated(Compared):
 
 @dataclass(frozen=True)
 class He2010(Experiment):
-    """Coefficients over parameters, and trainings; the seed is of models, starts and gradient ascent."""
+    """Coefficients over parameters, and training runs; the seed is for models, starts and gradient ascent."""
 
     letor: ClassVar[Sequence[str]] = ("OHSUMED", "TD2003", "TD2004")
 
@@ -174,7 +174,7 @@ class He2010(Experiment):
         ]
 
     def read(self, data: Path) -> dict[str, Collection]:
-        """Read the collections that are there."""
+        """Read the collections in the data folder."""
         return read_collections(data, self.letor, self.grids.folds)
 
     def run(self, data: Mapping[str, Collection], work: Workspace) -> Tendencies:
@@ -244,7 +244,7 @@ QUICK = He2010(
 
 @dataclass(frozen=True)
 class RandomStart:
-    """Run a trainer from weights of length 1 in a random direction, and ignore the start that is given."""
+    """Run a trainer from weights of length 1 in a random direction, and ignore the given start."""
 
     trainer: Trainer
     random_state: int = 0  # of the direction
@@ -352,7 +352,7 @@ def _bound(surrogate: Any, scores: Any, n_relevant: int) -> float | None:
 
 
 def by_mean_and_variance(n_docs: int, delta: float, sigma: float) -> float:
-    r"""Bound of Theorem 2 by the steps of the paper: the mean and the variance of a noisy rank (Lemmas 2, 6).
+    r"""Return the bound of Theorem 2 by the paper's steps: mean and variance of a noisy rank (Lemmas 2, 6).
 
     Both are at most :math:`p = \frac{n - 1}{2} \operatorname{erfc}(\delta/(2\sigma))` away from their values
     without noise, the rank and 0. The discount changes by at most 1/(2 ln 2) from rank to rank, and the gains
@@ -360,14 +360,14 @@ def by_mean_and_variance(n_docs: int, delta: float, sigma: float) -> float:
 
     .. math:: \varepsilon \le \frac{\log_2(1 + n)}{\ln 2} (p + \sqrt p).
 
-    The paper's own constants are lost in our copy.
+    Our copy of the paper lacks its constants.
     """
     p = 0.5 * (n_docs - 1) * math.erfc(delta / (2.0 * sigma))
     return math.log2(1 + n_docs) / math.log(2.0) * (p + math.sqrt(p))
 
 
 def by_flips(n_docs: int, delta: float, sigma: float) -> float:
-    """Bound of Theorem 2 by `noisy_rank_bounds`."""
+    """Return the bound of Theorem 2 by `noisy_rank_bounds`."""
     return 2.0 * ndcg_bound(float(noisy_rank_bounds(delta * np.arange(n_docs), sigma).max()))
 
 
@@ -379,10 +379,10 @@ def example_bounds(sigma: float) -> tuple[float, float]:
 def weak_query(n_relevant: int) -> Queries:
     r"""Make the query of Theorem 4, on which no structural SVM follows its measure.
 
-    It has R relevant documents among :math:`n = R^2`, and two features, which are the two models. By the
-    first all relevant documents are at the top, except one that is n below all others: its rank is n, so the
-    measure is high, but the hinge grows with its distance. By the second all relevant documents are 1/n below
-    the others: the measure is the lowest possible, but the hinge is small.
+    It has R relevant documents among :math:`n = R^2`, and two features, which are the two models. In the
+    first, all relevant documents are at the top, except one whose score is n below all others. Its rank is n,
+    so the measure is high, but the hinge loss grows with its distance. In the second, all relevant documents
+    are 1/n below the others, so the measure is the lowest possible, but the hinge loss is small.
 
     So the measure rises by :math:`\Delta` from the second model to the first while the surrogate falls, and
     by Lemma 3 the coefficient is at least :math:`\Delta`. For AP,
@@ -400,7 +400,7 @@ def weak_query(n_relevant: int) -> Queries:
 
 
 def weak_tendencies() -> list[dict[str, Any]]:
-    """Compute on the queries of Theorem 4 how measures and surrogates change, and the coefficients."""
+    """Compute the changes of measures and surrogates, and the coefficients, on the queries of Theorem 4."""
     made = []
     for n_relevant in SIZES:
         q = weak_query(n_relevant)
@@ -443,7 +443,7 @@ class SurrogatePoint(NamedTuple):
 
 
 class Agreement(NamedTuple):
-    """Whether a stronger tendency correlation goes with a higher measure."""
+    """Rank correlation between tendency coefficients and a measure, by fold."""
 
     measure: str
     points: tuple[SurrogatePoint, ...]
@@ -455,7 +455,7 @@ class Agreement(NamedTuple):
 def agreement(coefficients: Coefficients, compared: CrossValidation, measure: str) -> Agreement:
     """Correlate eps* with "AP", "nDCG@5" or "nDCG@10" over all surrogates of AP, or of nDCG.
 
-    Smooth surrogates appear with each trained parameter; structural ones with the C that validation
+    Smooth surrogates appear with each trained parameter, and structural ones with the C that validation
     chose.
     """
     from scipy.stats import kendalltau

@@ -1,4 +1,4 @@
-"""The page of He and Liu (2010): Tables 3 to 11, the numbers of sentences, and the verdicts."""
+"""The page of He and Liu (2010): Tables 3 to 11, numbers in sentences, and the verdicts."""
 
 from __future__ import annotations
 

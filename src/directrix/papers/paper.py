@@ -1,4 +1,4 @@
-"""A paper: the experiment that repeats it, the words of its page, and the report of both."""
+"""A paper: the experiment that reproduces it, the texts of its page, and the report."""
 
 from __future__ import annotations
 
@@ -32,10 +32,9 @@ _NOTHING = "\0"
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
-    """Settings that run themselves: all that results depend on apart from the data.
+    """Settings of an experiment, with methods to run it: all that results depend on apart from the data.
 
-    Each paper adds fields of its own. A field ``trials`` is the number of random splits, which a request may
-    choose.
+    Each paper adds fields. A field ``trials`` is the number of random splits, which users may choose.
     """
 
     letor: ClassVar[Sequence[str]] = ()  # folders of ``letor/`` that it can use
@@ -47,7 +46,7 @@ class Experiment:
         raise NotImplementedError
 
     def run(self, data: Mapping[str, Any], work: Workspace) -> Any:
-        """Run all trainings, by ``work.cells`` and ``work.cross_validate``, and return `Results`."""
+        """Run all computations, by ``work.cells`` and ``work.cross_validate``, and return `Results`."""
         raise NotImplementedError
 
 
@@ -130,7 +129,7 @@ class Words:
     ) -> Table:
         """Make a table with its title, notes and digits.
 
-        ``heads`` are columns that vary, below the names of their groups: ``[("", columns)]`` has none.
+        ``heads`` lists groups of columns that vary, as (name, columns); a single group has no name.
         ``notes`` are further notes, or names of notes.
         """
         caption, named = self.captions["tables"][key], self.captions.get("notes", {})
@@ -160,7 +159,7 @@ class Words:
         return text, source
 
     def claim(self, key: str, *tests: Significance, tested: str, **values: Any) -> OrderClaim:
-        """Make a claim that tests decide; ``tested`` says what they are over."""
+        """Make a claim that tests decide; ``tested`` names their sample."""
         (evidence,) = _filled([self.captions["claims"][key]["evidence"]], values)
         return OrderClaim(*self.statement(key, **values), verdict(*tests), evidence, tested, tests)
 
@@ -194,7 +193,7 @@ class Paper(Generic[E, R]):
     full, quick : Experiment
         The experiment of a full and of a quick run.
     claims, tables, figures, summary, per_query : callable
-        Parts of the `Report`, made of the results; tables in sections, the summary of the results and the
+        Parts of the `Report`, made from the results; tables in sections, the summary of the results and the
         claims.
     details : callable
         Values for the placeholders in the sections "how", "differs" and "missing" of the page, in addition to
@@ -212,12 +211,12 @@ class Paper(Generic[E, R]):
     details: Callable[[R], Mapping[str, Any]] = lambda _: {}
 
     def experiment(self, work: Workspace) -> E:
-        """Return the experiment that is asked for.
+        """Return the requested experiment.
 
         Raises
         ------
         InputError
-            If a number of trials is given to a paper without random splits.
+            If a number of trials is given for a paper without random splits.
         """
         given: dict[str, Any] = {"seed": work.seed}
         if work.trials is not None:
@@ -230,7 +229,7 @@ class Paper(Generic[E, R]):
         return replace(self.quick if work.quick else self.full, **given)
 
     def reproduce(self, work: Workspace, experiment: E | None = None) -> Report:
-        """Run what is not finished yet, and report all of it; by default the experiment that is asked for.
+        """Run the unfinished parts of an experiment, by default the requested one, and return its report.
 
         Raises
         ------
@@ -283,7 +282,7 @@ class Paper(Generic[E, R]):
 
 
 def without_published(table: Table) -> Table:
-    """Leave out published values and differences from them: they are of other folds and trials."""
+    """Leave out published values, which are from other folds and trials, and differences from them."""
     groups = [name for name, n in table.groups for _ in range(n)] or [""] * len(table.columns)
     named = zip(groups, table.columns, strict=True)
     published = {i for i, names in enumerate(named) if any("published" in name for name in names)}

@@ -146,7 +146,7 @@ class Approximated(Compared):
 
 @dataclass(frozen=True)
 class Qin2010(Experiment):
-    """Trainings that are compared, and errors of approximation; the seed is of the order of the queries."""
+    """Training runs to compare, and errors of approximation; the seed is for the order of the queries."""
 
     letor: ClassVar[Sequence[str]] = tuple(COLLECTIONS)
 
@@ -158,7 +158,7 @@ class Qin2010(Experiment):
     other_measures: tuple[str, ...] = ("OHSUMED",)
 
     def read(self, data: Path) -> dict[str, Collection]:
-        """Read the collections that are there."""
+        """Read the collections in the data folder."""
         return read_collections(data, self.letor, self.n_folds)
 
     def run(self, data: Mapping[str, Collection], work: Workspace) -> Results[Qin2010, Approximated]:
@@ -182,8 +182,8 @@ class Qin2010(Experiment):
     def entries(self) -> list[Entry]:
         """Return the rows of the tables: the method, its grid, and the measure that chooses.
 
-        ApproxAP and ApproxNDCG keep the epoch with the best validation score. The paper says of its
-        baselines only that LETOR's rule tuned them, on validation queries; their grids are the library's.
+        ApproxAP and ApproxNDCG keep the epoch with the best validation score. The paper says only that its
+        baselines were tuned by LETOR's rule, on validation queries; their grids here are the library's.
         """
         grids, by_map, by_ndcg = self.grids, AP(), ndcg_at(None)
         of_ap = {"alpha": grids.ap_alpha, "beta": grids.ap_beta}
@@ -204,7 +204,7 @@ class Qin2010(Experiment):
     def surrogates_of_measures(self) -> list[Entry]:
         """Return the surrogate of every measure of `OWN`, all with the same grid and chosen by this measure.
 
-        All start at a regression: at equal scores the paper's truncations (below = 0) have no slope.
+        All start at a regression, since the paper's truncations (below = 0) have no slope at equal scores.
         """
         return [
             Entry(

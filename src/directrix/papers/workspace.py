@@ -1,4 +1,4 @@
-"""The folder that a paper works in, what it computes there, and the collections that it reads."""
+"""The folder of a reproduction, the computations in it, and the collections that it reads."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Cells = dict[Any, Any]
 
 @dataclass(frozen=True)
 class Workspace:
-    """The folder of one call of ``directrix reproduce``; it computes what is not there yet."""
+    """The folder of one call of ``directrix reproduce``; it computes missing results."""
 
     name: str  # of the paper, e.g. "qin2010"
     data: Path  # folder of the data (`letor/`, `trec7/`)
@@ -48,9 +48,9 @@ class Workspace:
         return self.folder / "cells.jsonl"
 
     def open(self, fixed: Mapping[str, Any], **free: Any) -> dict[str, Any]:
-        """Make the folder, or resume the run in it, and return the record of the run for the `Report`.
+        """Create the folder, or resume the run in it, and return the record of the run for the `Report`.
 
-        ``fixed`` is JSON: all that results depend on (settings, digests of the data), to which the version of
+        ``fixed`` is JSON: all that results depend on (settings, hashes of the data), to which the version of
         directrix is added; ``free`` are settings that may differ when the run is resumed. Raises
         `InputError` if the folder holds a run of other settings.
         """
@@ -60,7 +60,7 @@ class Workspace:
         return record
 
     def cells(self, name: str, cells: Sequence[Cell]) -> Cells:
-        """Run cells; ``name`` says what they are, for the progress bar."""
+        """Run cells; ``name`` describes them in the progress bar."""
         with self.progress(name) as report:
             return run_cells(cells, self.path, n_jobs=self.jobs, progress=report)
 
@@ -108,7 +108,7 @@ class Compared:
 
     @property
     def has_all_folds(self) -> bool:
-        """Whether these are the five folds of LETOR: published means are compared with no others."""
+        """Whether these are the five folds of LETOR, the only ones to compare with published means."""
         return len(self.compared.folds) == _FOLDS
 
     def by_query(self, entries: Iterable[str], measures: Mapping[str, str]) -> tuple[PerQuery, ...]:
@@ -141,7 +141,7 @@ def read_collections(
 
 
 def absent(names: Iterable[str], present: Container[str]) -> dict[str, str | None]:
-    """Say of every collection that was not read what is needed; None for the others."""
+    """Return how to add each collection that was not read; None for the others."""
     return {
         name: None
         if name in present

@@ -1,7 +1,7 @@
 """Yue, Finley, Radlinski and Joachims (2007), Section 5: SVMmap on retrieval functions as features.
 
-Trials on runs of TREC-7, and on runs made from collections with documents: C is chosen by validation,
-and the test topics are measured.
+Trials use runs of TREC-7, and runs made from collections with documents. C is chosen by validation, and
+results are on test topics.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ SVM_MAP = METHODS[0].name
 
 @dataclass(frozen=True)
 class Grid:
-    """Settings of the trainings; all values of C ascend."""
+    """Settings of the training runs; all values of C ascend."""
 
     # SVMmap and SVMroc, in the paper's units: 1/2 |w|^2 + C/n sum xi. Below the smallest the ranking hardly
     # changes.
@@ -101,8 +101,8 @@ class PathStep(NamedTuple):
 def features_of(form: Form, train: RunScores, bins: int) -> tuple[Queries, StumpModel]:
     """Return the queries to train on, and the model of their thresholds.
 
-    Scores are cut where those of the training topics are sensitive, percentiles and scaled scores at
-    ``bins`` evenly spaced places within (0, 1).
+    Scores have thresholds where those of the training topics are sensitive; percentiles and scaled scores
+    have ``bins`` evenly spaced thresholds within (0, 1).
     """
     return train.queries(form), StumpModel(RunThresholds.of(train, bins, form).values)
 
@@ -112,8 +112,7 @@ def train_path(
 ) -> list[PathStep]:
     """Train a method for every C of its grid, ascending.
 
-    The documents are those that a run retrieved: relevant ones that no run retrieved take no part in
-    training.
+    Only documents that a run retrieved are used for training.
     """
     start, grid_c = np.zeros(model.n_params), grid.c_of(method)
     results: Sequence[Result]
@@ -152,7 +151,7 @@ class Trial(NamedTuple):
 def balanced_trials(n_queries: int, n_train: int, n_valid: int, n_trials: int, *, seed: int) -> list[Trial]:
     r"""Split queries repeatedly so that each is equally often in training, validation and test.
 
-    The queries are put around a circle at random. The first ``n_train`` of them are for training, the next
+    The queries are placed around a circle at random. The first ``n_train`` of them are for training, the next
     ``n_valid`` for validation, the others for testing; then the circle turns by
     g = gcd(n_queries, n_train, n_valid). After n_queries / g trials every query has been in every position,
     and a new random circle is drawn: 10 trials for 50 queries, 10 and 5. Trial t does not depend on
@@ -181,7 +180,7 @@ def balanced_trials(n_queries: int, n_train: int, n_valid: int, n_trials: int, *
 
 @dataclass(frozen=True)
 class Yue2007(Experiment):
-    """Trials on every data set; the seed is of the splits and of the classification."""
+    """Trials on every data set; the seed is for the splits and the classification."""
 
     trials: int = 50  # number of splits of the topics; a multiple of 10 uses 50 topics equally often
     # topics of 50 to train and to validate on, of other numbers the same shares; the others test
@@ -358,7 +357,7 @@ _PASSES = 200  # of Algorithm 1 over the topics; the full run needs fewer
 
 
 class Count(NamedTuple):
-    """Trainings for one C."""
+    """Training runs with one C."""
 
     c: float
     bound: float  # of Theorem 1, the smallest of the trials
@@ -378,7 +377,7 @@ class Constraints:
 
     @property
     def is_bounded(self) -> bool:
-        """Whether no training added more constraints than Theorem 1 says."""
+        """Whether all training runs respect the bound of Theorem 1 on the number of constraints."""
         return all(count.largest <= count.bound for count in self.counts)
 
 

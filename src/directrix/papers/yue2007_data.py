@@ -41,7 +41,7 @@ TEXTS = {
 
 @dataclass(frozen=True, eq=False)
 class RunsOfTopics:
-    """The data sets that are made of the same topics."""
+    """Data sets on the same topics."""
 
     topics: tuple[str, ...]  # in the order of all data sets
     # documents in the union of what the runs retrieved, with the score of each run
@@ -106,10 +106,10 @@ def _joined(members: Mapping[str, Sequence[Run]], qrels: Qrels, files: Sequence[
 
 
 def ap_of_topics(runs: RunScores, scores: Any) -> Float64Array:
-    """Average precision of every topic, over all relevant documents of the judgments.
+    """Return the average precision of every topic, over all relevant documents of the judgments.
 
-    Documents that no run retrieved count as relevant too; a score of -inf is that of a document that was not
-    retrieved, and ties count by expectation.
+    Relevant documents that no run retrieved count too. A document with a score of -inf was not retrieved, and
+    ties count by expectation.
     """
     measure = AP(rel=1)
     earned = measure(scores, runs.labels, runs.qptr) * np.add.reduceat(runs.labels >= 1, runs.qptr[:-1])

@@ -164,7 +164,7 @@ def _values(scores: Float64Array, labels: Float64Array, other: str) -> tuple[flo
 
 
 def best_accuracy(scores: Float64Array, labels: Float64Array) -> float:
-    r"""Highest accuracy of any threshold on the scores of one query (Section 2.2).
+    r"""Return the highest accuracy of any threshold on the scores of one query (Section 2.2).
 
     .. math:: \max_t \frac1n \#\{i : [s_i > t] = [l_i \ge 1]\}
 

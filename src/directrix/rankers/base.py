@@ -46,7 +46,7 @@ from directrix.types import Callback, Data, Float64Array
 
 
 class Ranker(BaseEstimator, ABC):
-    """Base of the rankers: rows and query identifiers in, `Queries` out, and back.
+    """Base of the rankers, which converts rows and query identifiers to `Queries` and back.
 
     A subclass trains on `Queries` (`_train`) and scores them (`predict_queries`).
     """
@@ -54,14 +54,14 @@ class Ranker(BaseEstimator, ABC):
     measure_: RankingMeasure
     calibration_: Calibration | None = None
     holds: ClassVar[frozenset[str]] = frozenset({"memory"})
-    """Where the features may be that it is trained on, see `directrix.types.Data`."""
+    """Where its training features may be stored; see `directrix.types.Data`."""
 
     nested: ClassVar[tuple[str, ...]] = ()
     """Names of parameters that are frozen values, whose fields are parameters too: ``surrogate__alpha``."""
 
     @property
     def takes_missing(self) -> bool:
-        """Whether a feature may be missing (NaN), in training and after it."""
+        """Whether a feature may be missing (NaN), in training and in prediction."""
         return False
 
     @property
@@ -100,8 +100,8 @@ class Ranker(BaseEstimator, ABC):
         Parameters
         ----------
         X : array, frame, dict of columns or sparse matrix (n_docs, n_features)
-            Features. NaN is a missing value: for trees, and for a ``scale`` that fills it, see `Scale`.
-            Columns of a categorical type are for trees.
+            Features. NaN is a missing value, for trees and for a ``scale`` that fills it; see `Scale`.
+            Columns of a categorical type are for trees only.
         y : array (n_docs,)
             Labels, >= 0, higher is better.
         qid : hashables (n_docs,)
@@ -109,7 +109,7 @@ class Ranker(BaseEstimator, ABC):
         group : ints (n_queries,)
             Instead of ``qid``: sizes of consecutive queries.
         sample_weight : array (n_docs,), optional
-            Factor on what each document earns, e.g. the inverse propensity of a click.
+            Factor on the gain of each document, e.g. the inverse propensity of a click.
         query_weight : array (n_queries,) in order of first appearance, or dict by query id, optional
             Weight of each query in the mean over queries that training maximizes.
         eval_set : (X, y) or [(X, y)], optional
@@ -117,16 +117,16 @@ class Ranker(BaseEstimator, ABC):
         eval_qid, eval_group : optional
             Their ``qid`` or ``group``; one of the two is needed with an ``eval_set``.
         measure : measure or str, optional
-            The measure that chooses the iteration and that ``score`` reports, e.g. "nDCG@10".
-            A trainer of measures, such as `CoordinateAscent`, maximizes it, unless it was made for another
-            one. Default: the measure of the trainer, else the one that the surrogate tends to.
+            The measure that chooses the iteration and that ``score`` reports, e.g. "nDCG@10". A trainer of
+            measures, such as `CoordinateAscent`, maximizes it, unless it has its own. Default: the measure of
+            the trainer, else the one that the surrogate tends to.
         callback : callable, or a list of them, optional
             Called with every `Step`: ``step.iteration``, ``loss``, ``score`` (on the validation queries) and
             ``params``; returning True ends the training.
         verbose : bool or int >= 0
             Print loss and validation measure after every step, or every ``verbose``-th.
         early_stopping_rounds : int >= 1, optional
-            ``patience`` of this training, under the name that LightGBM and XGBoost give it.
+            ``patience`` of this call, by its name in LightGBM and XGBoost.
 
         Returns
         -------
@@ -136,7 +136,7 @@ class Ranker(BaseEstimator, ABC):
         Raises
         ------
         InputError
-            If neither qid nor group is given, if qid, group, weights or the validation set do not fit the
+            If neither qid nor group is given, if qid, group, weights or the validation set do not match the
             rows, if a label is negative, if a feature is infinite, or missing and the ranker takes no missing
             values, or if the method does not support ``sample_weight``.
         ValueError
@@ -166,9 +166,9 @@ class Ranker(BaseEstimator, ABC):
     ) -> Self:
         """Train on `Queries`, as `directrix.read_letor` returns them; see ``fit``.
 
-        With a trainer that needs gradients only, a `LinearRanker` also takes those of
-        `directrix.data.open_parquet`, whose features stay in their file, and rankers with ``fit_shards``
-        those of `directrix.data.open_shards`.
+        With a trainer that needs only gradients, a `LinearRanker` also accepts the result of
+        `directrix.data.open_parquet`, whose features stay in their file. Rankers with ``fit_shards`` accept
+        that of `directrix.data.open_shards`.
 
         Parameters
         ----------
@@ -226,8 +226,8 @@ class Ranker(BaseEstimator, ABC):
         ----------
         deep : bool
             Also ``surrogate__alpha``, ``trainer__max_iter``, ``trainer__trainer__max_iter`` and so on. A
-            surrogate that is None or text has the parameters of the surrogate that it means, a trainer by
-            name those of the trainer that ``fit`` makes of it.
+            surrogate given as None or text has the parameters of the surrogate that it means; a trainer given
+            by name has those of the trainer that ``fit`` makes.
         """
         params: dict[str, Any] = super().get_params(deep=deep)
         for name in self.nested if deep else ():
@@ -241,7 +241,7 @@ class Ranker(BaseEstimator, ABC):
     def set_params(self, **params: Any) -> Self:
         """Set parameters of the ranker, its surrogate and its trainer: ``set_params(surrogate__alpha=5.0)``.
 
-        Surrogates and trainers are replaced by changed copies; the objects that were given stay as they are.
+        Surrogates and trainers are replaced by changed copies; the given objects do not change.
 
         Raises
         ------
@@ -290,7 +290,7 @@ class Ranker(BaseEstimator, ABC):
         Returns
         -------
         float64 (n_docs,)
-            Scores; only their order within a query means something.
+            Scores; only their order within a query is meaningful.
 
         Raises
         ------
@@ -321,14 +321,14 @@ class Ranker(BaseEstimator, ABC):
     def score(
         self, X: Any, y: Any, qid: Any = None, *, group: Any = None, sample_weight: Any = None
     ) -> float:
-        """Mean over queries of ``measure_``: the number that the ranker was trained for.
+        """Return the mean over queries of ``measure_``, for which the ranker was trained.
 
         Parameters
         ----------
         X, y, qid, group
             As in ``fit``: qid or group is needed.
         sample_weight : array (n_docs,), optional
-            A query weighs the mean of its rows' weights in the mean over queries.
+            The weight of a query in the mean over queries is the mean weight of its rows.
 
         Returns
         -------
@@ -349,17 +349,17 @@ class Ranker(BaseEstimator, ABC):
     def calibrate(self, q: Queries, kind: Kind = "isotonic", rel: float = 1.0) -> Self:
         r"""Fit probabilities of relevance to the scores of queries that were not trained on.
 
-        ``predict`` and the order of documents stay as they are; ``save`` keeps the calibration, `load` and
-        `load_scorer` bring it back, and ``fit`` removes it.
+        ``predict`` and the order of documents do not change. ``save`` stores the calibration, `load` and
+        `load_scorer` restore it, and ``fit`` removes it.
 
         Parameters
         ----------
         q : Queries
-            With labels. Some thousand documents for "isotonic", some hundred for "platt". Negatives of
-            `directrix.data.from_interactions` count 1 / probability of their draw, so that probabilities are
-            those of all candidates.
+            With labels: thousands of documents for "isotonic", hundreds for "platt". Negatives of
+            `directrix.data.from_interactions` count 1 / sampling probability, so the probabilities hold for
+            all candidates.
         kind : {"isotonic", "platt"}
-            Isotonic regression (Zadrozny & Elkan 2002), which has no form, or Platt's sigmoid
+            Isotonic regression (Zadrozny & Elkan 2002), which is nonparametric, or Platt's sigmoid
             :math:`1 / (1 + e^{-(a s + b)})` (1999).
         rel : float > 0
             Lowest label that counts as relevant.
@@ -367,13 +367,13 @@ class Ranker(BaseEstimator, ABC):
         Returns
         -------
         self
-            With ``calibration_``, a function from scores to probabilities that increases with the score: on
-            plateaus of the isotonic regression by less than a millionth, so that nothing ties.
+            With ``calibration_``, a function from scores to probabilities that increases with the score; on
+            plateaus of the isotonic regression by less than a millionth, to avoid ties.
 
         Raises
         ------
         InputError
-            If all or no documents are relevant, or relevant documents do not have the higher scores.
+            If all or no documents are relevant, or relevant documents do not have higher scores.
 
         Warns
         -----
@@ -403,16 +403,16 @@ class Ranker(BaseEstimator, ABC):
         return self.saved_model().probabilities(self.predict(X, qid, group=group))
 
     def trained(self) -> Any:
-        """The ranker that scores: itself; of an `AutoRanker` the chosen one."""
+        """The ranker that computes the scores: itself, or the one that an `AutoRanker` chose."""
         return self
 
     def saved_model(self) -> SavedModel:
-        """Return the fitted model as a value, which its file holds; see `SavedModel`."""
+        """Return the fitted model as a value, the content of its file; see `SavedModel`."""
         model: SavedModel = self.trained().saved_model()
         return model
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model into one JSON file, whole or not at all; `directrix.load` reads it back.
+        """Write the model to a JSON file, atomically; `directrix.load` reads it back.
 
         An `AutoRanker` writes the ranker that it chose.
 
@@ -425,11 +425,11 @@ class Ranker(BaseEstimator, ABC):
 
     @property
     def evals_result_(self) -> dict[str, dict[str, list[float]]]:
-        """Learning curve, by step from the start on: ``{"training": {"loss": [...]}, "valid_0": {...}}``.
+        """Learning curves by step, from the start on: ``{"training": {"loss": [...]}, "valid_0": {...}}``.
 
         ``valid_0`` has the measure on the validation queries, under its name ("nDCG@10"); only with an
-        ``eval_set``. The form is that of LightGBM, whose ``plot_metric`` draws it. Empty after `load`, for a
-        model file does not hold it. See `result_.trace` for further columns.
+        ``eval_set``. It has LightGBM's form, so ``lightgbm.plot_metric`` draws it. It is empty after `load`,
+        since model files do not store it. See `result_.trace` for further columns.
         """
         check_is_fitted(self)
         ranker: Any = self.trained()
@@ -443,12 +443,12 @@ class Ranker(BaseEstimator, ABC):
 
     @property
     def feature_importances_(self) -> Float64Array:
-        """Share of each feature in the gain of the splits, of trees only: float64 (n_features,), sum 1.
+        """Share of each feature in the gain of the splits of trees: float64 (n_features,), with sum 1.
 
         Raises
         ------
         AttributeError
-            If the model is not one of trees, so that ``hasattr`` is False.
+            If the model has no trees, so ``hasattr`` is False.
         """
         check_is_fitted(self)
         ranker = self.trained()

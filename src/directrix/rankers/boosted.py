@@ -45,9 +45,9 @@ class BoostedRanker(StoredRanker):
     Parameters
     ----------
     surrogate : Surrogate or str, optional
-        What is maximized, e.g. ``ApproxNDCG()``, or the text of it. Default `YetiRank`, which ranks best
-        where features interact (docs/decisions/boosting.md). Or "lambdarank": LightGBM's own objective,
-        LambdaMART (Burges 2010), to compare with.
+        Function to maximize, e.g. ``ApproxNDCG()``, or its text. Default `YetiRank`, which ranks best if
+        features interact (docs/decisions/boosting.md). "lambdarank" is LightGBM's own objective, LambdaMART
+        (Burges 2010), for comparison.
     n_trees : int >= 1
         Maximum number of trees.
     learning_rate : float > 0
@@ -70,34 +70,35 @@ class BoostedRanker(StoredRanker):
         Bagging (Ganjisaffar, Caruana & Lopes 2011, doi:10.1145/2009916.2009932): this number of models is
         grown side by side, each with its own noise and its own shares of documents and features, and the
         mean of their scores is kept, as one sum of trees. Useful with e.g. ``subsample=0.7,
-        feature_fraction=0.6``; costs as many times the seconds and trees.
+        feature_fraction=0.6``; it multiplies time and trees by ``n_bags``.
     scale : str or None
-        As in `LinearRanker`. Kinds by the training data keep the order of values, so trees hardly change; the
-        kinds by query make the features of queries comparable, "raw+query-percentile" next to the features
-        as they are. Without a kind that fills them, trees split off missing values (NaN) themselves; of a
-        feature that was never missing in training they count as 0.
+        As in `LinearRanker`. Kinds by the training data keep the order of values, so trees hardly change.
+        Kinds by query make the features of queries comparable; "raw+query-percentile" also keeps the raw
+        features. Without a kind that fills missing values (NaN), trees handle them; if a feature was never
+        missing in training, they count as 0.
     patience : int >= 1, optional
         With an ``eval_set``: stop after this number of trees without a better value on it. None: no early
         stop, only the best number of trees is kept.
     anneal : float >= 1
-        How much larger the smoothing of the surrogate is for the first tree than for the last one, see
-        `Boosting`: 4096 is the annealing of SmoothRank, from 2^6 to 2^-6.
+        Ratio of the smoothing of the surrogate for the first tree to that for the last one, see `Boosting`:
+        4096 is the annealing of SmoothRank, from 2^6 to 2^-6.
     random_state : int, RandomState or None
-        For the two shares, and the noise of a stochastic surrogate; None is 0.
+        Seed of the two shares, and of the noise of a stochastic surrogate; None is 0.
     lightgbm_params : dict, optional
         Further parameters of LightGBM by its own names, e.g. ``{"max_depth": 6, "lambda_l1": 1.0}``; those
         that have a parameter here are rejected.
     monotone : dict, optional
-        From the name or the column (from 0) of a feature to 1, the score never falls where it rises, or -1,
-        it never rises: LightGBM's ``monotone_constraints``. A column of categories has no direction.
+        Direction by the name or the column (from 0) of a feature: 1 if the score must not fall where the
+        feature rises, -1 if it must not rise; see LightGBM's ``monotone_constraints``. Categories have no
+        direction.
     categorical_features : list of int or str, optional
         Columns of categories that arrays hold as whole numbers >= 0, by number from 0 or by name. Columns of
         a frame that have a categorical type are categories anyway: their names are kept, so a frame to score
         may list them in another order, and one that was not there in training counts as missing.
     init_model : BoostedRanker or path, optional
-        Continue after the trees of another ranker, fitted on the same features with the same ``scale``, or
-        of its model file: its trees come first, ``n_trees`` counts the new ones. One that is not fitted is
-        fitted to the training queries first, as a ``start`` of `LinearRanker` is.
+        Ranker with the same features and the same ``scale``, or its model file: its trees come first, and
+        ``n_trees`` counts the new ones. A ranker that is not fitted is first fitted to the training queries,
+        like a ``start`` of `LinearRanker`.
 
     Attributes
     ----------
@@ -121,10 +122,9 @@ class BoostedRanker(StoredRanker):
 
     Notes
     -----
-    Steps are measured in 1/steepness of the surrogate, so that ``alpha`` of
-    ApproxRank and ``sigma`` of SoftRank and SmoothRank have no effect but rounding: learning_rate takes
-    their place (docs/decisions/boosting.md).
-    The number of threads is `set_threads`; the model has the same bits for any.
+    Steps are measured in 1/steepness of the surrogate, so ``alpha`` of ApproxRank and ``sigma`` of SoftRank
+    and SmoothRank have no effect except rounding; learning_rate takes their place
+    (docs/decisions/boosting.md). The model has the same bits for any number of threads (`set_threads`).
     ``BoostedRanker("SmoothNDCG")`` is the functional gradient boosting of Chapelle & Wu (2010), Section 6.
 
     Examples
@@ -185,7 +185,7 @@ class BoostedRanker(StoredRanker):
 
     @property
     def takes_categories(self) -> bool:
-        """Whether a feature may hold categories: a scale would take their places for numbers."""
+        """Whether a feature may hold categories, which a scale would treat as numbers."""
         return self.scale is None
 
     def _minimize(self, training: Training, surrogate: Any) -> tuple[Boosting, Result]:

@@ -1,4 +1,4 @@
-"""Constraints that users set, bounds of weights and directions of features: by column, and in JSON types."""
+"""Constraints of users (bounds of weights, directions of features), by column and in JSON types."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ON_MONOTONE: list[Any] = [dict, None]
 def directions_of(monotone: Any, training: Training) -> Array:
     """Return 1 for each scaled column that may only raise a score, -1 for one that may only lower it, else 0.
 
-    Raises `InputError` if ``monotone`` names no feature, or one twice, or has another direction.
+    Raises `InputError` if ``monotone`` names an unknown feature, or one twice, or has another direction.
     """
     signs = np.zeros(training.n_given, dtype=np.int64)
     for column, name, sign in _by_column("monotone", monotone, training):
@@ -38,7 +38,7 @@ def directions_of(monotone: Any, training: Training) -> Array:
 def weight_bounds(bounds: Any, monotone: Any, training: Training) -> Bounds | None:
     """Return the bounds of one weight for each scaled column; None if there are no constraints.
 
-    Raises `InputError` if they name no feature, or one twice, or no number is within bounds.
+    Raises `InputError` if they name an unknown feature, or one twice, or no number is within bounds.
     """
     if not bounds and not monotone:
         return None
@@ -66,11 +66,11 @@ def _signed(low: Float64Array, high: Float64Array, signs: Array) -> tuple[Float6
 
 
 def network_bounds(model: Any, monotone: Any, training: Training) -> Bounds | None:
-    r"""Return the bounds with which a network is monotone in some features; None without any.
+    r"""Return the bounds that make a network monotone in some features; None if there are none.
 
-    A hidden unit must not fall where a feature that is to raise the score rises: its weights in the first
-    layer, and in the linear term, are >= 0, those of a feature that is to lower it <= 0. All weights of later
-    layers are >= 0, whatever the feature; biases are free. As activations are increasing, scores are too.
+    The weights of a feature in the first layer, and in the linear term, are >= 0 if it must raise the score,
+    and <= 0 if it must lower it. All weights of later layers are >= 0; biases are free. Since activations are
+    increasing, the scores are too.
     """
     if not monotone:
         return None
@@ -136,7 +136,7 @@ def _plain(value: Any) -> Any:
 
 
 def from_entries(parameter: str, stored: Any) -> Any:
-    """Read what `to_entries` returned; `InputError` for a list of anything else."""
+    """Read the result of `to_entries`; `InputError` for anything else."""
     if not isinstance(stored, list):
         return stored
     rows = [tuple(row) for row in stored if isinstance(row, list) and len(row) == 2]

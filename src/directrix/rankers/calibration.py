@@ -25,10 +25,10 @@ class Calibration:
               p(s) = (1 - \epsilon) \, m(s) + \frac{\epsilon}{2} \Big(1 + \frac{t}{1 + |t|}\Big)
               \quad\text{(isotonic)}, \qquad t = a s + b
 
-    :math:`\sigma(t) = 1 / (1 + e^{-t})`, a > 0, and m is the isotonic regression: a line through its knots
-    that is constant beyond both ends. The second term, with :math:`\epsilon = 10^{-6}`, gives documents on a
+    :math:`\sigma(t) = 1 / (1 + e^{-t})`, a > 0, and m is the isotonic regression, linear between its knots
+    and constant beyond both ends. The second term, with :math:`\epsilon = 10^{-6}`, gives documents on a
     plateau of m different probabilities, so that both kinds keep the order of the scores. Only scores that
-    rounding cannot tell apart may tie: of Platt's sigmoid those with t above 36.
+    are equal after rounding may tie, for example those with t above 36 in Platt's sigmoid.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class Calibration:
         rel: float = 1.0,
         weights: Float64Array | None = None,
     ) -> Calibration:
-        """Fit scores of queries that were not trained on; see ``ranker.calibrate``.
+        """Fit the calibration to scores of held-out queries; see ``ranker.calibrate``.
 
         The targets of Platt's sigmoid are (n+ + 1) / (n+ + 2) and 1 / (n- + 2), as in his paper; a document
         of weight w counts w times.
@@ -101,7 +101,7 @@ class Calibration:
 
 
 def sampling_weights(q: Queries) -> Float64Array:
-    """Return the weight of each document, 1 / probability of its draw: drawn negatives stand for all."""
+    """Return the weight of each document, 1 / its sampling probability: sampled negatives stand for all."""
     from directrix.data.interactions.build import Interactions
 
     return 1.0 / q.sampling if isinstance(q, Interactions) else np.ones(q.n_docs)

@@ -1,4 +1,4 @@
-"""Parts of scores by feature, and scores after the values of a feature were permuted within queries."""
+"""Contributions of features to scores, and scores after permuting a feature within queries."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Reordered = Callable[[int, Int64Array], Float64Array]
 
 
 class Contributions:
-    r"""Parts of scores by feature, which add up to the difference from other documents of the query.
+    r"""Contributions of features to scores, which add up to the difference from other documents of a query.
 
     .. math:: \sum_f c_{if} = s(x_i) - \frac{1}{m} \sum_k s(r_k)
 
@@ -48,22 +48,22 @@ class Contributions:
     network    :math:`(x_{if} - r_{kf}) \int_0^1 \partial_f s(r_k + t (x_i - r_k)) \, dt`, mean over k
     =========  =========================================================================================
 
-    x are scaled features; of a feature with several scales the parts are added. The last row is integrated
-    gradients (Sundararajan, Taly & Yan 2017, Eq. 1), by Gauss-Legendre quadrature of 32 points, or 128 or 512
-    if the sum is off by more than a millionth of the largest part; the jumps in the slope of "relu" leave
-    more. Those of an ensemble are weighted as its scores.
+    x are scaled features; if a feature has several scales, their contributions are added. The last row is
+    integrated gradients (Sundararajan, Taly & Yan 2017, Eq. 1), by Gauss-Legendre quadrature of 32 points, or
+    128 or 512 if the sum is off by more than a millionth of the largest contribution; the kinks of "relu"
+    leave a larger error. Contributions to an ensemble are weighted like its scores.
 
     Parameters
     ----------
     ranker : Ranker
         Fitted, with one of these models.
     q : Queries
-        Where SHAP values look up how frequent a way through a tree is.
+        Queries on which SHAP values count how frequent each path through a tree is.
 
     Raises
     ------
     InputError
-        If the ranker is none of directrix.
+        If the ranker is not one of directrix's.
     MissingExtra
         If it has trees and LightGBM is not installed.
 
@@ -78,7 +78,7 @@ class Contributions:
         self._explainers = [_explainer(member, q) for _, member in self._members]
 
     def of(self, query: Queries, rows: Any, others: Any) -> Float64Array:
-        """Contributions of some rows of one query, compared with others of them: float64 (n, n_features)."""
+        """Return contributions for rows of a query, compared with other rows: float64 (n, n_features)."""
         total = np.zeros((len(np.arange(query.n_docs)[rows]), query.n_features))
         for (share, member), explain in zip(self._members, self._explainers, strict=True):
             X = np.asarray(member.saved_model().ready(query).features, dtype=np.float64)
@@ -88,18 +88,18 @@ class Contributions:
 
 
 def reordered_scores(ranker: Any, q: Queries) -> Reordered:
-    """Return a function from a feature and an order of its values to the scores of the ranker.
+    """Return a function that maps a feature and an order of its values to the scores of the ranker.
 
-    A scale gives equal values of a query equal values, so features are scaled once, and columns that were
-    scaled change places; of trees only those are walked down again that look at them. A ranker of another
-    library predicts everything again.
+    A scale maps equal values of a query to equal values, so features are scaled once and the scaled columns
+    are permuted; only trees that split on them are evaluated again. A ranker of another library predicts
+    everything again.
 
     Parameters
     ----------
     ranker : Ranker
         Fitted.
     q : Queries
-        With dense features in memory, of which a copy is made.
+        With dense features in memory, which are copied.
     """
     trained = ranker.trained() if hasattr(ranker, "trained") else ranker
     if isinstance(trained, EnsembleRanker):

@@ -26,7 +26,7 @@ from directrix.types import Float64Array, Result
 class EnsembleRanker(Ranker):
     r"""Scores :math:`f(x) = \sum_j w_j \, s_j(x) / \sigma_j`: the weighted mean of several rankers.
 
-    Each score is divided by its spread on the training queries, so that the weights compare:
+    Each score is divided by its spread on the training queries, so the weights are comparable:
 
     .. math:: \sigma_j^2 = \frac{1}{Q} \sum_q \frac{1}{n_q} \sum_{i \in q} (s_j(x_i) - \bar s_{jq})^2
 
@@ -40,11 +40,11 @@ class EnsembleRanker(Ranker):
     Attributes
     ----------
     members_ : tuple of rankers
-        Fitted; those with a weight and a spread above 0 only (of spreads that are all 0: the first).
+        Fitted members with a weight and a spread above 0 (the first member if all spreads are 0).
     weights_, spreads_ : float64 (n_members,)
         :math:`w_j`, which sum to 1, and :math:`\sigma_j`, in units of the score of each member.
     result_ : Result
-        ``params`` are ``weights_``; the trainings are in the ``result_`` of each member.
+        ``params`` are ``weights_``; the ``result_`` of each member describes its training.
     measure_, n_features_in_, feature_names_in_
         As in `LinearRanker`.
 

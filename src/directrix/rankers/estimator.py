@@ -1,4 +1,4 @@
-"""The parts of scikit-learn that rankers use; their types, which it lacks, are in the stub."""
+"""The parts of scikit-learn that rankers use; the stub has their types, which scikit-learn lacks."""
 
 from sklearn.base import BaseEstimator
 from sklearn.base import _fit_context as fit_context

@@ -34,7 +34,7 @@ from directrix.types import Callback, Float64Array, Model, Objective, Result, Su
 
 
 def constraints(trainers: frozenset[str], starts: frozenset[str]) -> dict[str, list[Any]]:
-    """Return what scikit-learn checks of the parameters that all of these rankers have."""
+    """Return scikit-learn's constraints on the parameters that all of these rankers have."""
     return {
         **SHARED_CONSTRAINTS,
         "trainer": [StrOptions(set(trainers)), HasMethods(["minimize"])],
@@ -65,7 +65,7 @@ class GradientRanker(StoredRanker):
     """Name of the attribute that holds the fitted parameters."""
     holds: ClassVar[frozenset[str]] = frozenset({"memory", "shards"})
     moves_smoothly: ClassVar[bool] = False
-    """Whether scores change a little where the parameters do."""
+    """Whether a small change of the parameters changes the scores a little."""
     trainers: ClassVar[frozenset[str]]
     """Names that ``trainer`` takes."""
     saved_parameters: ClassVar[tuple[str, ...]] = ("trainer", "l2", "scale", "start", "max_iter", "patience")
@@ -80,10 +80,9 @@ class GradientRanker(StoredRanker):
         callback: Callback | Sequence[Callback] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> Self:
-        """Train on shards, which stay where they are: in this process, or on a `directrix.cluster`.
+        """Train on shards, in this process or on a `directrix.cluster`.
 
-        The parameters have the same bits for any number of workers, even if some fail, and in one
-        process.
+        The parameters have the same bits in one process and for any number of workers, even if some fail.
 
         Parameters
         ----------
@@ -94,14 +93,14 @@ class GradientRanker(StoredRanker):
         measure, callback : optional
             As in ``fit``.
         checkpoint : path, optional
-            A file that keeps every answer of the shards. If a training is interrupted, e.g. because the
-            cluster is lost, start it again with the same file: it continues where it was interrupted, and
-            the parameters have the same bits. The file is removed when the training is done.
+            A file that keeps every partial result of the shards. If training is interrupted, e.g. because the
+            cluster is lost, call this again with the same file: training resumes, and the parameters have the
+            same bits. The file is removed when training is done.
 
         Raises
         ------
         InputError
-            As ``fit``; if the trainer looks at labels or scores itself; if a shard cannot be read on a
+            As ``fit``; if the trainer itself uses labels or scores; if a shard cannot be read on a
             worker, or has changed; if the cluster is lost.
 
         Examples
@@ -223,7 +222,7 @@ class GradientRanker(StoredRanker):
         self._params = params
 
     def parameter_to_save(self, name: str) -> Any:
-        """See `StoredRanker.parameter_to_save`; the weights of a start that is no name."""
+        """See `StoredRanker.parameter_to_save`; for a start that is not a name, return its weights."""
         is_given = name == "start" and not isinstance(self.start, str)
         return self._given if is_given else super().parameter_to_save(name)
 
@@ -294,8 +293,8 @@ def with_parameters(
     """Return a copy of a fitted ranker with other parameters; it predicts, scores and can be saved.
 
     The parameters, on scaled features, were chosen by ``measure``, which ``score`` reports from now on, with
-    this mean ``value``. ``record`` says in JSON types how they were computed: ``"message"``, and whatever
-    else the model file keeps.
+    this mean ``value``. ``record`` describes in JSON types how they were computed: ``"message"``, and other
+    entries of the model file.
     """
     other = copy.copy(ranker)
     other._params = np.array(params, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""`Training`: what ``fit`` was given, in one form and checked."""
+"""`Training`: the checked arguments of ``fit``, in one form."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def document_weights(values: Any, q: Queries, name: str) -> Float64Array | None:
 
 
 def warn_if_trained_on(q: Queries, record: Mapping[str, Any], *, stacklevel: int) -> None:
-    """Warn if the queries of a calibration are those of the training that the record describes."""
+    """Warn if a calibration uses the training queries that the record describes."""
     of = record["data"]
     if (of.get("queries"), of.get("documents")) == (q.n_queries, q.n_docs) and of.get("digest") == q.digest:
         warn(
@@ -77,7 +77,7 @@ def row_weights(q: Queries, by_document: Any, by_query: Any) -> Float64Array | N
 
 
 def one_set(eval_set: Any, eval_qid: Any, eval_group: Any) -> tuple[Any, Any, Any, Any] | None:
-    """Return the validation set as (X, y, qid, group), out of the lists of one entry that LightGBM takes.
+    """Return the validation set as (X, y, qid, group), from lists of one entry as LightGBM takes them.
 
     Raises `InputError` if it holds several sets, or is not a pair.
     """
@@ -141,7 +141,7 @@ def check_trainable(q: Data) -> None:
 
 
 def check_training(q: Data, valid: Data | None, *, allow_missing: bool) -> None:
-    """Raise `InputError` for training or validation data that no ranker can use, or this one."""
+    """Raise `InputError` for training or validation data that no ranker, or not this one, can use."""
     check_finite(q, "the training data", allow_missing=allow_missing)
     if valid is not None:
         check_valid(valid, q, allow_missing=allow_missing)
@@ -149,7 +149,7 @@ def check_training(q: Data, valid: Data | None, *, allow_missing: bool) -> None:
 
 
 def check_valid(valid: Data, q: Data, *, allow_missing: bool = False) -> None:
-    """Raise `InputError` for validation data with other features, or as `check_finite`."""
+    """Raise `InputError` for validation data with other features, or if `check_finite` does."""
     if valid.n_features != q.n_features:
         raise InputError(
             f"the validation data have {valid.n_features} features, the training data {q.n_features}; both "
@@ -186,7 +186,7 @@ def check_reached(measure: Any, q: Data) -> None:
 
 
 def surrogate_of(given: Any) -> Any:
-    """Return the surrogate that a ranker was given, or named by text; without one `ApproxNDCG`.
+    """Return the surrogate that a ranker was given, as an object or a text; `ApproxNDCG` for None.
 
     Raises `InputError` if it is a class, a measure, or a text that names no surrogate.
     """
@@ -229,7 +229,7 @@ def measure_of(surrogate: Any) -> RankingMeasure:
 
 
 def goal_of(given: Any) -> RankingMeasure:
-    """Return the measure to train for; `InputError` if it is for reports alone."""
+    """Return the measure to train for; `InputError` if it is only for reports."""
     goal = parse_measure(given)
     if getattr(goal, "instead", ""):  # a measure that the user defined need not have it
         raise InputError(
@@ -248,7 +248,7 @@ _ADVICE = {
 
 
 def refuse_categories(q: Data, ranker: Any) -> None:
-    """Raise `InputError` for categories that a ranker cannot use; it names missing values too."""
+    """Raise `InputError` for categories that a ranker cannot use; the message also names missing values."""
     columns = [i for i, names in enumerate(q.categories or ()) if names is not None]
     if ranker.takes_categories or not columns:
         return
@@ -279,7 +279,7 @@ def column_of(name: int | str, known: Sequence[str], n_features: int, parameter:
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """Data, measure and settings of one training."""
+    """Data, measure and settings of one training run."""
 
     queries: Any  # `Data`
     valid: Any  # likewise, or None
@@ -303,7 +303,7 @@ class Training:
         return int(self.queries.n_features) // self.n_columns
 
     def watched(self, measure: RankingMeasure) -> Training:
-        """Return the training with a callback that prints every ``verbose``-th step too."""
+        """Return the training with a callback that also prints every ``verbose``-th step."""
         if not self.verbose:
             return self
         return replace(self, callback=_joined([_printer(self.verbose, measure.name), self.callback]))
@@ -319,7 +319,7 @@ def training_for(  # noqa: PLR0913
     verbose: Any,
     early_stopping_rounds: int | None,
 ) -> Training:
-    """Check what ``fit`` was given; see there."""
+    """Check the arguments of ``fit``; see there."""
     which = "the validation data"
     valid = valid if valid is None or valid is q else read_as(valid, q.missing, which)
     refuse_categories(q, ranker)

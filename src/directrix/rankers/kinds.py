@@ -24,7 +24,7 @@ class RankerKind:
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """Parameters of its constructor after the surrogate; imports the class, and scikit-learn with it."""
+        """Parameters of its constructor after the surrogate; this imports the class and scikit-learn."""
         return tuple(inspect.signature(self.load()).parameters)[1:]
 
     @property

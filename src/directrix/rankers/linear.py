@@ -31,15 +31,15 @@ class LinearRanker(GradientRanker):
     Parameters
     ----------
     surrogate : Surrogate or str, optional
-        What is maximized, e.g. ``ApproxNDCG(alpha=50)`` or the text of it. Default ``ApproxNDCG()``.
+        Function to maximize, e.g. ``ApproxNDCG(alpha=50)``, or its text. Default ``ApproxNDCG()``.
     trainer : str or Trainer
         Training method. "lbfgs" and "cg": full gradients, deterministic. "sgd": Algorithm 1 of Qin, Liu & Li
         (2010), query by query; "adam" likewise. "cutting-plane": for convex surrogates with ``l2`` > 0, to a
         proven distance from the minimum (``result_.gap``), see `CuttingPlane`. "coordinate-ascent" and
         "adarank": the measure itself (``measure`` of ``fit``, else that of the surrogate). "svm-acc":
-        `SVMAcc`, which has a loss of its own. ``LinearRanker.trainers`` has all names. Or an object such as
-        ``SGD(learning_rate=0.1)``, whose own number of steps then counts, not ``max_iter``. Its ``measure``
-        and ``random_state`` are those of the ranker unless they are set.
+        `SVMAcc`, which has its own loss. ``LinearRanker.trainers`` has all names. An object such as
+        ``SGD(learning_rate=0.1)`` uses its own number of steps, not ``max_iter``. Its ``measure`` and
+        ``random_state`` are those of the ranker unless they are set.
     l2 : float >= 0
         Weight of the penalty, in units of the measure per squared weight.
     scale : str or None
@@ -49,23 +49,23 @@ class LinearRanker(GradientRanker):
         By query: "query-minmax", "query-standard", "query-percentile"; ``predict`` then needs ``qid``.
         Joined by plus signs, columns side by side: "standard+query-percentile"; "raw" is not a scaling.
     start : {"regression", "zero"}, LinearRanker, or array (n_features,)
-        Where training starts: weights of a ridge regression on the gains with reweighted classes
+        Initial weights: those of a ridge regression on the gains with reweighted classes
         (Chapelle & Wu 2010, Sect. 4) and the weights given to ``fit``; zero; those of another ranker, such as
         ``LinearRanker("RankSVM", l2=0.01)`` (ibid., Sect. 4.4.1); or the given weights, on scaled features.
         A ranker that is not fitted is fitted to the training queries first, on features scaled in the same
         way. The same happens in cross-validation, because scikit-learn's ``clone`` makes an unfitted copy.
     bounds : "nonnegative" or dict, optional
-        Bounds of weights: all >= 0, or from the name or the column (from 0) of a feature to (low, high), None
-        for no limit, equal numbers for a fixed weight: ``{"price": (None, 0), "clicks": (0, None)}``. They
+        Bounds of weights: all >= 0, or (low, high) by the name or the column (from 0) of a feature, with None
+        for no limit and equal numbers for a fixed weight: ``{"price": (None, 0), "clicks": (0, None)}``. They
         hold for weights on scaled features, with several scales for each of the feature's weights. Every
-        scale is increasing, so signs mean the same for unscaled features. Trainers "lbfgs", "sgd",
-        "adam" and "coordinate-ascent" stay within bounds, `Anneal` and `Restarts` around them too; the
-        others reject them. A start outside the bounds is moved to the nearest weights within.
+        scale is increasing, so signs mean the same for unscaled features. Trainers "lbfgs", "sgd", "adam" and
+        "coordinate-ascent" stay within bounds, and so do `Anneal` and `Restarts` around them; the others
+        reject them. A start outside the bounds is moved to the nearest weights within them.
     monotone : dict, optional
-        From the name or the column of a feature to 1, its weight is >= 0, or -1, it is <= 0; with ``bounds``
-        both hold.
+        Sign by the name or the column of a feature: 1 for a weight >= 0, -1 for a weight <= 0; any ``bounds``
+        hold too.
     center : {"zero", "start"}
-        Where the penalty pulls to: w_c above. "start" is the penalty of SmoothRank (Chapelle & Wu 2010).
+        Center w_c of the penalty. "start" is the penalty of SmoothRank (Chapelle & Wu 2010).
     max_iter : int >= 0
         Iterations (epochs of "sgd" and "adam", rounds of "adarank"); 0 keeps the start: the regression
         itself, whatever the trainer.
@@ -85,7 +85,7 @@ class LinearRanker(GradientRanker):
     result_ : Result
         Why training stopped, and its trace.
     surrogate_ : Surrogate
-        Maximized function; under `Anneal` at the smoothing where it ended.
+        Maximized function; with `Anneal`, at the smoothing where training ended.
     measure_ : measure
         Measure that ``score`` reports: ``measure`` of ``fit``, else that of the trainer, else of the
         surrogate.

@@ -44,11 +44,11 @@ def load(path: str | os.PathLike[str]) -> StoredRanker | EnsembleRanker:
     Raises
     ------
     InputError
-        If the file cannot be read, is of a newer format, or any entry is missing or wrong.
+        If the file cannot be read, has a newer format, or any entry is missing or wrong.
 
     See Also
     --------
-    load_scorer : For servers: it imports NumPy alone and scores one list at a time.
+    load_scorer : For servers: it imports only NumPy and scores one list at a time.
 
     Examples
     --------

@@ -50,7 +50,7 @@ def mean_of(measure: Measure, scores: Float64Array, q: Queries, weights: Float64
 
 
 def evaluator_of(measure: Measure, q: Queries) -> Callable[[Float64Array], Float64Array]:
-    """Value of a measure for every query as a function of scores; what depends on labels is computed once."""
+    """Value of a measure for every query as a function of scores; functions of labels are computed once."""
     check_gains(q, measure)
     if not isinstance(measure, RankingMeasure):
         return lambda scores: values_of(measure, scores, q)
@@ -77,10 +77,10 @@ def query_means(per_doc: Float64Array, q: Queries) -> Float64Array:
 
 
 def surrogate_gap(ranker: Any, q: Queries) -> float:
-    r"""Mean over queries of \|surrogate - the measure that it tends to\|, at the scores of a fitted ranker.
+    r"""Return the mean over queries of \|surrogate - the measure that it tends to\| for a fitted ranker.
 
-    After `Anneal` the surrogate at the smoothing where it ended. Queries for which the measure is undefined
-    do not count. NaN if the surrogate tends to no measure.
+    After `Anneal`, the surrogate has the smoothing where training ended. Queries for which the measure is
+    undefined do not count. NaN if the surrogate tends to no measure.
     """
     surrogate: Any = getattr(ranker, "surrogate_", None)
     if "tends_to_measure" not in getattr(surrogate, "properties", ()):
@@ -100,7 +100,7 @@ def mean_evaluator_on_shards(
 def means_on_shards(
     measure: RankingMeasure, model: Model, shards: ShardedQueries, params: Float64Array
 ) -> Float64Array:
-    """Means of a measure at vectors of parameters (k, n_params), by one question; NaN if undefined."""
+    """Means of a measure at vectors of parameters (k, n_params), by one request; NaN if undefined."""
     scale = shards.features.scale
     totals, counts = shards.features.ask(
         SumsOfMeasure(measure, model, scale, params, fingerprint((measure, scale)))

@@ -22,7 +22,7 @@ def make_scorer(
     Parameters
     ----------
     measure : measure or str
-        What is reported, e.g. "nDCG@10"; higher is better.
+        Measure to report, e.g. "nDCG@10"; higher is better.
     convention : Convention or str, optional
         Compute it as another tool does, see `evaluate`.
 
@@ -30,7 +30,7 @@ def make_scorer(
     -------
     MeasureScorer
         ``scorer(estimator, X, y, qid=qid)`` is the mean over queries of the measure of
-        ``estimator.predict(X)``: of a ranker, a pipeline, or any regressor. It requests ``qid`` by itself.
+        ``estimator.predict(X)``, for a ranker, a pipeline, or any regressor. It requests ``qid`` by itself.
 
     Raises
     ------
@@ -39,7 +39,7 @@ def make_scorer(
 
     Notes
     -----
-    scikit-learn hands ``qid`` to scorers only with ``sklearn.set_config(enable_metadata_routing=True)``;
+    scikit-learn passes ``qid`` to scorers only with ``sklearn.set_config(enable_metadata_routing=True)``;
     without it the scorer raises an `InputError` that says so.
 
     Examples
@@ -58,7 +58,7 @@ def make_scorer(
 
 
 class MeasureScorer:
-    """Returned by `make_scorer`."""
+    """Scorer returned by `make_scorer`."""
 
     def __init__(self, measure: RankingMeasure, convention: Convention | str | None) -> None:
         self.measure, self.convention = measure, convention

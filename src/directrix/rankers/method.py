@@ -14,6 +14,7 @@ from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
 from directrix.rankers.kinds import KINDS
+from directrix.surrogates.base import kernel_surrogate
 
 if TYPE_CHECKING:
     from directrix.types import Trainer
@@ -21,27 +22,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Method:
-    """A ranker, the grid over which it is tuned, and what to know before using it.
+    """A ranker, the grid over which it is tuned, and facts to know before using it.
 
     Parameters
     ----------
     name : str
         Name that `directrix.method` takes.
     surrogate : type of Surrogate, or None
-        Class of what is maximized; None if there is none, or several.
+        Class of the surrogate; None if there is none, or several.
     model : str
         A key of `KINDS`: "linear", ...
     trainer : str or callable
-        Name of a trainer, or a function of settings that makes one (a class of trainers is that); then its
-        parameters are settings too.
+        Name of a trainer, or a class or function that makes one from settings; then its parameters are
+        settings too.
     source : str
         The paper, and the equation.
     cost : str
         Cost of one gradient, or one round, per query of n documents of which R are relevant.
     use_when : str
-        One line.
+        When to use it, in one line.
     grid : mapping of setting to values
-        Tried by ``directrix train``; the measure that is asked for chooses, on validation queries.
+        Values to try in ``directrix train``, which chooses by the measure on validation queries.
     fixed : mapping
         Settings that differ from the ranker's, trainer's and surrogate's own defaults; for an axis of the
         grid, its value without a search.
@@ -52,7 +53,7 @@ class Method:
     selection : str
         The measure by which its source tunes it.
     only : tuple of str
-        The settings that it uses, if not all of its parts.
+        The settings that it uses, if not all those of its parts.
     without : tuple of str
         Settings of its parts that would have no effect.
     """
@@ -74,13 +75,13 @@ class Method:
 
     @classmethod
     def of(cls, surrogate: type[Any], **rest: Any) -> Method:
-        """Return a method that has the name of its surrogate."""
+        """Return a method that is named after its surrogate."""
         return cls(name=surrogate.__name__, surrogate=surrogate, **rest)
 
     @property
     def properties(self) -> tuple[str, ...]:
         """Properties of the surrogate, sorted; empty without a surrogate."""
-        return () if self.surrogate is None else tuple(sorted(self._surrogate({}, None).properties))
+        return () if self.surrogate is None else tuple(sorted(self._surrogate(self.fixed, None).properties))
 
     @property
     def settings(self) -> tuple[str, ...]:
@@ -98,7 +99,7 @@ class Method:
     def takes(self, measure: RankingMeasure | None) -> bool:
         """Return whether its surrogate supports the measure; LambdaRank does not support ``ties="worst"``."""
         try:
-            self._surrogate({}, measure)
+            self._surrogate(self.fixed, measure)
         except InputError:
             return False
         return True
@@ -109,13 +110,14 @@ class Method:
         if self.surrogate is None:
             return True
         try:
-            self._surrogate({}, None).prepare(np.array([1.0, 0.0]), np.array([0, 2]), np.ones(2))
+            surrogate = kernel_surrogate(self._surrogate(self.fixed, None))
+            surrogate.prepare(np.array([1.0, 0.0]), np.array([0, 2]), np.ones(2))
         except InputError:
             return False
         return True
 
     def parts(self, measure: RankingMeasure | None) -> tuple[Method, ...]:
-        """Return the methods that are tried: itself; "auto" has several."""
+        """Return the methods that are tried: the method itself, or several for "auto"."""
         return (self,)
 
     def ranker(self, *, measure: RankingMeasure | str | None = None, **settings: Any) -> Any:
@@ -124,8 +126,8 @@ class Method:
         Parameters
         ----------
         measure : measure or str, optional
-            Measure to report: cut-off and relevance threshold are taken from it where the surrogate
-            needs them, and methods that train on a measure itself train on this one.
+            Measure to report: cut-off and relevance threshold are taken from it if the surrogate needs them,
+            and methods that optimize a measure itself optimize this one.
         **settings
             Settings of the surrogate (``alpha=50``), the trainer, or the ranker (``l2=1e-4``).
 
@@ -157,7 +159,7 @@ class Method:
                 )
 
     def summary(self) -> dict[str, Any]:
-        """One line of `directrix methods`, in JSON types; does not import the ranker."""
+        """Return one line of `directrix methods`, in JSON types, without importing the ranker."""
         return {
             "name": self.name,
             "use_when": self.use_when,
@@ -168,7 +170,7 @@ class Method:
         }
 
     def describe(self) -> dict[str, Any]:
-        """All of it in JSON types."""
+        """Return the full description in JSON types."""
         summary = self.summary()
         grid = summary.pop("grid")
         return {
@@ -215,7 +217,7 @@ class Method:
 class Auto(Method):
     """The strong methods that suit a measure; validation queries choose among them.
 
-    They are in ``tries`` by class of measure, in an order of preference; "gains" for measures that add up
+    ``tries`` holds them by class of measure, in order of preference: "gains" is for measures that add up
     gains of any sign, "others" for all other measures.
     """
 
@@ -239,11 +241,11 @@ class Auto(Method):
         return [part for part in suited if part.takes(measure) or not self.is_lenient]
 
     def summary(self) -> dict[str, Any]:
-        """One line of `directrix methods`, in JSON types."""
+        """Return one line of `directrix methods`, in JSON types."""
         return super().summary() | {"model": "several", "trainer": "several"}
 
     def describe(self) -> dict[str, Any]:
-        """All of it in JSON types; ``tries`` has the methods for each kind of measure."""
+        """Return the full description in JSON types; ``tries`` has the methods for each kind of measure."""
         return super().describe() | {
             "selection": "the requested measure, on validation queries",
             "keeps": "what the chosen method keeps",

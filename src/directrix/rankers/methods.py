@@ -432,13 +432,13 @@ _ELSEWHERE = {
     "linear ridge ols ctr pointwise logistic logisticregression mse rmse": "Regression",
     "listwise softmax softmaxloss": "ListNet",
 }
-"""Names in other tools, in lower case without signs, and what comes nearest here."""
+"""Names in other tools, in lower case without signs, and the nearest method here."""
 
 _FOLDED = {m.name.lower(): m for m in _METHODS}
 
 
 def methods() -> tuple[Method, ...]:
-    """All methods, "auto" and a baseline first.
+    """Return all methods, with "auto" and a baseline first.
 
     Examples
     --------
@@ -449,17 +449,17 @@ def methods() -> tuple[Method, ...]:
 
 
 def method(name: Any) -> Method:
-    """Return the method of this name, any case, or of an object of your own.
+    """Return the method with this name, in any case, or the method of your own object.
 
     Parameters
     ----------
     name : str, or surrogate, trainer, ranker, or the class of one
-        See `methods`. Several with commas between them are one to `AutoRanker`, which chooses among them as
-        among those of "auto". ``"my_loss:MyLoss"`` imports an object of your own from a Python module of the
+        See `methods`. Several names, separated by commas, give one method, among whose parts `AutoRanker`
+        chooses as for "auto". ``"my_loss:MyLoss"`` imports your own object from a Python module of the
         current folder or of ``sys.path``, which runs the code of that module.
 
-        A surrogate is maximized by L-BFGS for a linear model, a trainer minimizes minus ApproxNDCG; the
-        penalty ``l2`` and the step that is kept are chosen by validation. A ranker is trained as it is.
+        A surrogate is maximized by L-BFGS for a linear model; a trainer minimizes minus ApproxNDCG. The
+        penalty ``l2`` and the step that is kept are chosen by validation. A ranker is trained unchanged.
 
     Raises
     ------
@@ -495,7 +495,7 @@ def _several(parts: list[Method]) -> Method:
     if len(unique) == 1:
         return unique[0]
     if _AUTO in unique:
-        raise InputError("auto is no part of a list of methods: it tries several by itself. Give it alone.")
+        raise InputError("auto cannot be in a list of methods, since it tries several itself. Give it alone.")
     return Auto(
         name=", ".join(part.name for part in unique),
         source="the grids of the methods",

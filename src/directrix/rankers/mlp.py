@@ -33,7 +33,7 @@ class MLPRanker(GradientRanker):
     Parameters
     ----------
     surrogate : Surrogate or str, optional
-        What is maximized, e.g. ``ApproxNDCG(alpha=10)`` or the text of it. Default
+        Function to maximize, e.g. ``ApproxNDCG(alpha=10)``, or its text. Default
         ``ListNet(target="shares")``, with which networks rank best on most data (docs/decisions/networks.md).
     hidden : tuple of int >= 1
         Width of every hidden layer; () is a linear ranker.
@@ -46,25 +46,25 @@ class MLPRanker(GradientRanker):
         ``predict`` use all of them.
     trainer : {"adam", "sgd", "lbfgs", "cg"} or Trainer
         "adam": batches of 8 queries, steps that get smaller, averaged weights. "sgd": query by query.
-        "lbfgs", "cg": full gradients. Or an object such as
-        ``Adam(learning_rate=1e-2, batch=10)``, whose own number of steps then counts, not ``max_iter``.
+        "lbfgs", "cg": full gradients. An object such as ``Adam(learning_rate=1e-2, batch=10)`` uses its own
+        number of steps, not ``max_iter``.
     l2 : float >= 0
         Weight of the penalty on weights and biases, in units of the surrogate per square of them.
     scale : str or None
-        As in `LinearRanker`. Random first weights suit features of mean 0 and deviation 1, hence "standard";
-        "log" or "quantile" if tails are heavy. Features that lie in [0, 1] within each query, such as
-        LETOR's, give better rankings without: None.
+        As in `LinearRanker`. Random initial weights suit features of mean 0 and deviation 1, hence
+        "standard"; use "log" or "quantile" if tails are heavy. If features lie in [0, 1] within each query,
+        as LETOR's do, None gives better rankings.
     start : "random", MLPRanker, or array (n_params,)
-        Where training starts: random weights, or as in `LinearRanker` those of another ranker with the same
-        layers, or these, in the order of ``params_``.
+        Initial weights: random, or as in `LinearRanker` those of another ranker with the same layers, or an
+        array in the order of ``params_``.
     monotone : dict, optional
-        From the name or the column (from 0) of a feature to 1, the score never falls where it rises, or -1,
-        it never rises: exact, for any documents. The feature's weights in the first layer, and in the linear
-        term, have that sign, and all weights of later layers are >= 0 (Daniels & Velikova 2010,
-        doi:10.1109/TNN.2010.2044803). With "relu" scores are then convex in the features; "tanh" can level
-        off. Random first weights of the wrong sign are turned, and those of later layers divided by the
-        root of their number; other starts are moved as ``bounds`` of `LinearRanker` say. Trainers "adam",
-        "sgd" and "lbfgs".
+        Direction by the name or the column (from 0) of a feature: 1 if the score must not fall where the
+        feature rises, -1 if it must not rise. It holds exactly, for any documents. The feature's weights in
+        the first layer, and in the linear term, have that sign, and all weights of later layers are >= 0
+        (Daniels & Velikova 2010, doi:10.1109/TNN.2010.2044803). With "relu" scores are then convex in the
+        features; "tanh" can level off. Random initial weights of the wrong sign are flipped, and those of
+        later layers divided by the root of their number; other starts are moved as for ``bounds`` of
+        `LinearRanker`. It needs the trainer "adam", "sgd" or "lbfgs".
     max_iter : int >= 0
         Iterations (epochs of "adam" and "sgd"); 0 keeps the start.
     patience : int >= 1, optional
@@ -73,8 +73,8 @@ class MLPRanker(GradientRanker):
     warm_start : bool
         Start from ``params_`` of the last ``fit`` instead of random weights.
     random_state : int, RandomState or None
-        Seed of the first weights, and of the order of the queries, which decides what dropout leaves out;
-        None is 0.
+        Seed of the initial weights, and of the order of the queries, which also determines dropout; None is
+        0.
 
     Attributes
     ----------
@@ -85,9 +85,9 @@ class MLPRanker(GradientRanker):
 
     Notes
     -----
-    The loss has many minima: another ``random_state`` gives another ranker, and the same one the same
-    bits for any number of threads. Pass an ``eval_set``: a network fits the training queries
-    better than new ones, and the iteration that is best on validation queries is then kept.
+    The loss has many minima, so another ``random_state`` gives another ranker; the same one gives the same
+    bits for any number of threads. Since networks overfit the training queries, pass an ``eval_set``: the
+    iteration that is best on validation queries is then kept.
 
     Examples
     --------

@@ -33,7 +33,7 @@ def trainer_names(model: type) -> frozenset[str]:
 
 
 def trainer_of(ranker: Any, goal: RankingMeasure) -> Trainer:
-    """Return the ranker's trainer; what it leaves open, seed and measure, it gets from the ranker."""
+    """Return the ranker's trainer, with the seed and the measure of the ranker where it has none."""
     rest = {"random_state": seed_of(ranker.random_state), "measure": goal}
     trainer: Trainer = _completed(trainer_named(ranker), rest)
     return trainer
@@ -63,7 +63,7 @@ def _completed(trainer: Any, rest: Mapping[str, Any]) -> Any:
 
 
 def planned_steps(ranker: Any) -> int | None:
-    """Return the steps of a whole training: trees, iterations or epochs; None if its trainer does not say."""
+    """Return the steps of a full training run: trees, iterations or epochs; None if they are not known."""
     if hasattr(ranker, "n_trees"):
         return int(ranker.n_trees)
     trainer = trainer_named(ranker)
@@ -73,7 +73,7 @@ def planned_steps(ranker: Any) -> int | None:
 
 
 def measure_set(trainer: Any) -> RankingMeasure | None:
-    """Return the measure that a trainer, or the one that it wraps, maximizes; None if it leaves it open."""
+    """Return the measure that a trainer, or the one that it wraps, maximizes; None if it is not set."""
     while hasattr(trainer, "trainer"):
         trainer = trainer.trainer
     measure = getattr(trainer, "measure", None)
@@ -99,16 +99,16 @@ def check_bounds(trainer: Trainer | str, names: frozenset[str]) -> None:
 
 
 def seed_of(random_state: Any) -> int:
-    """Return the seed of a generator: what is given, 0 for None, or drawn from scikit-learn's generator."""
+    """Return a seed: the one that is given, 0 for None, or one drawn from a ``RandomState``."""
     if random_state is None or isinstance(random_state, Integral):
         return int(random_state or 0)
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 def trainer_from(text: str) -> Trainer | str:
-    """Return the trainer whose ``repr`` a text is, or the text itself if it is none of directrix.
+    """Return the trainer with a given ``repr``, or the text if that is not one of directrix's.
 
-    Raises `InputError` if it is a trainer of directrix, with a setting that it does not have or take.
+    Raises `InputError` if it is a trainer of directrix with an unknown or invalid setting.
     """
     try:
         return _built(parse_tree(text))  # type: ignore[no-any-return]

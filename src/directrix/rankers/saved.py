@@ -1,7 +1,7 @@
 """`SavedModel`: a fitted ranker as a value, and the JSON file that holds it.
 
-`dx.load` makes an estimator of it, `dx.load_scorer` a scorer for servers; explanations, exports and cards
-read it. It needs NumPy alone, and Numba for trees.
+`dx.load` makes an estimator from it, and `dx.load_scorer` a scorer for servers; explanations, exports and
+cards read it. It needs only NumPy, and Numba for trees.
 
 .. code-block:: text
 
@@ -60,7 +60,7 @@ AnyModel = LinearModel | MLPModel | StumpModel | Trees
 
 @dataclass(frozen=True)
 class SavedModel:
-    """A fitted ranker as a value: all that its file holds."""
+    """A fitted ranker as a value: the content of its file."""
 
     type: str
     """Type of the model: a key of `directrix.rankers.kinds.KINDS`."""
@@ -108,9 +108,9 @@ class SavedModel:
         )
 
     def predict_queries(self, q: Queries) -> Float64Array:
-        """Return the score of every document of `Queries`: the bits that its ranker predicts.
+        """Return the score of every document of `Queries`, with the same bits as its ranker.
 
-        Raises `InputError` if there are features of other number, names or order than in training, or they
+        Raises `InputError` if the number, names or order of the features differ from training, or if features
         are missing or too large.
         """
         from directrix.rankers.scoring import check_scores, scores_by
@@ -127,7 +127,7 @@ class SavedModel:
         return scores
 
     def ready(self, q: Queries) -> Queries:
-        """Return queries as the model takes them: checked, and scaled."""
+        """Return the checked and scaled queries."""
         from directrix.data.queries import need_data
         from directrix.rankers.scoring import check_finite, check_names, matched, read_as
 
@@ -183,7 +183,7 @@ class SavedModel:
             raise InputError(f"{where}: {error} {_HINT}") from error
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the file in one step: a reader sees the old one or the whole new one.
+        """Write the file atomically: a reader sees the old one or the complete new one.
 
         Raises `InputError` if the folder cannot be written to, ``path`` is a folder, or a number of the model
         is not finite.
@@ -203,8 +203,8 @@ class SavedModel:
     def read(cls, path: str | os.PathLike[str]) -> SavedModel:
         """Read a file that `save` wrote.
 
-        Raises `InputError` if it cannot be read, is not JSON, repeats a key, holds NaN or infinity, is of
-        another format, or an entry is missing or wrong.
+        Raises `InputError` if it cannot be read, is not JSON, repeats a key, holds NaN or infinity, has
+        another format, or has a missing or wrong entry.
         """
         content = _parse(path_of(path))
         stated = content.get("format") if isinstance(content, dict) else None

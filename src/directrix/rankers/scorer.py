@@ -1,4 +1,4 @@
-"""`load_scorer`: a model file as a scorer of single lists, for servers; NumPy alone, and Numba for trees."""
+"""`load_scorer`: a model file as a scorer of single lists, for servers; it needs only NumPy."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.checks import as_floats, has_finite_sum
-from directrix.data.frames import zeros_for_missing
+from directrix.data.checks import as_floats, has_finite_sum, is_missing
+from directrix.data.columns import feature_label
+from directrix.data.frames import Categories, name_of, zeros_for_missing
 from directrix.data.scale import Scale
 from directrix.data.statistics import inverse
-from directrix.errors import InputError
+from directrix.errors import InputError, warn
 from directrix.models.linear import LinearModel
 from directrix.models.mlp import MLPModel
 from directrix.models.stumps import StumpModel
@@ -28,7 +29,7 @@ _Scores = Callable[[Array], Float64Array]
 def load_scorer(path: str | os.PathLike[str]) -> Scorer:
     """Read a model that ``ranker.save`` or ``directrix train`` wrote, to score one list at a time.
 
-    For servers: it imports NumPy alone, for trees Numba too, and scores a list in microseconds. `load`
+    It is for servers: it imports only NumPy, for trees also Numba, and scores a list in microseconds. `load`
     returns the estimator, which imports scikit-learn.
 
     Parameters
@@ -44,7 +45,8 @@ def load_scorer(path: str | os.PathLike[str]) -> Scorer:
     Raises
     ------
     InputError
-        If the file cannot be read, any entry is missing or wrong, or a feature holds categories.
+        If the file cannot be read, any entry is missing or wrong, or it numbers categories without their
+        names.
 
     Examples
     --------
@@ -75,22 +77,22 @@ class Scorer:
     Raises
     ------
     InputError
-        If a feature holds categories, which arrays do not name.
+        If a feature holds categories that were numbers in training, and have no names.
     """
 
     def __init__(self, saved: SavedModel) -> None:
-        if saved.categories is not None or any(
-            isinstance(part.model, Trees) and part.model.categorical for part in saved.parts
-        ):
-            raise InputError(
-                "this model has features of categories, and a list has numbers alone; type "
-                "directrix.load(path).predict(frame)."
-            )
+        self._names = {i: names for i, names in enumerate(saved.categories or ()) if names is not None}
+        for part in saved.parts:
+            if isinstance(part.model, Trees) and not self._names.keys() >= set(part.model.categorical):
+                raise InputError(
+                    "this model has categories without names (categorical_features); type "
+                    "directrix.load(path).predict(X), or train on a frame with columns of a categorical type."
+                )
         self.n_features = saved.n_features
         self.feature_names = saved.names
         self._takes_missing = saved.takes_missing
         self._saved = saved
-        self._parts = [(part.share, _scores_of(part)) for part in saved.parts]
+        self._parts = [(part.share, _scores_of(part, saved.categories)) for part in saved.parts]
 
     def predict(self, features: Any) -> Float64Array:
         """Return the scores of the documents of a list.
@@ -98,7 +100,8 @@ class Scorer:
         Parameters
         ----------
         features : array or list of rows (n_docs, n_features)
-            Features of all documents of one query.
+            Features of all documents of one query; categories by their names, as in the training data. One
+            that these do not have counts as missing, with a warning.
 
         Returns
         -------
@@ -107,9 +110,11 @@ class Scorer:
         Raises
         ------
         InputError
-            If there are other than ``n_features`` features, or some are not numbers, infinite, or missing
-            (NaN) where the model takes no missing values.
+            If there are not ``n_features`` features, or some are not numbers, infinite, or missing (NaN)
+            although the model takes no missing values.
         """
+        if self._names:
+            features = self._coded(features)
         if isinstance(features, np.ndarray) and features.dtype in (np.float64, np.float32):
             X = np.ascontiguousarray(features)
         else:
@@ -132,7 +137,7 @@ class Scorer:
     def probability(self, features: Any) -> Float64Array:
         """Return the calibrated probability that each document of a list is relevant, in [0, 1].
 
-        See `predict`. Raises `InputError` also if the model is not calibrated, see ``ranker.calibrate``.
+        See `predict`. Also raises `InputError` if the model is not calibrated; see ``ranker.calibrate``.
         """
         return self._saved.probabilities(self.predict(features))
 
@@ -142,6 +147,25 @@ class Scorer:
         See `predict`.
         """
         return np.argsort(-self.predict(features), kind="stable")
+
+    def _coded(self, rows: Any) -> Array:
+        """Return rows with places for the names of categories; zeros if they have the wrong shape."""
+        from directrix.rankers.scoring import place_among
+
+        X = np.array(rows, dtype=object)
+        if X.ndim != 2 or X.shape[1] != self.n_features:
+            return np.zeros(X.shape)
+        for column, names in self._names.items():
+            place, is_given = place_among(names), ~np.array([is_missing(x) or x == "" for x in X[:, column]])
+            X[~is_given, column] = np.nan
+            X[is_given, column] = [place(name_of(x)) for x in X[is_given, column]]
+            if np.isnan(X[is_given, column].astype(np.float64)).any():
+                name = feature_label(column, self.feature_names)
+                warn(
+                    f"{name} holds categories that the model has not seen; they count as missing.",
+                    stacklevel=3,
+                )
+        return X
 
     def _check(self, X: Array, scores: Float64Array | None = None) -> None:
         """Raise `InputError` for features that the model does not take, or scores that are not finite."""
@@ -154,9 +178,9 @@ class Scorer:
             check_scores(scores, q, allow_missing=self._takes_missing)
 
 
-def _scores_of(saved: SavedModel) -> _Scores:
+def _scores_of(saved: SavedModel, categories: Categories | None) -> _Scores:
     scores = _of_scaled(saved.scale, saved.model, saved.params)
-    return (lambda X: scores(zeros_for_missing(X, None))) if saved.missing == "zero" else scores
+    return (lambda X: scores(zeros_for_missing(X, categories))) if saved.missing == "zero" else scores
 
 
 def _of_scaled(scale: Any, model: AnyModel | None, params: Float64Array) -> _Scores:

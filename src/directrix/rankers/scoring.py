@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -32,7 +32,7 @@ _CLIP = {
 
 
 def check_names(q: Data, names: Iterable[str] | None, which: str = "the data") -> None:
-    """Raise `InputError` if data name features otherwise than a model, or in another order."""
+    """Raise `InputError` if data have other feature names than a model, or another order of them."""
     if q.feature_names is None or names is None or q.feature_names == (known := tuple(names)):
         return
     column = next(i for i, pair in enumerate(zip(q.feature_names, known, strict=True)) if pair[0] != pair[1])
@@ -77,9 +77,9 @@ def check_scores(scores: Float64Array, q: Queries, *, allow_missing: bool = Fals
 
 
 def matched(q: Any, categories: Categories | None, which: str = "the data") -> Any:
-    """Return queries whose features hold places among these names: those of a model, or of training data.
+    """Return queries with categories coded as positions in these names, of a model or of training data.
 
-    A category without a place becomes missing (NaN), and a note counts such values.
+    An unknown category becomes missing (NaN), and a note counts such values.
 
     Raises
     ------
@@ -100,9 +100,7 @@ def matched(q: Any, categories: Categories | None, which: str = "the data") -> A
                 f"{name} of {which} holds {have}, the model was trained on {needed} in it; give "
                 "a frame or a table with the columns of the training data."
             )
-        exact = {text: float(i) for i, text in enumerate(wanted)}
-        place = {spelled_name(text): i for text, i in exact.items()} | exact
-        table = np.array([*(place.get(text, place.get(spelled_name(text), np.nan)) for text in own), np.nan])
+        table = np.array([*map(place_among(wanted), own), np.nan])
         codes = np.nan_to_num(features[:, column], nan=len(own)).astype(np.int64)
         features[:, column] = table[codes]
         unseen = codes[np.isnan(table[codes]) & (codes < len(own))]
@@ -114,6 +112,13 @@ def matched(q: Any, categories: Categories | None, which: str = "the data") -> A
     if notes:
         warn(f"{which}: {'; '.join(notes)}; they count as missing.")
     return replace(q, features=features, categories=categories)
+
+
+def place_among(names: Sequence[str]) -> Callable[[str], float]:
+    """Return a function from the name of a category to its place among these names, NaN without one."""
+    exact = {text: float(i) for i, text in enumerate(names)}
+    place = {spelled_name(text): i for text, i in exact.items()} | exact
+    return lambda text: place.get(text, place.get(spelled_name(text), np.nan))
 
 
 def check_codes(q: Queries, column: int) -> None:
@@ -129,12 +134,12 @@ def check_codes(q: Queries, column: int) -> None:
 
 
 def read_as(q: Any, rule: str, which: str = "the data") -> Any:
-    """Return queries with 0 for missing values if the training data were read so, else as they are.
+    """Return queries with 0 for missing values if the training data were read so, else unchanged.
 
     Raises
     ------
     InputError
-        If they were read with 0 for missing values and the training data as they are, or if the rule is 0 and
+        If missing values were read as 0 and those of the training data were kept, or if the rule is 0 and
         missing values are on disk or in shards.
     """
     if rule == "zero":
@@ -152,7 +157,7 @@ def read_as(q: Any, rule: str, which: str = "the data") -> Any:
 
 
 def scores_by(model: Any, params: Float64Array, q: Queries) -> Float64Array:
-    """Return the scores of scaled queries, computed as in training: in the precision of the features."""
+    """Return the scores of scaled queries, computed as in training, in the precision of the features."""
     if isinstance(model, Trees):
         for column in model.categorical:
             check_codes(q, column)

@@ -52,7 +52,7 @@ class StoredRanker(Ranker):
     """Base of the rankers that a model file can hold.
 
     A subclass has the constructor's ``surrogate``, ``scale`` and ``random_state``, trains (`_minimize`),
-    and gives and takes its fitted model (`_fitted_model`, `_take`), whose scores `SavedModel` computes.
+    and gets and sets its fitted model (`_fitted_model`, `_take`), whose scores `SavedModel` computes.
     """
 
     nested: ClassVar[tuple[str, ...]] = ("surrogate",)
@@ -69,7 +69,7 @@ class StoredRanker(Ranker):
 
     @property
     def takes_missing(self) -> bool:
-        """Whether a feature may be missing (NaN): the scale fills it, or trees take it as it is."""
+        """Whether a feature may be missing (NaN): the scale fills it, or trees handle it."""
         return self.takes_nan or fills_missing(self.scale)
 
     @property
@@ -109,7 +109,7 @@ class StoredRanker(Ranker):
         return self
 
     def parameter_to_save(self, name: str) -> Any:
-        """Value of a constructor's parameter as the model file holds it, or what ``fit`` got in its place."""
+        """Return a constructor parameter as the model file stores it, or the value that ``fit`` used."""
         value = self._patience if name == "patience" else getattr(self, name)
         return to_entries(value) if name in CONSTRAINTS else value
 
@@ -123,8 +123,8 @@ class StoredRanker(Ranker):
         Raises
         ------
         InputError
-            If there are features of other number, names or order than in training, or they are missing or
-            too large.
+            If the number, names or order of the features differ from training, or features are missing or too
+            large.
         """
         need_queries(q, "predict_queries")
         return self.saved_model().predict_queries(q)
@@ -165,7 +165,7 @@ class StoredRanker(Ranker):
         )
 
     def take_model(self, saved: SavedModel) -> None:
-        """Become the fitted ranker of a model file, but for measure and result."""
+        """Become the fitted ranker of a model file, except for measure and result."""
         self.scale_, self.missing_, self.training_ = saved.scale, saved.missing, dict(saved.training)
         self._take(saved.model, saved.params)
 

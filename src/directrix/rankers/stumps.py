@@ -28,12 +28,12 @@ class StumpRanker(GradientRanker):
     ----------
     surrogate : Surrogate or str, optional
         Function that trainers with gradients maximize. For boosting it only names the measure that
-        ``score`` reports and that chooses the round, where ``fit`` has no ``measure``. Default
+        ``score`` reports and that chooses the round, if ``fit`` has no ``measure``. Default
         ``ApproxNDCG()``.
     trainer : str or Trainer
         "rankboost", "frank", "svm-acc", "lbfgs", "cg", "adam", "sgd" or "cutting-plane": `RankBoost`,
-        `FRank`, `SVMAcc`, `LBFGS`, `CG`, `Adam`, `SGD`, `CuttingPlane`. Or an object such as
-        ``FRank(candidates=20)``, whose own number of steps then counts, not ``max_iter``.
+        `FRank`, `SVMAcc`, `LBFGS`, `CG`, `Adam`, `SGD`, `CuttingPlane`. An object such as
+        ``FRank(candidates=20)`` uses its own number of steps, not ``max_iter``.
     thresholds : int >= 1, or sequence of float
         Maximum number of thresholds per feature, at quantiles of the training data; or the thresholds,
         ascending, for every feature, after scaling; or one sequence of thresholds per feature, as
@@ -43,8 +43,8 @@ class StumpRanker(GradientRanker):
     scale : str or None
         As in `LinearRanker`; only kinds by query can change a ranking, but the others fill missing values.
     start : "zero", StumpRanker, or array (n_steps,)
-        Where training starts: steps of 0, or as in `LinearRanker` those of another ranker, with its
-        thresholds, or these, in the order of ``coef_``.
+        Initial steps: 0, or as in `LinearRanker` those of another ranker, with its thresholds, or an array in
+        the order of ``coef_``.
     max_iter : int >= 0
         Rounds or iterations.
     patience : int >= 1, optional

@@ -1,8 +1,9 @@
-"""Methods of the user's own: of a surrogate, a trainer or a ranker, also by the name in a module."""
+"""Methods of users: from a surrogate, a trainer or a ranker, also by its name in a module."""
 
 from __future__ import annotations
 
 import inspect
+from dataclasses import is_dataclass
 from typing import Any
 
 from directrix.errors import InputError, short_text
@@ -10,6 +11,7 @@ from directrix.parsing import IN_MODULE, import_named
 from directrix.rankers.kinds import KINDS, MODELS
 from directrix.rankers.method import Method
 from directrix.surrogates.approx import ApproxNDCG
+from directrix.surrogates.names import surrogate as parse_surrogate
 
 L2 = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)  # penalties that a linear method tries
 
@@ -42,7 +44,14 @@ def user_method(value: Any, name: str = "") -> Method:
         model = next((model for model in MODELS if KINDS[model].load() is kind), None)
         if model is not None:
             made = value() if value is kind else value
-            return Method(**parts, model=model, fixed=made.get_params(deep=False))
+            fixed = made.get_params(deep=False)
+            surrogate = parse_surrogate(fixed.get("surrogate"))
+            if is_dataclass(surrogate) and not isinstance(surrogate, type):
+                fields = _fields(surrogate)
+                if not fields.keys() & fixed.keys():  # they are settings, as in a method by name
+                    del fixed["surrogate"]
+                    return Method(**parts, model=model, surrogate=type(surrogate), fixed=fixed | fields)
+            return Method(**parts, model=model, fixed=fixed)
     if hasattr(kind, "value_and_grad"):
         parts["surrogate"] = kind
     elif hasattr(kind, "minimize"):
@@ -52,5 +61,8 @@ def user_method(value: Any, name: str = "") -> Method:
             f"method {name or short_text(value)} must be a surrogate (value_and_grad), a trainer (minimize), "
             f"a ranker of directrix, or the class of one, got a {type(value).__name__}. Type e.g. 'ListNet'."
         )
-    names = () if value is kind else inspect.signature(kind).parameters
-    return Method(**parts, fixed={name: getattr(value, name) for name in names}, grid={"l2": L2})
+    return Method(**parts, fixed={} if value is kind else _fields(value), grid={"l2": L2})
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return {name: getattr(value, name) for name in inspect.signature(type(value)).parameters}

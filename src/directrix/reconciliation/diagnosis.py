@@ -61,8 +61,8 @@ def unjudged_range(measure: RankingMeasure, material: Material) -> Unjudged | No
     """Evaluate a measure for every meaning of unjudged documents; None if it reads judgments itself.
 
     For a query with u unjudged documents, 2(u + 1) labelings are evaluated, or a sample if there are more
-    than 500. For a given number of relevant documents, relevant ones at the top are best, and at the bottom
-    worst.
+    than 500. For a given number of relevant documents, the best labeling has them at the top, and the worst
+    at the bottom.
     """
     if measure.sees != "labels":
         return None

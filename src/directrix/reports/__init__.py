@@ -1,1 +1,1 @@
-"""Reports: what experiments found, as text, JSON, LaTeX and Markdown."""
+"""Reports: results of experiments as text, JSON, LaTeX and Markdown."""

@@ -12,7 +12,7 @@ _FEATURES = 20
 
 
 def card_report(found: dict[str, Any], *, model: str, data: str | None, command: str) -> Report:
-    """Return what `model_card` found in a model file, and on data to measure it, with these names."""
+    """Return the report of a model card; ``model`` and ``data`` are names of the files."""
     sections = [Section("Model", (_model(found),)), Section("Training", (_training(found),))]
     if found["selection"] is not None or found["figures"] is not None:
         sections.append(Section("Figures", (_figures(found, data),)))

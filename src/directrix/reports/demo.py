@@ -1,4 +1,4 @@
-"""The page of ``directrix demo``: what was gained, the table, and the queries behind it."""
+"""The page of ``directrix demo``: the gains, the table, and the queries behind it."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def demo_report(
 ) -> Report:
     """Return the page of the demo.
 
-    A row has ``method``, means by measure, ``seconds``, and ``difference`` and ``p`` against the first;
-    the last is the saved model. ``scores`` are by method, ``values`` of the test queries by method and
+    A row has ``method``, means by measure, ``seconds``, and ``difference`` and ``p`` against the first; the
+    last is the saved model. ``scores`` are by method; ``values``, of the test queries, are by method and
     measure.
     """
     measure = next(iter(values[rows[0]["method"]]))

@@ -54,7 +54,7 @@ STYLE: Any = {
 
 
 def need_plot() -> None:
-    """Raise `MissingExtra` if matplotlib is not installed, before hours of work."""
+    """Raise `MissingExtra` if matplotlib is not installed, before long computations."""
     if importlib.util.find_spec("matplotlib") is None:
         raise MissingExtra("plot", "drawing the figures of a report")
 

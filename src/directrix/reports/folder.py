@@ -16,7 +16,7 @@ _SETTINGS, _CELLS = "settings.json", "cells.jsonl"
 def check_folder(folder: Path, *names: str) -> None:
     """Reject a folder that is a file, or in which files cannot be written, before the work begins.
 
-    ``names`` are files that will be written there in addition to those of every run. Nothing is made.
+    ``names`` are files that will be written there in addition to those of every run. Nothing is created.
     """
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; a folder is needed, e.g. {folder}-2.")
@@ -28,11 +28,11 @@ def check_folder(folder: Path, *names: str) -> None:
 
 
 def open_folder(folder: Path, settings: Mapping[str, Any]) -> Path:
-    """Make a folder for a run, or open it to resume the run in it; return the file of its finished cells.
+    """Create a folder for a run, or open it to resume its run; return the file of its finished cells.
 
     ``settings`` are JSON, written to ``settings.json``. To resume a run, ``settings["fixed"]``, on which the
-    figures depend, must be the same. Raises `InputError` if the folder is a file, or contains cells of other
-    settings, which the message names, or of unknown ones.
+    results depend, must be the same. Raises `InputError` if the folder is a file, or contains cells of
+    unknown settings, or of other settings, which the message names.
     """
     check_folder(folder)
     folder.mkdir(parents=True, exist_ok=True)

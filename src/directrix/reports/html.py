@@ -31,10 +31,10 @@ _IN_SCRIPT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028
 
 
 def html(report: Report, drawn: Mapping[str, str]) -> str:
-    """Return a report as one HTML file that loads nothing; ``drawn`` has the SVG of each figure by its name.
+    """Return a report as one self-contained HTML file; ``drawn`` has the SVG of each figure by its name.
 
-    Its Content-Security-Policy allows only the script that it contains, and no forms. Without scripts
-    everything works except sorting and the queries. Names and texts are escaped everywhere.
+    Its Content-Security-Policy allows only the script that it contains, and no forms. Without scripts,
+    everything works except sorting and the queries. All names and texts are escaped.
     """
     parts = []
     for title, blocks in outline(report):

@@ -63,7 +63,7 @@ def _markdown(block: Block, pictures: str) -> str:
 
 
 def joined(texts: Iterable[str]) -> str:
-    """Paragraphs of Markdown; items that follow each other are one list."""
+    """Join paragraphs of Markdown; consecutive items form one list."""
     document = ""
     after_item = False
     for text in texts:

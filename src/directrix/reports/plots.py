@@ -1,4 +1,4 @@
-"""Figures of trainings and importances: for pages, and for notebooks on axes of matplotlib."""
+"""Figures of training runs and importances, for pages, and on matplotlib axes for notebooks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LABELS = 8  # settings of one method that colors can tell apart
 def training_figures(
     result: SearchResult, inspection: Inspection, n_features: int
 ) -> tuple[tuple[Figure, ...], tuple[tuple[str, str], ...]]:
-    """Return the figures, and what cannot be drawn with the reason."""
+    """Return the figures, and those that cannot be drawn, with the reason."""
     bars = importance_figures(inspection.importance, n_features)
     parts = (
         ("Measure against seconds", "the measure is undefined on the validation queries", _race(result)),
@@ -116,7 +116,7 @@ def _learning_of(candidate: Candidate, name: str, measure: str, n_folds: int) ->
 
 
 def learning_panels(curve: LearningCurve, measure: str, *, mark_best: bool) -> tuple[Panel, ...]:
-    """The measure on the validation queries by step, and the loss; without what is not known."""
+    """The measure on the validation queries by step, and the loss; unknown ones are left out."""
     panels = []
     if np.isfinite(curve.valid).any():
         lines = [Curve("", curve.steps, curve.valid)]
@@ -155,12 +155,12 @@ def plot_importance(source: Any, *, n_features: int = 20, ax: Any = None) -> Any
     Parameters
     ----------
     source : ranker or Importance
-        A fitted ranker of trees, whose ``feature_importances_`` are drawn, or the `Importance` of any ranker
-        that `permutation_importance` returned.
+        A fitted ranker of trees, with ``feature_importances_``, or the result of `permutation_importance` for
+        any ranker.
     n_features : int >= 1
         Maximum number of bars. Features of importance 0 are left out.
     ax : matplotlib Axes, optional
-        Where to draw; default: a new figure.
+        Axes to draw on; default: a new figure.
 
     Returns
     -------
@@ -207,7 +207,7 @@ def plot_training(ranker: Any, *, axes: Sequence[Any] | None = None) -> tuple[An
     ranker : ranker
         Fitted, with an ``eval_set`` for the measure.
     axes : sequence of matplotlib Axes, optional
-        Where to draw, one for each curve; default: a new figure.
+        Axes to draw on, one for each curve; default: a new figure.
 
     Returns
     -------
@@ -219,8 +219,8 @@ def plot_training(ranker: Any, *, axes: Sequence[Any] | None = None) -> tuple[An
     MissingExtra
         If matplotlib is not installed.
     InputError
-        If there is no curve: the ranker was loaded from a file, or trained without steps; or ``axes`` are
-        fewer than the curves.
+        If there is no curve, because the ranker was loaded from a file or trained without steps, or if there
+        are fewer ``axes`` than curves.
 
     Examples
     --------

@@ -35,7 +35,7 @@ def compared_by_query(
 ) -> tuple[PerQuery, ...]:
     """Return values and rankings of entries on all test queries, one part for every measure.
 
-    ``measures`` have their names on the page; the cross-validation was made with ``keep_top``.
+    ``measures`` have the names used on the page; the cross-validation was made with ``keep_top``.
     """
     tests = [split.test for split in splits]
     rankings = {entry: shown_rankings(tests, result.top(entry)) for entry in entries}

@@ -30,7 +30,7 @@ class Curve:
     x, y : float (n,)
         Points; NaN in ``y`` breaks the line.
     style : {"line", "points", "dashed", "bars"}
-        Dashed lines are bounds and published figures.
+        Dashed lines are bounds and published values.
     """
 
     label: str
@@ -55,7 +55,7 @@ class Panel:
     title : str
     curves : tuple of Curve
     x_label, y_label : str
-        With the unit.
+        Labels of the axes, with the unit.
     x_scale, y_scale : {"linear", "log"}
         An axis without a value above 0 is always linear.
     x_names : tuple of str
@@ -80,7 +80,7 @@ class Figure:
     name : str
         Stem of the files: lower-case letters, digits, hyphens.
     title : str
-        What it shows, and the figure of the paper that it reproduces.
+        Title, with the figure of the paper that it reproduces.
     panels : tuple of Panel
     alt : str
         Description for readers who cannot see it.
@@ -94,7 +94,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of a paper, checked.
+    """A checked sentence of a paper.
 
     Parameters
     ----------
@@ -104,11 +104,11 @@ class Claim:
         Its place in the paper: "Table 2", "Sect. 6.3".
     verdict : {"holds", "does not hold", "not significant", "not tested"}
         "not significant": p >= .05 at this number of queries, whatever the sign of the difference; "not
-        tested": figures without values by query, of which no test can be made.
+        tested": no values by query, so no test can be made.
     evidence : str
-        Our figures, with the test.
+        Our values, with the test.
     tested : str
-        What the test was over: "106 queries"; "" for a fact.
+        Sample of the test, such as "106 queries"; "" for a fact.
     """
 
     text: str
@@ -119,7 +119,7 @@ class Claim:
 
     @property
     def judged(self) -> str:
-        """The verdict with its sign and what the test was over."""
+        """The verdict with its sign and the sample of the test."""
         over = f" ({self.tested})" if self.tested else ""
         return f"{MARKS[self.verdict]} {self.verdict}{over}"
 
@@ -141,7 +141,7 @@ def tally(claims: Sequence[Claim]) -> str:
 
 
 def claims_table(claims: Sequence[Claim]) -> Table:
-    """Return every claim with its place, its verdict and our figures."""
+    """Return every claim with its place, its verdict and our values."""
     rows = (tuple(" ".join(t.split()) for t in (c.text, c.source, c.judged, c.evidence)) for c in claims)
     return Table("", ("claim", "where", "here", "our figures"), tuple(rows))
 
@@ -172,17 +172,17 @@ class PerQuery:
 
 @dataclass(frozen=True)
 class Section:
-    """A heading of the page, and what is under it.
+    """A section of the page, with its heading.
 
     Parameters
     ----------
     title : str
     tables : tuple of Table
-        In the order of the paper, published figures next to ours with the difference.
+        In the order of the paper, with published values next to ours and the difference.
     text : tuple of str
         Paragraphs of Markdown, before the tables.
     figures : tuple of Figure
-        After the tables.
+        Figures after the tables.
     """
 
     title: str
@@ -193,7 +193,7 @@ class Section:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Report:
-    """Everything that a page shows: of a reproduction, a training, a comparison.
+    """The content of the page of a reproduction, a training run or a comparison.
 
     Parameters
     ----------
@@ -210,19 +210,19 @@ class Report:
     command : str
         The command that writes the report.
     figures : tuple of Figure
-        Those of no section, which come after all sections.
+        Figures outside the sections, which come after all of them.
     claims : tuple of Claim
         The paper's orderings and sentences, one by one.
     missing : tuple of (str, str)
-        What could not be done, as text, and why, as Markdown (missing data, ...).
+        Missing parts, as text, and the reasons (missing data, ...), as Markdown.
     how : tuple of str
-        What was done: data, protocol, settings, differences from the paper; paragraphs of Markdown.
+        Description: data, protocol, settings, differences from the paper; paragraphs of Markdown.
     settings : mapping
-        JSON: what the figures depend on, versions, seeds, seconds.
+        JSON: settings on which the results depend, versions, seeds, seconds.
     per_query : tuple of PerQuery
-        For inspecting queries, one for each data set and measure.
+        Queries to inspect, one entry for each data set and measure.
     differs : tuple of str
-        What differs from the paper, if ``how`` does not contain it; paragraphs of Markdown.
+        Differences from the paper, if ``how`` does not list them; paragraphs of Markdown.
     """
 
     name: str

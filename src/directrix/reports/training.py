@@ -1,4 +1,4 @@
-"""The page of a training: the race of the candidates, what the ranker depends on, and what it gains."""
+"""The page of a training run: the candidates, the features that matter, and the gain over a baseline."""
 
 from __future__ import annotations
 
@@ -37,24 +37,24 @@ def write_training_report(
     names: tuple[str, str] = _NAMES,
     command: str = _COMMAND,
 ) -> None:
-    """Write what a search tried, and what the chosen ranker does, as one HTML file that loads nothing.
+    """Write a report on a search and on the ranker that it chose, as one self-contained HTML file.
 
-    It shows the table of all candidates; the validation measure against seconds for each; the learning curve
-    of what was chosen; the importance of features; and a comparison with a ridge regression by the paired
-    t-test, query by query.
+    It shows the table of all candidates, the validation measure against seconds for each, the learning curve
+    of the chosen candidate, the importance of features, and a comparison with a ridge regression by the
+    paired t-test, query by query.
 
     Parameters
     ----------
     result : SearchResult
         Returned by `AutoRanker.search`, which keeps it as ``search_``.
     path : path
-        The HTML file; one that exists is replaced.
+        The HTML file; an existing one is replaced.
     q, valid : Queries
         As they were given to the search.
     names : (str, str)
-        What the page calls them.
+        Their names on the page.
     command : str
-        What the page gives as the way to make it again.
+        Command that makes the page again, which is shown on it.
 
     Raises
     ------
@@ -65,7 +65,7 @@ def write_training_report(
 
     Notes
     -----
-    Cost: a regression per fold, and the predictions of `permutation_importance`: some seconds.
+    Cost: a regression per fold, and the predictions of `permutation_importance`: a few seconds.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def training_report(
 
 
 def race_table(result: SearchResult) -> Table:
-    """Return a row for every candidate: its figures, why training ended, its part in the choice."""
+    """Return a row for every candidate: its results, why training ended, and its part in the choice."""
     name = result.ranker.measure_.name
     heads = ("candidate", f"{name} valid", "error", f"{name} train", "steps", "status", "seconds", "")
     rows: list[tuple[Value, ...]] = [

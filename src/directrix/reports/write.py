@@ -1,4 +1,4 @@
-"""Writing of a report in all its forms, into the folder of its run."""
+"""Writing of a report in all formats, into the folder of its run."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from directrix.tables import Table, json_value, notes_once
 
 
 def write_report(folder: Path, report: Report) -> None:
-    """Write a report in all its forms; every file is written whole or not at all.
+    """Write a report in all formats; every file is written atomically.
 
     Parameters
     ----------
     folder : Path
-        As made by `directrix.papers.workspace.Workspace.open`. Its new files are ``tables.txt``,
+        Folder made by `directrix.papers.workspace.Workspace.open`. Its new files are ``tables.txt``,
         ``tables.json``, ``tables.tex``, ``tables/NN-TITLE.csv``, ``figures/NAME.png``, ``.svg``, ``.pdf`` and
         ``.csv`` (its points), ``page.md``, ``report.html`` and ``settings.json``.
     report : Report
@@ -58,7 +58,7 @@ def write_report(folder: Path, report: Report) -> None:
 
 
 def write_page(path: Path, report: Report) -> None:
-    """Write only the HTML file of a report, whole or not at all.
+    """Write only the HTML file of a report, atomically.
 
     Raises `MissingExtra` if it has figures and matplotlib is not installed.
     """

@@ -93,7 +93,7 @@ class Clock:
 class Pace:
     """A callback that records the time of each step, and increases a learning rate that is too low.
 
-    Trees with a low rate are the best in the end, but far behind if time runs out before. If ``rate`` is
+    Trees with a low rate are the best in the end, but far behind if time runs out first. If ``rate`` is
     given, and at the pace of the first three trees fewer than ``clock.growth / rate`` of ``n_trees`` fit into
     the time, training stops, and ``better_rate`` is that of `rate_for`, at most ``highest``.
     """

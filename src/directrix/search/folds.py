@@ -71,7 +71,7 @@ def search_folds(
 
 
 def sample(fold: Fold, n_docs: int, seed: int) -> Fold:
-    """Return random queries of a fold: about ``n_docs`` documents to train on, and to validate on."""
+    """Return random queries of a fold: about ``n_docs`` documents each to train and validate on."""
     train, weights = _part(fold.train, fold.weights, _is_drawn(fold.train, n_docs, seed))
     return Fold(train, weights, fold.valid.take(np.flatnonzero(_is_drawn(fold.valid, n_docs, seed))))
 

@@ -111,7 +111,7 @@ class AutoRanker(Ranker):
     ranker_ : Ranker
         The fitted chosen ranker; an `EnsembleRanker` if several were chosen.
     search_ : SearchResult
-        All candidates with their figures, and why one was chosen.
+        All candidates with their results, and the reason for the choice.
     measure_, result_, n_features_in_, feature_names_in_
         Those of ``ranker_``.
 
@@ -366,7 +366,7 @@ class SearchResult:
     chosen : Candidate
         The best single candidate; see `preferred`.
     candidates : tuple of Candidate
-        All that were tried, in order.
+        All candidates that were tried, in order.
     selection : str
         Description of the queries that decided the choice.
     why : str

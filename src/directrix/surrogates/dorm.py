@@ -39,7 +39,7 @@ class Dorm(MeasureSurrogate):
     Parameters
     ----------
     k : int >= 1, or None
-        Cut-off of nDCG; None = the whole list. c counts all ranks in either case.
+        Cut-off of nDCG; None = the whole list. In either case, c counts all ranks.
     ties : {"score", "mean"}
         Order of equal labels in the perfect ranking :math:`\pi^*`:
 

@@ -108,7 +108,7 @@ class RankwiseSurrogate(KernelSurrogate):
 
     @property
     def is_cut(self) -> bool:
-        """Whether ranks below the cut-off do not count."""
+        """Whether ranks below the cut-off are ignored."""
         return True
 
     @property

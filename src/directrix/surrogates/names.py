@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import is_dataclass
 from typing import Any
 
 from directrix.errors import InputError, short_text
-from directrix.parsing import UNREADABLE, build, call_of, parse_tree, unknown_name
+from directrix.parsing import (
+    IN_MODULE,
+    UNREADABLE,
+    Call,
+    build,
+    call_of,
+    import_named,
+    parse_tree,
+    unknown_name,
+)
 from directrix.registry import SURROGATES, load_class
 from directrix.types import Surrogate
 
@@ -33,11 +43,30 @@ def surrogate(text: str | Surrogate) -> Any:
     """
     if not isinstance(text, str):
         return text
-    try:
-        call = call_of(parse_tree(text))
-    except UNREADABLE as error:
-        raise InputError(f"surrogate {short_text(text)} cannot be read: {error}. Needed: {_FORM}.") from None
+    call = _call(text, text)
     kinds = {known.lower(): known for known in SURROGATES}
     if call.name.lower() not in kinds:
         raise unknown_name(call.name, SURROGATES, "surrogate", text)
     return build(load_class(SURROGATES, kinds[call.name.lower()]), call, text)
+
+
+def typed_surrogate(text: str) -> Any:
+    """Return the surrogate that a user typed: as `surrogate`, or ``module:Name``, whose code is run."""
+    named = IN_MODULE.fullmatch(text)
+    if named is None:
+        return surrogate(text)
+    call = _call(named[2], text)
+    value = import_named(named[1], call.name, f"surrogate {text!r}", "e.g. my_loss:MyLoss")
+    if not (is_dataclass(value) and hasattr(value, "value_and_grad")):
+        raise InputError(
+            f"surrogate {text!r} must be a dataclass with value_and_grad, or an object of one, got "
+            f"{short_text(value)}. Type e.g. my_loss:MyLoss."
+        )
+    return build(value, call, text)
+
+
+def _call(text: str, whole: str) -> Call:
+    try:
+        return call_of(parse_tree(text))
+    except UNREADABLE as error:
+        raise InputError(f"surrogate {short_text(whole)} cannot be read: {error}. Needed: {_FORM}.") from None

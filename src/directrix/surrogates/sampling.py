@@ -276,7 +276,7 @@ class Gumbel(KernelSurrogate):
         return replace(super().redraw(*numbers), surrogate=inner)
 
     def prepare(self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None) -> Any:
-        """See `KernelSurrogate.prepare`; the labels, for the noise, and the surrogate's prepared arrays."""
+        """See `KernelSurrogate.prepare`; returns the labels, for the noise, and the surrogate's arrays."""
         return (writable(labels), *self._inner.prepare(labels, qptr, doc_weight))
 
     def noises(self, labels: Float64Array, qptr: Int64Array) -> Iterator[Float64Array]:

@@ -1,6 +1,6 @@
 r"""SmoothRank (Chapelle, Wu 2010): measures with the document at a rank replaced by a soft one.
 
-Let d(j) be the document at rank j. Document i shares this rank by (Eq. 7)
+Let d(j) be the document at rank j. Document i has the following share of this rank (Eq. 7)
 
 .. math:: h_{ij} = \frac{\exp(-(s_i - s_{d(j)})^2 / \sigma)}{\sum_m \exp(-(s_m - s_{d(j)})^2 / \sigma)},
 

@@ -1,6 +1,6 @@
 r"""Structural support vector machines: one minus the hinge of the ranking that violates the margin most.
 
-With a score of whole rankings y of a query's R relevant and n - R irrelevant documents,
+Let F score a whole ranking y of a query's R relevant and n - R irrelevant documents:
 
 .. math:: F(s, y) = c \sum_{i\,\mathrm{relevant}}\ \sum_{j\,\mathrm{irrelevant}} y_{ij}\, (s_i - s_j), \qquad
           y_{ij} = \pm 1 \text{ as } i \text{ stands before } j \text{ or behind},

@@ -26,9 +26,9 @@ STOP_WORDS = tuple(
 
 
 def check_analyzer(name: str) -> None:
-    """Raise `InputError` unless a name is "none" or a stemmer of Snowball, with ``+stop`` or without it.
+    """Raise `InputError` unless a name is "none" or a Snowball stemmer, with or without ``+stop``.
 
-    Raises `MissingExtra` if there is no stemmer at all.
+    Raises `MissingExtra` if no stemmer is installed.
     """
     stemmer, plus, stop = name.partition("+")
     if stemmer != "none" and stemmer not in (known := _library().algorithms()):

@@ -25,7 +25,7 @@ def numbered(
 ) -> dict[str, Any]:
     """Return identifiers, different words and fields of documents.
 
-    Raises `InputError` if an identifier comes twice, a field is in no document, or there is no word.
+    Raises `InputError` if an identifier occurs twice, a field is in no document, or there is no word.
     """
     places: dict[str, str] = {}
     numbers: defaultdict[str, int] = defaultdict()
@@ -81,7 +81,7 @@ class Vocabulary(NamedTuple):
 
 
 ALL = "all"
-"""The field that holds all others, of documents with several."""
+"""The field that joins all others, if documents have several."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +108,7 @@ class Corpus:
 
     @property
     def text_fields(self) -> tuple[str, ...]:
-        """Fields that features have: those of the documents, and of several also "all", which joins them."""
+        """Fields of features: those of the documents and, if there are several, "all", which joins them."""
         return (*self.fields, ALL) if len(self.fields) > 1 else tuple(self.fields)
 
     @property

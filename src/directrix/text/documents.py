@@ -136,7 +136,7 @@ _NEEDED = (
 
 
 def iter_documents(given: Any, id_column: str | None = None) -> Iterator[Document]:
-    """Yield documents, one after another, from whatever users have.
+    """Yield documents, one after another, from any supported source.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def iter_documents(given: Any, id_column: str | None = None) -> Iterator[Documen
         folder is one document. A table without a known name in its first line has the columns identifier
         and text.
     id_column : str, optional
-        Default: the first that is there of docno, doc_id, docid, document, doc, _id, id.
+        Default: the first one present of docno, doc_id, docid, document, doc, _id, id.
 
     Raises
     ------
@@ -156,21 +156,20 @@ def iter_documents(given: Any, id_column: str | None = None) -> Iterator[Documen
 
 
 def query_texts(given: Any, field: str | None = None, id_column: str | None = None) -> dict[str, str]:
-    """Return the text of every query, in their order; see `iter_documents`.
+    """Return the texts of the queries, in their order; see `iter_documents`.
 
     Parameters
     ----------
     given : as `iter_documents`
     field : str, optional
-        The field of a query that is searched for. Default: the first that is there of query, text, title,
-        question.
+        Field of a query to search for. Default: the first one present of query, text, title, question.
     id_column : str, optional
-        Default: the first that is there of qid, query_id, q_id, topic, query, _id, id.
+        Default: the first one present of qid, query_id, q_id, topic, query, _id, id.
 
     Raises
     ------
     InputError
-        If a query has no identifier or is there twice, or the field is missing.
+        If a query has no identifier or occurs twice, or the field is missing.
     """
     queries: dict[str, str] = {}
     wanted = _QUERY_TEXTS if field is None else (field,)
@@ -218,7 +217,7 @@ class _Reader(NamedTuple):
     id_column: str | None
 
     def records(self, given: Any) -> Iterator[Document]:
-        """Yield documents from whatever users have; see `iter_documents`."""
+        """Yield documents from any supported source; see `iter_documents`."""
         if isinstance(given, str | os.PathLike):
             path = path_of(given)
             if path.is_dir() and content_of(path) != "folder":
@@ -255,8 +254,8 @@ class _Reader(NamedTuple):
     def _of_folder(self, folder: Path) -> Iterator[Document]:
         """Yield all files below a folder, by name; a file of unknown form is one document, named by its path.
 
-        Links out of the folder are left out: in a folder of a stranger they would bring files of the user
-        into an index that may be shared.
+        Links out of the folder are left out: in an untrusted folder they could add private files to an index
+        that may be shared.
         """
         files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
         root = folder.resolve()

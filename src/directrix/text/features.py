@@ -22,7 +22,7 @@ from directrix.types import Array, Float64Array, Int64Array, Progress
 
 @dataclass(frozen=True, eq=False)
 class TextFeatures:
-    """Candidates of queries, and which of their features to compute."""
+    """Candidates of queries, and the features of them to compute."""
 
     index: Corpus
     texts: dict[str, str]
@@ -44,7 +44,7 @@ class TextFeatures:
         runs: Iterable[Run],
         names: Sequence[str] | None,
     ) -> TextFeatures:
-        """Check what users give; see `Index.features`."""
+        """Check the user's arguments; see `Index.features`."""
         run, others = run_of(run), list(runs)
         by_tag = {f"run.{other.tag}": other for other in others}
         if len(by_tag) < len(others):
@@ -77,7 +77,7 @@ class TextFeatures:
         return cls(index, query_texts(queries), run, used, judged, sources)
 
     def queries(self, progress: Progress | None = None, part: slice = slice(None)) -> Queries:
-        """Compute the features of some of the queries; the same bits in whatever parts."""
+        """Compute the features of some of the queries, with the same bits for any partition."""
         blocks, labels, docs, names = list[Array](), list[float](), list[Any](), list[str]()
         for done, q in enumerate(self.chosen[part], start=part.start or 0):
             name = self.run.query_ids[q]
@@ -142,7 +142,7 @@ def _matched(index: Corpus, text: str, field: str, analyzer: str, rows: Int64Arr
 
 
 def _scores(run: Run, query: str, docs: Array) -> Float64Array:
-    """Return the scores of documents in a run; the lowest of the query for those that it lacks."""
+    """Return the scores of documents in a run; those that it lacks get the lowest of the query."""
     if query not in run.query_ids:
         return np.zeros(len(docs))
     q = run.query_ids.index(query)

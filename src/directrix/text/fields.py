@@ -29,7 +29,7 @@ class Tokens(NamedTuple):
 
 
 def one_after_another(fields: Sequence[Tokens]) -> Tokens:
-    """Return documents whose text is that of several fields, one after another."""
+    """Return documents whose text joins several fields, one after another."""
     lengths = np.stack([np.diff(field.offsets) for field in fields], axis=1)
     starts = np.concatenate([[0], np.cumsum(lengths)])
     ids = np.empty(int(starts[-1]), dtype=np.int32)
@@ -87,10 +87,9 @@ class FieldTerms:
     ) -> tuple[Float64Array, Int64Array, Int64Array]:
         """Find the different terms of a query in documents; -1 is a term that no document has.
 
-        ``follows[a, b]``: term b comes after a in the query. Returns how often each term occurs
-        (n_docs, n_terms); the smallest distance between two different terms, 0 if fewer than two occur; and
-        the number of pairs of neighboring terms that are neighbors in the query too. Takes as long as the
-        documents have terms.
+        ``follows[a, b]``: term b comes after a in the query. Returns how often each term occurs (n_docs,
+        n_terms); the smallest distance between two different terms, 0 if fewer than two occur; and the number
+        of pairs of neighboring terms that are also neighbors in the query. Cost: O(terms of the documents).
         """
         from directrix.text._kernels.match import match
 

@@ -3,7 +3,7 @@ r"""How well documents match a query: one function for each formula.
 A term :math:`t` of the query occurs :math:`q_t` times in it, :math:`f_t` times in the document and
 :math:`c_t` times in the collection; :math:`n_t` of the :math:`N` documents have it. The document has
 :math:`l` terms, the mean document :math:`\bar l`, all documents :math:`C`. Terms that no document has count
-for coverage alone. Lengths and documents in the Notes are those of one field.
+only for coverage. All lengths and counts are those of one field.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NEAREST = 0.3
 
 @dataclass(frozen=True, eq=False)
 class Matched:
-    """A query and documents as formulas take them: arrays (n_terms,) of terms, (n_docs,) of documents."""
+    """A query and documents in the form for formulas: arrays (n_terms,) of terms, (n_docs,) of documents."""
 
     field: FieldTerms
     """The field, with its numbers of documents and terms."""
@@ -56,7 +56,7 @@ class Matched:
 
     @property
     def share(self) -> Float64Array:
-        """c_t / C of the terms that some document has."""
+        """c_t / C of the terms that occur in a document."""
         return np.asarray(self.cf[self.cf > 0] / max(self.field.n_tokens, 1))
 
     @property
@@ -125,7 +125,7 @@ def dph(m: Matched) -> Float64Array:
     .. math:: \sum_t q_t \frac{(1 - r)^2}{f_t + 1} \Bigl( f_t \log_2 \frac{f_t \bar l N}{l\, c_t}
               + \tfrac12 \log_2 (2 \pi f_t (1 - r)) \Bigr), \qquad r = f_t / l
 
-    A document of one term only, :math:`r = 1`, gets 0 from it. Amati, Ambrosi, Bianchi, Gaibisso and
+    A document of one term only has :math:`r = 1`, so that term adds 0. Amati, Ambrosi, Bianchi, Gaibisso and
     Gambosi (2007), "FUB, IASI-CNR and University of Tor Vergata at TREC 2007 Blog Track".
     """
     lengths = np.maximum(m.lengths, 1.0)[:, None]
@@ -145,7 +145,7 @@ def coverage(m: Matched) -> Float64Array:
 
 
 def idf_coverage(m: Matched) -> Float64Array:
-    """The same, each term weighted by the idf of BM25."""
+    """Coverage with each term weighted by the idf of BM25."""
     total = m.idf.sum()
     return np.asarray((m.tf > 0.0) @ m.idf / (total if total > 0.0 else 1.0))
 
@@ -173,7 +173,7 @@ def length(m: Matched) -> Float64Array:
 
 
 def idf_sum(m: Matched) -> Float64Array:
-    """Sum of the idf of BM25 over the query's different terms: how rare they are."""
+    """Sum of the idf of BM25 over the query's different terms, a measure of their rarity."""
     return np.full(len(m.lengths), m.idf.sum())
 
 

@@ -81,7 +81,7 @@ def _array(archive: zipfile.ZipFile, name: str, dtype: str) -> Array:
 
 
 def scorer(terms: FieldTerms, k1: float, b: float) -> Any:
-    """Return a function from the terms of a query to the scores of all documents."""
+    """Return a function that maps the terms of a query to the scores of all documents."""
     try:
         import bm25s
     except ImportError as error:
@@ -103,22 +103,22 @@ def scorer(terms: FieldTerms, k1: float, b: float) -> Any:
 class Index(Corpus):
     """Documents for retrieval and for features of text; made by `build` or `load`.
 
-    Words are kept in the order of the text, so that distances between them count; stemming and stop words
-    are applied when they are used. 4 bytes a word, and the vocabulary.
+    Words are kept in the order of the text, since distances between them count; stemming and stop words are
+    applied on use. Memory: 4 bytes per word, and the vocabulary.
 
     Parameters
     ----------
     doc_ids : object array (n_docs,)
-        Identifiers, each one once.
+        Identifiers, all different.
     words : tuple of str
         Different words of all documents.
     fields : dict of str to Tokens
-        For every field the words of all documents.
+        Words of all documents, for every field.
     analyzers : tuple of str
         Analyzers of the features: "none", or a stemmer of Snowball such as "english" or "porter";
         ``+stop`` leaves out stop words.
     stop_words : tuple of str
-        In lower case.
+        Stop words in lower case.
 
     Examples
     --------
@@ -159,11 +159,11 @@ class Index(Corpus):
             a folder of texts; a frame; ``{identifier: text}``; dicts. They are
             read one after another, and their texts are not kept.
         fields : names, optional
-            Texts of a document that count. Default: all. A document may lack some.
+            Fields of a document to use. Default: all. A document may lack some.
         analyzers, stop_words
             As in `Index`; the default stop words are the 33 of Lucene.
         id_column : str, optional
-            Name of the identifier. Default: the first that is there of docno, doc_id, docid, document, doc,
+            Name of the identifier. Default: the first one present of docno, doc_id, docid, document, doc,
             _id, id.
         progress : function, optional
             Called with (documents so far, 0, identifier).
@@ -171,8 +171,8 @@ class Index(Corpus):
         Raises
         ------
         InputError
-            If a document has no identifier or one that another has, no document has a word, a field
-            is in no document, an analyzer is unknown, or something cannot be read.
+            If a document has no identifier or that of another document, no document has a word, a field is in
+            no document, an analyzer is unknown, or something cannot be read.
         MissingExtra
             If an analyzer needs stemming and PyStemmer is not installed.
 
@@ -197,7 +197,7 @@ class Index(Corpus):
         Raises
         ------
         InputError
-            If it cannot be written; an existing file then stays as it was.
+            If it cannot be written; an existing file is then not changed.
         """
         header = {
             "format": _FORMAT,
@@ -215,7 +215,7 @@ class Index(Corpus):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Index:
-        """Read an index that `save` wrote; no file can run code.
+        """Read an index that `save` wrote; it cannot run code.
 
         Raises
         ------
@@ -252,8 +252,8 @@ class Index(Corpus):
     ) -> Run:
         """Find the ``k`` best documents of every query by BM25, with the library bm25s.
 
-        The score is the feature ``bm25`` to float32: documents that have no word of the query are not
-        retrieved; equal scores are in the order of the documents.
+        The score is the feature ``bm25`` in float32. Documents without any word of the query are not
+        retrieved; equal scores keep the order of the documents.
 
         Parameters
         ----------
@@ -310,7 +310,7 @@ class Index(Corpus):
         names: Sequence[str] | None = None,
         progress: Progress | None = None,
     ) -> Queries:
-        """Compute features of candidates, called ``formula.field.analyzer``; see `directrix.text.formulas`.
+        """Compute features of candidates, named ``formula.field.analyzer``; see `directrix.text.formulas`.
 
         Parameters
         ----------
@@ -318,12 +318,12 @@ class Index(Corpus):
         run : Run, path or frame
             Candidates.
         qrels : Qrels, path, frame or data set of ir_datasets, optional
-            Labels; a document that is not judged has 0. Queries without judgments are left out, as are
-            relevant documents that are not candidates: measures of the result do not count them. Default: all
-            labels are 0.
+            Judgments for labels; a document that is not judged has label 0. Queries without judgments are
+            left out, as are relevant documents that are not candidates, which measures of the result do not
+            count. Default: all labels are 0.
         runs : Runs, optional
             Scores of other systems, as features ``run.TAG``. A document that a run lacks gets the lowest
-            score that the run has for the query, 0 if it has none.
+            score of the run for the query, or 0 if there is none.
         names : sequence of str, optional
             Names of the features to compute, in this order. Default: all.
         progress : function, optional

@@ -46,7 +46,7 @@ class Lists:
 
 
 def padded_lists(scores: Any, mask: Array, prepared: tuple[Any, ...], entries: tuple[str, ...]) -> Lists:
-    """Pad scores, differentiably, and prepared arrays; ``entries`` as in `KernelSurrogate`."""
+    """Pad scores (differentiably) and prepared arrays; ``entries`` as in `KernelSurrogate`."""
 
     def there(array: Array) -> Any:
         kind = scores.dtype if array.dtype.kind == "f" else None

@@ -27,7 +27,7 @@ _FALL = 0.999  # factor by which the gap must fall within that number of steps
 class Proof(Progress):
     """A training run in progress, whose ``params`` and ``loss`` are the best so far.
 
-    The penalty has a strength > 0. The run has converged at a gap of ``epsilon``; ``max_iter`` counts the
+    The strength of the penalty is > 0. The run has converged at a gap of ``epsilon``; ``max_iter`` counts the
     steps after the start.
     """
 
@@ -179,7 +179,7 @@ class Bundle:
         return Minimum(params, dual, highest)
 
     def drop(self, rounds: int) -> None:
-        """Forget planes that had no part in the last ``rounds`` solutions."""
+        """Forget planes that the last ``rounds`` solutions did not use."""
         keep = np.flatnonzero(self._idle[: self._size] < rounds)
         if len(keep) < self._size:
             self._move(keep, len(self._value))

@@ -28,7 +28,7 @@ def in_rounds(
     epsilon: float,
     train: Callable[[DataObjective, Float64Array], Result],
 ) -> Result:
-    """Convexify, train the convex loss, and repeat there, until a round gains less than ``epsilon``.
+    """Convexify, train the convex loss, and repeat from there, until a round gains less than ``epsilon``.
 
     ``objective.convexified(params)`` is a convex loss nowhere below the original, and equal to it at the
     parameters. ``train`` minimizes it from there; a status other than "converged" ends the rounds.

@@ -98,7 +98,7 @@ class LBFGS(FullGradients):
     Parameters
     ----------
     max_iter : int >= 1
-        Iterations, each with one or a few evaluations of the loss.
+        Iterations, each with one or more evaluations of the loss.
     tol : float >= 0
         Converged when no component of the gradient exceeds it. With bounds, the projected gradient counts:
         components that point out of the bounds are 0.
@@ -192,7 +192,7 @@ class CG(FullGradients):
     Parameters
     ----------
     max_iter : int >= 1
-        Iterations, each a line search of two or a few evaluations.
+        Iterations, each a line search of two or more evaluations.
     tol : float >= 0
         Converged when no component of the gradient exceeds it.
     ftol : float >= 0

@@ -130,7 +130,7 @@ def test_a_named_column_must_be_there():
     ("arguments", "message"),
     [
         ({"run": RUN}, "run and qrels must be given together"),
-        ({"run": RUN, "qrels": QRELS, "scores": [1.0]}, "instead of scores, labels, qid"),
+        ({"run": RUN, "qrels": QRELS, "scores": [1.0]}, "without scores, labels, qid"),
         ({"scores": [1.0]}, "labels are missing"),
         ({}, "scores are missing"),
     ],

@@ -162,8 +162,7 @@ def from_interactions(  # noqa: PLR0913 - all but the first are by name
     grades : mapping, optional
         Label of each kind of event; the highest one counts. Default: view 0, click 1, cart 2, purchase 3.
     decision : number, date or str, optional
-        Decision time for ``by="user"``. Default: that in ``candidates``, else the first event of a query, or
-        the last of a user.
+        Decision time for ``by="user"``. Default: that in ``candidates``, else the user's last event.
     candidates : frame, dict or path, optional
         Items of each query, with its session or user and its decision as a time; or the catalog, with the
         times from which items exist. Default: items with an event before the decision.

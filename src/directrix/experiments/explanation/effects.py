@@ -22,22 +22,22 @@ _DRAWS = 3  # documents of a query
 
 @dataclass(frozen=True, eq=False)
 class Dependence:
-    """Mean rank of a document of which one feature has some value, and all others stay as they are.
+    """Mean rank of a document as a function of one feature, with all others unchanged.
 
     Parameters
     ----------
     feature : str
     values : float64 (n,)
-        Ascending: the 5 % to 95 % quantiles of the feature, or all of its values if they are few; of
-        categories the most frequent codes.
+        Ascending: the 5 % to 95 % quantiles of the feature, or all of its values if they are few; for
+        categories, the most frequent codes.
     rank : float64 (n,)
-        Mean over queries, and over documents drawn from each; 1 is the top. Ties share their ranks.
+        Mean over queries, and over documents sampled from each; 1 is the top. Ties share their ranks.
     error : float64 (n,)
         Standard error over queries of the difference from the rank with the feature's own value.
     own_rank : float
         Mean rank of the same documents with their own values.
     categories : tuple of str (n,)
-        Names of the values of a feature that holds categories, else empty.
+        Names of the values of a categorical feature, else empty.
     """
 
     feature: str
@@ -49,11 +49,11 @@ class Dependence:
 
 
 def dependence(ranker: Any, q: Queries, column: int, feature: str, seed: int) -> Dependence:
-    """Return how the rank of a document depends on a feature, others being equal.
+    """Return how the rank of a document depends on a feature, with the others fixed.
 
-    In every query some documents are drawn; each in turn gets each value, and the ranker scores the query
-    again: the partial dependence of Friedman (2001, Eq. 53), of the rank instead of the score. Cost: at most
-    30 predictions of all queries, whose features are dense.
+    Some documents are sampled from every query; each in turn gets each value, and the ranker scores the query
+    again. This is the partial dependence of Friedman (2001, Eq. 53), for the rank instead of the score. Cost:
+    at most 30 predictions of all queries, with dense features.
     """
     categories = None if q.categories is None else q.categories[column]
     values = _values(q.features[:, column], is_category=categories is not None)
@@ -99,7 +99,7 @@ def _ranks(scores: Float64Array, rows: Array, starts: Array) -> Float64Array:
 
 @dataclass(frozen=True, eq=False)
 class LeftOut:
-    """Falls of a measure when features are left out and the ranker is trained again.
+    """Falls of a measure when features are left out and the ranker is retrained.
 
     Parameters
     ----------
@@ -136,8 +136,8 @@ def left_out(
 ) -> LeftOut:
     """Train copies of a ranker, with all features and without some, one by one; evaluate them on ``q``.
 
-    A feature that is left out is 0 everywhere, so that nothing can be learned from it. Cost: one training
-    more than there are columns.
+    A feature that is left out is 0 everywhere, so nothing can be learned from it. Cost: one training run per
+    column, and one with all features.
     """
     values = []
     for done, column in enumerate([None, *columns]):

@@ -69,9 +69,9 @@ class Explanation:
     groups : tuple of QueryGroup
         The same for groups of queries.
     dependence : tuple of Dependence
-        Dependence of the score on the most important features.
+        Dependence of the rank on the most important features.
     left_out : LeftOut or None
-        Loss of the measure by training without them.
+        Falls of the measure after training without them.
     ranker, queries
         As they were given.
     """
@@ -90,14 +90,14 @@ class Explanation:
     def query(self, query: Hashable, *, top: int | None = 10) -> RankedQuery:
         """Return the first documents of a query with what each feature adds to their scores.
 
-        Raises `InputError` if there is no such query, or the ranker is none of directrix.
+        Raises `InputError` if there is no such query, or the ranker is not one of directrix's.
         """
         return self._of(query).ranked(self._contributions, top)
 
     def pair(self, query: Hashable, first: Any, second: Any) -> Advantage:
-        """Return why one of two documents of a query is above the other; ``print`` says it in a sentence.
+        """Explain why one of two documents of a query is above the other; ``print`` shows one sentence.
 
-        Raises `InputError` if there is no such query or document, or the ranker is none of directrix.
+        Raises `InputError` if there is no such query or document, or the ranker is not one of directrix's.
         """
         return self._of(query).advantage(self._contributions, first, second)
 
@@ -111,7 +111,7 @@ class Explanation:
         return tuple(tables)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything that was computed in JSON types; features in the order of their importance."""
+        """Return all results in JSON types; features are in the order of their importance."""
         found, without = self.importance, self.left_out
         moves = {one.feature: one for one in self.dependence}
         features = []
@@ -158,7 +158,7 @@ def explain(  # noqa: PLR0913
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Explanation:
-    """Explain a ranker: importance of its features for a measure, their effect on ranks, parts of scores.
+    """Explain a ranker: importance of its features for a measure, their effect on ranks and scores.
 
     Parameters
     ----------
@@ -169,29 +169,29 @@ def explain(  # noqa: PLR0913
     measure : measure or str, optional
         Default: the one that the ranker was trained for.
     train, valid : Queries, optional
-        Its training data: train it again without each of the ``top`` features.
+        Training data of the ranker, to retrain it without each of the ``top`` features.
     groups : mapping of query to str, optional
-        Names of groups of queries; those that it lacks belong to none.
+        Names of groups of queries; queries that it lacks belong to none.
     top : int >= 0
         Number of features, the most important ones, whose effect on ranks is computed, and that are left out.
     n_repeats : int >= 1, optional
         Number of shuffles. Default 5; fewer for more than 40,000 documents, 1 from 200,000 on.
     seed : int >= 0
-        Seed of everything random.
+        Seed of the random numbers.
     progress : callable, optional
-        Called with the number of finished trainings, their total, and the name of a feature.
+        Called with the number of finished training runs, their total, and the name of a feature.
 
     Raises
     ------
     InputError
-        If there are no queries, the ranker does not take the data, or ``groups`` names none of the queries.
+        If there are no queries, the ranker cannot use the data, or ``groups`` names none of the queries.
 
     Notes
     -----
-    Two features that say the same are both important to this ranker, and either can be left out of the next
-    one: see `permutation_importance`, and docs/decisions/reports.md. With more than 1,000 features those are
-    examined that move the scores most. Cost: one prediction per feature and repeat, 30 predictions of 4,000
-    documents per feature of ``top``, and one training for each of them.
+    Two redundant features are both important to this ranker, although either can be left out of the next one;
+    see `permutation_importance`, and docs/decisions/reports.md. With more than 1,000 features, only those
+    that move the scores most are examined. Cost: one prediction per feature and repeat, 30 predictions of
+    4,000 documents per feature of ``top``, and one training run for each of them.
 
     Examples
     --------
@@ -237,7 +237,7 @@ def _fall(mean: float, interval: tuple[float, float]) -> dict[str, Any]:
 
 
 def contributions_on(ranker: Any, q: Queries) -> Contributions:
-    """Return the contributions of a ranker; ways through trees are counted on some of the queries."""
+    """Return the contributions of a ranker; paths through trees are counted on some of the queries."""
     return Contributions(ranker, sampled_queries(q, _SEEN, 0))
 
 

@@ -1,4 +1,4 @@
-"""The ranking of one query, and two documents of it, in parts that features add to the scores."""
+"""The ranking of one query, or two of its documents, explained by contributions of features."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class RankedQuery:
     names : tuple of str
         Names of the features.
     documents : tuple of str
-        Their ids; without ids their places in the data, from 1.
+        Their identifiers, or else their positions in the data, from 1.
     labels, scores : float64 (n_docs,)
     values : float64 (n_docs, n_features)
         Features as they are in the data.
@@ -95,7 +95,7 @@ class RankedQuery:
 
 @dataclass(frozen=True, eq=False)
 class Advantage:
-    """Why one document is above another one: what each feature adds to the difference of their scores.
+    """Explanation of why one document is above another: what each feature adds to the score difference.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class Advantage:
 
     @property
     def ranked(self) -> list[int]:
-        """Features with a contribution, the largest one, of either sign, first."""
+        """Features with a contribution, by decreasing magnitude."""
         return contributing(self.contributions)
 
     def __str__(self) -> str:
@@ -183,7 +183,7 @@ class Advantage:
 
 
 def named_value(value: float, column: int, categories: Categories | None) -> float | str:
-    """Return a value of a feature, of a category its name."""
+    """Return a value of a feature; for a category, its name."""
     names = None if categories is None else categories[column]
     return float(value) if names is None or np.isnan(value) else names[int(value)]
 
@@ -233,7 +233,7 @@ class OfQuery:
         )
 
     def advantage(self, contributions: Contributions, first: str, second: str) -> Advantage:
-        """Return why one of two documents is above the other."""
+        """Explain why one of two documents is above the other."""
         found = [self._place(document) for document in (first, second)]
         ranks = [int(np.flatnonzero(self._order == i)[0]) + 1 for i in found]
         if ranks[0] == ranks[1]:

@@ -23,9 +23,9 @@ def n_directions(eps: float = 0.01, delta: float = 0.01) -> int:
 
     .. math:: K = \lceil \ln\delta / \ln(1 - \varepsilon) \rceil
 
-    If at least a share eps of all directions rises, K random ones hold a rising one with probability :math:`1
-    - (1 - \varepsilon)^K \ge 1 - \delta`; see `certify`. Raises `InputError` if one of them is not between 0
-    and 1, or more than 10 million directions would be needed.
+    If at least a share eps of all directions rises, K random ones include a rising one with probability
+    :math:`1 - (1 - \varepsilon)^K \ge 1 - \delta`; see `certify`. Raises `InputError` if eps or
+    delta is not between 0 and 1, or more than 10 million directions would be needed.
 
     Examples
     --------
@@ -55,8 +55,8 @@ def check_steps(steps: Any) -> tuple[float, ...]:
 class Steps:
     """Lengths of the steps along a direction.
 
-    A linear ranking does not depend on the norm of its weights, so what an absolute step means depends on how
-    long the weights happen to be; a relative step has the same meaning for all.
+    A linear ranking does not depend on the norm of its weights, but the effect of an absolute step does; a
+    relative step has the same effect for any norm.
     """
 
     given: tuple[float, ...]  # in multiples of the unit
@@ -99,7 +99,7 @@ class RandomDirections:
 
 @dataclass(frozen=True)
 class OneWeight:
-    """Up and down, one weight at a time: directions 2 j and 2 j + 1 are those of ``weights[j]``."""
+    """Directions of single weights: 2 j moves ``weights[j]`` up, and 2 j + 1 moves it down."""
 
     weights: Sequence[int]
     n_params: int
@@ -157,19 +157,19 @@ class ExactRise:
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    r"""Whether trained weights are a local optimum of a measure; made by `certify`.
+    r"""Result of `certify`: a test of whether trained weights are a local optimum of a measure.
 
     Parameters
     ----------
     measure : str
         Name of the measure.
     value : float
-        Its mean at the weights.
+        Mean of the measure at the weights.
     directions : RandomDirections or OneWeight
         The directions that were tried; ``directions.block(i, i + 1)[0]`` is direction i.
     eps, delta : float
-        Conclusion if none of enough directions rises: with confidence 1 - delta, less than a share eps of
-        all directions does.
+        If none of enough directions rises, less than a share eps of all directions rises, with confidence 1 -
+        delta.
     steps : tuple of float
         Lengths of the steps, in units of ``unit``.
     unit : float
@@ -177,7 +177,7 @@ class Certificate:
     curves : float64 (n_directions, n_steps)
         Change of the measure by every step, in units of the measure.
     exact : tuple of ExactRise
-        Within the longest step, and anywhere; empty without ``exact=True``.
+        Best points within the longest step, and anywhere; empty without ``exact=True``.
     spent : float
         Chance of a wrong certificate that earlier tests of `polish` have used up.
     chance : float, optional
@@ -252,15 +252,15 @@ class Certificate:
 
     @property
     def confidence(self) -> float:
-        r"""Confidence that was reached that less than a share eps of all directions rises.
+        r"""Confidence that less than a share eps of all directions rises.
 
-        1 minus the chance that at most the observed number of directions r rises if a share eps of all does,
-        less ``spent``:
+        Before ``spent`` is subtracted, it is 1 minus the probability that at most r directions, the observed
+        number, rise if a share eps of all directions rises:
 
         .. math:: 1 - \sum_{i \le r} \binom{K}{i} \varepsilon^i (1 - \varepsilon)^{K - i},
 
-        which is :math:`1 - (1 - \varepsilon)^K` if none of K rises. With one weight at a time, where nothing
-        is drawn, it is 1 or 0.
+        which is :math:`1 - (1 - \varepsilon)^K` if none of K rises. With one weight at a time, nothing is
+        random, and it is 1 or 0.
         """
         if self.one_weight:
             return float(self.n_rising == 0)
@@ -270,7 +270,7 @@ class Certificate:
 
     @property
     def is_local_optimum(self) -> bool:
-        """Whether no direction rises, and enough were tried for confidence 1 - delta."""
+        """True if no direction rises and enough were tried for confidence 1 - delta."""
         # delta of exactly (1 - eps)^K must not fail by rounding
         return self.n_rising == 0 and 1.0 - self.confidence <= self.delta * (1.0 + 1e-9)
 
@@ -278,8 +278,8 @@ class Certificate:
     def share_below(self) -> float | None:
         """Upper limit of the share of rising directions, at confidence 1 - delta (Clopper & Pearson 1934).
 
-        After `polish` that is the joint confidence of the limits of all its tests. None with one weight at a
-        time, where nothing is drawn.
+        After `polish`, the limits of all its tests hold jointly at this confidence. None with one weight at a
+        time, since nothing is random.
         """
         if self.one_weight:
             return None
@@ -295,7 +295,7 @@ class Certificate:
         return LEVEL * abs(self.value)
 
     def to_dict(self, *, curves: bool = False) -> dict[str, Any]:
-        """Return the result in JSON types; with ``curves`` every change too, one list per direction."""
+        """Return the result in JSON types; with ``curves``, also every change, one list per direction."""
         direction, step = self.largest_at or (None, None)
         return {
             "measure": self.measure,

@@ -68,12 +68,12 @@ def certify(  # noqa: PLR0913
     Parameters
     ----------
     ranker_or_params : LinearRanker, MLPRanker, AutoRanker, or float (n_params,)
-        A fitted ranker, or weights: w. All weights and biases of a network move together.
+        A fitted ranker, or weights w. All weights and biases of a network move together.
     data : Queries, or objective of a linear model or network
-        Usually the training data. A ranker scales them itself; weights take them as they are. An objective
-        says which model the weights belong to, and weights queries.
+        Usually the training data. A ranker scales the features itself; for weights they are used unchanged.
+        An objective defines the model, and the weights of queries.
     measure : measure or str, optional
-        Default: what the ranker was trained for.
+        Default: the training measure of the ranker.
     eps, delta : float in (0, 1)
         Share of directions, and chance of a wrong certificate; 1 % and 1 % need 459 directions.
     steps : sequence of float > 0
@@ -83,22 +83,22 @@ def certify(  # noqa: PLR0913
     exact : bool
         For linear models also: the best point of every line :math:`w + t r_i`, over all t, by `line_search`.
     one_weight : bool
-        Instead of random directions: up and down along every single weight ("the gradient vanishes"),
-        without the features that order no documents of a linear model.
+        Move every single weight up and down, instead of using random directions ("the gradient vanishes"); in
+        a linear model, without features that order no documents.
     seed : int >= 0
-        For drawing directions; direction i depends only on it and on i.
+        Seed of the directions; direction i depends only on the seed and on i.
     progress : callable, optional
         Called as ``progress(done, total, text)``.
 
     Raises
     ------
     InputError
-        If the ranker's model has no weights (trees, stumps), data and weights do not fit together, no
-        query has a value, or a parameter is out of range.
+        If the ranker's model has no weights (trees, stumps), data and weights do not match, no query has a
+        value, or a parameter is out of range.
 
     Notes
     -----
-    Each value is what ``score`` would print, with the same bits for any number of threads. Cost: K times the
+    Each value is that of ``score``, with the same bits for any number of threads. Cost: K times the
     number of steps predictions and evaluations, with at most 4 million scores at a time.
 
     References
@@ -144,9 +144,9 @@ def changes_along(
     *,
     until_rise: bool = False,
 ) -> Float64Array:
-    """Change of the measure by every step in every direction, float64 (n_directions, n_steps).
+    """Return the change of the measure by every step in every direction, float64 (n_directions, n_steps).
 
-    With ``until_rise`` only up to the first block with a direction that rises.
+    With ``until_rise`` it stops after the first block with a rising direction.
     """
     curves = np.empty((directions.count, len(lengths)))
     at_once = min(_DIRECTIONS_AT_ONCE, max(1, _FLOATS_AT_ONCE // (len(lengths) * len(params))))
@@ -216,7 +216,7 @@ class Point:
 
     @property
     def movable(self) -> Sequence[int]:
-        """Weights that can change a ranking: of a linear model, those of features that order documents."""
+        """Weights that can change a ranking; in a linear model, those of features that order documents."""
         return varying_features(self.queries) if self.is_linear else range(len(self.params))
 
     def line_search(self, measure: RankingMeasure) -> LineSearch:
@@ -284,7 +284,7 @@ def _point_of_params(params: Any, data: Any) -> Point:
 
 
 class Evaluator:
-    """Mean over queries of a measure as a function of parameters; what depends on labels is computed once."""
+    """Mean over queries of a measure as a function of parameters; functions of labels are computed once."""
 
     def __init__(self, point: Point, measure: RankingMeasure) -> None:
         self.point, self.measure, q = point, measure, point.queries
@@ -305,7 +305,7 @@ class Evaluator:
     def means(self, params: Float64Array) -> Float64Array:
         """Mean over queries for every vector of parameters (n_vectors, n_params): float64 (n_vectors,).
 
-        The same bits as ``ranker.score`` with those parameters, for any number of vectors and of threads.
+        The values have the same bits as ``ranker.score``, for any number of vectors and of threads.
         At most 4 million scores, 32 MiB, are held at a time, or those of one vector.
         """
         if self.point.queries.held == "shards":

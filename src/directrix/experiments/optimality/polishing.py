@@ -58,7 +58,7 @@ class Climb:
         *,
         until_rise: bool = False,
     ) -> Float64Array:
-        """Change of the measure by every step in every direction, see `changes_along`."""
+        """Return the change of the measure by every step in every direction; see `changes_along`."""
         lengths = self.steps.lengths(self.params)
         return changes_along(
             self.evaluator, self.params, self.value, directions, lengths, progress, until_rise=until_rise
@@ -183,9 +183,9 @@ def polish(  # noqa: PLR0913
     ranker_or_params, data, measure, eps, delta, steps, relative, seed
         As in `certify`.
     max_moves : int >= 0
-        Most moves; after them it ends, certified or not.
+        Maximum number of moves, after which it stops, certified or not.
     progress : callable, optional
-        Called as ``progress(done, total, text)`` with the directions of the test that runs.
+        Called as ``progress(done, total, text)`` with the directions of the running test.
 
     Returns
     -------
@@ -199,14 +199,14 @@ def polish(  # noqa: PLR0913
 
     Notes
     -----
-    A test uses directions that chose nothing. Several tests may be needed, and each could certify by luck;
-    test a may do so with chance :math:`\delta_a = \delta / (a (a + 1))`, together at most
-    :math:`\sum_a \delta_a = \delta`. So the last test has more than 459 directions, and its ``confidence``
-    accounts for all of them.
+    The directions of a test are not used to choose moves. Several tests may be needed, and each could certify
+    by chance: test a does so with probability at most :math:`\delta_a = \delta / (a (a + 1))`, and all tests
+    together with at most :math:`\sum_a \delta_a = \delta`. So the last test has more than 459 directions, and
+    its ``confidence`` accounts for all tests.
 
     The weights of a linear model keep their norm: the ranking does not depend on it, and a test with absolute
-    steps could be passed by shrinking it. Only the training measure rises: look at validation data before the
-    polished ranker is used.
+    steps could be passed by shrinking it. Only the training measure rises; check the polished ranker on
+    validation data before you use it.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Whether systems differ on the same queries: tests, intervals, corrections, letters, power."""
+"""Comparison of systems on the same queries: tests, intervals, corrections, letters, power."""
 
 from directrix.experiments.significance.comparisons import Comparisons as Comparisons
 from directrix.experiments.significance.comparisons import Pair as Pair

@@ -76,7 +76,7 @@ class Pair:
     interval : (float, float)
         Confidence interval of the difference, at confidence 1 - alpha.
     p, adjusted : float
-        Two-sided p-value, as it is and adjusted for the number of pairs.
+        Two-sided p-value, without and with adjustment for the number of pairs.
     differs : bool
         Whether ``adjusted`` is below alpha.
     wins, ties, losses : int
@@ -135,15 +135,15 @@ class Comparisons:
     letters : dict of str to str, or None
         Systems that share a letter do not differ; None in comparisons against one system.
     ranked : dict of str to int
-        Number of queries that each system has ranked; of `compare` those with a value. ``directrix compare``
-        gives queries that a run lacks the value of an empty ranking, which counts.
+        Number of queries that each system has ranked; for `compare`, those with a value. In ``directrix
+        compare``, queries that a run lacks count with the value of an empty ranking.
     unit : str
-        Unit of the values of single queries, and so of the differences, where ``means`` are something else:
-        "ln AP" for GMAP.
+        Unit of the values of single queries, and so of the differences, if ``means`` has another unit: "ln
+        AP" for GMAP.
 
     Notes
     -----
-    A query counts for a pair if both systems have a value, with Tukey's tests if all systems have one.
+    A query counts for a pair if both systems have a value; for Tukey's tests, if all systems have one.
     """
 
     test: str
@@ -216,7 +216,7 @@ class Comparisons:
         Parameters
         ----------
         measure : str
-            Its name, for the headings.
+            Name of the measure, for the headings.
         pairs : bool, optional
             Whether to make the second table; default for up to 10 systems.
 
@@ -234,7 +234,7 @@ class Comparisons:
         return (_systems(self, measure), *([_pairs(self, measure)] if is_wanted else []))
 
     def latex(self, measure: str) -> str:
-        r"""Return a table for a paper: the best mean bold, letters or stars, and the test in the caption.
+        r"""Return a LaTeX table: the best mean in bold, letters or stars, and the test in the caption.
 
         It needs ``\usepackage{booktabs}``.
 
@@ -249,7 +249,7 @@ class Comparisons:
 
 
 def paper_table(results: Mapping[str, Comparisons], what: str = "") -> str:
-    """Return the systems by measures in LaTeX, the best means bold, with the test in the caption.
+    """Return a LaTeX table of systems by measures, with the best means bold and the test in the caption.
 
     ``results`` compare the same systems by each measure, in the same way; ``what`` is the first sentence.
     """
@@ -373,13 +373,13 @@ def compare(
         "paired-t", "wilcoxon" (signed ranks), "sign", "randomization" (Fisher), "tukey" or "randomized-tukey"
         (all pairs at once, adjusted for their number).
     correction : {"auto", "holm", "bonferroni", "benjamini-hochberg", None}
-        For the number of pairs. "auto" = Holm's; Tukey's tests have their own correction.
+        Adjustment for the number of pairs. "auto" = Holm's; Tukey's tests have their own.
     against : str, optional
-        Compare every system with this one only; not with Tukey's tests, which are for all pairs.
+        Compare every system with this one only; not for Tukey's tests, which compare all pairs.
     alpha : float in (0, 1)
         Level; intervals have confidence 1 - alpha.
     seed : int >= 0
-        For everything random.
+        Seed of the random numbers.
     n_resamples : int, optional
         Number of random signs or shuffles; default 100,000 signs, 10,000 shuffles.
 
@@ -520,7 +520,7 @@ def _table(per_query: Mapping[str, Any]) -> dict[str, Float64Array]:
 
 
 def checked_correction(test: str, correction: str | None, against: str | None) -> str | None:
-    """Return the correction that is used with a test; `InputError` if an option is not known or not of it."""
+    """Return the correction that is used with a test; `InputError` if an option is unknown or not allowed."""
     if test not in TESTS:
         near = difflib.get_close_matches(str(test), TESTS, n=1)
         raise InputError(

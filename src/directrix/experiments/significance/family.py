@@ -88,7 +88,7 @@ def tukey(values: Any, *, alpha: float = 0.05) -> Tukey:
 
 
 def randomized_tukey(values: Any, *, alpha: float = 0.05, seed: int = 0, n_resamples: int = 10_000) -> Tukey:
-    r"""Compare all pairs by the range of means after shuffling the names of systems query by query.
+    r"""Compare all pairs by the range of means after shuffling the values of each query among the systems.
 
     p of systems s and t = (b + 1) / (m + 1), where b of m shuffles have
     max_s y_s. - min_s y_s. >= \|y_s. - y_t.\|.
@@ -100,7 +100,7 @@ def randomized_tukey(values: Any, *, alpha: float = 0.05, seed: int = 0, n_resam
     alpha : float in (0, 1)
         Level of ``least``, the 1 - alpha quantile of the ranges.
     seed : int >= 0
-        For the shuffles.
+        Seed of the shuffles.
     n_resamples : int >= 1
         Number of shuffles.
 
@@ -111,9 +111,9 @@ def randomized_tukey(values: Any, *, alpha: float = 0.05, seed: int = 0, n_resam
 
     Notes
     -----
-    As `tukey` without the normal distribution: it assumes that, if the systems were equal, all orders of a
-    query's values would be equally likely. Source: Carterette (2012). Cost O(n_resamples n_queries n_systems)
-    in blocks of 8 MB.
+    Like `tukey`, but without a normal distribution: it assumes that, if the systems were equal, all orders of
+    a query's values would be equally likely. Source: Carterette (2012). Cost O(n_resamples n_queries
+    n_systems) in blocks of 8 MB.
 
     Examples
     --------
@@ -211,7 +211,7 @@ def adjust(p_values: Any, correction: str = "holm") -> Float64Array:
 
 
 def check_correction(correction: Any) -> None:
-    """Raise `InputError` for a correction that is not known."""
+    """Raise `InputError` for an unknown correction."""
     if correction not in CORRECTIONS:
         raise InputError(f"correction={correction!r}: the corrections are {', '.join(CORRECTIONS)}.")
 
@@ -220,25 +220,25 @@ _ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def letters(means: Any, differ: Any) -> tuple[str, ...]:
-    """Give every system letters so that two systems share one exactly if they do not differ.
+    """Give every system letters such that two systems share one if and only if they do not differ.
 
     Parameters
     ----------
     means : float (n_systems,)
-        They order the letters: "a" goes to the best system.
+        Means, by which letters are ordered: "a" goes to the best system.
     differ : bool (n_systems, n_systems)
         Symmetric, False on the diagonal.
 
     Returns
     -------
     tuple of str
-        In the order given. After 52 letters numbers in brackets are used.
+        Letters in the order given; after 52 letters, numbers in brackets.
 
     Notes
     -----
-    A letter is a group of systems of which no two differ and to which none can be added. Groups are grown
+    A letter marks a maximal group of systems in which no two differ. Groups are grown
     from pairs that share none yet, best systems first, and a group is dropped if the others cover its pairs.
-    This gives few letters, not always the fewest, which are NP-hard to find. On the purpose, see Piepho
+    This gives few letters, not always the fewest, which are NP-hard to find. For background, see Piepho
     (2004). Cost at most O(n^4) for n systems.
 
     Examples

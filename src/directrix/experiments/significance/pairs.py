@@ -2,7 +2,7 @@
 
 In all functions ``first`` and ``second`` are the values of the two systems, float (n_queries,), in the same
 order of queries; d = first - second, and sd(d) is the standard deviation with n - 1. A query counts where
-both values are defined, not NaN; differences of at most 1e-12 are 0. Values that cannot be paired (other
+both values are defined, not NaN; differences of at most 1e-12 are 0. Values that cannot be paired (unequal
 numbers, infinite, none defined) raise `InputError`.
 """
 
@@ -62,7 +62,7 @@ class Significance(NamedTuple):
     n : int
         Number of pairs of values.
     wins, ties, losses : int
-        Number of pairs of which the first value is higher, equal, lower.
+        Number of pairs in which the first value is higher, equal, lower.
     """
 
     p: float
@@ -74,7 +74,7 @@ class Significance(NamedTuple):
 
     @classmethod
     def of(cls, p: float, gaps: Float64Array) -> Significance:
-        """Make the result of a test of some differences."""
+        """Return the result of a test of some differences."""
         wins, losses = int((gaps > 0.0).sum()), int((gaps < 0.0).sum())
         return cls(float(p), float(gaps.mean()), len(gaps), wins, len(gaps) - wins - losses, losses)
 
@@ -101,9 +101,9 @@ def paired_t(first: Any, second: Any) -> Significance:
 
     Notes
     -----
-    Assumes that the mean of the differences is nearly normal, which holds for the usual measures from about
-    50 queries on (Smucker, Allan and Carterette 2007 find it close to the randomization test). Source:
-    Student (1908). Cost O(n).
+    The test assumes that the mean of the differences is nearly normal, which holds for the usual measures
+    from about 50 queries on (Smucker, Allan and Carterette 2007 find it close to the randomization test).
+    Source: Student (1908). Cost O(n).
 
     Examples
     --------
@@ -184,14 +184,14 @@ def sign_test(first: Any, second: Any) -> Significance:
 
 
 def randomization(first: Any, second: Any, *, seed: int = 0, n_resamples: int = 100_000) -> Significance:
-    r"""Test whether the names of the two systems matter to their mean difference.
+    r"""Test the mean difference by exchanging the two systems at random (Fisher).
 
     p = share of the 2^n signs e for which \|sum_i e_i d_i\| >= \|sum_i d_i\|.
 
     Parameters
     ----------
     seed : int >= 0
-        For the random signs; without effect if all signs are tried.
+        Seed of the random signs; not used if all signs are tried.
     n_resamples : int >= 1
         Number of random signs for each pair, if there are too many to try all.
 
@@ -209,8 +209,8 @@ def randomization(first: Any, second: Any, *, seed: int = 0, n_resamples: int = 
     -----
     All signs are tried for up to 16 pairs that differ. Otherwise p = (b + 1) / (m + 1), where b of m random
     signs are as extreme, which is never 0 and never too small (Phipson and Smyth 2010); its standard error is
-    sqrt(p (1 - p) / m). It assumes no distribution and tests the mean itself: the test that Smucker, Allan
-    and Carterette (2007) recommend. Source: Fisher (1935). Cost O(m n) in blocks of 8 MB.
+    sqrt(p (1 - p) / m). The test assumes no distribution and tests the mean itself; Smucker, Allan and
+    Carterette (2007) recommend it. Source: Fisher (1935). Cost O(m n) in blocks of 8 MB.
 
     Examples
     --------
@@ -271,7 +271,7 @@ def t_interval(first: Any, second: Any, *, confidence: float = 0.95) -> tuple[fl
     Returns
     -------
     float, float
-        Ends, in units of the measure; unbounded for a single pair. Zero is outside exactly if the paired
+        Ends, in units of the measure; unbounded for a single pair. Zero is outside if and only if the paired
         t-test has p < 1 - confidence.
 
     Raises
@@ -304,11 +304,11 @@ def bootstrap_interval(
     n_resamples: int = 10_000,
     seed: int = 0,
 ) -> tuple[float, float]:
-    r"""Interval of the mean difference by the BCa bootstrap: queries are drawn with replacement.
+    r"""Interval of the mean difference by the BCa bootstrap: queries are resampled.
 
-    Its ends are the quantiles of the means of drawn differences at Phi(z0 + (z0 + z) / (1 - a (z0 + z))), z0
-    from the share of means below the observed one (bias), a from the skewness of the means that leave one
-    query out (acceleration).
+    Its ends are the quantiles of the resampled means at Phi(z0 + (z0 + z) / (1 - a (z0 + z))). z0 is computed
+    from the share of means below the observed one (bias), a from the skewness of the leave-one-out means
+    (acceleration).
 
     Parameters
     ----------
@@ -329,7 +329,7 @@ def bootstrap_interval(
 
     Notes
     -----
-    Source: Efron (1987), "Better bootstrap confidence intervals", as `scipy.stats.bootstrap` has it. Cost
+    Source: Efron (1987), "Better bootstrap confidence intervals", as in `scipy.stats.bootstrap`. Cost
     O(n_resamples n + n^2) in blocks of 8 MB.
 
     Examples
@@ -374,8 +374,8 @@ def effect_size(first: Any, second: Any) -> float:
 def detectable(first: Any, second: Any, *, alpha: float = 0.05, power: float = 0.8) -> float:
     r"""Smallest true mean difference that the paired t-test would detect with the given probability.
 
-    The delta for which P(\|T\| > t_(n-1, 1 - alpha/2)) = power, T non-central t with n - 1 degrees of freedom
-    and non-centrality delta sqrt(n) / sd(d).
+    It is the delta for which P(\|T\| > t_(n-1, 1 - alpha/2)) = power, where T has the non-central t
+    distribution with n - 1 degrees of freedom and non-centrality delta sqrt(n) / sd(d).
 
     Parameters
     ----------
@@ -394,7 +394,7 @@ def detectable(first: Any, second: Any, *, alpha: float = 0.05, power: float = 0
 
     Notes
     -----
-    Source: Cohen (1988, Sect. 2.4). Cost: some twenty values of the non-central t for each n.
+    Source: Cohen (1988, Sect. 2.4). Cost: about twenty values of the non-central t for each n.
 
     Examples
     --------
