@@ -134,6 +134,14 @@ def test_propensities_may_be_a_file(here, tmp_path):
     assert texts[0] == texts[1]
 
 
+def test_propensities_may_have_all_their_digits(here):
+    digits = ",".join([*map(str, map(float, THETA.split(","))), *["0.3333333333333333"] * 20])
+    options = ("--propensities", digits)
+    assert (
+        "served  ips" in succeed("clicks", "evaluate", here / "log.csv", here / "served.run", *options).stdout
+    )
+
+
 def test_what_cannot_be_done_is_refused(here, tmp_path):
     log, features, model = here / "log.csv", here / "features.csv", here / "ips.json"
     out = ("-o", tmp_path / "model.json", "--propensities", THETA)

@@ -119,18 +119,19 @@ def _positions(text: str | None) -> Any:
     """Return propensities by position, or alpha and beta."""
     if text is None:
         return None
-    if Path(text).is_file():
-        try:
-            found = json.loads(Path(text).read_text(encoding="utf-8"))
-            return [found["theta"], found["beta"]] if any(found["beta"]) else found["theta"]
-        except (ValueError, LookupError, TypeError):
-            raise InputError(
-                f"{text} holds no propensities; write it with `directrix clicks propensities LOG -f json`."
-            ) from None
-    try:
+    try:  # numbers first: a long list is no name of a file
         rows = [[float(value) for value in part.split(",")] for part in text.split("/")]
     except ValueError:
         rows = []
+        if Path(text).is_file():
+            try:
+                found = json.loads(Path(text).read_text(encoding="utf-8"))
+                return [found["theta"], found["beta"]] if any(found["beta"]) else found["theta"]
+            except (ValueError, LookupError, TypeError):
+                raise InputError(
+                    f"{text} holds no propensities; write it with `directrix clicks propensities LOG -f "
+                    "json`."
+                ) from None
     if len(rows) not in (1, 2) or len({len(row) for row in rows}) != 1:
         raise typer.BadParameter(f"--propensities {text}: numbers by position are needed, e.g. 1,0.7,0.5.")
     return rows[0] if len(rows) == 1 else rows

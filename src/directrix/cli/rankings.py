@@ -20,7 +20,7 @@ from directrix.data.columns import OPTIONS, ColumnNames, find, kind_of
 from directrix.data.files import Problem, open_data, raise_problems, readable, short_name, to_number
 from directrix.data.formats import QRELS, content_of, is_documents_table
 from directrix.data.shards.context import is_on_cluster
-from directrix.data.trec.join import join_trec
+from directrix.data.trec.join import join_trec, unmatched
 from directrix.data.trec.runs import Qrels, Run, document_names, read_trec_qrels, read_trec_run
 from directrix.errors import InputError
 from directrix.rankers.saved import SavedModel
@@ -243,13 +243,8 @@ def _judged_runs(names: list[str], runs: list[Run], qrels: Qrels, topics: Topics
 
 def note_unmatched(name: str, runs: Iterable[Run], judged: Iterable[str]) -> None:
     """Print how many queries of the runs are not judged, and how many judged queries no run has."""
-    ranked, known = {query for run in runs for query in run.query_ids}, set(judged)
-    if ranked != known:
-        both = len(ranked & known)
-        remark(
-            f"note: {both} of {len(ranked)} queries of {name} are judged, and {len(known) - both} judged "
-            f"queries are not in {name}; only those in both count"
-        )
+    if text := unmatched(name, (query for run in runs for query in run.query_ids), judged):
+        remark(f"note: {text}")
 
 
 def _number(line: str) -> float | None:

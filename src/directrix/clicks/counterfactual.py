@@ -158,9 +158,9 @@ class CounterfactualResult(ShowsTables):
             tuple((*row, "*" * bool(one.doubts)) for row, one in zip(rows, self.estimates, strict=True)),
             digits=4,
             notes=(
-                f"low, high: {1 - self.alpha:.0%} interval by queries. effective: effective sample size in "
-                "impressions. unshown: share of the documents that the ranker would show and the log does "
-                "not. *: the interval is unreliable, see below.",
+                f"low, high: {1 - self.alpha:.0%} interval by queries, without the error of propensities. "
+                "effective: effective sample size in impressions. unshown: share of the documents that the "
+                "ranker would show and the log does not. *: the interval is unreliable, see below.",
                 *self.notes,
                 *sorted(doubts),
             ),
@@ -240,8 +240,8 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     -----
     The value is sum_q n_q V_q / sum_q n_q, where V_q is the sum of the gains of query q by the ranker's ranks
     and n_q the number of its sessions; tied documents share their ranks. Intervals use Student's t for the
-    ratio, linearized over queries. Rankers trained on the same clicks look better than they are. O(rows of
-    the log) per estimator.
+    ratio, linearized over queries, and take propensities as known. Rankers trained on the same clicks look
+    better than they are. O(rows of the log) per estimator.
 
     Examples
     --------

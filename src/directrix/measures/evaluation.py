@@ -11,7 +11,7 @@ import numpy as np
 from directrix.data.checks import as_array, check_length
 from directrix.data.frames import names_of
 from directrix.data.grouping import rows_by_query
-from directrix.data.trec.join import Judged, join_trec
+from directrix.data.trec.join import Judged, join_trec, qrels_of, run_of, unmatched
 from directrix.errors import InputError, warn
 from directrix.measures.bootstrap import mean_interval
 from directrix.measures.convention import convention as find_convention
@@ -108,6 +108,7 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
         shape is (n_docs, n_subtopics); other measures use the highest label.
     run, qrels : frame (pandas, polars, pyarrow), dict, path, or `Run` and `Qrels`, optional
         Instead of scores and labels; see `directrix.data.join_trec`, whose result may be ``run`` alone.
+        A warning counts judged queries that the run lacks; they do not count, as in trec_eval.
     qid, qptr, group : sequence, optional
         Query of every document, in any order; or boundaries (n_queries + 1,), or sizes of consecutive
         queries. One of the three is needed, or ``run``; ``group=[n]`` means one query.
@@ -231,7 +232,15 @@ def _of_run(run: Any, qrels: Any, arrays: tuple[Any, ...], measures: list[Rankin
             "run and qrels must be given together, without scores, labels, qid, qptr, group and doc_ids; "
             "type evaluate(measures, run=run, qrels=qrels)."
         )
-    judged = run if is_joined else join_trec(run, qrels)
+    if is_joined:
+        judged = run
+    else:
+        run, qrels = run_of(run), qrels_of(qrels)
+        judged = join_trec(run, qrels)
+        if not set(qrels.query_ids) <= {*run.query_ids}:  # queries without judgments never count
+            text = unmatched(f"the run {run.tag!r}", run.query_ids, qrels.query_ids)
+            remedy = "directrix.data.join_trec(run, qrels, queries='judged') counts those as empty lists."
+            warn(f"{text}. {remedy}", stacklevel=4)
     labels = judged.labels if all(m.sees == "labels" for m in measures) else judged.judgments
     return _Data(judged.scores, labels, judged.qptr, judged.doc_ids, judged.query_ids)
 

@@ -257,7 +257,7 @@ def over_epochs(
 ) -> Result:
     """Call ``one_epoch`` until the epochs are done, the loss is not finite, or the callback stops.
 
-    ``one_epoch`` takes the parameters, which it changes in place, a new random order of the queries, drawn by
+    ``one_epoch`` takes the parameters (changed in place), a new random order of the queries, drawn by
     ``rng``, and the previous loss. It returns the mean of the losses before its steps. The loss before the
     first epoch and after the last is that of ``objective``. The callback receives the start and every epoch.
 

@@ -140,6 +140,19 @@ def test_evaluate_needs_arrays_or_a_run(arguments, message):
         dx.evaluate("AP", **arguments)
 
 
+def test_judged_queries_that_a_run_lacks_are_counted():
+    qrels = QRELS | {"3": {"e": 1}, "4": {"e": 1}}
+    with pytest.warns(
+        UserWarning, match="^2 of 2 queries of the run .*, and 2 judged queries are not"
+    ) as caught:
+        mean = dx.evaluate("AP", run=RUN, qrels=qrels)["AP"]
+    assert caught[0].filename == __file__
+    assert mean == dx.evaluate("AP", run=RUN, qrels=QRELS)["AP"]
+    joined = dx.data.join_trec(RUN, qrels, queries="judged")  # the user's choice: no warning
+    assert dx.evaluate("AP", run=joined)["AP"] == mean / 2
+    assert dx.evaluate("AP", run=RUN | {"5": {"e": 1.0}}, qrels=QRELS)["AP"] == mean
+
+
 @pytest.mark.parametrize("short", ["qid", "docno", "label"])
 def test_columns_of_a_dict_have_one_length(short):
     columns = {"qid": [1, 2], "docno": ["a", "b"], "label": [1, 0]}

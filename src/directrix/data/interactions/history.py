@@ -31,7 +31,7 @@ class Spans:
     def spans(self, keys: Int64Array, n_before: Int64Array) -> tuple[Int64Array, Int64Array]:
         """Return the start and end in `order` of each key's events before a moment.
 
-        The moment is the number of all events before it.
+        A moment is given as the number of events before it.
         """
         place, is_known = place_in(self.known, keys)
         first = self._starts[place]

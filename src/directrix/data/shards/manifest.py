@@ -47,7 +47,7 @@ class Shard:
 
 @dataclass(frozen=True, eq=False)
 class Manifest:
-    """Description of the shards of a folder, which avoids reading them all."""
+    """Description of the shards of a folder, so that they need not all be read."""
 
     shards: tuple[Shard, ...]
     n_features: int

@@ -62,6 +62,18 @@ def check_overlap(run: Run, other: Qrels | Run) -> None:
         warn(f"{what} Check that both write identifiers alike.", stacklevel=3)
 
 
+def unmatched(name: str, ranked: Iterable[str], judged: Iterable[str]) -> str:
+    """Return a note with the numbers of queries of a run and judged queries that do not match, or ""."""
+    ranked, known = set(ranked), set(judged)
+    if ranked == known:
+        return ""
+    both = len(ranked & known)
+    return (
+        f"{both} of {len(ranked)} queries of {name} are judged, and {len(known) - both} judged "
+        f"queries are not in {name}; only those in both count"
+    )
+
+
 def check_magnitude(run: Run) -> None:
     """Raise `InputError` unless float32 holds all scores, with a value below them for "not retrieved"."""
     fits = np.abs(run.scores) <= _LARGEST
