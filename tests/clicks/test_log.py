@@ -180,10 +180,22 @@ def test_sessions_with_a_click_on_every_document_are_a_warning(tmp_path):
     Log.from_frame(robots(2, n_docs=4))  # users may click on few documents
 
 
+@pytest.mark.parametrize("rate", [0.3, 0.6, 0.75, 0.95])
+def test_users_who_often_click_everything_are_not_robots(rate):
+    clicked = np.random.default_rng(0).random(500) < rate
+    Log.from_frame(robots(0) | {"clicked": clicked.astype(int)})
+
+
+def test_a_log_of_clicks_alone_is_a_warning():
+    with pytest.warns(UserWarning, match="every document of the log was clicked") as said:
+        Log.from_frame(robots(100))
+    assert len(said) == 1
+
+
 @pytest.mark.parametrize("column", ["session", "none"])
 def test_variants_of_a_query_in_case_and_blanks_are_a_warning(column):
     columns = GOOD | {"query": ["red  Shoes", "red  Shoes", "red shoes "]}
-    with pytest.warns(UserWarning, match="2 queries are 1 apart from case and blanks, e.g. 'red  Shoes' and"):
+    with pytest.warns(UserWarning, match="1 of 2 queries differ from .* 'red shoes ' from 'red  Shoes'; "):
         Log.from_frame({key: of for key, of in columns.items() if column != "none" or key != "session"})
 
 

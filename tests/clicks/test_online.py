@@ -288,3 +288,4 @@ def test_rankers_of_different_times_are_a_warning(kind):
     with pytest.warns(UserWarning, match="A and B were never served at the same time"):
         ab_test(Log.from_frame(frame | {"time": times}))
     ab_test(Log.from_frame(frame | {"time": times[::2] + times[1::2]}))
+    ab_test(Log.from_frame(frame | {"time": [None] * 4 + times[4:]}))

@@ -106,10 +106,17 @@ def test_only_the_first_positions_are_compared():
 def test_em_warns_of_few_impressions_with_which_it_is_too_flat():
     queries = make_queries(n_queries=1_000)
     log = make_log(queries, "shuffle", 3_000)
-    with pytest.warns(UserWarning, match="each document of a query has 2 impressions on average; with fewer"):
+    with pytest.warns(UserWarning, match="each document of a query has 3 impressions on average; with fewer"):
         theta = dx.clicks.propensities(log, "em", n_resamples=20).theta
     assert theta[2] > 1.2 * TRUE[2]
     assert abs(dx.clicks.propensities(log, n_resamples=20).theta[2] / TRUE[2] - 1.0) < 0.1
+
+
+def test_impressions_of_documents_at_other_positions_do_not_count():
+    docs = list(map(str, range(50)))
+    frame = {"query": ["q"] * 100, "doc": docs + docs[1::-1] + docs[2:], "position": [*range(1, 51)] * 2}
+    frame |= {"impressions": [30] * 100, "clicked": [9] * 100}
+    dx.clicks.propensities(Log.from_frame(frame), "em", n_positions=2)
 
 
 def test_wide_intervals_are_a_warning():

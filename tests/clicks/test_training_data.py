@@ -123,7 +123,7 @@ def test_features_that_hardly_vary_among_shown_documents_do_not_decide_on_the_ot
     assert np.corrcoef(gains.labels[never], first[never])[0, 1] > 0.8
 
 
-@pytest.mark.filterwarnings("ignore:.*Remove robots")
+@pytest.mark.filterwarnings("ignore:.*If they are robots")
 def test_the_model_of_a_query_has_not_seen_its_clicks(judged, frame):
     """Other clicks of the queries of one half do not change the model's relevance there."""
     order = np.random.default_rng(0).permutation(N)

@@ -144,6 +144,7 @@ def test_categories_are_coded_as_by_predict(reload, kinds):
     np.testing.assert_array_equal(scorer.rank(rows), np.argsort(-expected, kind="stable"))
     with pytest.warns(UserWarning, match="'shop' holds categories that the model has not seen"):
         assert scorer.predict([[2, "new"]]) == expected[2]
+    assert scorer.predict(np.empty((0, 2))).tolist() == []
     for bad, message in (
         ([["a", kinds[0]]], "there is text"),
         ([["a"]], r"shape \(1, 1\)"),

@@ -18,7 +18,7 @@ from directrix.tables import ShowsTables, Table, json_value
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Array, Int64Array
 
-_ROBOT = 5  # documents, all clicked: no user does this often
+_ROBOT = 5  # documents, all clicked: more users leave one out
 _FEW = 0.005  # of the clicks
 _ROWS = 1 << 20  # sorted together, so that threads share the work and memory stays small
 
@@ -100,8 +100,9 @@ class Log(ShowsTables):
         Warns
         -----
         UserWarning
-            If the queries have variants in case or blanks, or more than .5 % of the clicks are of sessions
-            that clicked all of five or more documents, as robots do.
+            If queries differ only in case or blanks; if all rows are clicks; or if sessions look like robots:
+            they clicked all of five or more documents, have more than .5 % of the clicks, and are fewer than
+            half of the sessions, but more than those that clicked all documents but one.
         """
         names = {"session": session, "query": query, "doc": doc, "position": position, "clicked": clicked}
         names |= {"impressions": impressions, "user": user, "ranker": ranker, "time": time}
@@ -133,25 +134,31 @@ class Log(ShowsTables):
 
     def _with_warnings(self) -> Log:
         """Return this log, after warnings about rows that are valid and would move every estimate."""
-        variants: dict[str, list[str]] = {}
-        for query in self.pairs.query_ids:
-            variants.setdefault(" ".join(str(query).casefold().split()), []).append(str(query))
-        if same := [names for names in variants.values() if len(names) > 1]:
+        queries, first = self.pairs.query_ids, dict[str, str]()
+        same = [first.setdefault(" ".join(query.casefold().split()), query) for query in queries]
+        if n := len(queries) - len(first):
+            query, other = next(pair for pair in zip(queries, same, strict=True) if pair[0] != pair[1])
             warn(
-                f"{len(self.pairs.query_ids):,} queries are {len(variants):,} apart from case and blanks, "
-                f"e.g. {same[0][0]!r} and {same[0][1]!r}; each counts alone. Spell them alike everywhere.",
+                f"{n:,} of {len(queries):,} queries differ from an earlier one only in case or blanks, e.g. "
+                f"{query!r} from {other!r}; each counts alone. Spell them alike everywhere.",
                 stacklevel=3,
             )
-        if isinstance(self.content, Sessions):
+        if isinstance(self.content, Sessions) and (ids := self.content.ids) is not None:
+            size = np.diff(self.content.ptr)
             clicks = np.add.reduceat(self.content.click.astype(np.int64), self.content.ptr[:-1])
-            robots = (clicks == np.diff(self.content.ptr)) & (clicks >= _ROBOT)
-            if (share := clicks[robots].sum() / max(clicks.sum(), 1)) > _FEW:
-                first = np.flatnonzero(robots)[0]
-                name = "" if self.content.ids is None else f", such as {self.content.ids[first]}"
+            robots, nearly = ((size >= _ROBOT) & (clicks == size - missing) for missing in (0, 1))
+            n, share = int(robots.sum()), clicks[robots].sum() / max(clicks.sum(), 1)
+            if n and self.content.click.all():
                 warn(
-                    f"{int(robots.sum()):,} of {len(clicks):,} sessions{name}, have a click on every "
-                    f"document, of {_ROBOT} or more, and {share:.1%} of all clicks. Remove robots: they "
-                    "flatten position bias.",
+                    "every document of the log was clicked, so it does not tell which positions users see. "
+                    "Log all documents that were shown, with 0 for those without a click.",
+                    stacklevel=3,
+                )
+            elif share > _FEW and nearly.sum() < n < len(size) / 2:
+                warn(
+                    f"{n:,} of {len(size):,} sessions, such as {ids[np.argmax(robots)]}, have a click "
+                    f"on every document, of {_ROBOT} or more, and {share:.1%} of all clicks. If they are "
+                    "robots, remove them: they flatten position bias.",
                     stacklevel=3,
                 )
         return self

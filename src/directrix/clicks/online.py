@@ -13,7 +13,7 @@ import numpy as np
 
 from directrix.clicks.log import Log
 from directrix.clicks.sessions import Sessions
-from directrix.data.checks import as_floats, check_length
+from directrix.data.checks import as_floats, check_length, is_missing
 from directrix.data.grouping import run_starts
 from directrix.errors import InputError, short_text, warn
 from directrix.measures.bootstrap import batch_sizes
@@ -256,8 +256,11 @@ def ab_test(
         )
     n = len(sessions.query)
     if sessions.time is not None:
-        of_a, of_b = (sessions.time[sessions.ranker == number] for number in (0, 1))
-        if max(of_a) < min(of_b) or max(of_b) < min(of_a):
+        of_a, of_b = (
+            [time for time in sessions.time[sessions.ranker == number] if not is_missing(time)]
+            for number in (0, 1)
+        )
+        if of_a and of_b and (max(of_a) < min(of_b) or max(of_b) < min(of_a)):
             warn(
                 f"{' and '.join(sessions.rankers)} were never served at the same time, so a difference may "
                 "come from the time. Serve both on the same days, to random users."

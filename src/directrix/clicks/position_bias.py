@@ -169,16 +169,16 @@ def propensities(
     theta, beta = _resampled(estimator, value.shape, n_queries, n_resamples, rng)
     if isinstance(estimator, _Counts):
         theta[1:] += (-_LEFT_OPEN, _LEFT_OPEN)
-    for text in _doubts(method, theta, cells.impressions.sum() / len(log.pairs)):
+    for text in _doubts(method, theta, cells.impressions.sum() // len(np.unique(cells.pair))):
         warn(text)
     return Propensities(method, value[0], theta, value[1], beta, n_queries, n_resamples, seed)
 
 
-def _doubts(method: str, theta: Float64Array, impressions: float) -> Iterator[str]:
+def _doubts(method: str, theta: Float64Array, impressions: int) -> Iterator[str]:
     """Yield why estimates are unreliable, from their intervals and the impressions per document."""
     if method == "em" and impressions < _MANY:
         yield (
-            f"each document of a query has {impressions:.0f} impressions on average; with fewer than "
+            f"each document of a query has {impressions} impressions on average; with fewer than "
             f"{_MANY}, em overestimates propensities. Compare with method all-pairs, or give a longer log."
         )
     wide = np.flatnonzero(~(theta[:, 1] <= _WIDE * theta[:, 0]))

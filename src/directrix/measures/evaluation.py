@@ -237,8 +237,12 @@ def _of_run(run: Any, qrels: Any, arrays: tuple[Any, ...], measures: list[Rankin
         judged = join_trec(run, qrels)
         if not set(qrels.query_ids) <= {*run.query_ids}:  # queries without judgments never count
             text = unmatched(f"the run {run.tag!r}", run.query_ids, qrels.query_ids)
-            remedy = "directrix.data.join_trec(run, qrels, queries='judged') counts those as empty lists."
-            warn(f"{text}. {remedy}", stacklevel=4)
+            warn(
+                f"{text}. To count judged queries that the run lacks as empty lists, type "
+                "run=directrix.data.join_trec(run, qrels, queries='judged') without qrels; queries='both' "
+                "leaves them out without this warning.",
+                stacklevel=4,
+            )
     labels = judged.labels if all(m.sees == "labels" for m in measures) else judged.judgments
     return _Data(judged.scores, labels, judged.qptr, judged.doc_ids, judged.query_ids)
 

@@ -156,7 +156,8 @@ class Scorer:
         if X.ndim != 2 or X.shape[1] != self.n_features:
             return np.zeros(X.shape)
         for column, names in self._names.items():
-            place, is_given = place_among(names), ~np.array([is_missing(x) or x == "" for x in X[:, column]])
+            is_given = np.array([not (is_missing(x) or x == "") for x in X[:, column]], dtype=bool)
+            place = place_among(names)
             X[~is_given, column] = np.nan
             X[is_given, column] = [place(name_of(x)) for x in X[is_given, column]]
             if np.isnan(X[is_given, column].astype(np.float64)).any():
