@@ -87,6 +87,8 @@ def build(made: Any, call: Call, text: str) -> Any:
     names = [field.name for field in fields(kind)]
     try:
         wrong = next((f"has no field {name!r}" for name in call.fields if name not in names), "")
+        if call.arguments and made is not kind:
+            wrong = "is changed by fields with names"
         if not wrong:
             return kind(*call.arguments, **call.fields) if made is kind else replace(made, **call.fields)
     except TypeError as error:

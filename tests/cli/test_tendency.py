@@ -77,7 +77,7 @@ def test_a_surrogate_of_the_user_is_imported(command, files, my_loss):
     assert [row.pop("surrogate").partition("(")[0] for row in rows] == ["Mine", "Mine", "Bare", "ListNet"]
     assert all(row == rows[0] for row in rows)
     done = command(files.test, "-s", "my_loss:Bare", "--models", 5)
-    assert (done.exit_code, "say which to compare with" in done.stderr) == (1, True)
+    assert (done.exit_code, "say which to compare with. Type --measure nDCG." in done.stderr) == (1, True)
 
 
 @pytest.mark.parametrize(
@@ -86,6 +86,7 @@ def test_a_surrogate_of_the_user_is_imported(command, files, my_loss):
         ("my_loss:dx", "must be a dataclass with value_and_grad"),
         ("my_loss:Plain", "must be a dataclass with value_and_grad"),
         ("my_loss:Mine(alpha=1)", "has no field 'alpha'"),
+        ("my_loss:half(3)", "Mine is changed by fields with names"),
         ("my_loss:Mine(", "cannot be read"),
         ("absent:Mine", "e.g. my_loss:MyLoss"),
     ],

@@ -417,6 +417,13 @@ class Scalar(dx.ListNet):
         return value.mean(), grad
 
 
+class Alone(dx.ListNet):
+    """A function that returns the gradient alone."""
+
+    def value_and_grad(self, scores, labels, qptr):
+        return super().value_and_grad(scores, labels, qptr)[1]
+
+
 class Nothing(dx.ListNet):
     """A function whose last line is missing."""
 
@@ -430,13 +437,14 @@ class Nothing(dx.ListNet):
         (SimpleNamespace(value_and_grad=dx.ListNet().value_and_grad), "it has no properties"),
         (SimpleNamespace(), "it has no value_and_grad and no properties"),
         (dx.ListNet, "it is a class; an object of it is needed"),
-        (Scalar(), r"must have the shapes \(.*got \[\(\), "),
+        (Scalar(), r"must have the shapes \(.*got \(\) and "),
+        (Alone(), r"must have the shapes \(.*got array"),
         (Nothing(), r"must have the shapes \(.*got None"),
         (
             Bare(frozenset({"smooth", "shift-invariant"})),
             "properties must be a frozenset of .*shift-invariant",
         ),
-        (Bare("smooth"), "properties must be a frozenset of bound, .*value_free, got 'smooth'"),
+        (Bare("smooth"), "properties must be a frozenset of names among bound, .*value_free, got 'smooth'"),
         (Bare(["smooth"]), r"properties must be a frozenset of .*got \['smooth'\]"),
     ],
 )

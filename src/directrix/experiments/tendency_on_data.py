@@ -129,7 +129,9 @@ def model_values(
     for surrogate in chosen:
         if measure is None and not hasattr(surrogate, "measure"):
             raise InputError(
-                f"{surrogate!r} belongs to no measure; say which to compare with: measure='nDCG'."
+                f"{surrogate!r} belongs to no measure; say which to compare with.",
+                python="Type measure='nDCG'.",
+                shell="Type --measure nDCG.",
             )
     targets: list[Any] = [s.measure if measure is None else measure for s in chosen]
     shape = len(models), data.n_queries

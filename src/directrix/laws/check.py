@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from directrix.errors import short_text
 from directrix.measures.terms import query_sums
 from directrix.threads import get_threads, set_threads
 from directrix.types import Float64Array, FloatArray, Int64Array, Surrogate
@@ -407,17 +408,18 @@ def _check_form(surrogate: Any) -> None:
     else:
         scores, labels, qptr = next(random_cases(np.random.default_rng(0)))[1:]
         outcome = surrogate.value_and_grad(scores, labels, qptr)
-        shapes = [np.shape(part) for part in outcome] if isinstance(outcome, tuple | list) else outcome
+        shapes = [np.shape(part) for part in outcome] if isinstance(outcome, tuple | list) else []
         wanted = [(len(qptr) - 1,), scores.shape]
         properties = surrogate.properties
         if shapes != wanted:
             problem = (
                 f"value and gradient must have the shapes {wanted[0]} and {wanted[1]}, one number per query "
-                f"and per document, got {shapes}"
+                f"and per document, got {' and '.join(map(str, shapes)) or short_text(outcome)}"
             )
         elif not (isinstance(properties, frozenset | set) and properties <= _PROPERTIES):
             problem = (
-                f"properties must be a frozenset of {', '.join(sorted(_PROPERTIES))}, got {properties!r}"
+                f"properties must be a frozenset of names among {', '.join(sorted(_PROPERTIES))}, got "
+                f"{properties!r}"
             )
     if problem:
         raise LawBroken(f"{surrogate!r} breaks\n- {problem}")
