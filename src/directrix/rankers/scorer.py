@@ -81,9 +81,12 @@ class Scorer:
     """
 
     def __init__(self, saved: SavedModel) -> None:
-        self._names = {i: names for i, names in enumerate(saved.categories or ()) if names is not None}
+        from directrix.rankers.scoring import place_among
+
+        named = enumerate(saved.categories or ())
+        self._places = {i: place_among(names) for i, names in named if names is not None}
         for part in saved.parts:
-            if isinstance(part.model, Trees) and not self._names.keys() >= set(part.model.categorical):
+            if isinstance(part.model, Trees) and not self._places.keys() >= set(part.model.categorical):
                 raise InputError(
                     "this model has categories without names (categorical_features); type "
                     "directrix.load(path).predict(X), or train on a frame with columns of a categorical type."
@@ -113,7 +116,7 @@ class Scorer:
             If there are not ``n_features`` features, or some are not numbers, infinite, or missing (NaN)
             although the model takes no missing values.
         """
-        if self._names:
+        if self._places:
             features = self._coded(features)
         if isinstance(features, np.ndarray) and features.dtype in (np.float64, np.float32):
             X = np.ascontiguousarray(features)
@@ -150,14 +153,11 @@ class Scorer:
 
     def _coded(self, rows: Any) -> Array:
         """Return rows with places for the names of categories; zeros if they have the wrong shape."""
-        from directrix.rankers.scoring import place_among
-
         X = np.array(rows, dtype=object)
         if X.ndim != 2 or X.shape[1] != self.n_features:
             return np.zeros(X.shape)
-        for column, names in self._names.items():
+        for column, place in self._places.items():
             is_given = np.array([not (is_missing(x) or x == "") for x in X[:, column]], dtype=bool)
-            place = place_among(names)
             X[~is_given, column] = np.nan
             X[is_given, column] = [place(name_of(x)) for x in X[is_given, column]]
             if np.isnan(X[is_given, column].astype(np.float64)).any():

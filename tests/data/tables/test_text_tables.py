@@ -90,7 +90,11 @@ WRONG = [
     (CSV.replace("0.25", "high"), r"features must be numbers, got 'bm25' \(string, 'high' in row 1\)"),
     (CSV.replace("352", ""), "row 1, column 'topic': it is null"),
     (CSV.replace("0\n351", "-1\n351"), "-1.0 at .*row 1, column 'rel'; labels are finite and >= 0"),
-    (CSV + "353,d\n", "cannot be read as a CSV, .* line 5: Expected 5 columns, got 2: 353,d"),
+    (
+        CSV + "353,d\n",
+        "cannot be read as a CSV, .* row 5 .the names are row 1.: Expected 5 columns, got 2: 353,d",
+    ),
+    ('topic,rel,f\n1,0,"2\n"\n\n1,1\n', "row 3 .the names are row 1.: Expected 3 columns, got 2: 1,1"),
     ("topic,rel,f\n", "has no rows"),
     ("1 qid:1 1:0.5\n", "no column qid"),
 ]

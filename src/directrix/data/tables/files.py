@@ -60,7 +60,10 @@ def decoding(path: Path) -> Iterator[None]:
     ) as error:
         with readable(path), path.open("rb"):
             pass  # an obstacle for files of any format has its own message
-        reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".").replace("Row #", "line ")
+        reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+        reason = re.sub(
+            r"Row #(\d+)", r"row \1 (the names are row 1)", reason
+        )  # not the line: cells may hold several
         raise InputError(
             f"{path} cannot be read as a {'CSV, TSV or JSON' if text_table(path) else 'Parquet or Arrow'} "
             f"file: {reason}. A complete file is needed; write or fetch it again."
