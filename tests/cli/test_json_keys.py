@@ -55,8 +55,8 @@ def keys(value, above="") -> set[str]:
     return {key for name in value.keys() - PLACES for key in keys(value[name], f"{above}.{name}".lstrip("."))}
 
 
-@pytest.mark.filterwarnings("ignore:these intervals mean little")
 @pytest.mark.usefixtures("asked")  # the paper some2010
+@pytest.mark.filterwarnings("ignore:these intervals are unreliable")  # eight queries
 def test_no_key_is_gone(files, tmp_path):
     names = {"ips": "ips.json", "run": "a.run", "other": "b.run", "qrels": "test.qrels", "log": "log.csv"}
     of = vars(files) | {"folder": tmp_path} | {name: tmp_path / file for name, file in names.items()}

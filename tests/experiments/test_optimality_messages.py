@@ -35,7 +35,7 @@ W = np.array([1.0, 2.0, 0.0])
         (lambda: certify(0 * W, Q, "AP", relative=True), "all weights are 0 and have no length"),
         (lambda: certify(W, ONE_LABEL, "AP(empty='skip')"), "defined for none of the 1 queries"),
         (lambda: certify(W, SAME, "AP", one_weight=True), "no feature orders the documents"),
-        (lambda: certify(W, Q, "KendallTau", exact=True), "is not a sum over documents"),
+        (lambda: certify(W, Q, "KendallTau", exact=True), "is not a sum over the ranks of documents"),
         (lambda: polish(W, Q, "AP", max_moves=-1), "max_moves=-1: max_moves must be an integer >= 0"),
     ],
 )

@@ -123,7 +123,7 @@ ROUTES = {
 
 def table():
     """The rows of the table: names in the first cell, and a cell for each kind of measure."""
-    text = PAGE.read_text("utf-8").split("## What a measure of your own can do")[1].split("\n## ")[0]
+    text = PAGE.read_text("utf-8").split("## Where your measure can be used")[1].split("\n## ")[0]
     heads, _, *rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("|")]
     kinds = [re.findall(r"\w+", head.replace("`", "")) for head in heads[1:]]
     for name, *cells in rows:

@@ -55,7 +55,7 @@ def test_document_values_are_worth_over_norm(measure):
 
 @pytest.mark.parametrize("name", ["IPrec", "KendallTau"])
 def test_measures_without_terms_say_so(name):
-    with pytest.raises(dx.InputError, match=rf"{name}.*is not a sum over documents"):
+    with pytest.raises(dx.InputError, match=rf"{name}.*is not a sum over the ranks of documents"):
         dx.measure(name).terms(np.ones(2), np.array([0, 2]))
 
 

@@ -130,7 +130,7 @@ def test_rates_that_were_chosen_are_counted(report):
     table = report.tables[-1]
     assert table.columns[-1] == "0.1"
     assert [row[-1] for row in table.rows] == [1] * 8  # one fold, one rate, which is both ends of the grid
-    assert table.notes[0].startswith("8 of 8 trainings have a rate at an end")
+    assert table.notes[0].startswith("8 of 8 training runs have a rate at an end")
 
 
 def test_steps_from_short_weights_are_relative_to_their_norm(tmp_path, monkeypatch):
