@@ -52,7 +52,7 @@ def test_a_process_that_dies_is_asked_again(folder, tmp_path):
     shards = dx.data.open_shards(folder)
     with dx.cluster("local", 2):
         assert shards.features.ask(Dying(tmp_path / "died")) == [0, 1, 2, 3, 4]
-        with pytest.raises(InputError, match=r"ended 3 times while it worked on the shards 0, 1"):
+        with pytest.raises(InputError, match=r"died 3 times while it worked on the shards 0, 1"):
             shards.features.ask(Dying(None))
 
 

@@ -39,7 +39,7 @@ def model_card(
         Queries with labels, for measures and feature importances; training queries are recognized by their
         hash.
     measures : sequence of str
-        Measures to report besides the training measure.
+        Measures to report in addition to the training measure.
     seed : int >= 0
         Seed of the shuffles that measure the importances.
 
