@@ -506,8 +506,8 @@ def _taken(q: Queries, columns: Sequence[int], names: tuple[str, ...] | None) ->
 def query_classes(path: Path) -> dict[str, str]:
     """Read the segment of every query from a table, or from lines of a query and its segment.
 
-    The segments of a table are in the column "segment" or "class", or in the only column other than that of the
-    queries. The two parts of a line are separated by a tab, a comma or blanks.
+    The segments of a table are in the column "segment" or "class", or in the only column other than that of
+    the queries. The two parts of a line are separated by a tab, a comma or blanks.
     """
     from directrix.data.files import Problem, open_data, raise_problems, readable
     from directrix.data.tables.files import column_names
