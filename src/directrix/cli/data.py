@@ -66,9 +66,14 @@ def _convert_labeled(source: Path, target: Path, qrels: Path, reading: TrainingD
     from directrix.data.trec.join import labeled
 
     names = replace(reading.names(), has_labels=False)
-    q = labeled(read_file(source, missing=reading.missing.value, columns=names), read_qrels(qrels))
+    judged = read_qrels(qrels)
+    q = labeled(read_file(source, missing=reading.missing.value, columns=names), judged)
     with (named(target) or LETOR).writing(target) as add:
         add(q)
+    kept = set(map(str, q.query_ids))
+    of_kept = (judged.of_query(place) for place, name in enumerate(judged.query_ids) if name in kept)
+    relevant = sum(label > 0.0 for labels in of_kept for label in labels.values())
+    remark(relevant_text(relevant, int((q.labels > 0.0).sum())))
     return Counts(q.n_docs, q.n_queries, q.n_features)
 
 
