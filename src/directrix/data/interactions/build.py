@@ -261,7 +261,7 @@ def _joined(
     check_cells(
         features,
         "nan" if missing == "zero" else missing,
-        names,
+        names or (),
         lambda row: f"user {users[lists.users[pool.of[row]]]!r}, item {items[pool.item[row]]!r}",
     )
     ends = lists.times.copy()
