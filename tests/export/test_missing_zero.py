@@ -63,3 +63,11 @@ def test_the_mean_in_place_of_zero_is_found(to, fitted):
     planted = formula._replace(parts=(part._replace(inputs=mean),))
     with pytest.raises(InputError, match="rows have other scores"):
         verify(target.content(planted), target, formula, ranker)
+
+
+def test_scaled_trees_that_send_missing_features_another_way_are_rejected(tmp_path):
+    q = data()
+    far_from_zero = replace(q, features=q.features + 5.0)
+    ranker = dx.BoostedRanker(n_trees=5, scale="standard").fit_queries(far_from_zero)
+    with rejects(InputError):
+        dx.export(ranker, tmp_path / "m", to="elasticsearch")

@@ -154,6 +154,18 @@ def test_categories_are_coded_as_by_predict(reload, kinds):
             scorer.rank(bad)
 
 
+def test_codes_in_place_of_names_are_rejected(reload):
+    frame, y = shops()
+    coded = dx.Queries.from_frame(frame.assign(qid=np.arange(120) // 6, label=y))
+    scorer = reload(clone(TREES).fit_queries(coded))
+    with rejects(InputError):
+        scorer.predict(coded.features[:6])
+    frame, y = shops((1, 2, 30))
+    scorer = reload(clone(TREES).fit(frame, y, qid=np.arange(120) // 6))
+    with pytest.warns(UserWarning, match="'shop' holds categories that the model has not seen"):
+        scorer.predict([[2.0, 31]])  # a new shop, where names are numbers
+
+
 def test_a_missing_category_is_not_the_first_where_missing_numbers_are_0(reload):
     frame, y = shops()
 

@@ -112,7 +112,9 @@ class ExportTarget:
         if not self.takes_missing and any(one.missing_left != one.zero_left for one in splits_of(trees)):
             raise InputError(
                 f"{self.title} reads missing features as 0, and these trees send them another way; choose "
-                "--to lightgbm, xgboost, onnx, elastic, vespa, sql or python."
+                "--to lightgbm, xgboost, onnx, elastic, vespa, sql or python.",
+                python='Or read missing features as 0 in training, too: Queries with missing="zero".',
+                shell="Or read missing features as 0 in training, too: directrix train --missing zero.",
             )
         return in_float32(trees) if self.is_single else trees
 

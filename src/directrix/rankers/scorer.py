@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from functools import partial
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from directrix.data.checks import as_floats, has_finite_sum, is_missing
 from directrix.data.columns import feature_label
+from directrix.data.files import to_number
 from directrix.data.frames import Categories, name_of, zeros_for_missing
 from directrix.data.scale import Scale
 from directrix.data.statistics import inverse
-from directrix.errors import InputError, warn
+from directrix.errors import InputError, short_text, warn
 from directrix.models.linear import LinearModel
 from directrix.models.mlp import MLPModel
 from directrix.models.stumps import StumpModel
@@ -113,8 +116,8 @@ class Scorer:
         Raises
         ------
         InputError
-            If there are not ``n_features`` features, or some are not numbers, infinite, or missing (NaN)
-            although the model takes no missing values.
+            If there are not ``n_features`` features, or some are not numbers, infinite, missing (NaN)
+            although the model takes no missing values, or numbers where all categories are words.
         """
         if self._places:
             features = self._coded(features)
@@ -159,14 +162,27 @@ class Scorer:
         for column, place in self._places.items():
             is_given = np.array([not (is_missing(x) or x == "") for x in X[:, column]], dtype=bool)
             X[~is_given, column] = np.nan
-            X[is_given, column] = [place(name_of(x)) for x in X[is_given, column]]
-            if np.isnan(X[is_given, column].astype(np.float64)).any():
+            given = X[is_given, column]
+            X[is_given, column] = places = np.array([place(name_of(x)) for x in given])
+            if len(unseen := given[np.isnan(places)]):
                 name = feature_label(column, self.feature_names)
+                self._check_names(name, unseen, column)
                 warn(
                     f"{name} holds categories that the model has not seen; they count as missing.",
                     stacklevel=3,
                 )
         return X
+
+    def _check_names(self, label: str, unseen: Array, column: int) -> None:
+        """Raise `InputError` for a number where all categories are words: it is a code of other data."""
+        names = (self._saved.categories or ())[column] or ()
+        number = next((x for x in unseen if isinstance(x, Real) and not isinstance(x, bool)), None)
+        if number is not None and all(math.isnan(to_number(name)) for name in names):
+            raise InputError(
+                f"{label} holds the number {number:g}; the model was trained on names of categories in it, "
+                f"e.g. {', '.join(map(short_text, names[:3]))}. Give names; for `Queries`, whose features "
+                "hold codes, type directrix.load(path).predict_queries(q)."
+            )
 
     def _check(self, X: Array, scores: Float64Array | None = None) -> None:
         """Raise `InputError` for features that the model does not take, or scores that are not finite."""

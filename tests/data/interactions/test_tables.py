@@ -264,6 +264,17 @@ def test_relevant_items_that_are_no_candidates_are_counted():
     dx.data.from_interactions(events, by="user", candidates=complete)  # a warning would be an error
 
 
+def test_a_missing_feature_is_named():
+    prices = {"item": ["tea", "jam"], "price": [1.0, np.nan]}
+    with rejects(dx.InputError):
+        dx.data.from_interactions(EVENTS, by="session", item_features=prices)
+
+
+def test_an_empty_identifier_is_missing():  # as in a CSV file
+    with rejects(dx.InputError):
+        dx.data.from_interactions({**EVENTS, "user": ["ann", "", "ann", "", "ann"]})
+
+
 def test_milliseconds_are_rejected():
     events = {"user": list("aabb"), "item": list("xyxy"), "time": [1.76e12, 1.77e12, 1.78e12, 1.79e12]}
     with pytest.raises(dx.InputError, match=r"is in the year 5\d,\d+.*Divide milliseconds by 1000"):
