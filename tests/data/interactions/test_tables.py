@@ -198,7 +198,7 @@ def test_interactions_are_named_as_such():
 
 
 def test_a_date_splits_dates():
-    days = [np.datetime64("2026-01-01") + day for day in range(5)]
+    days = np.arange("2026-01-01", "2026-01-06", dtype="datetime64[D]")
     q = dx.data.from_interactions({**EVENTS, "time": days}, by="session")
     _, test = q.split("2026-01-04")
     assert test.query_ids == ("4", "5")
