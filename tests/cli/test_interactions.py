@@ -68,12 +68,14 @@ def test_the_files_are_those_of_the_function(tables, tmp_path):
         ),
         (("--categorical-columns", "brnd"), "no table has a feature 'brnd'"),
         (("--item-features", "ITEMS"), "Type --categorical-columns brand if they are categories"),
+        (("--by", "user", "--candidates", "EMPTY"), "candidates: there is no row"),
         (("--split", "0", "--test-output", "OUT"), "no query is before 0"),
-        (("--split", "soon", "--test-output", "OUT"), "at: 'soon' is not a time"),
+        (("--split", "soon", "--test-output", "OUT"), "--split: 'soon' is not a time"),
     ],
 )
 def test_messages_name_options(change, words, tables, tmp_path):
-    paths = {"ITEMS": tables / "items.csv", "OUT": tmp_path / "test.parquet"}
+    paths = {"ITEMS": tables / "items.csv", "EMPTY": tables / "empty.csv", "OUT": tmp_path / "test.parquet"}
+    paths["EMPTY"].write_text("user,item\n")
     arguments = (
         *NAMES,
         *(() if change[0] == "--grade" else KINDS),

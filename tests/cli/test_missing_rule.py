@@ -1,6 +1,7 @@
 """Commands that take a model read missing values as its training did, and say where --missing differs."""
 
 import sqlite3
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -57,7 +58,7 @@ def test_zero_stays_zero(files, tmp_path, method):
     succeed("export", model, tmp_path / "m.sql", "--to", "sql", "--check", files / "gaps.txt")
     q = dx.read_letor(files / "gaps.txt", missing="nan")
     rows = [[None if np.isnan(x) else float(x) for x in row] for row in q.features]
-    with sqlite3.connect(":memory:") as database:
+    with closing(sqlite3.connect(":memory:")) as database:
         database.execute("CREATE TABLE features (feature_1, feature_2, feature_3)")
         database.executemany("INSERT INTO features VALUES (?, ?, ?)", rows)
         scores = [row[-1] for row in database.execute((tmp_path / "m.sql").read_text())]

@@ -129,6 +129,7 @@ def interactions_command(
     Each query has a decision time. Labels come from later events, candidates and features from earlier ones.
     """
     from directrix.data.interactions.build import from_interactions
+    from directrix.data.interactions.tables import moment
 
     if (split is None) != (test_output is None):
         raise typer.BadParameter("--split TIME and --test-output FILE belong together; give both, or none.")
@@ -141,6 +142,7 @@ def interactions_command(
         if named(target) is not ARROW:
             raise typer.BadParameter(f"{target}: queries are written as *.parquet or *.arrow; choose one.")
         check_writable(target, events, candidates, *tables.values())
+    at = None if split is None else moment(_time(split), "--split")
     make = partial(
         from_interactions,
         events,
@@ -153,19 +155,22 @@ def interactions_command(
         **columns.names(),
         **tables,
     )
-    for target, part in zip(targets, _parts(make, negatives, sampling, _time(split), output), strict=True):
+    for target, part in zip(targets, _parts(make, negatives, sampling, at, output), strict=True):
         with ARROW.writing(target) as add:
             add(part)
         remark(f"saved: {target} ({part.n_docs} rows, {part.n_queries} queries, {part.n_features} features)")
 
 
 def _parts(
-    make: Callable[..., Interactions], negatives: int | None, sampling: str, split: Any, output: Path
+    make: Callable[..., Interactions], negatives: int | None, sampling: str, split: float | None, output: Path
 ) -> Sequence[Interactions]:
     """Return all queries, or those before and after the split, these with all their candidates."""
     q = make(negatives=negatives, sampling=sampling)
     if is_drawn := bool((q.sampling < 1.0).any()):
-        remark(f"note: {output} has sampled negatives; measures are higher than with all items")
+        remark(
+            f"note: {output} has sampled negatives; measures and calibrated probabilities are higher than "
+            "with all items"
+        )
     if split is None:
         return (q,)
     with warnings.catch_warnings():

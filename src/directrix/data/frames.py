@@ -253,8 +253,13 @@ def check_features(X: Any, missing: str = "error") -> Any:
     return features
 
 
-def check_cells(features: Any, missing: str, names: Sequence[Any], place: Callable[[int], str]) -> None:
-    """Raise `InputError` at the first feature that is infinite, or missing if that is an error."""
+def check_cells(
+    features: Any, missing: str, names: Sequence[Any], place: Callable[[int], str], among: str = ""
+) -> None:
+    """Raise `InputError` at the first feature that is infinite, or missing if that is an error.
+
+    ``among`` names the rows if there are others.
+    """
     values = entries(features)
     if has_finite_sum(values):
         return
@@ -269,7 +274,7 @@ def check_cells(features: Any, missing: str, names: Sequence[Any], place: Callab
     )
     raise InputError(
         f"features: {value} at {place(row)}, {feature_label(column, names)}; finite numbers are needed "
-        f"(values that are NaN or infinite: {int(bad.sum()):,}).",
+        f"(values that are NaN or infinite{among}: {int(bad.sum()):,}).",
         **remedy,
     )
 

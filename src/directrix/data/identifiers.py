@@ -51,8 +51,8 @@ class Numbering:
                 f"{place(0)}: the {self._kind} is neither text nor a number ({error}). "
                 "Write identifiers as text."
             ) from None
-        if any(map(is_missing, new)):
-            rows = [row for row, cell in enumerate(cells_of(column)) if is_missing(cell)]
+        if any(is_missing(cell) or cell == "" for cell in new):
+            rows = [row for row, cell in enumerate(cells_of(column)) if is_missing(cell) or cell == ""]
             raise InputError(
                 f"{place(rows[0])}: the {self._kind} is missing (in {len(rows):,} of {len(column):,} rows); "
                 "each row needs one. Drop these rows, e.g. frame.dropna()."

@@ -198,7 +198,7 @@ def test_interactions_are_named_as_such():
 
 
 def test_a_date_splits_dates():
-    days = [np.datetime64("2026-01-01") + day for day in range(5)]
+    days = np.arange("2026-01-01", "2026-01-06", dtype="datetime64[D]")
     q = dx.data.from_interactions({**EVENTS, "time": days}, by="session")
     _, test = q.split("2026-01-04")
     assert test.query_ids == ("4", "5")
@@ -262,6 +262,17 @@ def test_relevant_items_that_are_no_candidates_are_counted():
         dx.data.from_interactions(events, by="user", candidates=shown)
     complete = {"user": list("aabb"), "item": list("xyxy"), "time": [2, 2, 4, 4]}
     dx.data.from_interactions(events, by="user", candidates=complete)  # a warning would be an error
+
+
+def test_a_missing_feature_is_named():
+    prices = {"item": ["tea", "jam"], "price": [1.0, np.nan]}
+    with rejects(dx.InputError):
+        dx.data.from_interactions(EVENTS, by="session", item_features=prices)
+
+
+def test_an_empty_identifier_is_missing():  # as in a CSV file
+    with rejects(dx.InputError):
+        dx.data.from_interactions({**EVENTS, "user": ["ann", "", "ann", "", "ann"]})
 
 
 def test_milliseconds_are_rejected():

@@ -11,7 +11,7 @@ import numpy as np
 
 from directrix.data.checks import IF_MISSING, check_missing, check_positions, frozen, generator
 from directrix.data.columns import feature_names
-from directrix.data.frames import check_features
+from directrix.data.frames import check_cells
 from directrix.data.grouping import object_array, rows_of, run_starts
 from directrix.data.interactions.candidates import CandidateRows, Catalog, of_lists, popular, uniform
 from directrix.data.interactions.history import History, history_names
@@ -258,11 +258,17 @@ def _joined(
     starts = run_starts(pool.of)
     of = pool.of[starts]
     items, users = (object_array([*reader.numbers[key].names, None]) for key in ("item", "user"))
+    check_cells(
+        features,
+        "nan" if missing == "zero" else missing,
+        names or (),
+        lambda row: f"user {users[lists.users[pool.of[row]]]!r}, item {items[pool.item[row]]!r}",
+    )
     ends = lists.times.copy()
     has_label = lists.of_event >= 0
     ends[lists.of_event[has_label]] = log.times[has_label]  # the last one stays
     q = Interactions(
-        check_features(features, "nan" if missing == "zero" else missing),
+        features,
         pool.grade,
         np.append(starts, len(pool.of)).astype(np.int64),
         tuple(lists.ids[of]),

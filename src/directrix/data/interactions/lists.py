@@ -112,7 +112,13 @@ def read_candidates(reader: Reader, candidates: Any, by: str) -> CandidateTable:
     needs_time = by == "day" and keys is not None
     has_time = reader.find(of, "time", what, optional=not needs_time) is not None
     times = reader.times(of, what) if has_time else None
-    return CandidateTable(reader.number(of, "item", what), times, keys, users)
+    items = reader.number(of, "item", what)
+    if not len(items):
+        raise InputError(
+            "candidates: there is no row; one or more are needed. If the first stage found "
+            "nothing, there is nothing to rank: leave out the call."
+        )
+    return CandidateTable(items, times, keys, users)
 
 
 def lists_of(

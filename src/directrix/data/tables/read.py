@@ -104,7 +104,8 @@ class Batch(NamedTuple):
             for first in range(0, n, _ROWS):
                 for feature, column in enumerate(columns):
                     rows[first : first + _ROWS, feature] = column[first : first + _ROWS]
-        check_cells(rows, missing, names, lambda row: f"{self.path}: row {self.row + row}")
+        read = f", in rows {self.row} to {self.row + n - 1}"
+        check_cells(rows, missing, names, lambda row: f"{self.path}: row {self.row + row}", read)
         return zeros_for_missing(rows, self.layout.stored) if missing == "zero" else rows
 
     def cells(self, name: str) -> list[Any]:
