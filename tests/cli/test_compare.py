@@ -323,6 +323,14 @@ def test_the_page_has_the_tables_and_every_query(invoke, files, rankings, tmp_pa
     )
 
 
+def test_equal_systems_are_first_together_on_the_page(invoke, files, rankings, tmp_path):
+    same, page = tmp_path / "same.txt", tmp_path / "compare.html"
+    same.write_bytes(rankings[0].read_bytes())
+    names = ("--name", "old", "--name", "new")
+    invoke(files.test, rankings[0], same, *names, "-m", "AP", "--report", page)
+    assert "AP: old and new are first with " in page.read_text(encoding="utf-8")
+
+
 def test_a_page_in_the_place_of_an_input_is_refused_before_the_work(invoke, files, rankings):
     result = invoke(files.test, *rankings, "--report", rankings[1])
     assert result.exit_code == 1

@@ -117,6 +117,9 @@ def test_links_out_of_a_folder_are_left_out(tmp_path):
 def test_tables_keep_identifiers_as_text_and_ignore_what_is_no_text(tmp_path, ending):
     path = tmp_path / f"docs.{ending}"
     frame = pd.DataFrame({"_id": ["x7", "x8"], "title": ["Wings", None], "text": ["a", "b"], "year": [1, 2]})
+    tags = {"tags": "wing heat"} if ending in ("jsonl", "parquet") else {}
+    if tags:
+        frame = frame.assign(tags=[["wing", "heat"], []], counts=[[1, 2], [3]])
     if ending == "jsonl":
         rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -125,8 +128,15 @@ def test_tables_keep_identifiers_as_text_and_ignore_what_is_no_text(tmp_path, en
     else:
         frame.to_csv(path, sep="\t" if ending == "tsv" else ",", index=False)
     found = read(path)
-    assert found["x7"] == {"title": "Wings", "text": "a"}
+    assert found["x7"] == {"title": "Wings", "text": "a", **tags}
     assert found["x8"]["text"] == "b"
+
+
+def test_hits_of_elasticsearch_hold_their_fields_in_source(tmp_path):
+    path = tmp_path / "dump.jsonl"
+    hits = [{"_index": "i", "_id": name, "_score": 1.0, "_source": {"title": "Wings"}} for name in ("7", "8")]
+    path.write_text("".join(json.dumps(hit) + "\n" for hit in hits))
+    assert read(path) == {"7": {"title": "Wings"}, "8": {"title": "Wings"}}
 
 
 def test_a_folder_of_texts_is_named_by_its_files(tmp_path):

@@ -33,7 +33,7 @@ def comparison_report(
         text
         for measure, name in best.items()
         for text in (
-            f"{measure}: {name} is first with {results[measure].means[name]:.4f}",
+            _first(measure, results[measure].means, name),
             *_verdicts(measure, results[measure], name),
         )
     ]
@@ -54,6 +54,13 @@ def comparison_report(
             Section(measure, result.tables(measure, pairs=True)) for measure, result in results.items()
         ),
     )
+
+
+def _first(measure: str, means: Mapping[str, float], best: str) -> str:
+    """Say which systems have the highest mean."""
+    names = [name for name, mean in means.items() if mean == means[best]]
+    verb = "is" if len(names) == 1 else "are"
+    return f"{measure}: {' and '.join(names)} {verb} first with {means[best]:.4f}"
 
 
 def _verdicts(measure: str, result: Comparisons, best: str) -> Iterator[str]:

@@ -247,9 +247,10 @@ class _Reader(NamedTuple):
             fields = entry if isinstance(entry, Mapping) else getattr(entry, "_asdict", dict)()
             if not fields:
                 raise InputError(f"{place} is {short_text(entry)}; {_NEEDED}.")
+            if isinstance(source := fields.get("_source"), Mapping):  # a hit of Elasticsearch or OpenSearch
+                fields = {"_id": fields.get("_id"), **source}
             name = self._id_name(list(fields), place)
-            texts = {str(k): v for k, v in fields.items() if k != name and isinstance(v, str)}
-            yield Document(place, _identifier(fields[name]), texts)
+            yield Document(place, _identifier(fields[name]), _texts(fields, name))
 
     def _of_folder(self, folder: Path) -> Iterator[Document]:
         """Yield all files below a folder, by name; a file of unknown form is one document, named by its path.
@@ -325,11 +326,11 @@ class _Reader(NamedTuple):
                     yield from self._of_objects([entry], f"{path}:{number}")
 
     def _of_frame(self, frame: Any, what: str, first: int = 0) -> Iterator[Document]:
-        """Yield rows of a table; columns of text are fields, others count only as identifiers."""
+        """Yield rows of a table; columns of text, or lists of it, are fields; others only identifiers."""
         cells = {name: cells_of(column) for name, column in columns_of(frame, what, _NEEDED).items()}
         names = cells.pop(self._id_name([*cells], what))
         for row, name in enumerate(names):
-            texts = {str(k): of[row] for k, of in cells.items() if isinstance(of[row], str)}
+            texts = _texts({key: column[row] for key, column in cells.items()})
             yield Document(f"{what}, row {first + row}", _identifier(name), texts)
 
     def _id_name(self, known: Sequence[Any], what: str) -> Any:
@@ -348,6 +349,16 @@ class _Reader(NamedTuple):
             python="Name one: id_column=NAME.",
             shell="Name one: --id-column NAME.",
         )
+
+
+def _texts(fields: Mapping[Any, Any], id_name: Any = None) -> dict[str, str]:
+    """Return the fields that are text, with lists of texts joined; others are no words to search."""
+    texts = {}
+    for key, value in fields.items():
+        is_list = isinstance(value, list) and value and all(isinstance(part, str) for part in value)
+        if key != id_name and (is_list or isinstance(value, str)):
+            texts[str(key)] = " ".join(value) if is_list else value
+    return texts
 
 
 def _identifier(value: Any) -> str:
