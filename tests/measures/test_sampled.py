@@ -74,7 +74,7 @@ def test_a_document_stands_for_as_many_as_it_was_drawn_from():
 
 def test_the_note_is_there_only_where_something_was_drawn():
     result = dx.evaluate("AP", [2, 1], [1, 0], group=[2], sampling=[1.0, 0.25])
-    assert "50% of the documents are negatives that were drawn, with probability 0.25 to 0.25" in result.note
+    assert "50% of the documents are negatives that were drawn, with probability 0.25: the" in result.note
     none = dx.evaluate("AP", [2, 1], [1, 0], group=[2], sampling=[1.0, 1.0])
     assert (none.note, none.corrected) == ("", dict(none))
     plain = dx.evaluate("AP", [2, 1], [1, 0], group=[2])

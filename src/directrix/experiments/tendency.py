@@ -63,7 +63,7 @@ def tendency(
     over queries q and models i, j. The smaller, the stronger the correlation. It is at most the largest range
     of the measure on a query (k = 0), and the unit and the zero of the surrogate do not change it.
 
-    With ``transform="monotone"`` k times the surrogate is replaced by any non-decreasing function of it, the
+    With ``transform="monotone"``, k times the surrogate is replaced by any non-decreasing function of it, the
     same for all queries. This coefficient is at most the other, and at least the largest fall of the measure
     of a query between two models when the surrogate does not prefer the first.
 

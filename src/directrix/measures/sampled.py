@@ -25,9 +25,10 @@ def note_of(probability: Float64Array) -> str:
     is_drawn = probability < 1.0
     if not is_drawn.any():
         return ""
+    limits = dict.fromkeys(f"{x:.2g}" for x in (probability.min(), probability[is_drawn].max()))
     return (
         f"{is_drawn.mean():.0%} of the documents are negatives that were drawn, with probability "
-        f"{probability.min():.2g} to {probability[is_drawn].max():.2g}: the values are those of the short "
+        f"{' to '.join(limits)}: the values are those of the short "
         "lists. They are higher than for all candidates and may order rankers differently; do not compare "
         "them with values of full lists, or of other draws."
     )
