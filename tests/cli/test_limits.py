@@ -228,6 +228,23 @@ def test_a_result_that_cannot_be_written_is_an_error(redirected, message, tmp_pa
     assert (ended.returncode, ended.stderr) == (1, f"{message}\n")
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(("name", "blocks"), [("", 1), ("ApproxNDCG", 0)])
+def test_a_result_of_which_a_part_can_be_written_is_an_error(name, blocks, unbuffered, tmp_path):
+    # unbuffered, Python drops what a write leaves over; buffered, it tries again at its end, with status 120
+    ended = subprocess.run(
+        ["/bin/bash", "-c", f'ulimit -f {blocks}; exec "{sys.executable}" -m directrix methods {name} > cut'],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
+        timeout=60,
+    )
+    assert ended.returncode == 1
+    assert ended.stderr.splitlines()[-1].startswith("error: standard output was not written (File too large)")
+
+
 def test_help_that_cannot_be_written_ends_with_one_line():
     with open("/dev/full", "w") as full:
         ended = subprocess.run(

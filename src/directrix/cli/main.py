@@ -11,6 +11,7 @@ import errno
 import functools
 import gc
 import inspect
+import io
 import logging
 import os
 import re
@@ -33,7 +34,7 @@ from typer.core import TyperCommand, TyperGroup
 from directrix import __version__
 from directrix.cli.limits import Stopped, check_address_space, shortage, stoppable
 from directrix.cli.options import ThreadsOption, message_of
-from directrix.cli.show import remark
+from directrix.cli.show import discard_output, remark
 from directrix.errors import InputError, MissingExtra
 from directrix.registry import COMMANDS
 
@@ -74,13 +75,17 @@ class _Commands(TyperGroup):
     def main(self, *args: Any, **settings: Any) -> Any:
         # trainers use one; OpenBLAS starts all when it is loaded, and ends the process where it cannot
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        # PYTHONUNBUFFERED drops, without an error, what a full disk leaves over of a write
+        if isinstance(getattr(sys.stdout, "buffer", None), io.RawIOBase):
+            now = sys.stdout
+            sys.stdout = open(1, "w", encoding=now.encoding, errors=now.errors, closefd=False)  # noqa: SIM115
         try:
             with stoppable():
                 return super().main(*args, **settings)
         except OSError as error:  # of help, which is printed before there is a command
             text = f"error: the output cannot be written: {error.strerror or error}; check the disk."
             typer.echo(text, err=True)
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is left in its buffer would fail again
+            discard_output()
             raise SystemExit(1) from None
         except Stopped as stopped:
             typer.echo(f"stopped by {stopped.name}; every file is complete or as it was before", err=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import sys
 import threading
 import time
@@ -62,11 +63,17 @@ def echo(text: str, *, exact: bool = False, nl: bool = True) -> None:
     except OSError as error:
         if error.errno == errno.EPIPE:
             raise
+        discard_output()
         check = "`ulimit -f`, the size limit of files" if error.errno == errno.EFBIG else "`df -h`"
         raise InputError(
             f"standard output was not written ({error.strerror}); there must be space for all of it: "
             f"check {check}."
         ) from error
+
+
+def discard_output() -> None:
+    """Drop what is left in the buffer of standard output, which would fail again when Python ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def remark(text: str) -> None:
