@@ -239,7 +239,6 @@ def _positive(value: int | str, where: str) -> int:
         number = 0
     if not 1 <= number <= _MOST or (isinstance(value, float) and value != number):
         raise InputError(
-            f"{where} is {value!r}; the number of threads must be an integer from 1 to {_MOST}, "
-            "e.g. directrix.set_threads(2)."
+            f"{where} is {value!r}; the number of threads must be an integer from 1 to {_MOST}, e.g. 2."
         )
     return number

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from tests.commands import run
 
+import directrix as dx
 from directrix import threads
 from directrix.cli.limits import Stopped, check_address_space, shortage, stoppable
 from directrix.errors import InputError
@@ -257,3 +258,19 @@ def test_help_that_cannot_be_written_ends_with_one_line():
         )
     assert ended.returncode == 1
     assert ended.stderr == "error: the output cannot be written: No space left on device; check the disk.\n"
+
+
+def test_notes_that_cannot_be_written_do_not_stop_a_training(tmp_path):
+    lines = [f"{row % 3} qid:{row // 6} 1:{row * 7 % 11} 2:{row * 5 % 13}\n" for row in range(60)]
+    (tmp_path / "train.txt").write_text("".join(lines))
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "directrix", "train", "train.txt", "--method", "ListNet", "-o", "m.json"],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=full,
+            check=False,
+            timeout=60,
+        )
+    assert ended.returncode == 0
+    assert dx.load(tmp_path / "m.json").measure_.name == "nDCG@10"

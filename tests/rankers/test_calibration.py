@@ -155,6 +155,8 @@ def test_data_that_do_not_allow_a_calibration_are_rejected(ranker):
         Calibration.fit(-SCORES, LABELS)
     with rejects(InputError):
         Calibration.fit(SCORES, LABELS, "beta")
+    with rejects(InputError):
+        ranker.calibrate("held.parquet")
 
 
 def test_wrong_entries_of_a_file_are_rejected(ranker, tmp_path):

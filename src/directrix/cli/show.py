@@ -71,14 +71,19 @@ def echo(text: str, *, exact: bool = False, nl: bool = True) -> None:
         ) from error
 
 
-def discard_output() -> None:
-    """Drop what is left in the buffer of standard output, which would fail again when Python ends."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+def discard_output(stream: int = 1) -> None:
+    """Drop what is left in the buffer of a standard stream, which would fail again when Python ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
 
 
 def remark(text: str) -> None:
-    """Print a note, which is not part of the result, on stderr."""
-    typer.echo(visible(text), err=True)
+    """Print a note, which is not part of the result, on stderr; one that a full disk rejects is dropped."""
+    try:
+        typer.echo(visible(text), err=True)
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            raise
+        discard_output(2)
 
 
 def write_text(text: str, output: Path | None, content: str) -> None:

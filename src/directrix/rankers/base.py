@@ -389,6 +389,7 @@ class Ranker(BaseEstimator, ABC):
         (2,)
         """
         fitted = self.trained()
+        need_data(q, "calibrate")
         warn_if_trained_on(q, fitted.training_, stacklevel=2)
         scores, weights = self.predict_queries(q), sampling_weights(q)
         fitted.calibration_ = Calibration.fit(scores, q.labels, kind, rel, weights)
