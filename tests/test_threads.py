@@ -115,7 +115,7 @@ def test_a_fork_starts_its_own_threads():
 
 @pytest.mark.parametrize("value", [0, -1, 1.5, "two", float("inf"), [2], 4097])
 def test_a_number_of_threads_is_an_integer_from_1_to_4096(value):
-    with pytest.raises(dx.InputError, match=r"integer from 1 to 4096.*set_threads\(2\)"):
+    with pytest.raises(dx.InputError, match=r"integer from 1 to 4096, e\.g\. 2\."):
         dx.set_threads(value)
 
 
