@@ -118,9 +118,7 @@ def interactions_command(
         ),
     ] = None,
     test_output: Annotated[Path | None, option(help="Parquet or Arrow file for the later queries.")] = None,
-    missing: Annotated[
-        Missing, Option(help="How to treat features without a row; see train.")
-    ] = Missing.error,
+    missing: Annotated[Missing, Option(help="Features without a row; see train.")] = Missing.error,
     seed: SeedOption = 0,
     columns: EventColumns,
 ) -> None:
