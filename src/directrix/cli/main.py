@@ -76,8 +76,8 @@ class _Commands(TyperGroup):
         # trainers use one; OpenBLAS starts all when it is loaded, and ends the process where it cannot
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         # PYTHONUNBUFFERED drops, without an error, what a full disk leaves over of a write
-        if isinstance(getattr(sys.stdout, "buffer", None), io.RawIOBase):
-            now = sys.stdout
+        now = sys.stdout if sys.stdout is sys.__stdout__ else None  # one that a caller redirected stays
+        if now is not None and isinstance(now.buffer, io.RawIOBase):
             sys.stdout = open(1, "w", encoding=now.encoding, errors=now.errors, closefd=False)  # noqa: SIM115
         try:
             with stoppable():
