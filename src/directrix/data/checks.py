@@ -318,6 +318,11 @@ def is_missing(value: Any) -> bool:
         return True
 
 
+def is_empty(value: Any) -> bool:
+    """Return whether a cell holds no identifier or category: it is missing, or an empty text, as in CSV."""
+    return is_missing(value) or bool(value == "")
+
+
 def _numbers(values: Any, what: str) -> Array:
     """Return an array of real numbers with one dimension."""
     array = as_array(values, what)

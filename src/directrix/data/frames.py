@@ -16,7 +16,7 @@ from directrix.data.checks import (
     check_missing,
     floats_of,
     has_finite_sum,
-    is_missing,
+    is_empty,
     unmasked,
 )
 from directrix.data.columns import ColumnNames, column_list, feature_label, roles_of
@@ -52,7 +52,7 @@ def spelled_name(text: str) -> str:
 
 def places(values: Sequence[Any]) -> tuple[Float64Array, tuple[str, ...]]:
     """Return each value's position among the sorted names, NaN for None and empty text; and the names."""
-    texts = [None if is_missing(value) or value == "" else name_of(value) for value in values]
+    texts = [None if is_empty(value) else name_of(value) for value in values]
     names = tuple(sorted({text for text in texts if text is not None}))
     place: Mapping[str | None, float] = {None: np.nan} | {name: float(i) for i, name in enumerate(names)}
     return np.array([place[text] for text in texts], dtype=np.float64), names

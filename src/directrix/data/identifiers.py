@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.checks import is_missing
+from directrix.data.checks import is_empty
 from directrix.data.frames import array_of, cells_of
 from directrix.data.grouping import check_identifiers
 from directrix.errors import InputError
@@ -51,8 +51,8 @@ class Numbering:
                 f"{place(0)}: the {self._kind} is neither text nor a number ({error}). "
                 "Write identifiers as text."
             ) from None
-        if any(is_missing(cell) or cell == "" for cell in new):
-            rows = [row for row, cell in enumerate(cells_of(column)) if is_missing(cell) or cell == ""]
+        if any(map(is_empty, new)):
+            rows = [row for row, cell in enumerate(cells_of(column)) if is_empty(cell)]
             raise InputError(
                 f"{place(rows[0])}: the {self._kind} is missing (in {len(rows):,} of {len(column):,} rows); "
                 "each row needs one. Drop these rows, e.g. frame.dropna()."

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.checks import as_floats, check_length, is_missing
+from directrix.data.checks import as_floats, check_length, is_empty
 from directrix.data.frames import cells_of
 from directrix.data.grouping import rows_by_query
 from directrix.errors import InputError
@@ -219,7 +219,7 @@ def _documents(values: Any, n: int, name: str = "documents") -> Callable[[Int64A
         is_matrix = np.ndim(values) == 2
         numbers: dict[Any, int] = {}
         codes = [
-            -1 if is_missing(cell) or cell == "" else numbers.setdefault(cell, len(numbers))
+            -1 if is_empty(cell) else numbers.setdefault(cell, len(numbers))
             for cell in ([] if is_matrix else cells_of(values))
         ]
     except (TypeError, ValueError):  # not hashable, or rows of different lengths

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.checks import as_floats, has_finite_sum, is_missing
+from directrix.data.checks import as_floats, has_finite_sum, is_empty
 from directrix.data.columns import feature_label
 from directrix.data.files import to_number
 from directrix.data.frames import Categories, name_of, zeros_for_missing
@@ -160,7 +160,7 @@ class Scorer:
         if X.ndim != 2 or X.shape[1] != self.n_features:
             return np.zeros(X.shape)
         for column, place in self._places.items():
-            is_given = np.array([not (is_missing(x) or x == "") for x in X[:, column]], dtype=bool)
+            is_given = np.array([not is_empty(x) for x in X[:, column]], dtype=bool)
             X[~is_given, column] = np.nan
             given = X[is_given, column]
             X[is_given, column] = places = np.array([place(name_of(x)) for x in given])

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
 
-from directrix.data.checks import check_labels, check_missing, is_missing
+from directrix.data.checks import check_labels, check_missing, is_empty
 from directrix.data.columns import RECOGNIZED, ColumnNames
 from directrix.data.files import path_of
 from directrix.data.frames import by_column, check_cells, places, zeros_for_missing
@@ -111,7 +111,7 @@ class Batch(NamedTuple):
     def cells(self, name: str) -> list[Any]:
         """Return a column of categories, with None for missing ones."""
         cells = self.columns.column(name).to_pylist()
-        return [None if cell == "" or is_missing(cell) else cell for cell in cells]
+        return [None if is_empty(cell) else cell for cell in cells]
 
 
 def batches(files: TableFiles, *fields: str, first: int = 0) -> Iterator[Batch]:
