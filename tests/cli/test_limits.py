@@ -246,16 +246,17 @@ def test_a_result_of_which_a_part_can_be_written_is_an_error(name, blocks, unbuf
     assert ended.stderr.splitlines()[-1].startswith("error: standard output was not written (File too large)")
 
 
-def test_help_that_cannot_be_written_ends_with_one_line():
+def run_with_full(stream, folder, *arguments):
+    """Run directrix in a folder with a standard stream that takes no byte."""
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    command = [sys.executable, "-m", "directrix", *arguments]
     with open("/dev/full", "w") as full:
-        ended = subprocess.run(
-            [sys.executable, "-m", "directrix", "--help"],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-            timeout=60,
-        )
+        streams[stream] = full
+        return subprocess.run(command, cwd=folder, text=True, check=False, timeout=60, **streams)
+
+
+def test_help_that_cannot_be_written_ends_with_one_line(tmp_path):
+    ended = run_with_full("stdout", tmp_path, "--help")
     assert ended.returncode == 1
     assert ended.stderr == "error: the output cannot be written: No space left on device; check the disk.\n"
 
@@ -263,14 +264,20 @@ def test_help_that_cannot_be_written_ends_with_one_line():
 def test_notes_that_cannot_be_written_do_not_stop_a_training(tmp_path):
     lines = [f"{row % 3} qid:{row // 6} 1:{row * 7 % 11} 2:{row * 5 % 13}\n" for row in range(60)]
     (tmp_path / "train.txt").write_text("".join(lines))
-    with open("/dev/full", "w") as full:
-        ended = subprocess.run(
-            [sys.executable, "-m", "directrix", "train", "train.txt", "--method", "ListNet", "-o", "m.json"],
-            cwd=tmp_path,
-            stdout=subprocess.PIPE,
-            stderr=full,
-            check=False,
-            timeout=60,
-        )
+    ended = run_with_full("stderr", tmp_path, "train", "train.txt", "--method", "ListNet", "-o", "m.json")
     assert ended.returncode == 0
     assert dx.load(tmp_path / "m.json").measure_.name == "nDCG@10"
+
+
+def test_redirected_output_stays_redirected_without_buffers():
+    code = (
+        "import contextlib, sys\n"
+        "from directrix.cli.main import app\n"
+        "with contextlib.redirect_stdout(sys.stderr):\n"
+        "    app(['methods'], standalone_mode=False)\n"
+    )
+    environment = os.environ | {"PYTHONUNBUFFERED": "1"}
+    command = [sys.executable, "-c", code]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    assert ended.stdout == ""
+    assert "ApproxNDCG" in ended.stderr
