@@ -106,6 +106,10 @@ def products(X: np.ndarray, w: np.ndarray, *, half: bool) -> Callable[[], None]:
 
     from directrix.threads import run_chunks
 
+    @numba.njit
+    def wide(x: Any) -> np.float32:
+        return np.uint32(np.uint32(x) << np.uint32(16)).view(np.float32) if half else x
+
     @numba.njit(nogil=True, fastmath=True)
     def both(X: np.ndarray, w: np.ndarray, scores: np.ndarray, total: np.ndarray) -> None:
         for first in range(0, len(X), 128):
@@ -113,16 +117,14 @@ def products(X: np.ndarray, w: np.ndarray, *, half: bool) -> Callable[[], None]:
             for i in range(first, last):
                 score = np.float32(0)
                 for f in range(len(w)):
-                    x = np.uint32(np.uint32(X[i, f]) << np.uint32(16)).view(np.float32) if half else X[i, f]
-                    score += x * w[f]
+                    score += wide(X[i, f]) * w[f]
                 scores[i] = score
             for i in range(first, last):
                 for f in range(len(w)):
-                    x = np.uint32(np.uint32(X[i, f]) << np.uint32(16)).view(np.float32) if half else X[i, f]
-                    total[f] += x * scores[i]
+                    total[f] += wide(X[i, f]) * scores[i]
 
     bounds = np.linspace(0, len(X), 65).astype(int)
-    scores, totals = np.empty(len(X), np.float32), np.zeros((64, 160), np.float32)
+    scores, totals = np.empty(len(X), np.float32), np.zeros((64, len(w)), np.float32)
 
     def work(c: int) -> None:
         part = slice(bounds[c], bounds[c + 1])
@@ -136,9 +138,8 @@ def rounded_features(data: Path) -> None:
     import directrix as dx
     from directrix.rankers.means import mean_and_error
 
-    def half(q: dx.Queries) -> dx.Queries:
-        cut = (bfloat16(q.features).astype(np.uint32) << 16).view(np.float32)
-        return replace(q, features=cut)
+    def rounded(q: dx.Queries) -> dx.Queries:
+        return replace(q, features=(bfloat16(q.features).astype(np.uint32) << 16).view(np.float32))
 
     def tested(train: dx.Queries, vali: dx.Queries, test: dx.Queries) -> np.ndarray:
         ranker = dx.LinearRanker("ApproxNDCG(alpha=10.0)", l2=1e-4, random_state=0)
@@ -150,9 +151,9 @@ def rounded_features(data: Path) -> None:
 
     for collection in ("OHSUMED", "MQ2008"):
         folds = read_folds(data, collection)
-        gains = [tested(*map(half, fold)) - tested(*fold) for fold in folds]
+        gains = [tested(*map(rounded, fold)) - tested(*fold) for fold in folds]
         mean, error = mean_and_error(np.concatenate(gains))
-        print(f"bfloat16 minus float32 features, test nDCG@10, {collection}: {mean:+.4f} +- {error:.4f}")
+        print(f"\nbfloat16 minus float32 features, test nDCG@10, {collection}: {mean:+.4f} +- {error:.4f}")
 
 
 def measure_ours(data: dict[str, np.ndarray], threads: int, repeats: int) -> dict[str, Any]:
@@ -279,7 +280,6 @@ def main() -> int:
     print(f"\n{'SGD, ns per document':24}{'lists of 5':>12}{'of 100':>9}{'ratio':>8}")
     for loss, batch, tiny, usual in run_apart(sys.executable, __file__, "--serve", "sgd", "-", "1"):
         print(f"{f'{loss}, batch {batch}':24}{tiny:12.0f}{usual:9.0f}{tiny / usual:8.1f}")
-    print()
     if not absent(options.data):
         rounded_features(options.data)
     return 0
