@@ -116,7 +116,7 @@ def read_candidates(reader: Reader, candidates: Any, by: str) -> CandidateTable:
     if not len(items):
         raise InputError(
             "candidates: there is no row; one or more are needed. If the first stage found "
-            "nothing, there is nothing to rank: leave out the call."
+            "nothing, skip this call."
         )
     return CandidateTable(items, times, keys, users)
 
