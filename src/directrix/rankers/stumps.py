@@ -101,14 +101,14 @@ class StumpRanker(GradientRanker):
     random_state: Any = None
 
     @property
-    def default_trainer(self) -> str:
+    def _default_trainer(self) -> str:
         """Name of the trainer that ``trainer=None`` means."""
         return "rankboost" if self.surrogate is None else "lbfgs"
 
     def parameter_to_save(self, name: str) -> Any:
         """See `StoredRanker.parameter_to_save`; a file, which has a surrogate, names the trainer."""
         value = super().parameter_to_save(name)
-        return self.default_trainer if name == "trainer" and value is None else value
+        return self._default_trainer if name == "trainer" and value is None else value
 
     @property
     def thresholds_(self) -> list[Float64Array]:
