@@ -140,7 +140,7 @@ def test_a_log_of_clicks_alone_and_one_without_clicks_at_the_top_tell_nothing():
 
 def test_a_propensity_that_rises_warns_of_mixed_devices():
     frame = {"query": np.repeat(np.arange(20), 4), "doc": ["a"] * 80, "position": [1, 2, 3, 4] * 20}
-    frame |= {"impressions": [100] * 80, "clicks": [50, 15, 25, 20] * 20}
+    frame |= {"impressions": [200, 200, 100, 100] * 20, "clicks": [100, 30, 25, 20] * 20}
     with pytest.warns(UserWarning, match="rises from position 2 to 3, more than by chance"):
         dx.clicks.propensities(Log.from_frame(frame), n_resamples=20)
 

@@ -28,6 +28,7 @@ _LEFT_OPEN = 1e-4  # more than passes of less than that gain, and pseudo-counts,
 # Impressions per pair: with 3, 8, 25 and 75, theta_2 by "em" was 1.8, 1.2, 1.07 and 1.02 times too high
 _MANY = 30
 _WIDE = 4.0  # high / low of an interval
+_FEWER = 0.95  # of the impressions of the position above, where short lists end
 _INFINITE = 1e300  # between infinite numbers, quantiles are NaN
 _Weights = Float64Array  # number of times that each query counts
 
@@ -170,12 +171,13 @@ def propensities(
     theta, beta = _resampled(estimator, value.shape, n_queries, n_resamples, rng)
     if isinstance(estimator, _Counts):
         theta[1:] += (-_LEFT_OPEN, _LEFT_OPEN)
-    for text in _doubts(method, theta, cells.impressions.sum() // len(np.unique(cells.pair))):
+    shown = np.bincount(cells.position, cells.impressions)[1:]
+    for text in _doubts(method, theta, cells.impressions.sum() // len(np.unique(cells.pair)), shown):
         warn(text)
     return Propensities(method, value[0], theta, value[1], beta, n_queries, n_resamples, seed)
 
 
-def _doubts(method: str, theta: Float64Array, impressions: int) -> Iterator[str]:
+def _doubts(method: str, theta: Float64Array, impressions: int, shown: Array) -> Iterator[str]:
     """Yield why estimates are unreliable, from their intervals and the impressions per document."""
     if method == "em" and impressions < _MANY:
         yield (
@@ -190,7 +192,7 @@ def _doubts(method: str, theta: Float64Array, impressions: int) -> Iterator[str]
             f"{at + 1}: from {theta[at, 0]:.2g} to {theta[at, 1]:.2g}. Gains divide by it: give a longer "
             "log, fewer positions, or propensities of a log whose documents move more within a query."
         )
-    rises = np.flatnonzero(theta[1:, 0] > theta[:-1, 1] + 1e-6)
+    rises = np.flatnonzero((theta[1:, 0] > theta[:-1, 1] + 1e-6) & (shown[1:] < _FEWER * shown[:-1]))
     if method != "trust" and rises.size:  # its alpha may rise
         k = int(rises[0]) + 1
         yield (
