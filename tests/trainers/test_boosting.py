@@ -7,7 +7,8 @@ import directrix as dx
 from directrix.data.synthetic import make_cubic
 from directrix.objectives.scores import ScoreObjective
 from directrix.surrogates.base import spread_curvature
-from directrix.trainers.boosting import Boosting, sharing_bins
+from directrix.trainers.bins import sharing_bins
+from directrix.trainers.boosting import Boosting
 from tests.messages import rejects
 
 lightgbm = pytest.importorskip("lightgbm")

@@ -1,0 +1,200 @@
+r"""Oblivious trees: all nodes of a level have the same split.
+
+A tree of depth d has d splits and :math:`2^d` leaves. The split of a level is the one with the highest
+decrease of the loss, summed over its nodes l,
+
+.. math:: \sum_l \frac{G_{l,left}^2}{H_{l,left} + \lambda} + \frac{G_{l,right}^2}{H_{l,right} + \lambda}
+          - \frac{G_l^2}{H_l + \lambda},
+
+with the sums G of gradients and H of curvatures. Values are in at most 255 bins.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from directrix.data.queries import Queries
+from directrix.models.lightgbm_text import LEFT, NAN
+from directrix.models.trees import Trees
+from directrix.threads import run_chunks
+from directrix.trainers.bins import Bins, shared
+from directrix.types import Array, Float64Array
+
+_CELLS_A_CHUNK = 1 << 18
+_LARGEST = float(np.finfo(np.float64).max)
+
+
+_Split = tuple[int, int, bool]
+"""Feature, the last bin that goes to the left, and whether missing values go there too."""
+
+
+class _Tree(NamedTuple):
+    splits: list[_Split]
+    gains: list[Array]  # of the nodes, level by level
+    values: Float64Array  # of the leaves
+    counts: Array  # training documents in each leaf
+
+
+class ObliviousTrees:
+    """Trees that are grown one after another, with the scores of training and validation documents.
+
+    Parameters
+    ----------
+    settings : Boosting
+    bins : Bins
+        Of the training documents.
+    judged : Bins, optional
+        Of the validation documents.
+    starts : (float64 (n_docs,), float64 (n_judged,))
+        First scores.
+    l2 : float
+    bag : int
+        Number of the ensemble, on which its random numbers depend.
+    """
+
+    def __init__(
+        self,
+        settings: Any,
+        bins: Bins,
+        judged: Bins | None,
+        starts: tuple[Float64Array, Float64Array],
+        l2: float,
+        bag: int,
+    ) -> None:
+        self.settings, self.bins, self.judged_bins = settings, bins, judged
+        self.l2 = max(l2, 1e-10)  # a leaf may be empty
+        self._scores, self._judged = (one.copy() for one in starts)
+        self._rng = np.random.default_rng([settings.seed, bag])
+        self._grown: list[_Tree] = []
+
+    def scores(self) -> Float64Array:
+        """Return the scores of the training documents."""
+        return self._scores.copy()
+
+    def judged(self) -> Float64Array:
+        """Return the scores of the validation documents."""
+        return self._judged.copy()
+
+    def add(self, grad: Float64Array, curvature: Float64Array) -> bool:
+        """Grow a tree for a Newton step; return whether no split lowers the loss."""
+        from directrix.trainers._kernels.oblivious import add_tree
+
+        order = self._drawn(len(grad), self.settings.subsample)
+        splits, gains, order, starts = self._split(order, np.stack([grad, curvature], axis=1))
+        if not splits:
+            return True
+        leaf, n_leaves = np.repeat(np.arange(len(starts) - 1), np.diff(starts)), len(starts) - 1
+        pull, mass = (np.bincount(leaf, one[order], n_leaves) for one in (grad, curvature))
+        values = -self.settings.learning_rate * pull / (mass + self.l2)
+        split = [np.array(one) for one in zip(*splits, strict=True)]
+        counts = np.zeros(n_leaves, dtype=np.int64)
+        missing = self.bins.missing
+        add_tree(self.bins.columns, *split, missing, values, self._scores, counts)
+        if self.judged_bins is not None:
+            add_tree(self.judged_bins.columns, *split, missing, values, self._judged, np.zeros_like(counts))
+        self._grown.append(_Tree(splits, gains, values, counts))
+        return False
+
+    def trees(self, n_trees: int) -> Trees:
+        """Return the first trees."""
+        bins, grown = self.bins, self._grown[:n_trees]
+        if not grown:
+            return Trees.none(len(bins.cuts))
+        arrays: dict[str, list[Any]] = {
+            name: [] for name in ("feature", "threshold", "decision", "left", "right")
+        }
+        for tree in grown:
+            n_splits = len(tree.values) - 1
+            for level, (f, cut, left) in enumerate(tree.splits):
+                nodes = 1 << level
+                kind = (NAN | (LEFT if left else 0)) if bins.has_missing[f] else 0
+                threshold = bins.cuts[f][cut] if cut < len(bins.cuts[f]) else _LARGEST
+                for name, value in (("feature", f), ("threshold", threshold), ("decision", kind)):
+                    arrays[name] += [value] * nodes
+            child = 2 * np.arange(n_splits) + 1
+            for name, one in (("left", child), ("right", child + 1)):
+                arrays[name].append(np.where(one < n_splits, one, n_splits - 1 - one))
+        return Trees(
+            len(bins.cuts),
+            np.array([len(tree.values) for tree in grown], dtype=np.int64),
+            np.array(arrays["feature"], dtype=np.int32),
+            np.array(arrays["threshold"], dtype=np.float64),
+            np.array(arrays["decision"], dtype=np.uint8),
+            np.concatenate(arrays["left"]).astype(np.int32),
+            np.concatenate(arrays["right"]).astype(np.int32),
+            np.concatenate([one for tree in grown for one in tree.gains]),
+            np.concatenate([tree.values for tree in grown]),
+            np.concatenate([tree.counts for tree in grown]).astype(np.uint32),
+        )
+
+    def _drawn(self, n: int, share: float) -> Array:
+        """Draw a share of the numbers below n, ascending."""
+        if share == 1.0:
+            return np.arange(n)
+        return np.sort(self._rng.choice(n, max(1, round(share * n)), replace=False))
+
+    def _split(self, order: Array, pulls: Float64Array) -> tuple[list[_Split], list[Array], Array, Array]:
+        """Return the splits of a tree, the gains of its nodes by level, and the documents by leaf."""
+        from directrix.trainers._kernels.oblivious import divide, split_level
+
+        bins, l2 = self.bins, self.l2
+        chosen = self._drawn(len(bins.cuts), self.settings.feature_fraction)
+        depth = int(self.settings.num_leaves - 1).bit_length()
+        starts, short = np.array([0, len(order)]), pulls.astype(np.float32)
+        sums = np.empty((len(chosen), 1 << (depth - 1), 2, int(bins.missing.max()) + 1))
+        best, cuts, lefts = (
+            np.empty(len(chosen)),
+            np.empty(len(chosen), np.int64),
+            np.empty(len(chosen), bool),
+        )
+        n_chunks = max(1, min(len(chosen), len(order) * len(chosen) // _CELLS_A_CHUNK))
+        bounds = np.linspace(0, len(chosen), n_chunks + 1).astype(np.int64)
+        splits: list[_Split] = []
+        gains: list[Array] = []
+        while len(splits) < depth:
+            ordered = short[order]
+
+            def work(c: int) -> None:
+                level = bins.missing, order, starts, ordered, l2  # noqa: B023
+                split_level(bins.columns, chosen, bounds[c], bounds[c + 1], *level, sums, best, cuts, lefts)
+
+            run_chunks(work, n_chunks)
+            c = int(np.argmax(best))
+            if not best[c] > 0.0:
+                break
+            f, cut, left = int(chosen[c]), int(cuts[c]), bool(lefts[c])
+            splits.append((f, cut, left))
+            missing = int(bins.missing[f])
+            goes_left = np.append(np.arange(missing) <= cut, left)
+            gains.append(_gains(sums[c, : len(starts) - 1, :, : missing + 1], goes_left, l2))
+            new_order, new_starts = np.empty_like(order), np.empty(2 * len(starts) - 1, dtype=np.int64)
+            divide(bins.columns[f], cut, left, missing, order, starts, new_order, new_starts)
+            order, starts = new_order, new_starts
+        return splits, gains, order, starts
+
+
+def _gains(sums: Float64Array, goes_left: Array, l2: float) -> Array:
+    """Decrease of the loss in each node of a level, from sums (n_nodes, 2, n_bins)."""
+    whole, below = sums.sum(axis=2), sums[:, :, goes_left].sum(axis=2)
+    left, right, before = (one[:, 0] ** 2 / (one[:, 1] + l2) for one in (below, whole - below, whole))
+    gains: Array = left + right - before
+    return gains
+
+
+def oblivious_bags(
+    settings: Any,
+    data: Queries,
+    judged: Queries | None,
+    starts: tuple[Float64Array, Float64Array],
+    l2: float,
+    max_bin: int,
+) -> list[ObliviousTrees]:
+    """Return an ensemble to grow for each of ``settings.n_bags``; see `ObliviousTrees`."""
+    kind = ("oblivious", max_bin)
+    rows = shared(data.features, kind, lambda: Bins.of(data.features, max_bin))
+    theirs = None
+    if judged is not None:
+        theirs = shared(judged.features, (*kind, id(data.features)), lambda: rows.filled(judged.features))
+    return [ObliviousTrees(settings, rows, theirs, starts, l2, bag) for bag in range(settings.n_bags)]
