@@ -28,10 +28,10 @@ from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker
 from directrix.surrogates.lambdas import YetiRank
 from directrix.trainers.bins import MOST_BINS
 from directrix.trainers.boosting import Boosting
-from directrix.types import Float64Array, Result, Surrogate
+from directrix.types import Float64Array, Result, Surrogate, is_sparse
 
 _LAMBDARANK = "lambdarank"
-_MOST_LEAVES = 1024  # of an oblivious tree
+_MOST_LEAVES, _MOST_VALUES = 1024, 1 << 31  # of oblivious trees
 _NOT_OF_BOOSTING = ("scale", "categorical_features", "monotone")
 
 
@@ -101,8 +101,9 @@ class BoostedRanker(StoredRanker):
     oblivious : bool, optional
         Whether all nodes of a level of a tree have the same split (Kohavi & Li 1995; CatBoost's symmetric
         trees), which ranks better on most data (docs/decisions/boosting.md). False: LightGBM grows the trees
-        leaf by leaf. Default: True, unless a parameter is given that only LightGBM's trees have: "lambdarank",
-        ``min_data_in_leaf``, ``lightgbm_params``, ``monotone``, categories, more leaves or bins.
+        leaf by leaf. Default: True, unless something is given that only LightGBM's trees have: "lambdarank",
+        ``min_data_in_leaf``, ``lightgbm_params``, ``monotone``, categories, more leaves or bins, or sparse
+        features with more than 2^31 values, of which oblivious trees hold a byte each.
     init_model : BoostedRanker or path, optional
         Ranker with the same features and the same ``scale``, or its model file: its trees come first, and
         ``n_trees`` counts the new ones. A ranker that is not fitted is first fitted to the training queries,
@@ -217,7 +218,7 @@ class BoostedRanker(StoredRanker):
         settings = {name: self.parameter_to_save(name) for name in names}
         settings["lightgbm_params"] = further = self._further(training)
         seed, categorical = seed_of(self.random_state), self._categorical(data, further)
-        settings["oblivious"] = self._is_oblivious(surrogate, categorical)
+        settings["oblivious"] = self._is_oblivious(surrogate, data, categorical)
         settings["min_data_in_leaf"] = self.min_data_in_leaf or 20
         if not settings["oblivious"]:
             lightgbm()  # raises before the work
@@ -233,8 +234,9 @@ class BoostedRanker(StoredRanker):
         )
         return trainer, result
 
-    def _is_oblivious(self, surrogate: Any, categorical: tuple[int, ...]) -> bool:
-        """Decide by ``oblivious``, or by the parameters that only LightGBM's trees have."""
+    def _is_oblivious(self, surrogate: Any, data: Queries, categorical: tuple[int, ...]) -> bool:
+        """Decide by ``oblivious``, or by what only LightGBM's trees have."""
+        n_values = data.n_docs * data.n_features
         given = {
             "surrogate='lambdarank'": surrogate == _LAMBDARANK,
             f"min_data_in_leaf={self.min_data_in_leaf}": self.min_data_in_leaf is not None,
@@ -243,6 +245,7 @@ class BoostedRanker(StoredRanker):
             f"categories (columns {', '.join(map(str, categorical))})": bool(categorical),
             f"num_leaves={self.num_leaves}": self.num_leaves > _MOST_LEAVES,
             f"max_bin={self.max_bin}": (self.max_bin or 0) > MOST_BINS,
+            f"sparse features of {n_values:,} values": is_sparse(data.features) and n_values > _MOST_VALUES,
         }
         needed = next((text for text, is_given in given.items() if is_given), None)
         if self.oblivious and needed:

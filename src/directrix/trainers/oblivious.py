@@ -33,8 +33,9 @@ _Split = tuple[int, int, bool]
 class _Tree(NamedTuple):
     splits: list[_Split]
     gains: list[Array]  # of the nodes, level by level
-    values: Float64Array  # of the leaves
-    counts: Array  # training documents in each leaf
+    starts: Array  # of the leaves, among the documents that it was grown on
+    values: Float64Array  # of the leaves; empty ones have that of their neighbor
+    counts: Array  # training documents that get each value
 
 
 class ObliviousTrees:
@@ -85,49 +86,46 @@ class ObliviousTrees:
         splits, gains, order, starts = self._split(order, np.stack([grad, curvature], axis=1))
         if not splits:
             return True
-        leaf, n_leaves = np.repeat(np.arange(len(starts) - 1), np.diff(starts)), len(starts) - 1
-        pull, mass = (np.bincount(leaf, one[order], n_leaves) for one in (grad, curvature))
-        values = -self.settings.learning_rate * pull / (mass + self.l2)
+        sizes = np.diff(starts)
+        leaf, nearest = np.repeat(np.arange(len(sizes)), sizes), _nearest_filled(sizes)
+        pull, mass = (np.bincount(leaf, one[order], len(sizes)) for one in (grad, curvature))
+        values = (-self.settings.learning_rate * pull / (mass + self.l2))[nearest]
         split = [np.array(one) for one in zip(*splits, strict=True)]
-        counts = np.zeros(n_leaves, dtype=np.int64)
+        counts = np.zeros(len(sizes), dtype=np.int64)
         missing = self.bins.missing
         add_tree(self.bins.columns, *split, missing, values, self._scores, counts)
         if self.judged_bins is not None:
             add_tree(self.judged_bins.columns, *split, missing, values, self._judged, np.zeros_like(counts))
-        self._grown.append(_Tree(splits, gains, values, counts))
+        counts = np.bincount(nearest, counts, len(sizes))
+        self._grown.append(_Tree(splits, gains, starts, values, counts))
         return False
 
     def trees(self, n_trees: int) -> Trees:
-        """Return the first trees."""
-        bins, grown = self.bins, self._grown[:n_trees]
-        if not grown:
-            return Trees.none(len(bins.cuts))
-        arrays: dict[str, list[Any]] = {
-            name: [] for name in ("feature", "threshold", "decision", "left", "right")
-        }
-        for tree in grown:
-            n_splits = len(tree.values) - 1
-            for level, (f, cut, left) in enumerate(tree.splits):
-                nodes = 1 << level
-                kind = (NAN | (LEFT if left else 0)) if bins.has_missing[f] else 0
-                threshold = bins.cuts[f][cut] if cut < len(bins.cuts[f]) else _LARGEST
-                for name, value in (("feature", f), ("threshold", threshold), ("decision", kind)):
-                    arrays[name] += [value] * nodes
-            child = 2 * np.arange(n_splits) + 1
-            for name, one in (("left", child), ("right", child + 1)):
-                arrays[name].append(np.where(one < n_splits, one, n_splits - 1 - one))
-        return Trees(
-            len(bins.cuts),
-            np.array([len(tree.values) for tree in grown], dtype=np.int64),
-            np.array(arrays["feature"], dtype=np.int32),
-            np.array(arrays["threshold"], dtype=np.float64),
-            np.array(arrays["decision"], dtype=np.uint8),
-            np.concatenate(arrays["left"]).astype(np.int32),
-            np.concatenate(arrays["right"]).astype(np.int32),
-            np.concatenate([one for tree in grown for one in tree.gains]),
-            np.concatenate([tree.values for tree in grown]),
-            np.concatenate([tree.counts for tree in grown]).astype(np.uint32),
-        )
+        """Return the first trees, without empty leaves."""
+        n_features = len(self.bins.cuts)
+        if not n_trees:
+            return Trees.none(n_features)
+        n_leaves: list[int] = []
+        nodes: list[tuple[Any, ...]] = []
+        leaves: list[tuple[float, float]] = []
+        for tree in self._grown[:n_trees]:
+            kept, filled = _pruned(tree.starts)
+            n_leaves.append(len(filled))
+            leaves += [(tree.values[leaf], tree.counts[leaf]) for leaf in filled]
+            tests = [self._test(*split) for split in tree.splits]
+            nodes += [(*tests[level], *ends, tree.gains[level][node]) for level, node, *ends in kept]
+        kinds = (np.int32, np.float64, np.uint8, np.int32, np.int32, np.float64)
+        columns = zip(*nodes, strict=True) if nodes else [()] * len(kinds)
+        splits: Any = [np.array(one, dtype=kind) for one, kind in zip(columns, kinds, strict=True)]
+        values, counts = np.array(leaves).T
+        sizes = np.array(n_leaves, dtype=np.int64)
+        return Trees(n_features, sizes, *splits, values, counts.astype(np.uint32))
+
+    def _test(self, f: int, cut: int, left: bool) -> tuple[int, float, int]:  # noqa: FBT001
+        """Feature, threshold and decision of a split, as in `Trees`."""
+        cuts = self.bins.cuts[f]
+        decision = (NAN | (LEFT if left else 0)) if self.bins.has_missing[f] else 0
+        return f, float(cuts[cut]) if cut < len(cuts) else _LARGEST, decision
 
     def _drawn(self, n: int, share: float) -> Array:
         """Draw a share of the numbers below n, ascending."""
@@ -144,11 +142,7 @@ class ObliviousTrees:
         depth = int(self.settings.num_leaves - 1).bit_length()
         starts, short = np.array([0, len(order)]), pulls.astype(np.float32)
         sums = np.empty((len(chosen), 1 << (depth - 1), 2, int(bins.missing.max()) + 1))
-        best, cuts, lefts = (
-            np.empty(len(chosen)),
-            np.empty(len(chosen), np.int64),
-            np.empty(len(chosen), bool),
-        )
+        best, cuts, lefts = (np.empty(len(chosen), dtype=kind) for kind in (np.float64, np.int64, bool))
         n_chunks = max(1, min(len(chosen), len(order) * len(chosen) // _CELLS_A_CHUNK))
         bounds = np.linspace(0, len(chosen), n_chunks + 1).astype(np.int64)
         splits: list[_Split] = []
@@ -173,6 +167,43 @@ class ObliviousTrees:
             divide(bins.columns[f], cut, left, missing, order, starts, new_order, new_starts)
             order, starts = new_order, new_starts
         return splits, gains, order, starts
+
+
+def _nearest_filled(sizes: Array) -> Array:
+    """The leaf that documents of each leaf reach if empty nodes are left out: itself if it is not empty."""
+    nearest, width = np.arange(len(sizes)), 1
+    while width < len(sizes):
+        pairs = nearest.reshape(-1, 2, width)
+        is_empty = sizes.reshape(-1, 2, width).sum(axis=2) == 0
+        for side in (0, 1):
+            alone = is_empty[:, side]
+            pairs[alone, side] = pairs[alone, 1 - side]
+        width *= 2
+    return nearest
+
+
+def _pruned(starts: Array) -> tuple[list[tuple[int, int, int, int]], list[int]]:
+    """The nodes (level, number, left, right) of a tree without empty ones, and its leaves."""
+    depth = (len(starts) - 1).bit_length() - 1
+    kept: list[tuple[int, int, int, int]] = []
+    filled: list[int] = []
+
+    def walk(level: int, node: int) -> int:
+        while level < depth:
+            first, middle, last = starts[
+                np.array([2 * node, 2 * node + 1, 2 * node + 2]) << (depth - level - 1)
+            ]
+            if first < middle < last:
+                place = len(kept)
+                kept.append((0, 0, 0, 0))  # children come later
+                kept[place] = level, node, walk(level + 1, 2 * node), walk(level + 1, 2 * node + 1)
+                return place
+            level, node = level + 1, 2 * node + (first == middle)
+        filled.append(node)
+        return -len(filled)
+
+    walk(0, 0)
+    return kept, filled
 
 
 def _gains(sums: Float64Array, goes_left: Array, l2: float) -> Array:
