@@ -115,11 +115,11 @@ class ObliviousTrees:
             tests = [self._test(*split) for split in tree.splits]
             nodes += [(*tests[level], *ends, tree.gains[level][node]) for level, node, *ends in kept]
         kinds = (np.int32, np.float64, np.uint8, np.int32, np.int32, np.float64)
-        columns = zip(*nodes, strict=True) if nodes else [()] * len(kinds)
-        splits: Any = [np.array(one, dtype=kind) for one, kind in zip(columns, kinds, strict=True)]
+        columns: Any = zip(*nodes, strict=True) if nodes else [()] * len(kinds)
+        feature, threshold, decision, left, right, gain = map(np.array, columns, kinds)
         values, counts = np.array(leaves).T
-        sizes = np.array(n_leaves, dtype=np.int64)
-        return Trees(n_features, sizes, *splits, values, counts.astype(np.uint32))
+        sizes, counts = np.array(n_leaves, dtype=np.int64), counts.astype(np.uint32)
+        return Trees(n_features, sizes, feature, threshold, decision, left, right, gain, values, counts)
 
     def _test(self, f: int, cut: int, left: bool) -> tuple[int, float, int]:  # noqa: FBT001
         """Feature, threshold and decision of a split, as in `Trees`."""
