@@ -38,6 +38,12 @@ class _Tree(NamedTuple):
     counts: Array  # training documents that get each value
 
 
+class _Leaves(NamedTuple):
+    order: Array  # uint32 (n_docs,): documents, leaf by leaf
+    pulls: Array  # float32 (n_docs, 2): their gradients and curvatures
+    starts: Array  # int64 (n_leaves + 1,)
+
+
 class ObliviousTrees:
     """Trees that are grown one after another, with the scores of training and validation documents.
 
@@ -80,16 +86,18 @@ class ObliviousTrees:
 
     def add(self, grad: Float64Array, curvature: Float64Array) -> bool:
         """Grow a tree for a Newton step; return whether no split lowers the loss."""
-        from directrix.trainers._kernels.oblivious import add_tree
+        from directrix.trainers._kernels.oblivious import add_tree, sum_leaves
 
         order = self._drawn(len(grad), self.settings.subsample)
-        splits, gains, order, starts = self._split(order, np.stack([grad, curvature], axis=1))
+        pulls = np.empty((len(order), 2), dtype=np.float32)
+        pulls[:, 0], pulls[:, 1] = grad[order], curvature[order]
+        splits, gains, leaves = self._split(_Leaves(order, pulls, np.array([0, len(order)])))
         if not splits:
             return True
-        sizes = np.diff(starts)
-        leaf, nearest = np.repeat(np.arange(len(sizes)), sizes), _nearest_filled(sizes)
-        pull, mass = (np.bincount(leaf, one[order], len(sizes)) for one in (grad, curvature))
-        values = (-self.settings.learning_rate * pull / (mass + self.l2))[nearest]
+        sizes = np.diff(leaves.starts)
+        nearest, totals = _nearest_filled(sizes), np.empty((len(sizes), 2))
+        sum_leaves(leaves.pulls, leaves.starts, totals)
+        values = (-self.settings.learning_rate * totals[:, 0] / (totals[:, 1] + self.l2))[nearest]
         split = [np.array(one) for one in zip(*splits, strict=True)]
         counts = np.zeros(len(sizes), dtype=np.int64)
         missing = self.bins.missing
@@ -97,7 +105,7 @@ class ObliviousTrees:
         if self.judged_bins is not None:
             add_tree(self.judged_bins.columns, *split, missing, values, self._judged, np.zeros_like(counts))
         counts = np.bincount(nearest, counts, len(sizes))
-        self._grown.append(_Tree(splits, gains, starts, values, counts))
+        self._grown.append(_Tree(splits, gains, leaves.starts, values, counts))
         return False
 
     def trees(self, n_trees: int) -> Trees:
@@ -130,28 +138,27 @@ class ObliviousTrees:
     def _drawn(self, n: int, share: float) -> Array:
         """Draw a share of the numbers below n, ascending."""
         if share == 1.0:
-            return np.arange(n)
-        return np.sort(self._rng.choice(n, max(1, round(share * n)), replace=False))
+            return np.arange(n, dtype=np.uint32)
+        drawn = self._rng.choice(n, max(1, round(share * n)), replace=False)
+        return np.sort(drawn).astype(np.uint32)
 
-    def _split(self, order: Array, pulls: Float64Array) -> tuple[list[_Split], list[Array], Array, Array]:
-        """Return the splits of a tree, the gains of its nodes by level, and the documents by leaf."""
+    def _split(self, leaves: _Leaves) -> tuple[list[_Split], list[Array], _Leaves]:
+        """Return the splits of a tree, the gains of its nodes by level, and its leaves."""
         from directrix.trainers._kernels.oblivious import divide, split_level
 
         bins, l2 = self.bins, self.l2
         chosen = self._drawn(len(bins.cuts), self.settings.feature_fraction)
         depth = int(self.settings.num_leaves - 1).bit_length()
-        starts, short = np.array([0, len(order)]), pulls.astype(np.float32)
-        sums = np.empty((len(chosen), 1 << (depth - 1), 2, int(bins.missing.max()) + 1))
+        sums = np.empty((len(chosen), 1 << (depth - 1), int(bins.missing.max()) + 1, 2))
         best, cuts, lefts = (np.empty(len(chosen), dtype=kind) for kind in (np.float64, np.int64, bool))
-        n_chunks = max(1, min(len(chosen), len(order) * len(chosen) // _CELLS_A_CHUNK))
+        n_chunks = max(1, min(len(chosen), len(leaves.order) * len(chosen) // _CELLS_A_CHUNK))
         bounds = np.linspace(0, len(chosen), n_chunks + 1).astype(np.int64)
         splits: list[_Split] = []
         gains: list[Array] = []
         while len(splits) < depth:
-            ordered = short[order]
 
             def work(c: int) -> None:
-                level = bins.missing, order, starts, ordered, l2  # noqa: B023
+                level = bins.missing, leaves.order, leaves.starts, leaves.pulls, l2  # noqa: B023
                 split_level(bins.columns, chosen, bounds[c], bounds[c + 1], *level, sums, best, cuts, lefts)
 
             run_chunks(work, n_chunks)
@@ -162,11 +169,15 @@ class ObliviousTrees:
             splits.append((f, cut, left))
             missing = int(bins.missing[f])
             goes_left = np.append(np.arange(missing) <= cut, left)
-            gains.append(_gains(sums[c, : len(starts) - 1, :, : missing + 1], goes_left, l2))
-            new_order, new_starts = np.empty_like(order), np.empty(2 * len(starts) - 1, dtype=np.int64)
-            divide(bins.columns[f], cut, left, missing, order, starts, new_order, new_starts)
-            order, starts = new_order, new_starts
-        return splits, gains, order, starts
+            gains.append(_gains(sums[c, : len(leaves.starts) - 1, : missing + 1], goes_left, l2))
+            following = _Leaves(
+                np.empty_like(leaves.order),
+                np.empty_like(leaves.pulls),
+                np.empty(2 * len(leaves.starts) - 1, dtype=np.int64),
+            )
+            divide(bins.columns[f], cut, left, bins.missing[f], *leaves, *following)
+            leaves = following
+        return splits, gains, leaves
 
 
 def _nearest_filled(sizes: Array) -> Array:
@@ -207,8 +218,8 @@ def _pruned(starts: Array) -> tuple[list[tuple[int, int, int, int]], list[int]]:
 
 
 def _gains(sums: Float64Array, goes_left: Array, l2: float) -> Array:
-    """Decrease of the loss in each node of a level, from sums (n_nodes, 2, n_bins)."""
-    whole, below = sums.sum(axis=2), sums[:, :, goes_left].sum(axis=2)
+    """Decrease of the loss in each node of a level, from sums (n_nodes, n_bins, 2)."""
+    whole, below = sums.sum(axis=1), sums[:, goes_left].sum(axis=1)
     left, right, before = (one[:, 0] ** 2 / (one[:, 1] + l2) for one in (below, whole - below, whole))
     gains: Array = left + right - before
     return gains
