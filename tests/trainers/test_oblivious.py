@@ -98,6 +98,14 @@ def test_sparse_features_and_any_number_of_threads_give_the_same_trees():
     assert grown[0] == grown[1] == grown[2]
 
 
+def test_so_many_features_that_their_histograms_do_not_fit_are_for_lightgbm():
+    wide = sp.csr_array(([1.0] * 400, (range(400), [0, 1] * 200)), shape=(400, 100_000))
+    ranker = dx.BoostedRanker(n_trees=1).fit_queries(queries(wide))
+    assert (ranker.trees_.decision & 2).any()  # LightGBM marks every split so
+    with rejects(dx.InputError):
+        dx.BoostedRanker(n_trees=1, oblivious=True).fit_queries(queries(wide))
+
+
 def test_missing_values_that_training_did_not_have_count_as_zero():
     ranker = dx.BoostedRanker(n_trees=10).fit_queries(queries(X[:, [4]]))
     unseen, zero = np.full((1, 1), np.nan), np.zeros((1, 1))
