@@ -99,7 +99,7 @@ def test_sparse_features_and_any_number_of_threads_give_the_same_trees():
 
 
 def test_so_many_features_that_their_histograms_do_not_fit_are_for_lightgbm():
-    wide = sp.csr_array(([1.0] * 400, (range(400), [0, 1] * 200)), shape=(400, 100_000))
+    wide = sp.csr_array(([1.0] * 400, (range(400), [0, 1] * 200)), shape=(400, 200_000))
     ranker = dx.BoostedRanker(n_trees=1).fit_queries(queries(wide))
     assert (ranker.trees_.decision & 2).any()  # LightGBM marks every split so
     with rejects(dx.InputError):

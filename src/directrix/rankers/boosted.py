@@ -28,10 +28,10 @@ from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker
 from directrix.surrogates.lambdas import YetiRank
 from directrix.trainers.bins import MOST_BINS
 from directrix.trainers.boosting import Boosting
-from directrix.types import Float64Array, Result, Surrogate, is_sparse
+from directrix.types import Float64Array, Result, Surrogate
 
 _LAMBDARANK = "lambdarank"
-_MOST_LEAVES, _MOST_BYTES = 1024, 1 << 31  # of oblivious trees
+_MOST_LEAVES, _MOST_BYTES = 1024, 1 << 32  # of oblivious trees
 _NOT_OF_BOOSTING = ("scale", "categorical_features", "monotone")
 
 
@@ -102,8 +102,8 @@ class BoostedRanker(StoredRanker):
         Whether all nodes of a level of a tree have the same split (Kohavi & Li 1995; CatBoost's symmetric
         trees), which ranks better on most data (docs/decisions/boosting.md). False: LightGBM grows the trees
         leaf by leaf. Default: True, unless something is given that only LightGBM's trees have: "lambdarank",
-        ``min_data_in_leaf``, ``lightgbm_params``, ``monotone``, categories, more leaves or bins, or so many
-        features that histograms, and a byte for every value of sparse features, take more than 2 GiB.
+        ``min_data_in_leaf``, ``lightgbm_params``, ``monotone``, categories, more leaves or bins, or features
+        of which histograms and a byte for every value, also of sparse ones, take more than 4 GiB.
     init_model : BoostedRanker or path, optional
         Ranker with the same features and the same ``scale``, or its model file: its trees come first, and
         ``n_trees`` counts the new ones. A ranker that is not fitted is first fitted to the training queries,
@@ -237,7 +237,7 @@ class BoostedRanker(StoredRanker):
     def _is_oblivious(self, surrogate: Any, data: Queries, categorical: tuple[int, ...]) -> bool:
         """Decide by ``oblivious``, or by what only LightGBM's trees have."""
         histogram = 8 * (1 << (self.num_leaves - 1).bit_length()) * (self.max_bin or 127)
-        n_bytes = data.n_features * (histogram + (data.n_docs if is_sparse(data.features) else 0))
+        n_bytes = data.n_features * (histogram + data.n_docs)
         given = {
             "surrogate='lambdarank'": surrogate == _LAMBDARANK,
             f"min_data_in_leaf={self.min_data_in_leaf}": self.min_data_in_leaf is not None,

@@ -14,7 +14,7 @@ from directrix.threads import run_chunks
 from directrix.types import Array, Float64Array
 
 MOST_BINS = 254
-"""Bins of values that a byte can tell apart, besides that of missing ones."""
+"""Bins of values that fit into a byte, together with one for missing values."""
 _SAMPLE = 200_000  # documents that thresholds depend on
 _SHARED: ContextVar[dict[tuple[Any, ...], tuple[Any, Any]] | None] = ContextVar("_SHARED", default=None)
 
