@@ -101,12 +101,13 @@ release: $(VENV)/.release
 	@echo 'to publish, type: $(BIN)/twine upload dist/*.whl dist/*.tar.gz'
 
 # Only direct dependencies are at their lowest: newer ones below them warn of what old ones call.
-# LOWEST=tests/measures runs a part.
+# LOWEST=tests/measures runs a part; slow tests do not run.
 LOWEST ?= tests --ignore=tests/docs --ignore=tests/project
 lowest: $(VENV)/.release
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(VENV)/lowest
 	$(BIN)/uv pip install --quiet --python $(VENV)/lowest/bin/python --resolution lowest-direct --editable ".[test]"
-	NUMBA_CACHE_DIR=$(abspath $(VENV))/lowest/kernels $(VENV)/lowest/bin/python -m pytest -q -W ignore::DeprecationWarning $(LOWEST)
+	NUMBA_CACHE_DIR=$(abspath $(VENV))/lowest/kernels $(VENV)/lowest/bin/python -m pytest -q -n 2 --dist loadfile \
+		-m "not slow" -W ignore::DeprecationWarning $(LOWEST)
 
 bench: $(VENV)/.dev $(VENV)/peers/.installed
 	$(BIN)/python -m benchmarks --peers $(VENV)/peers/bin/python

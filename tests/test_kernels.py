@@ -70,6 +70,7 @@ def test_processes_that_compile_at_once_spoil_nothing_and_later_ones_find_it(tmp
     assert not list(cache.rglob("*.tmp"))
 
 
+@pytest.mark.skipif(numba.version_info.short < (0, 67), reason="Numba < 0.67 names constants by address")
 def test_the_same_calls_keep_the_same_bytes(tmp_path):
     """Two builds of a wheel are compared; addresses and the order of sets differ between processes."""
     files = []
@@ -110,7 +111,7 @@ def test_kernels_of_a_wheel_serve_every_processor_that_has_their_instructions(tm
     assert use(tmp_path / "empty", "f8") == (0, 1, "")  # as in an image that names its processor
     monkeypatch.setenv("NUMBA_CPU_NAME", "nehalem")
     assert use(tmp_path / "empty", "f8") == (1, 0, "")
-    for name in ("haswell", "znver4"):
+    for name in ("haswell", "znver3"):
         monkeypatch.setenv("NUMBA_CPU_NAME", name)
         monkeypatch.setenv("NUMBA_CPU_FEATURES", "+sse4.2,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe")
         assert use(tmp_path / "empty", "f8") == (0, 1, "")

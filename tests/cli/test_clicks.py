@@ -60,7 +60,7 @@ def test_describe_takes_names_of_columns(here):
     by_name = succeed("clicks", "describe", here / "strange.csv", *given).stdout
     assert by_name == succeed("clicks", "describe", here / "log.csv").stdout
     message = refused("clicks", "describe", here / "strange.csv")
-    assert "Type --query-column NAME." in message
+    assert "Type --query-column NAME --doc-column NAME --position-column NAME --clicked-column NAME." in message
 
 
 def test_the_page_of_a_log_shows_clicks_by_position(here, tmp_path):
@@ -164,6 +164,13 @@ def test_propensities_are_those_of_the_library(here, labeled, tmp_path):
     by_features = ("--method", "regression-em", "--features", labeled, "--resamples", 20, "-f", "json")
     found = json.loads(succeed("clicks", "propensities", log, *by_features).stdout)
     assert found["method"] == "regression-em"
+    q = dx.read_letor(labeled)
+    rows = zip(np.repeat(q.query_ids, np.diff(q.qptr)), range(q.n_docs), q.features[:, 0], strict=True)
+    (tmp_path / "features.csv").write_text("\n".join(["q,sku,x", *(",".join(map(str, row)) for row in rows)]))
+    (tmp_path / "named.csv").write_text(log.read_text().replace("query", "q").replace("doc", "sku"))
+    by_features = ("--method", "regression-em", "--features", tmp_path / "features.csv", "--resamples", 20)
+    names = ("--query-column", "q", "--doc-column", "sku")  # of both tables, which have no labels
+    succeed("clicks", "propensities", tmp_path / "named.csv", *by_features, *names)
     assert len(found["theta"]) == 4
     succeed("clicks", "simulate", labeled, "-o", log, "--sessions", 100)
     assert "position" in refused("clicks", "propensities", log)  # no document moves

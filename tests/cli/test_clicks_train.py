@@ -152,5 +152,7 @@ def test_what_cannot_be_done_is_refused(here, tmp_path):
     assert "holds no propensities" in refused(
         "clicks", "train", log, features, "-o", tmp_path / "m.json", *wrong
     )
-    done = run("clicks", "train", log, features, "--propensities", "1,a", "-o", tmp_path / "m.json")
-    assert done.exit_code == 2
+    for text in ("1,a", "bias.jsn", "x" * 300):  # the last is too long for the name of a file
+        done = run("clicks", "train", log, features, "--propensities", text, "-o", tmp_path / "m.json")
+        assert done.exit_code == 2
+        assert "neither a file nor numbers by position" in " ".join(done.stderr.replace("│", "").split())

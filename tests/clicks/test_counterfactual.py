@@ -100,6 +100,49 @@ def test_a_comparison_is_paired_by_query():
         result.compare("new", "other")
 
 
+def test_intervals_contain_the_error_of_estimated_propensities():
+    log = simulated(2)
+    estimate = dx.clicks.propensities(log, n_resamples=100)
+    rankers = {"old": TARGET, "new": TARGET[[1, 0, 2, 3, 4]]}
+    estimators = ["ips", "doubly-robust"]
+    known = evaluated(log, rankers, "DCG@3", estimators, propensities=estimate.theta)
+    result = evaluated(log, rankers, "DCG@3", estimators, propensities=estimate)
+    at_ends = [
+        evaluated(log, rankers, "DCG@3", estimators, propensities=estimate.interval[:, end]) for end in (0, 1)
+    ]
+    for name in estimators:
+        low, high = (one.estimate("new", name).value for one in at_ends)
+        error, with_error = (np.diff(of.estimate("new", name).interval)[0] / 2 for of in (known, result))
+        shift = (low - high) / 2 / 1.96 * (error / result_error(known, "new", name))
+        assert with_error == pytest.approx(np.hypot(error, shift))
+        assert with_error > 1.2 * error
+    assert result.estimate("new", "naive") == known.estimate("new", "naive")
+    first, second = (np.diff(of.compare("new", "old").interval)[0] for of in (known, result))
+    assert first < second < 1.2 * first  # the errors of propensities hardly change a difference
+
+
+def result_error(result, ranker, name):
+    influence = result.sums[ranker, name].influence()
+    return np.sqrt(influence @ influence * N / (N - 1))
+
+
+def test_a_difference_says_if_documents_that_were_never_shown_decide_its_sign():
+    """A ranker of good documents, half of which the log never shows, and one of poor ones that it shows."""
+    runs = {
+        "good": {str(q): {"d2": 2.0, "x": 1.0} for q in FEATURES.query_ids},
+        "poor": {str(q): {"d1": 2.0, "d0": 1.0} for q in FEATURES.query_ids},
+    }
+    match = "decide the sign of the difference: poor minus good by ips."
+    with pytest.warns(UserWarning, match="unreliable"), pytest.warns(UserWarning, match=match):
+        result = dx.clicks.evaluate(simulated(3), runs, "P@2", propensities=THETA)
+    pair = result.compare("poor", "good")
+    assert pair.value > 0.0
+    assert pair.p < 0.05
+    assert pair.doubts[0] == "documents that were never shown decide the sign of the difference"
+    assert "poor minus good by ips: documents that were never shown decide" in str(result)
+    assert "decide the sign" not in "".join(result.compare("good", "good").doubts)
+
+
 def test_documents_that_the_log_never_shows_are_counted_and_doubted():
     run = {str(q): {"d0": 3.0, "x": 2.0, "d1": 1.0} for q in FEATURES.query_ids}
     result = evaluated(simulated(3), {"new": run}, "DCG@2", ["ips", "self-normalized"])

@@ -134,6 +134,7 @@ BAD = {
     "half a position": {"position": [1, 1.5, 1]},
     "position far down": {"position": [1, 40_000, 1]},
     "two clicks": {"click": [0, 2, 0]},
+    "clicks as text": {"click": ["no", "yes", "no"]},
     "no click": {"click": [0, None, 0]},
     "more clicks than impressions": {"impressions": [1, 1, 1], "click": [0, 2, 0]},
     "negative impressions": {"impressions": [1, -1, 1]},
@@ -199,9 +200,22 @@ def test_variants_of_a_query_in_case_and_blanks_are_a_warning(column):
         Log.from_frame({key: of for key, of in columns.items() if column != "none" or key != "session"})
 
 
+def test_a_log_in_which_all_sessions_have_a_click_is_a_warning():
+    clicked = np.random.default_rng(0).random((500, 5)) < 0.2
+    size = np.arange(500)[clicked.any(axis=1)]
+    frame = {"session": np.repeat(size, 5), "query": ["q"] * 5 * len(size), "doc": [*range(5)] * len(size)}
+    frame |= {"position": [1, 2, 3, 4, 5] * len(size), "clicked": clicked[size].ravel()}
+    with pytest.warns(UserWarning, match=f"all {len(size)} sessions have a click"):
+        Log.from_frame(frame)
+
+
 def test_a_missing_column_and_no_rows_are_errors(tmp_path):
     with rejects(dx.InputError):
         Log.from_frame({key: GOOD[key] for key in ("session", "query", "doc", "position")})
+    with rejects(dx.InputError):
+        Log.from_frame({key: GOOD[key] for key in ("session", "doc")})
+    with rejects(dx.InputError):
+        Log.from_frame({";".join(GOOD): ["1;q;a;1;0"]}, session="session")
     with rejects(dx.InputError):
         Log.from_frame(GOOD, doc="docs")
     with rejects(dx.InputError):

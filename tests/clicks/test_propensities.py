@@ -119,14 +119,39 @@ def test_impressions_of_documents_at_other_positions_do_not_count():
     dx.clicks.propensities(Log.from_frame(frame), "em", n_positions=2)
 
 
-def test_wide_intervals_are_a_warning():
+def test_wide_intervals_are_a_warning_and_an_error_where_gains_would_divide_by_nothing():
     queries = make_queries()
     log = make_log(queries, "shuffle", 40)
     match = r"hardly identifies the propensity at \d of 4 positions, e.g. \d: from"
     with pytest.warns(UserWarning, match=match):
         dx.clicks.propensities(log)
-    with pytest.warns(UserWarning, match=match):
+    with pytest.warns(UserWarning, match=match), rejects(dx.InputError):
         dx.clicks.training_data(log, queries, "ips")
+    with pytest.warns(UserWarning, match=match):
+        dx.clicks.training_data(make_log(queries, "shuffle", 70), queries, "ips")
+
+
+def test_a_log_of_clicks_alone_and_one_without_clicks_at_the_top_tell_nothing():
+    frame = {"query": ["q"] * 4, "doc": list("abba"), "position": [1, 2, 1, 2]}
+    for clicked in ([1, 1, 1, 1], [0, 1, 0, 1]):
+        with rejects(dx.InputError):
+            dx.clicks.propensities(Log.from_frame(frame | {"clicked": clicked}))
+
+
+def test_a_propensity_that_rises_warns_of_mixed_devices():
+    frame = {"query": np.repeat(np.arange(20), 4), "doc": ["a"] * 80, "position": [1, 2, 3, 4] * 20}
+    frame |= {"impressions": [100] * 80, "clicks": [50, 15, 25, 20] * 20}
+    with pytest.warns(UserWarning, match="rises from position 2 to 3, more than by chance"):
+        dx.clicks.propensities(Log.from_frame(frame), n_resamples=20)
+
+
+def test_samples_of_queries_that_do_not_identify_trust_bias_leave_intervals_open():
+    counts = {"query": [1, 1, 2, 2], "doc": list("aabb"), "position": [1, 2, 1, 2]}
+    log = Log.from_frame(counts | {"impressions": [99] * 4, "clicks": [80, 40, 20, 10]})
+    with pytest.warns(UserWarning, match="hardly identifies the propensity at 1 of 2 positions"):
+        estimate = dx.clicks.propensities(log, "trust", n_resamples=40)
+    assert estimate.interval[1, 1] == np.inf
+    assert not np.isnan(estimate.interval).any()
 
 
 @pytest.mark.parametrize("method", ["all-pairs", "em", "random-top"])
@@ -165,9 +190,9 @@ def test_what_else_cannot_be_estimated_is_refused():
     for features in (None, queries.take([0])):
         with rejects(dx.InputError):
             dx.clicks.propensities(swapped, "regression-em", features=features)
-    same = Log(swapped.pairs, swapped.sessions._replace(click=np.ones(len(swapped.sessions.click), bool)))
+    same = {"query": [1] * 4, "doc": list("aabb"), "position": [1, 2, 1, 2], "clicks": [5] * 4}
     with rejects(dx.InputError):
-        dx.clicks.propensities(same, "trust")
+        dx.clicks.propensities(Log.from_frame(same | {"impressions": [9] * 4}), "trust")
 
 
 def test_propensities_show_themselves():

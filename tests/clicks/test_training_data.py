@@ -69,7 +69,7 @@ def test_gains_are_means_over_impressions_of_query_and_document(judged, frame, l
         sums = frame.groupby(["query", "doc", "position"]).clicked.agg(["sum", "size"]).reset_index()
         log = dx.clicks.Log.from_frame(sums.rename(columns={"sum": "clicks", "size": "impressions"}))
     elif form == "own column":
-        log, given = dx.clicks.Log.from_frame(frame.assign(propensity=theta)), None
+        log, given = dx.clicks.Log.from_frame(frame.assign(propensity=0.5, examination=theta)), None
     q = dx.clicks.training_data(log, features, "ips", propensities=given)
     assert q.n_docs == len(expected)
     for i, query in enumerate(q.query_ids):
@@ -81,7 +81,8 @@ def test_gains_are_means_over_impressions_of_query_and_document(judged, frame, l
     assert all(np.array_equal(x, row[d]) for x, d in zip(q.features, q.doc_ids, strict=True))
 
 
-def test_propensities_are_estimated_where_none_are_given(judged, log):
+def test_propensities_are_estimated_where_none_are_given(judged, frame):
+    log = dx.clicks.Log.from_frame(frame.assign(propensity=1.0))  # of randomized lists, not of examination
     estimate = dx.clicks.propensities(log)
     given = dx.clicks.training_data(log, judged, "ips", propensities=estimate)
     assert dx.clicks.training_data(log, judged, "ips").labels.tolist() == given.labels.tolist()

@@ -3,7 +3,7 @@
 import json
 import math
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import joblib
 import numpy as np
@@ -11,10 +11,10 @@ import pytest
 
 from directrix.data.letor.read import read_letor
 from directrix.data.synthetic import make_linear
-from directrix.errors import InputError
+from directrix.errors import InputError, NotConverged
 from directrix.experiments import crossval
 from directrix.experiments.crossval import Entry, cross_validate, plan_entry
-from directrix.experiments.splits import Split, k_fold_splits, letor_splits
+from directrix.experiments.splits import Split, k_fold_splits, letor_splits, repeated_queries
 from directrix.measures.convention import conventions
 from directrix.measures.dcg import NDCG
 from directrix.measures.evaluation import evaluate
@@ -421,6 +421,58 @@ def test_a_candidate_that_cannot_be_trained_is_reported(splits, monkeypatch):
     assert all(settings["l2"] != 1e-5 for settings in found.selected("cosine"))
     with rejects(InputError):
         cross_validate(splits[:1], [Entry("a", "RankCosine", {"l2": 1e-5, "centered": True})], ["AP"])
+
+
+@dataclass(frozen=True)
+class Overflowing:
+    """A surrogate whose loss is not finite."""
+
+    properties = frozenset()
+    measure = NDCG()
+
+    def value_and_grad(self, scores, labels, qptr):
+        """Return values of infinity."""
+        return np.full(len(qptr) - 1, np.inf), np.zeros_like(scores)
+
+
+def test_values_of_a_start_that_could_not_be_trained_are_noted(splits):
+    """Otherwise the row of a method that never took a step would show the values of Regression."""
+    with pytest.warns(NotConverged, match="not finite|NaN or infinite"):
+        found = cross_validate(splits[:1], ["Regression", Overflowing()], ["AP"])
+    assert found.mean("Overflowing", "AP") == found.mean("Regression", "AP")
+    note = "Overflowing, Fold1: training ended because the loss was not finite; the start was kept."
+    assert note in found.tables()[0].notes
+    assert not any("Regression, Fold1" in note for note in found.tables()[0].notes)
+
+
+def test_test_queries_that_are_also_trained_on_are_noted(splits):
+    first = splits[0]
+    both = first.train.take(range(2)), first.valid.take(range(1))
+    for part, n in zip(both, (2, 1), strict=True):
+        with pytest.warns(
+            UserWarning, match=f"Fold1: {n} of {n} test queries are also training or validation"
+        ):
+            cross_validate([replace(first, test=part)], ["Regression"], ["AP"])
+    numbered = replace(first.test, query_ids=first.train.query_ids[: first.test.n_queries])
+    assert not repeated_queries(replace(first, test=numbered))  # every file may count from 1
+
+
+def test_the_text_of_a_result_is_its_tables(splits):
+    found = cross_validate(splits, ["Regression"], ["AP"])
+    assert str(found) == "\n\n".join(table.text() for table in found.tables())
+    assert repr(found) == (
+        "CrossValidation(entries=('Regression',), measures=('AP',), folds=('Fold1', 'Fold2', 'Fold3'))"
+    )
+
+
+def test_captions_and_tests_of_all_pairs(splits):
+    names = ["AP", "RR", "P@1"]
+    found = cross_validate(splits[:1], ["Regression", "RankCosine"], names)
+    assert r"\caption{AP, RR and P@1 on the test queries of Fold1. Settings" in found.latex()
+    for test in ("tukey", "randomized-tukey"):
+        with rejects(InputError):
+            found.latex(test=test)
+        assert "Fold1" in found.latex(test=test, all_pairs=True)
 
 
 def test_messages(splits):

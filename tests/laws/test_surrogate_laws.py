@@ -383,6 +383,42 @@ class Bare:
         return np.zeros(len(qptr) - 1), np.zeros_like(scores)
 
 
+def _with_labels_at_most_one(scores, labels, qptr):
+    labels[:] = np.minimum(labels, 1.0)
+    return np.zeros(len(qptr) - 1), np.zeros_like(scores)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "message"),
+    [
+        (_with_labels_at_most_one, "changes the labels; it must write to copies"),
+        (lambda s, y, p: (np.zeros(len(p) - 1, "f"), 0 * s), "be float64 .*, got float32 and float64"),
+        (lambda s, y, p: ([0.0] * (len(p) - 1), 0 * s), "be float64 .*, got list and float64"),
+        (lambda s, y, p: (0.0, 0 * s), r"must have the shapes \(5,\) .*, got \(\) and"),
+        (lambda s, y, p: np.zeros(len(p) - 1), "must have the shapes .*, got array"),
+        (lambda s, y, p: None, "must have the shapes .*, got None"),
+    ],
+)
+def test_the_form_of_value_and_gradient_is_tested(outcome, message):
+    class Formed(Bare):
+        def value_and_grad(self, scores, labels, qptr):
+            return outcome(scores, labels, qptr)
+
+    with pytest.raises(LawBroken, match=message):
+        check_surrogate(Formed())
+
+
+@pytest.mark.parametrize("grade", [1.0, 2.0, 3.0, 4.0])
+def test_every_grade_from_0_to_4_is_tested(grade):
+    class Forgets(_Without):
+        def value_and_grad(self, scores, labels, qptr):
+            value, grad = self.inner.value_and_grad(scores, labels, qptr)
+            return value, np.where(labels == grade, 0.0, grad).astype(scores.dtype)
+
+    with pytest.raises(LawBroken, match="- gradient is the slope: "):
+        check_surrogate(Forgets("", dx.ApproxNDCG(alpha=3.0)))
+
+
 @pytest.mark.parametrize(
     ("claimed", "lacking"),
     [

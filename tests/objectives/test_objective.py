@@ -315,6 +315,30 @@ def test_a_surrogate_with_only_the_contract_is_enough():
 
 
 @pytest.mark.parametrize(
+    "change",
+    [
+        lambda value, grad: (value.mean(), grad),
+        lambda value, grad: (value[:, None], grad),
+        lambda value, grad: (value, grad[:1]),
+        lambda value, grad: value,
+    ],
+)
+def test_values_and_gradients_of_another_shape_are_refused(change):
+    """NumPy would broadcast a mean, or one slope, to all queries of a chunk."""
+
+    class Shaped(_Plain):
+        def value_and_grad(self, scores, labels, qptr):
+            return change(*super().value_and_grad(scores, labels, qptr))
+
+        def __repr__(self):
+            return "Shaped()"
+
+    q = dx.Queries.from_arrays(np.eye(4), [0, 1, 1, 0], group=[2, 2])
+    with rejects(dx.InputError):
+        dx.linear_objective(q, Shaped()).value_and_grad(np.ones(4))
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"l2": -1.0}, r"l2=-1\.0.*>= 0"),

@@ -8,6 +8,7 @@ import lzma
 import os
 import stat
 import tracemalloc
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -258,6 +259,60 @@ def test_a_trainer_of_the_users_own_predicts_but_does_not_train_as_another(train
         loaded.fit(rows, labels, qid=qid)
     loaded.save(tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "m.json").read_bytes()
+
+
+@dataclass(frozen=True)
+class ListNet:
+    """A surrogate of the user's, with the name of another one."""
+
+    properties = frozenset()
+    measure = dx.NDCG()
+
+    def value_and_grad(self, scores, labels, qptr):
+        """Return value and gradient of minus the squared distance of scores from labels."""
+        return -np.add.reduceat((scores - labels) ** 2, qptr[:-1]), -2.0 * (scores - labels)
+
+
+def test_a_surrogate_of_the_users_own_does_not_train_as_the_one_of_that_name(tmp_path):
+    ranker, loaded, q = kept_of(ListNet(), tmp_path)
+    with rejects(dx.InputError):
+        loaded.fit_queries(q)
+    again = loaded.set_params(surrogate=ListNet()).fit_queries(q)
+    assert np.array_equal(again.coef_, ranker.coef_)
+
+
+def test_a_surrogate_whose_class_is_no_name_of_a_module_predicts(tmp_path):
+    @dataclass(frozen=True)
+    class Local(ListNet):
+        """One that only a function knows."""
+
+    _, loaded, q = kept_of(Local(), tmp_path)
+    with pytest.raises(dx.InputError, match="is your own"):
+        loaded.fit_queries(q)
+
+
+def kept_of(surrogate, folder):
+    """A ranker that was trained for a user's surrogate, the one that its file gives, and the data."""
+    q = dx.data.make_cubic(n_queries=6, docs_per_query=5, n_features=3, seed=0)
+    ranker = dx.LinearRanker(surrogate, max_iter=3).fit_queries(q)
+    ranker.save(folder / "m.json")
+    loaded = dx.load(folder / "m.json")
+    assert np.array_equal(loaded.predict_queries(q), ranker.predict_queries(q))
+    assert not hasattr(loaded, "surrogate_")
+    return ranker, loaded, q
+
+
+class LBFGS(Mine):
+    """A trainer of the user's, with the name of another one."""
+
+    def __repr__(self):
+        return "LBFGS()"
+
+
+def test_a_trainer_of_the_users_own_does_not_train_as_the_one_of_that_name(tmp_path):
+    _, loaded, (rows, labels, qid) = kept(LBFGS(), tmp_path)
+    with pytest.raises(ValueError, match="'trainer' parameter of LinearRanker"):
+        loaded.fit(rows, labels, qid=qid)
 
 
 @pytest.mark.parametrize(

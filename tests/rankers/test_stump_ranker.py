@@ -31,6 +31,21 @@ def test_every_trainer_learns_what_no_line_can(trainer):
     assert dx.LinearRanker("ApproxAP").fit(X, y, qid=qid).score(X, y, qid=qid) < 0.8
 
 
+def test_a_surrogate_is_trained_for_unless_boosting_is_asked_for(data, tmp_path):
+    """Boosting has a loss of its own: a surrogate would be ignored without a word."""
+    q, _ = data
+    plain = dx.StumpRanker("ListNet", max_iter=5).fit_queries(q)
+    named = dx.StumpRanker("ListNet", trainer="lbfgs", max_iter=5).fit_queries(q)
+    assert np.array_equal(plain.coef_, named.coef_)
+    assert not plain.result_.own_loss
+    boosted = dx.StumpRanker("ListNet", trainer="rankboost", max_iter=5).fit_queries(q)
+    assert np.array_equal(boosted.coef_, dx.StumpRanker(max_iter=5).fit_queries(q).coef_)
+    for ranker in (plain, boosted, dx.StumpRanker(max_iter=5).fit_queries(q)):
+        ranker.save(tmp_path / "m.json")
+        again = dx.load(tmp_path / "m.json").fit_queries(q)
+        assert np.array_equal(again.predict_queries(q), ranker.predict_queries(q))
+
+
 @pytest.mark.parametrize("trainer", TRAINERS)
 def test_the_file_reads_back_to_the_same_bits(data, trainer, tmp_path):
     q, _ = data

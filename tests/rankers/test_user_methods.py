@@ -173,7 +173,6 @@ def test_a_name_in_a_module_is_imported(folder):
         dict,
         "my_loss:number",
         "my_loss:dx",
-        "my_loss:entry",
         "my_loss:Nothing",
         "my_loss:",
         "absent:A",
@@ -185,13 +184,19 @@ def test_anything_else_is_rejected(folder, given):
         dx.method(given)
 
 
+def test_an_entry_is_for_comparisons(folder):
+    with rejects(dx.InputError):
+        dx.method("my_loss:entry")
+
+
 def test_nothing_is_imported_for_a_text_of_a_file(folder):
     ranker = dx.LinearRanker(Pull(), max_iter=2).fit_queries(DATA)
     ranker.save(folder / "model.json")
-    text = (folder / "model.json").read_text().replace("Pull(strength=1.0)", "my_loss:Mine")
+    text = (folder / "model.json").read_text().replace(f"{__name__}:Pull(strength=1.0)", "my_loss:Mine")
     (folder / "changed.json").write_text(text)
+    loaded = dx.load(folder / "changed.json")
     with rejects(dx.InputError):
-        dx.load(folder / "changed.json")
+        loaded.fit_queries(DATA)
     assert "my_loss" not in sys.modules
 
 

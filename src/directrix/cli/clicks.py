@@ -128,7 +128,7 @@ def clicks_propensities_command(
 
     check_writable(report, log, features)
     read = columns.read(log)
-    of_documents = None if features is None else read_file(features)
+    of_documents = None if features is None else read_file(features, columns=columns.of_features(features))
     found = propensities(
         read, method, features=of_documents, n_positions=positions, n_resamples=resamples, seed=seed
     )

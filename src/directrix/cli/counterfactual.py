@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,7 +19,7 @@ from directrix.cli.reading import LogColumns, ModelData, TrainingData, check_wri
 from directrix.cli.show import progress_log, remark, save_report, show
 from directrix.cli.train import SearchOptions, check_report, save_result
 from directrix.data.formats import read_file
-from directrix.errors import InputError
+from directrix.errors import InputError, short_text
 
 if TYPE_CHECKING:
     from directrix.data.queries import Queries
@@ -28,7 +29,7 @@ _Propensities = Annotated[
     options.option(
         metavar="P1,P2,...",
         help="Probabilities of examination from position 1, or alpha and beta of trust bias as A1,A2,.../B1,"
-        "B2,...; or the file of `directrix clicks propensities -f json`. Default: the column propensity of "
+        "B2,...; or the file of `directrix clicks propensities -f json`. Default: the column examination of "
         "the log, or else an estimate from the log.",
     ),
 ]
@@ -116,24 +117,31 @@ def _features(path: Path, reading: TrainingData) -> Queries:
 
 
 def _positions(text: str | None) -> Any:
-    """Return propensities by position, or alpha and beta."""
+    """Return estimated propensities, numbers by position, or alpha and beta."""
+    import numpy as np
+
+    from directrix.clicks.position_bias import Propensities
+
     if text is None:
         return None
     try:  # numbers first: a long list is no name of a file
         rows = [[float(value) for value in part.split(",")] for part in text.split("/")]
     except ValueError:
         rows = []
-        if Path(text).is_file():
+        if os.path.isfile(text):
             try:
                 found = json.loads(Path(text).read_text(encoding="utf-8"))
-                return [found["theta"], found["beta"]] if any(found["beta"]) else found["theta"]
+                arrays = ("theta", "interval", "beta", "beta_interval")
+                return Propensities(**found | {key: np.array(found[key], np.float64) for key in arrays})
             except (ValueError, LookupError, TypeError):
                 raise InputError(
                     f"{text} holds no propensities; write it with `directrix clicks propensities LOG -f "
                     "json`."
                 ) from None
     if len(rows) not in (1, 2) or len({len(row) for row in rows}) != 1:
-        raise typer.BadParameter(f"--propensities {text}: numbers by position are needed, e.g. 1,0.7,0.5.")
+        raise typer.BadParameter(
+            f"--propensities {short_text(text)}: neither a file nor numbers by position, e.g. 1,0.7,0.5."
+        )
     return rows[0] if len(rows) == 1 else rows
 
 

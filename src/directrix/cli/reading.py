@@ -158,6 +158,13 @@ class LogColumns:
 
         return Log.read(path, **{name.removesuffix("_column"): given for name, given in vars(self).items()})
 
+    def of_features(self, path: Path) -> ColumnNames:
+        """Return the names of these columns in a table of features, which needs no labels."""
+        from directrix.data.tables.files import column_names
+
+        names = ColumnNames(qid=self.query_column, doc_id=self.doc_column, has_labels=False)
+        return names.within(column_names(path) if is_documents_table(path) else ())
+
 
 _Item = Annotated[str | None, _column("--item-column", "items", "item, item_id or product_id.")]
 _Time = Annotated[str | None, _column("--time-column", "times", "time or timestamp.")]

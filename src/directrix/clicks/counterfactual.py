@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ from directrix.clicks.gains import (
     ESTIMATORS,
     EstimatorSettings,
     Gains,
+    Impressions,
     check_estimators,
     documents_of,
     gain_measure,
@@ -24,7 +25,7 @@ from directrix.clicks.gains import (
 )
 from directrix.clicks.log import Log
 from directrix.clicks.sessions import Pairs, Sessions
-from directrix.clicks.slates import SLATES, Slates, slate_factors
+from directrix.clicks.slates import SLATES, Slates, slate_factors, slates_of
 from directrix.data.checks import as_floats
 from directrix.data.columns import column_list
 from directrix.data.grouping import run_starts
@@ -41,6 +42,9 @@ _FEW_QUERIES = 30
 _FEW_IMPRESSIONS = 100.0
 _MANY_UNSHOWN = 0.1  # of the documents that the target shows
 _ONE_QUERY = 0.5  # of the variance
+_QUANTILE = 1.96  # of the 95 % intervals of propensities
+_NO_GAPS = ("naive", "doubly-robust")  # biased anyway; estimates documents that were never shown
+_SIGN = "documents that were never shown decide the sign of the difference"
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,8 @@ class Difference(NamedTuple):
     interval: tuple[float, float]
     p: float
     """Two-sided p-value of Student's t over queries."""
+    doubts: tuple[str, ...] = ()
+    """Reasons why the interval is unreliable, of both estimates and of the difference."""
 
 
 class _Sums(NamedTuple):
@@ -116,6 +122,8 @@ class CounterfactualResult(ShowsTables):
     notes : tuple of str
     sums : dict
         Numerators and denominators by query, for each (ranker, estimator).
+    shifts : dict
+        Standard error of each value from estimated propensities, whose errors move all rankers together.
     """
 
     measure: str
@@ -125,6 +133,7 @@ class CounterfactualResult(ShowsTables):
     alpha: float
     notes: tuple[str, ...]
     sums: Mapping[tuple[str, str], _Sums]
+    shifts: Mapping[tuple[str, str], float]
 
     def estimate(self, ranker: str, estimator: str) -> Estimate:
         """Return one estimate by its names."""
@@ -136,18 +145,30 @@ class CounterfactualResult(ShowsTables):
 
     def compare(self, first: str, second: str, estimator: str = "ips") -> Difference:
         """Return the difference of two rankers by one estimator, with interval and p, paired by query."""
-        sums = []
-        for ranker in (first, second):
-            self.estimate(ranker, estimator)
-            sums.append(self.sums[ranker, estimator])
-        value = sums[0].value - sums[1].value
+        a, b = (self.estimate(ranker, estimator) for ranker in (first, second))
+        sums = [self.sums[ranker, estimator] for ranker in (first, second)]
+        shift = self.shifts[first, estimator] - self.shifts[second, estimator]
+        value = a.value - b.value
         deviations = sums[0].influence() - sums[1].influence()
-        interval, p = _interval(value, deviations, int((sums[0].counted > 0.0).sum()), self.alpha)
-        return Difference(first, second, estimator, value, interval, p)
+        n_queries = int((sums[0].counted > 0.0).sum())
+        interval, p = _interval(value, deviations, n_queries, self.alpha, shift)
+        doubts = dict.fromkeys((*a.doubts, *b.doubts))
+        by_shown = a.value / (1.0 - a.unshown) - b.value / (1.0 - b.unshown)
+        if estimator not in _NO_GAPS and p < self.alpha and value * by_shown < 0.0:
+            doubts = {_SIGN: None, **doubts}
+        return Difference(first, second, estimator, value, interval, p, tuple(doubts))
+
+    def _differences(self) -> list[Difference]:
+        """Return the differences of all rankers from the first."""
+        first = self.estimates[0].ranker
+        others = [one for one in self.estimates if one.ranker != first]
+        return [self.compare(one.ranker, first, one.estimator) for one in others]
 
     def tables(self) -> tuple[Table, ...]:
         """Return the estimates, and the differences of the rankers from the first, as tables."""
-        doubts = {f"{one.ranker}, {one.estimator}: {text}." for one in self.estimates for text in one.doubts}
+        doubted: dict[tuple[str, str], list[str]] = {}
+        for one, text in ((each, text) for each in self.estimates for text in each.doubts):
+            doubted.setdefault((one.ranker, text), []).append(one.estimator)
         rows = [
             (one.ranker, one.estimator, one.value, *one.interval, f"{one.effective:,.0f}", one.unshown)
             for one in self.estimates
@@ -162,20 +183,17 @@ class CounterfactualResult(ShowsTables):
                 "impressions. unshown: share of the documents that the ranker would show and the log does "
                 "not. *: the interval is unreliable, see below.",
                 *self.notes,
-                *sorted(doubts),
+                *(f"{ranker}, {', '.join(by)}: {text}." for (ranker, text), by in doubted.items()),
             ),
         )
-        first = self.estimates[0].ranker
-        pairs = [
-            self.compare(one.ranker, first, one.estimator) for one in self.estimates if one.ranker != first
-        ]
-        if not pairs:
+        if not (pairs := self._differences()):
             return (values,)
         differences = Table(
             f"Differences of {self.measure}, paired by query",
-            ("ranker", "minus", "estimator", "difference", "low", "high", "p"),
-            tuple((*pair[:4], *pair.interval, PValue(pair.p)) for pair in pairs),
+            ("ranker", "minus", "estimator", "difference", "low", "high", "p", ""),
+            tuple((*pair[:4], *pair.interval, PValue(pair.p), "*" * bool(pair.doubts)) for pair in pairs),
             digits=4,
+            notes=tuple(f"{_name_of(pair)}: {_SIGN}." for pair in pairs if _SIGN in pair.doubts),
         )
         return values, differences
 
@@ -239,8 +257,8 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     -----
     The value is sum_q n_q V_q / sum_q n_q, where V_q is the sum of the gains of query q by the ranker's ranks
     and n_q the number of its sessions; tied documents share their ranks. Intervals use Student's t for the
-    ratio, linearized over queries, and take propensities as known. Rankers trained on the same clicks look
-    better than they are.
+    ratio, linearized over queries, and contain the error of a `Propensities`, also of one estimated here;
+    other propensities count as known. Rankers trained on the same clicks look better than they are.
 
     Examples
     --------
@@ -262,9 +280,8 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     settings = settings_of(log, propensities, of_gains, clip, policy, model, seed)
     _check_goal(goal, names, log, settings)
     result = _evaluated(log, rankers, goal, names, settings, features, alpha)
-    if doubtful := [one for one in result.estimates if one.doubts]:
-        texts = column_list((f"{one.ranker} by {one.estimator}: {one.doubts[0]}" for one in doubtful), 3)
-        warn(f"these intervals are unreliable: {texts}.", stacklevel=2)
+    for text in _warnings(result):
+        warn(text, stacklevel=2)
     return result
 
 
@@ -283,26 +300,39 @@ def _evaluated(
     targets = {str(name): _target_of(name, ranker, pairs, q) for name, ranker in rankers.items()}
     shown = impressions_of(log, place, settings.bias, len(pairs))
     sessions = _sessions_of(log, pairs, targets.values())
-    slates = _slates_of(log, place, pairs, sessions, goal.k) if set(names) & set(SLATES) else None
-    gains = {
-        name: mean_gains("ips" if name == "self-normalized" else name, shown, settings, q)
-        for name in names
-        if name not in SLATES
-    }
-    evaluation = _Evaluation(goal, settings, pairs, sessions, gains, slates)
-    sums, estimates = {}, []
+    slates = slates_of(log, place, pairs, sessions, goal.k) if set(names) & set(SLATES) else None
+
+    def under(given: EstimatorSettings, shown: Impressions) -> _Evaluation:
+        gains = {
+            name: mean_gains("ips" if name == "self-normalized" else name, shown, given, q)
+            for name in names
+            if name not in SLATES
+        }
+        return _Evaluation(goal, given, pairs, sessions, gains, slates)
+
+    evaluation = under(settings, shown)
+    ends = () if settings.bias is None or settings.bias.ends is None else settings.bias.ends
+    at_ends = [under(settings._replace(bias=end), shown.under(end)) for end in ends]
+    sums, shifts, estimates = {}, {}, []
     for ranker, target in targets.items():
         for name in names:
             estimate = evaluation.of_slates if name in SLATES else evaluation.of_gains
             sums[ranker, name], effective, unshown = estimate(name, target)
+            low, high = [one.of_gains(name, target)[0].value for one in at_ends if name not in SLATES] or (
+                0,
+                0,
+            )
+            shifts[ranker, name] = shift = (low - high) / (2.0 * _QUANTILE)
             if unshown == 1.0:
                 raise InputError(
                     f"{ranker}: the log never shows what it would show, so {name!r} cannot estimate it. Log "
                     "randomized rankings, or evaluate another ranker."
                 )
-            estimates.append(_estimate(ranker, name, sums[ranker, name], effective, unshown, alpha))
+            estimates.append(_estimate(ranker, name, sums[ranker, name], shift, effective, unshown, alpha))
     counts = int((sessions > 0.0).sum()), int(sessions.sum())
-    return CounterfactualResult(goal.name, tuple(estimates), *counts, alpha, _notes(goal, names), sums)
+    return CounterfactualResult(
+        goal.name, tuple(estimates), *counts, alpha, _notes(goal, names), sums, shifts
+    )
 
 
 class _Goal(NamedTuple):
@@ -445,7 +475,7 @@ def _check_goal(goal: _Goal, names: Sequence[str], log: Log, settings: Estimator
         if settings.bias is not None and settings.bias.by_row:
             raise InputError(
                 f"{goal.name} needs propensities by position; give propensities=[1.0, 0.7, ...] in place of "
-                "the log's own column."
+                "the column examination."
             )
         if of_lists:
             log.sessions  # noqa: B018 - raises without sessions
@@ -506,25 +536,21 @@ def _sessions_of(log: Log, pairs: Pairs, targets: Any) -> Float64Array:
     return sessions
 
 
-def _slates_of(log: Log, place: Int64Array, pairs: Pairs, sessions: Float64Array, k: int) -> Slates | None:
-    """Return the sessions of queries that count, with candidates in place of pairs; others are last."""
-    if not isinstance(log.content, Sessions) or k > log.n_positions:
-        return None
-    of_log = np.full(len(log.pairs), len(pairs), dtype=np.int64)
-    of_log[place[place >= 0]] = np.flatnonzero(place >= 0)
-    of_query = pairs.queries(log.pairs.query_ids)
-    rows = log.content
-    query = of_query[rows.query[rows.session]]
-    kept = np.flatnonzero((query >= 0) & (np.append(sessions, 0.0)[query] > 0.0) & (rows.position <= k))
-    kept = kept[np.argsort(query[kept], kind="stable")]
-    propensity = None if rows.propensity is None else rows.propensity[kept]
-    parts: Any = (query, rows.session, of_log[rows.pair], rows.position.astype(np.int64), rows.click)
-    query, session, doc, position, click = (part[kept] for part in parts)
-    return Slates(query, session, doc, position, click, propensity, len(sessions), k)
+def _warnings(result: CounterfactualResult) -> Iterator[str]:
+    """Yield what makes a decision by these estimates doubtful."""
+    if signs := [_name_of(pair) for pair in result._differences() if _SIGN in pair.doubts]:
+        yield f"{_SIGN}: {column_list(signs, 3)}. Use the estimator doubly-robust, or interleave the rankers."
+    if doubtful := [one for one in result.estimates if one.doubts]:
+        texts = column_list((f"{one.ranker} by {one.estimator}: {one.doubts[0]}" for one in doubtful), 3)
+        yield f"these intervals are unreliable: {texts}."
+
+
+def _name_of(pair: Difference) -> str:
+    return f"{pair.first} minus {pair.second} by {pair.estimator}"
 
 
 def _estimate(
-    ranker: str, name: str, sums: _Sums, effective: float, unshown: float, alpha: float
+    ranker: str, name: str, sums: _Sums, shift: float, effective: float, unshown: float, alpha: float
 ) -> Estimate:
     influence, doubts = sums.influence(), []
     n_queries = int((sums.counted > 0.0).sum())
@@ -534,7 +560,7 @@ def _estimate(
         doubts.append(f"one query has {top:.0%} of the variance")
     if effective < _FEW_IMPRESSIONS:
         doubts.append(f"the effective sample is {effective:.0f} impressions")
-    interval, _ = _interval(sums.value, influence, n_queries, alpha)
+    interval, _ = _interval(sums.value, influence, n_queries, alpha, shift)
     is_narrow = unshown * abs(sums.value) > (interval[1] - interval[0]) / 4.0  # next to what may be missing
     if name != "doubly-robust" and (unshown > _MANY_UNSHOWN or is_narrow):
         doubts.append(f"{unshown:.0%} of what it would show was never shown")
@@ -542,14 +568,17 @@ def _estimate(
 
 
 def _interval(
-    value: float, influence: Float64Array, n_queries: int, alpha: float
+    value: float, influence: Float64Array, n_queries: int, alpha: float, shift: float
 ) -> tuple[tuple[float, float], float]:
-    """Return the interval of a mean and the p-value of 0, by linearized deviations of the queries."""
+    """Return the interval of a mean and the p-value of 0, by linearized deviations of the queries.
+
+    ``shift`` is the standard error from estimated propensities, which is independent of them.
+    """
     from scipy.special import stdtr, stdtrit
 
     if n_queries < 2:
         return (math.nan, math.nan), math.nan
-    error = math.sqrt(float(influence @ influence) * n_queries / (n_queries - 1))
+    error = math.hypot(math.sqrt(float(influence @ influence) * n_queries / (n_queries - 1)), shift)
     half = error * float(stdtrit(n_queries - 1, 1.0 - alpha / 2.0))
     p = 2.0 * float(stdtr(n_queries - 1, -abs(value) / error)) if error > 0.0 else float(value == 0.0)
     return (value - half, value + half), p

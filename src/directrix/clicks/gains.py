@@ -28,13 +28,14 @@ from directrix.measures.precision import Precision
 from directrix.parameters import number, seed_number
 from directrix.rankers.linear import LinearRanker
 from directrix.surrogates.losses import Regression
-from directrix.types import Float64Array, Int64Array
+from directrix.types import Array, Float64Array, Int64Array
 
 Estimator = Literal["naive", "ips", "clipped", "policy-aware", "affine", "doubly-robust"]
 ESTIMATORS: tuple[str, ...] = get_args(Estimator)
 
 _NOT_FEATURES = ("session", "position", "clicked", "impressions")
 _FEW = 0.95  # of the impressions should have features
+_LOST = 100.0  # high / low of an interval
 _RIDGE = 0.03  # .01 to .1 did as well on four data sets; without, predictions of unshown documents explode
 
 
@@ -45,6 +46,8 @@ class Bias(NamedTuple):
     """By position (n_positions,), or by row of the log (n_rows,)."""
     beta: Float64Array | None
     by_row: bool = False
+    ends: tuple[Bias, Bias] | None = None
+    """Both ends of the 95 % interval of estimated propensities; None: they are known."""
 
 
 class EstimatorSettings(NamedTuple):
@@ -65,10 +68,17 @@ class Impressions(NamedTuple):
     n: Float64Array
     """Number of impressions."""
     clicks: Float64Array
+    at: Array
+    """Position from 0, or with propensities by row the row."""
     alpha: Float64Array
     beta: Float64Array
     n_docs: int
     """Number of candidates."""
+
+    def under(self, bias: Bias) -> Impressions:
+        """Return the same impressions with another bias."""
+        beta = np.zeros(len(self.at)) if bias.beta is None else bias.beta[self.at]
+        return self._replace(alpha=bias.alpha[self.at], beta=beta)
 
     def mean(self, values: Any) -> Float64Array:
         """Return the mean over the impressions of each candidate; 0 for one without any (n_docs,)."""
@@ -127,7 +137,7 @@ def training_data(  # noqa: PLR0913 - all but the first two are optional
     estimator : str
     propensities : Propensities or array (n_positions,) or (2, n_positions), optional
         Result of `directrix.clicks.propensities`; theta by position from 1; or alpha and beta. Default: the
-        log's own column of propensities, as P(row is examined), or else estimated from the log.
+        column examination of the log, by row, or else an estimate from the log.
     clip : float in (0, 1]
         Minimum alpha of "clipped".
     policy : float (n_docs, n_positions), optional
@@ -214,8 +224,16 @@ def settings_of(
     bias = None if set(estimators) == {"naive"} else bias_of(log, propensities)
     if "affine" in estimators and (bias is None or bias.beta is None):
         raise InputError(
-            "estimator='affine' corrects trust bias, and the propensities have none; give them with it, "
-            "propensities=[alpha, beta] by position, or type estimator='ips'."
+            "estimator='affine' corrects trust bias, and the propensities have none.",
+            python="Type propensities=[alpha, beta] by position, or estimator='ips'.",
+            shell="Write them with `directrix clicks propensities LOG --method trust -f json`.",
+        )
+    ignore = [name for name in ("ips", "clipped") if name in estimators]
+    if ignore and bias is not None and bias.beta is not None and bias.beta.any():
+        warn(
+            f"{', '.join(ignore)} ignores the trust bias (beta) of these propensities; choose the estimator "
+            "affine, policy-aware or doubly-robust.",
+            stacklevel=3,
         )
     return EstimatorSettings(bias, clip, policy, model, seed_number(seed))
 
@@ -229,12 +247,21 @@ def check_estimators(given: Sequence[str], known: Sequence[str]) -> None:
 
 def bias_of(log: Log, given: Any) -> Bias:
     """Return the bias from the user's argument; `InputError` if it does not fit the log."""
-    if given is None and isinstance(log.content, Sessions) and log.content.propensity is not None:
-        return Bias(log.content.propensity, None, by_row=True)
+    ends = None
+    if given is None and isinstance(log.content, Sessions) and log.content.examination is not None:
+        return Bias(log.content.examination, None, by_row=True)
     if given is None:
         given = estimated_propensities(log)
+        if (lost := np.flatnonzero(~(given.interval[:, 1] <= _LOST * given.interval[:, 0]))).size:
+            raise InputError(
+                f"the log is too small to estimate the propensity at position {lost[0] + 1}. Give that of a "
+                "longer log, or choose the estimator naive."
+            )
     if isinstance(given, Propensities):
         alpha, beta = given.theta, given.beta if given.method == "trust" else None
+        low, high = np.fmax(given.interval[:, 0], alpha / 4), np.fmin(given.interval[:, 1], 4 * alpha)
+        of_low, of_high = (None, None) if beta is None else given.beta_interval.T[::-1]  # errors are opposite
+        ends = Bias(low, of_low), Bias(high, of_high)
     else:
         array = as_floats(given, "propensities", "one number per position")
         alpha, beta = array if array.ndim == 2 and len(array) == 2 else (array, None)
@@ -242,7 +269,9 @@ def bias_of(log: Log, given: Any) -> Bias:
         if values is not None and (np.ndim(values) != 1 or len(values) < log.n_positions):
             raise InputError(
                 f"{name} have shape {np.shape(values)}; the log needs one per position, from 1 to "
-                f"{log.n_positions}. Type e.g. propensities=[1.0, 0.7, ...]."
+                f"{log.n_positions}.",
+                python="Type e.g. propensities=[1.0, 0.7, ...].",
+                shell="Type e.g. --propensities 1,0.7,...",
             )
     if not (np.isfinite(alpha) & (alpha > 0.0)).all() or (beta is not None and not np.isfinite(beta).all()):
         worst = int(np.argmin(np.where(np.isfinite(alpha), alpha, -np.inf)))
@@ -250,7 +279,8 @@ def bias_of(log: Log, given: Any) -> Bias:
             f"the propensity at position {worst + 1} is {alpha[worst]:g}; each must be finite and > 0. Leave "
             "out the positions that nobody examines."
         )
-    return Bias(np.asarray(alpha, np.float64), None if beta is None else np.asarray(beta, np.float64))
+    beta = None if beta is None else np.asarray(beta, np.float64)
+    return Bias(np.asarray(alpha, np.float64), beta, ends=ends)
 
 
 def documents_of(features: Any, where: str) -> Queries:
@@ -287,19 +317,16 @@ def places_in_log(pairs: Pairs, q: Queries) -> Int64Array:
 
 
 def impressions_of(log: Log, place: Int64Array, bias: Bias | None, n_docs: int) -> Impressions:
-    """Return the impressions of candidates; ``place`` is the pair of each in the log, or -1."""
+    """Return the impressions of candidates under a bias; ``place`` is the pair of each in the log, or -1."""
     doc_of = np.full(len(log.pairs), -1, dtype=np.int64)
     doc_of[place[place >= 0]] = np.flatnonzero(place >= 0)
     if bias is not None and bias.by_row:
         rows = log.sessions
-        pair, n, clicks = rows.pair, np.ones(len(rows.pair)), rows.click
-        alpha, beta = bias.alpha, np.zeros(len(pair))
+        pair, n, clicks, at = rows.pair, np.ones(len(rows.pair)), rows.click, np.arange(len(rows.pair))
     else:
         cells = log.aggregate()
         pair, n, clicks = cells.pair, cells.impressions.astype(np.float64), cells.clicks
         at = cells.position - 1
-        alpha = np.ones(len(pair)) if bias is None else bias.alpha[at]
-        beta = np.zeros(len(pair)) if bias is None or bias.beta is None else bias.beta[at]
     doc = doc_of[pair]
     known = (doc >= 0) & (n > 0.0)
     query, has_features = log.pairs.query, np.zeros(len(log.pairs.query_ids), dtype=bool)
@@ -310,7 +337,9 @@ def impressions_of(log: Log, place: Int64Array, bias: Bias | None, n_docs: int) 
             "others do not count. Give features of all documents that were shown.",
             stacklevel=3,
         )
-    return Impressions(doc[known], n[known], clicks[known] / n[known], alpha[known], beta[known], n_docs)
+    n, clicks, at = n[known], clicks[known], at[known]
+    shown = Impressions(doc[known], n, clicks / n, at, np.ones(len(n)), np.zeros(len(n)), n_docs)
+    return shown if bias is None else shown.under(bias)
 
 
 def mean_gains(estimator: str, shown: Impressions, settings: EstimatorSettings, q: Queries | None) -> Gains:

@@ -20,6 +20,7 @@ from directrix.types import Array, Int64Array
 
 _ROBOT = 5  # documents, all clicked: more users leave one out
 _FEW = 0.005  # of the clicks
+_UNCLICKED = 20.0  # sessions without a click that independent clicks would give
 _ROWS = 1 << 20  # sorted together, so that threads share the work and memory stays small
 
 
@@ -70,6 +71,7 @@ class Log(ShowsTables):
         ranker: Hashable | None = None,
         time: Hashable | None = None,
         propensity: Hashable | None = None,
+        examination: Hashable | None = None,
     ) -> Log:
         """Build a log from a frame with one row per document that was shown.
 
@@ -86,10 +88,12 @@ class Log(ShowsTables):
             clicks. Default: the first known name, such as session_id, qid, docno, rank, click.
         impressions : str or int, optional
             Number of impressions of aggregated rows.
-        user, ranker, time, propensity : str or int, optional
-            The user, the ranker that was served, the time, and a probability in (0, 1]: for `training_data`,
-            that the row is examined; for `evaluate` on randomized lists, that the document is shown at its
-            position after those above it.
+        user, ranker, time : str or int, optional
+            The user, the ranker that was served, and the time.
+        propensity : str or int, optional
+            In randomized lists, the probability of the document at its position after those above it.
+        examination : str or int, optional
+            Probability that the row is examined, for gains; overrides an estimate by position.
 
         Raises
         ------
@@ -100,13 +104,15 @@ class Log(ShowsTables):
         Warns
         -----
         UserWarning
-            If queries differ only in case or blanks; if all rows are clicks; or if sessions look like robots:
+            If queries differ only in case or blanks; if all rows are clicks, or all sessions
+            have one, where many without are expected; or if sessions look like robots:
             they clicked all of five or more documents, have more than .5 % of the clicks, and are fewer than
             half of the sessions, but more than those that clicked all documents but one.
         """
         names = {"session": session, "query": query, "doc": doc, "position": position, "clicked": clicked}
         names |= {"impressions": impressions, "user": user, "ranker": ranker, "time": time}
-        return cls(*log_of_frame(frame, names | {"propensity": propensity}))._with_warnings()
+        names |= {"propensity": propensity, "examination": examination}
+        return cls(*log_of_frame(frame, names))._with_warnings()
 
     @classmethod
     def read(
@@ -147,11 +153,19 @@ class Log(ShowsTables):
             size = np.diff(self.content.ptr)
             clicks = np.add.reduceat(self.content.click.astype(np.int64), self.content.ptr[:-1])
             robots, nearly = ((size >= _ROBOT) & (clicks == size - missing) for missing in (0, 1))
+            position = self.content.position
+            rates = np.bincount(position, self.content.click) / np.maximum(np.bincount(position), 1)
             n, share = int(robots.sum()), clicks[robots].sum() / max(clicks.sum(), 1)
             if n and self.content.click.all():
                 warn(
                     "every document of the log was clicked, so it does not tell which positions users see. "
                     "Log all documents that were shown, with 0 for those without a click.",
+                    stacklevel=3,
+                )
+            elif clicks.all() and len(size) * np.prod(1.0 - rates) > _UNCLICKED:
+                warn(
+                    f"all {len(size):,} sessions have a click. If others were not logged, log them too: "
+                    "without them, position bias looks flatter.",
                     stacklevel=3,
                 )
             elif share > _FEW and nearly.sum() < n < len(size) / 2:

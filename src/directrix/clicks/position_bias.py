@@ -28,6 +28,7 @@ _LEFT_OPEN = 1e-4  # more than passes of less than that gain, and pseudo-counts,
 # Impressions per pair: with 3, 8, 25 and 75, theta_2 by "em" was 1.8, 1.2, 1.07 and 1.02 times too high
 _MANY = 30
 _WIDE = 4.0  # high / low of an interval
+_INFINITE = 1e300  # between infinite numbers, quantiles are NaN
 _Weights = Float64Array  # number of times that each query counts
 
 
@@ -182,12 +183,19 @@ def _doubts(method: str, theta: Float64Array, impressions: int) -> Iterator[str]
             f"{_MANY}, em overestimates propensities. Compare with method all-pairs, or give a longer log."
         )
     wide = np.flatnonzero(~(theta[:, 1] <= _WIDE * theta[:, 0]))
-    if method != "trust" and wide.size:
+    if wide.size:
         at = wide[np.argmin(theta[wide, 0] / theta[wide, 1])]
         yield (
             f"the log hardly identifies the propensity at {len(wide)} of {len(theta)} positions, e.g. "
             f"{at + 1}: from {theta[at, 0]:.2g} to {theta[at, 1]:.2g}. Gains divide by it: give a longer "
             "log, fewer positions, or propensities of a log whose documents move more within a query."
+        )
+    rises = np.flatnonzero(theta[1:, 0] > 1.05 * theta[:-1, 1])
+    if method != "trust" and rises.size:  # its alpha may rise
+        k = int(rises[0]) + 1
+        yield (
+            f"the propensity rises from position {k} to {k + 1}, more than by chance. If the log mixes "
+            "devices with lists of different lengths or layouts, estimate the propensities of each."
         )
 
 
@@ -200,18 +208,27 @@ def _resampled(
         for sample in resampled:
             weights = rng.multinomial(n_queries, np.full(n_queries, 1.0 / n_queries)).astype(np.float64)
             sample[:] = estimator(weights)
-    resampled[np.isnan(resampled)] = np.inf  # a sample without clicks tells nothing
-    return np.moveaxis(np.quantile(resampled, (0.025, 0.975), axis=0, method="weibull"), 0, -1)
+    resampled[~np.isfinite(resampled)] = _INFINITE  # a sample without clicks tells nothing
+    ends = np.moveaxis(np.quantile(resampled, (0.025, 0.975), axis=0, method="weibull"), 0, -1)
+    return np.where(ends > 1e-3 * _INFINITE, np.inf, ends)
 
 
 def _check_clicks(cells: Cells, k: int) -> None:
     clicks = np.bincount(cells.position, cells.clicks, k + 1)[1:]
     if k < 2 or not clicks.all():
         positions = ", ".join(map(str, np.flatnonzero(clicks == 0) + 1)) or "2"
-        first = max(int(np.argmin(clicks > 0)), 2)
+        problem = f"the log has no clicks at position {positions}; each needs some. Give a longer log"
+        if (first := int(np.argmin(clicks > 0))) < 2:
+            raise InputError(f"{problem}.")
         raise InputError(
-            f"the log has no clicks at position {positions}; each needs some. Give a longer log, or only the "
-            f"first positions: propensities(log, n_positions={first})."
+            f"{problem}, or only the first positions.",
+            python=f"Type propensities(log, n_positions={first}).",
+            shell=f"Type --positions {first}.",
+        )
+    if (cells.clicks == cells.impressions).all():
+        raise InputError(
+            "every document of the log was clicked, so it does not tell which positions users see. Log all "
+            "documents that were shown, with 0 for those without a click."
         )
 
 
@@ -262,7 +279,9 @@ def _not_identified(where: str) -> InputError:
     return InputError(
         "the log cannot tell position bias from relevance: no document was shown for the same query "
         f"{where}. Randomize a little: swap position 1 with a random position in some sessions; serve "
-        "several rankers; or give features: propensities(log, 'regression-em', features=queries)."
+        "several rankers; or give features of the documents.",
+        python="Type propensities(log, 'regression-em', features=queries).",
+        shell="Type `directrix clicks propensities LOG --method regression-em --features FILE`.",
     )
 
 
@@ -451,7 +470,11 @@ class _Regression(_Counts):
 
     def __init__(self, cells: Cells, pairs: Pairs, k: int, features: Queries | None) -> None:
         if features is None:
-            raise InputError("regression-em needs features of the documents; type features=queries.")
+            raise InputError(
+                "regression-em needs features of the documents.",
+                python="Type features=queries.",
+                shell="Type --features FILE.",
+            )
         need_queries(features, "propensities(features=)")
         shown = np.unique(cells.pair)
         rows = Pairs.of_queries(features).places(pairs)[shown]

@@ -10,19 +10,21 @@ import numpy as np
 
 from directrix.clicks.sessions import Cells, Pairs, Sessions
 from directrix.data.checks import as_floats
-from directrix.data.columns import KNOWN, ColumnNames, find
+from directrix.data.columns import KNOWN, ColumnNames, column_list, find
 from directrix.data.files import path_of
 from directrix.data.frames import array_of, columns_of
 from directrix.data.grouping import object_array, run_starts
 from directrix.data.identifiers import Numbering
-from directrix.errors import InputError
+from directrix.errors import InputError, short_text
 from directrix.types import Array, Float64Array
 
 _Content = tuple[Pairs, Sessions | Cells]
 _LAST = 2**15 - 1  # of an int16
+_FIX = "Correct or drop such rows"
 _COLUMNS = (*("query", "doc", "position", "clicked"), *("session", "impressions"))
 _KINDS = {"query": "query", "doc": "document", "session": "session", "user": "user", "ranker": "ranker"}
-_OF_SESSIONS = ("user", "ranker", "time", "propensity")
+_OF_ROWS = ("propensity", "examination")
+_OF_SESSIONS = ("user", "ranker", "time", *_OF_ROWS)
 
 
 def log_of_frame(frame: Any, names: Mapping[str, Hashable | None]) -> _Content:
@@ -90,6 +92,13 @@ def _columns(
     """Return the columns of a part by what they hold; those of sessions only if the log has sessions."""
     needed = "a frame or dict with columns of queries, documents, positions and clicks is needed"
     of, columns = columns_of(part, what, needed), {}
+    missing = [key for key in _COLUMNS[:4] if names.get(key) is None and not {*KNOWN[key]} & {*of}]
+    if len(missing) > 1 < len(of):
+        raise InputError(
+            f"{what}: there are no columns of {', '.join(missing)}; the columns are {column_list(of)}.",
+            python=f"Type {call}, {', '.join(f'{key}=NAME' for key in missing)}).",
+            shell=f"Type {' '.join(f'--{key}-column NAME' for key in missing)}.",
+        )
     for key in (*_COLUMNS, *_OF_SESSIONS):
         is_optional = key not in _COLUMNS[:4]
         name = find([*of], key, names.get(key), what, call, optional=is_optional)
@@ -111,14 +120,16 @@ def _checked(
         elif key == "time":
             arrays[key] = array_of(column)
         else:
-            arrays[key] = as_floats(array_of(column), f"the column of {key}")
+            arrays[key] = _numbers(array_of(column), key, place)
         if arrays[key].shape != arrays["query"].shape:
             raise InputError(
                 f"{place(0)}: the column of {key} has {arrays[key].size} rows, that of queries "
                 f"{len(arrays['query'])}; each needs one per row."
             )
     position, clicked = arrays["position"], arrays["clicked"]
-    _require(_is_whole(position, 1, _LAST), position, "position", f"an integer from 1 to {_LAST:,}", place)
+    fix = f"Add 1 to all if they count from 0, else {_FIX.lower()}" if (position == 0).any() else _FIX
+    needed = f"an integer from 1 to {_LAST:,}"
+    _require(_is_whole(position, 1, _LAST), position, "position", needed, place, fix)
     impressions = arrays.setdefault("impressions", np.ones(len(position)))
     _require(
         _is_whole(impressions, 0, 2.0**53), impressions, "number of impressions", "an integer >= 0", place
@@ -128,11 +139,22 @@ def _checked(
         _require(good, clicked, "number of clicks", "an integer from 0 to that of impressions", place)
     else:
         _require((clicked == 0) | (clicked == 1), clicked, "click", "0 or 1", place)
-    if (p := arrays.get("propensity")) is not None:
-        _require((p > 0.0) & (p <= 1.0), p, "propensity", "in (0, 1]", place)
+    for key in [key for key in _OF_ROWS if key in arrays]:
+        p = arrays[key]
+        _require((p > 0.0) & (p <= 1.0), p, key, "in (0, 1]", place)
     types = {"query": np.int32, "doc": np.int32, "session": np.int64, "position": np.int16}
     types |= {"user": np.int32, "ranker": np.int32, "clicked": np.int64, "impressions": np.int64}
     return {key: array.astype(types.get(key, array.dtype), copy=False) for key, array in arrays.items()}
+
+
+def _numbers(column: Any, key: str, place: Callable[[int], str]) -> Float64Array:
+    try:
+        return as_floats(column, key)
+    except InputError:
+        text = next((str(value) for value in column.flat if isinstance(value, str)), column.dtype)
+        raise InputError(
+            f"{place(0)}: the column of {key} holds {short_text(text)}; numbers are needed. Convert it."
+        ) from None
 
 
 def _is_whole(values: Float64Array, least: float, most: Any) -> Array:
@@ -140,11 +162,13 @@ def _is_whole(values: Float64Array, least: float, most: Any) -> Array:
     return is_whole
 
 
-def _require(good: Array, values: Array, what: str, needed: str, place: Callable[[int], str]) -> None:
+def _require(
+    good: Array, values: Array, what: str, needed: str, place: Callable[[int], str], fix: str = _FIX
+) -> None:
     if not good.all():
         row = int(np.argmin(good))
         raise InputError(
-            f"{place(row)}: the {what} is {values[row]:g}; it must be {needed}. Correct or drop such rows: "
+            f"{place(row)}: the {what} is {values[row]:g}; it must be {needed}. {fix}: "
             f"{int((~good).sum()):,} of the {len(good):,} that were read together."
         )
 
@@ -200,8 +224,7 @@ def _sessions(
     if len(same := np.flatnonzero((np.diff(pair[by_pair]) == 0) & (np.diff(session[by_pair]) == 0))):
         reject(by_pair[same[0]], by_pair[same[0] + 1], "the same document as")
     optional = {key: rows[key][order][starts] for key in ("user", "ranker", "time") if key in rows}
-    if "propensity" in rows:
-        optional["propensity"] = rows["propensity"][order]
+    optional |= {key: rows[key][order] for key in _OF_ROWS if key in rows}
     return Sessions(
         np.append(starts, len(order)).astype(np.int64),
         rows["query"][order][starts],

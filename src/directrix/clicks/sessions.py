@@ -91,8 +91,9 @@ class Sessions(NamedTuple):
     time: Array | None = None
     """Time of the first row, of any type that the log has (n_sessions,)."""
     propensity: Array | None = None
-    """Probability that the row is examined, for gains; for randomized lists, that the document is shown at
-    its position after those above it. float64 (n_rows,)."""
+    """In randomized lists, the probability of the document at its position after those above it. (n_rows,)"""
+    examination: Array | None = None
+    """Probability that the row is examined (n_rows,)."""
 
     @property
     def session(self) -> Int64Array:

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from directrix.clicks.log import Log
+from directrix.clicks.sessions import Pairs, Sessions
 from directrix.data.grouping import run_starts
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array, Int64Array
@@ -34,6 +36,23 @@ class Slates(NamedTuple):
         """Number of sessions of each query."""
         first = run_starts(self.session)
         return np.bincount(self.query[first], minlength=self.n_queries).astype(np.float64)
+
+
+def slates_of(log: Log, place: Int64Array, pairs: Pairs, sessions: Float64Array, k: int) -> Slates | None:
+    """Return the sessions of queries that count, with candidates in place of pairs; others are last."""
+    if not isinstance(log.content, Sessions) or k > log.n_positions:
+        return None
+    of_log = np.full(len(log.pairs), len(pairs), dtype=np.int64)
+    of_log[place[place >= 0]] = np.flatnonzero(place >= 0)
+    of_query = pairs.queries(log.pairs.query_ids)
+    rows = log.content
+    query = of_query[rows.query[rows.session]]
+    kept = np.flatnonzero((query >= 0) & (np.append(sessions, 0.0)[query] > 0.0) & (rows.position <= k))
+    kept = kept[np.argsort(query[kept], kind="stable")]
+    propensity = None if rows.propensity is None else rows.propensity[kept]
+    parts: Any = (query, rows.session, of_log[rows.pair], rows.position.astype(np.int64), rows.click)
+    query, session, doc, position, click = (part[kept] for part in parts)
+    return Slates(query, session, doc, position, click, propensity, len(sessions), k)
 
 
 def slate_factors(kind: str, slates: Slates, rank: Int64Array) -> Float64Array:

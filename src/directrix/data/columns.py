@@ -22,7 +22,7 @@ KNOWN: dict[str, tuple[str, ...]] = {
     **{"impressions": ("impressions", "n_impressions", "views"), "user": ("user", "user_id")},
     **{"ranker": ("ranker", "system", "variant"), "time": ("time", "timestamp")},
     **{"item": ("item", "item_id", "product_id"), "event": ("event", "event_type", "action")},
-    "propensity": ("propensity",),
+    **{"propensity": ("propensity",), "examination": ("examination",)},
 }
 """Names in PyTerrier, ir_datasets, ir_measures, ranx, trec_eval and click logs, in the order of search."""
 
@@ -160,6 +160,8 @@ def find(
     if name is None:
         if optional and asked is None:
             return None
+        if len(known) == 1 and (other := next((mark for mark in ";\t|" if mark in str(known[0])), "")):
+            raise InputError(f"{what}: columns are separated by {other!r}; CSV needs ',', and TSV a tab.")
         near = difflib.get_close_matches(str(asked), list(map(str, known)), n=1, cutoff=0.5)
         raise InputError(
             f"{what}: there is no column {_or(wanted)}; "

@@ -15,10 +15,10 @@ import numpy as np
 
 from directrix import __version__
 from directrix.data.queries import Queries
-from directrix.errors import InputError
+from directrix.errors import InputError, warn
 from directrix.experiments.cells import Cell, run_cells
 from directrix.experiments.crossval_result import CrossValidation, FoldResult, Tried, canonical
-from directrix.experiments.splits import Split
+from directrix.experiments.splits import Split, repeated_queries
 from directrix.fingerprint import fingerprint
 from directrix.kernels import working_time
 from directrix.measures.base import RankingMeasure, check_gains
@@ -318,6 +318,13 @@ def _check_data(split: Split, plans: Sequence[Plan]) -> None:
                     check_measurable(goal, part)
     except InputError as error:
         raise error.at(split.name) from None
+    if repeated := repeated_queries(split):
+        warn(
+            f"{split.name}: {len(repeated)} of {split.test.n_queries} test queries are also training or "
+            f"validation queries, with the same features (e.g. {repeated[0]}). Leave them out of the test "
+            "data: values on them show nothing about other queries.",
+            stacklevel=4,
+        )
 
 
 class _Task(NamedTuple):

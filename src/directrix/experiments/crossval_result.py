@@ -12,7 +12,13 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.experiments.significance.comparisons import Comparisons, compare, paper_table
+from directrix.experiments.significance.comparisons import (
+    Comparisons,
+    compare,
+    in_words,
+    paper_table,
+    takes_all_pairs,
+)
 from directrix.experiments.significance.pairs import Significance, paired_t
 from directrix.rankers.means import mean_over_queries
 from directrix.tables import PValue, Table, Value, json_value
@@ -76,7 +82,7 @@ class FoldResult:
     top: tuple[tuple[tuple[int, float], ...], ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CrossValidation:
     """Result of `cross_validate`.
 
@@ -117,6 +123,14 @@ class CrossValidation:
     def entries(self) -> tuple[str, ...]:
         """Names of the compared systems, as they were given."""
         return tuple(self.results)
+
+    def __str__(self) -> str:
+        """Return the `tables` as text."""
+        return "\n\n".join(table.text() for table in self.tables())
+
+    def __repr__(self) -> str:
+        """Return what was compared; ``print`` shows the tables."""
+        return f"CrossValidation(entries={self.entries}, measures={self.measures}, folds={self.folds})"
 
     def folds_of(self, entry: str, measure: str) -> tuple[float, ...]:
         """Mean over the test queries of every fold; NaN where the measure is undefined for all."""
@@ -182,8 +196,12 @@ class CrossValidation:
     ) -> dict[str, Comparisons]:
         """Compare all pairs of entries, or each with the first, over all test queries by each measure.
 
-        ``test`` and ``correction`` are those of `directrix.compare`.
+        ``test`` and ``correction`` are those of `directrix.compare`; Tukey's tests need ``all_pairs=True``.
         """
+        if takes_all_pairs(test) and not all_pairs:
+            raise InputError(
+                f"test={test!r} compares all pairs, not each entry with the first. Type all_pairs=True."
+            )
         against = None if all_pairs else self.entries[0]
         results = {}
         for measure in self.measures:
@@ -198,9 +216,11 @@ class CrossValidation:
         It needs ``\usepackage{booktabs}``. ``how`` holds options of `compare`: by default a paired t-test
         against the first entry with Holm's correction for the number of entries.
         """
+        of = f"the test queries of {self.folds[0]}"
+        if len(self.folds) > 1:
+            of = f"test queries, mean over {len(self.folds)} folds"
         what = (
-            f"{' and '.join(self.measures)} on test queries, mean over {len(self.folds)} folds. Settings "
-            f"were chosen by {self.select} on validation queries."
+            f"{in_words(self.measures)} on {of}. Settings were chosen by {self.select} on validation queries."
         )
         return paper_table(self.compare(**how), what)
 
@@ -223,6 +243,13 @@ class CrossValidation:
             over = f"{n[0]} test queries" if len(n) == 1 else f"{n[0]} to {n[-1]} defined queries"
             first = self.entries[0]
             notes.append(f"p: two-sided paired t-test against {first} over {over}, not adjusted.")
+        for entry, fold in itertools.product(self.entries, self.folds):
+            chosen = self._entry(entry)[self.folds.index(fold)]
+            if (one := chosen.tried[chosen.chosen]).status == "not_finite":
+                kept = f"step {one.steps}" if one.steps else "the start"
+                notes.append(
+                    f"{entry}, {fold}: training ended because the loss was not finite; {kept} was kept."
+                )
         figures = Table(
             f"Test queries, convention {self.convention}",
             ("method", "measure", "mean", *self.folds, *(("p",) if several else ())),
@@ -230,12 +257,12 @@ class CrossValidation:
             notes=tuple(notes),
             digits=4,
         )
-        chosen = Table(
+        settings = Table(
             "Settings that validation chose",
             ("method", *self.folds),
             tuple((entry, *map(settings_text, self.selected(entry))) for entry in self.entries),
         )
-        return figures, chosen
+        return figures, settings
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result in JSON types: a row for each entry and measure, and the tests; NaN as None."""

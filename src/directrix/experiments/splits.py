@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -12,6 +13,7 @@ import numpy as np
 
 from directrix.data.letor.read import read_letor
 from directrix.data.queries import Queries
+from directrix.data.sparse import dense
 from directrix.data.split import fold_numbers, letor_folds
 from directrix.errors import InputError
 from directrix.parameters import whole
@@ -61,6 +63,20 @@ class Split:
             names = None if part.doc_ids is None else part.doc_ids.tolist()
             state.update(part.digest.encode() + repr((part.query_ids, names)).encode())
         return f"sha256:{state.hexdigest()}"
+
+
+def repeated_queries(split: Split) -> list[Hashable]:
+    """Return the test queries that are also training or validation queries, with the same features."""
+    test = split.test
+    places = dict(zip(test.query_ids, range(test.n_queries), strict=True))
+    repeated = []
+    for part in split.parts[:-1]:
+        for at, query in enumerate(part.query_ids):
+            if query in places:
+                one, other = (dense(q.take([i]).features) for q, i in ((part, at), (test, places[query])))
+                if np.array_equal(one, other, equal_nan=True):
+                    repeated.append(query)
+    return repeated
 
 
 def letor_splits(

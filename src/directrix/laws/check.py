@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from directrix.errors import short_text
 from directrix.measures.terms import query_sums
+from directrix.surrogates.base import wrong_shapes
 from directrix.threads import get_threads, set_threads
 from directrix.types import Float64Array, FloatArray, Int64Array, Surrogate
 
@@ -31,12 +31,13 @@ class Case(NamedTuple):
     qptr: Int64Array
 
 
-def random_cases(rng: np.random.Generator) -> Iterator[Case]:
-    """Yield eight cases of five queries with up to 23 documents."""
+def random_cases(rng: np.random.Generator, highest: float = 3.0) -> Iterator[Case]:
+    """Yield eight cases of five queries with up to 23 documents; every second one has the highest label."""
     for case in range(8):
         sizes = rng.integers(1, 24, size=5)
         qptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        labels = rng.choice([0.0, 1.0, 2.0, 3.0], size=qptr[-1], p=[0.5, 0.25, 0.15, 0.1])
+        grades = [0.0, 1.0, 2.0, highest if case % 2 else 3.0]
+        labels = rng.choice(grades, size=qptr[-1], p=[0.5, 0.25, 0.15, 0.1])
         yield Case(f"random {case}", rng.standard_normal(qptr[-1]), labels, qptr)
 
 
@@ -102,7 +103,8 @@ def gradient_is_the_slope(surrogate: Surrogate, rng: np.random.Generator) -> Ite
     Without the property smooth, this is tested only where no scores tie.
     """
     tied = tied_cases(rng) if "smooth" in surrogate.properties else ()
-    for case in (*random_cases(rng), *tied):
+    highest = min(getattr(getattr(surrogate, "measure", None), "l_max", 4.0), 4.0)
+    for case in (*random_cases(rng, highest), *tied):
         direction = rng.standard_normal(len(case.scores))
         value, grad = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
         slope = query_sums(np.asarray(grad, dtype=np.float64) * direction, case.qptr)
@@ -321,7 +323,7 @@ def check_surrogate(surrogate: Surrogate) -> dict[str, str]:
       estimated); if random, it does so exactly, or the mean over draws does.
     - A curvature, if there is one, is finite, >= 0, > 0 where there is a gradient, and permuted with
       the documents.
-    - A query gives the same bits alone and in a batch.
+    - A query gives the same bits alone and in a batch, and no argument is changed.
     - float32 scores give the same results as float64 scores, up to rounding.
     - Nothing is NaN for random scores, ties, one document, equal labels, no relevant one, and scores of 1e30.
     - The bits are the same for one thread and for many.
@@ -406,16 +408,21 @@ def _check_form(surrogate: Any) -> None:
     elif lacking:
         problem = f"it has no {' and no '.join(lacking)}, which every surrogate needs"
     else:
-        scores, labels, qptr = next(random_cases(np.random.default_rng(0)))[1:]
-        outcome = surrogate.value_and_grad(scores, labels, qptr)
-        shapes = [np.shape(part) for part in outcome] if isinstance(outcome, tuple | list) else []
-        wanted = [(len(qptr) - 1,), scores.shape]
+        case = next(random_cases(np.random.default_rng(0)))
+        given = [array.copy() for array in case[1:]]
+        outcome = surrogate.value_and_grad(*given)
+        changed = [n for n, a, b in zip(case._fields[1:], case[1:], given, strict=True) if (a != b).any()]
+        wrong = wrong_shapes(outcome, len(case.qptr) - 1, len(case.scores))
+        kinds = [] if wrong else [str(getattr(part, "dtype", type(part).__name__)) for part in outcome]
         properties = surrogate.properties
-        if shapes != wanted:
+        if wrong:
+            problem = wrong
+        elif kinds != ["float64", "float64"]:
             problem = (
-                f"value and gradient must have the shapes {wanted[0]} and {wanted[1]}, one number per query "
-                f"and per document, got {' and '.join(map(str, shapes)) or short_text(outcome)}"
+                f"value and gradient of float64 scores must be float64 arrays, got {' and '.join(kinds)}"
             )
+        elif changed:
+            problem = f"value_and_grad changes the {' and '.join(changed)}; it must write to copies of them"
         elif not (isinstance(properties, frozenset | set) and properties <= _PROPERTIES):
             problem = (
                 f"properties must be a frozenset of names among {', '.join(sorted(_PROPERTIES))}, got "
@@ -490,7 +497,7 @@ def _a_query_alone_is_as_in_a_batch(surrogate: Surrogate, rng: np.random.Generat
             alone = np.array([0, hi - lo], dtype=np.int64)
             v, g = surrogate.value_and_grad(case.scores[lo:hi], case.labels[lo:hi], alone)
             if v[0] != value[q] or not np.array_equal(g, grad[lo:hi]):
-                yield f"{case.name}, query {q}: {v[0]!r} alone, {value[q]!r} in the batch"
+                yield f"{case.name}, query {q}: {float(v[0])!r} alone, {float(value[q])!r} in the batch"
 
 
 def _float32_agrees_with_float64(surrogate: Surrogate, rng: np.random.Generator) -> Iterator[str]:

@@ -18,6 +18,7 @@ from directrix.measures.base import RankingMeasure, check_gains
 from directrix.measures.names import measure as parse_measure
 from directrix.measures.precision import unreached
 from directrix.parameters import whole
+from directrix.parsing import IN_MODULE
 from directrix.rankers.scoring import check_finite, check_names, matched, read_as
 from directrix.registry import SURROGATES, classes
 from directrix.surrogates.approx import ApproxNDCG
@@ -206,6 +207,8 @@ def surrogate_of(given: Any) -> Any:
 
 def _refusal(given: str, error: InputError) -> InputError:
     """The error for a text that names no surrogate: another one if it names a measure."""
+    if IN_MODULE.fullmatch(given):  # a measure of that name would be imported, and the text may be a file's
+        return error
     try:
         measure = parse_measure(given)
     except InputError:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from directrix.rankers.ensemble import EnsembleRanker
     from directrix.rankers.stored import StoredRanker
 
-_OBJECT = re.compile(r"<?(?P<name>[A-Za-z_][\w.]*)(?:\(.*\)| .*>)", re.DOTALL)  # the repr of some object
+_OBJECT = re.compile(r"<?(?P<name>[A-Za-z_][\w.]*)(?:\(.*\)| .*>)|(?P<own>\w[\w.]*:.+)", re.DOTALL)
+"""The repr of some object, or of a user's after its module."""
 
 
 def load(path: str | os.PathLike[str]) -> StoredRanker | EnsembleRanker:
@@ -127,7 +128,7 @@ def _surrogate(ranker: Any, training: Any) -> Any:
         return surrogate if smoothing is None else surrogate.at(smoothing)
     except (InputError, AttributeError) as error:
         named = _OBJECT.fullmatch(training["surrogate"])
-        is_users = isinstance(ranker.measure_, UndefinedMeasure)
+        is_users = isinstance(ranker.measure_, UndefinedMeasure) or (named and named["own"])
         if named and (is_users or named["name"].lower() not in {known.lower() for known in SURROGATES}):
             return None
         raise InputError(f"surrogate: {error}") from error

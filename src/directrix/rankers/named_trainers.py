@@ -41,9 +41,10 @@ def trainer_of(ranker: Any, goal: RankingMeasure) -> Trainer:
 
 def trainer_named(ranker: Any) -> Any:
     """Return the trainer that a ranker was given, or the one that its name means."""
-    if not isinstance(ranker.trainer, str):
-        return ranker.trainer
-    kind = _NAMED[ranker.trainer]
+    given = getattr(ranker, "_default_trainer", None) if ranker.trainer is None else ranker.trainer
+    if not isinstance(given, str):
+        return given
+    kind = _NAMED[given]
     return kind(**{kind.budget: max(int(ranker.max_iter), 1)})
 
 

@@ -258,11 +258,15 @@ def _json_value(name: str, value: Any) -> Any:
 
 
 def _text(value: Any) -> str:
-    """A text as it is, else what it prints as, with NumPy's numbers as plain ones: it can be read back."""
+    """A text as it is, else what it prints as, with NumPy's numbers as plain ones: it can be read back.
+
+    The module precedes a user's class: its name alone may be that of a class of directrix.
+    """
     if isinstance(value, str):
         return value
+    module = type(value).__module__
     with np.printoptions(legacy="1.25"):
-        return repr(value)
+        return repr(value) if module.startswith("directrix.") else f"{module}:{value!r}"
 
 
 @cache  # it reads files, for as long as some trees take

@@ -22,7 +22,8 @@ from directrix.types import Float64Array, Surrogate, Trainer
 class StumpRanker(GradientRanker):
     r"""Scores :math:`f(x) = \sum_f \sum_t w_{f,t} [x_f > \theta_{f,t}]`: a staircase of every feature.
 
-    Boosting raises one step per round; trainers with gradients move all of them for the surrogate.
+    Boosting raises one step per round for a loss of its own; trainers with gradients move all of them for the
+    surrogate.
 
     Parameters
     ----------
@@ -30,9 +31,10 @@ class StumpRanker(GradientRanker):
         Function that trainers with gradients maximize. For boosting it only names the measure that
         ``score`` reports and that chooses the round, if ``fit`` has no ``measure``. Default
         ``ApproxNDCG()``.
-    trainer : str or Trainer
+    trainer : str or Trainer, optional
         "rankboost", "frank", "svm-acc", "lbfgs", "cg", "adam", "sgd" or "cutting-plane": `RankBoost`,
-        `FRank`, `SVMAcc`, `LBFGS`, `CG`, `Adam`, `SGD`, `CuttingPlane`. An object such as
+        `FRank`, `SVMAcc`, `LBFGS`, `CG`, `Adam`, `SGD`, `CuttingPlane`. The first three do not use the
+        surrogate. Default "lbfgs" with a surrogate, "rankboost" without one. An object such as
         ``FRank(candidates=20)`` uses its own number of steps, not ``max_iter``.
     thresholds : int >= 1, or sequence of float
         Maximum number of thresholds per feature, at quantiles of the training data; or the thresholds,
@@ -82,12 +84,13 @@ class StumpRanker(GradientRanker):
     saved_parameters: ClassVar[tuple[str, ...]] = (*GradientRanker.saved_parameters, "thresholds")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **constraints(trainers, frozenset({"zero"})),
+        "trainer": [*constraints(trainers, frozenset())["trainer"], None],
         "thresholds": [Interval(Integral, 1, None, closed="left"), "array-like"],
     }
 
     surrogate: Surrogate | str | None = None
     _: KW_ONLY
-    trainer: str | Trainer = "rankboost"
+    trainer: str | Trainer | None = None
     thresholds: Any = 32
     l2: float = 0.0
     scale: str | None = None
@@ -96,6 +99,16 @@ class StumpRanker(GradientRanker):
     patience: int | None = None
     warm_start: bool = False
     random_state: Any = None
+
+    @property
+    def _default_trainer(self) -> str:
+        """Name of the trainer that ``trainer=None`` means."""
+        return "rankboost" if self.surrogate is None else "lbfgs"
+
+    def parameter_to_save(self, name: str) -> Any:
+        """See `StoredRanker.parameter_to_save`; a file, which has a surrogate, names the trainer."""
+        value = super().parameter_to_save(name)
+        return self._default_trainer if name == "trainer" and value is None else value
 
     @property
     def thresholds_(self) -> list[Float64Array]:

@@ -56,6 +56,12 @@ def user_method(value: Any, name: str = "") -> Method:
         parts["surrogate"] = kind
     elif hasattr(kind, "minimize"):
         parts |= {"surrogate": ApproxNDCG, "trainer": kind}
+    elif hasattr(value, "resolved"):
+        raise InputError(
+            f"method {value.name!r} is an Entry, with settings and a grid for a comparison on folds.",
+            python="Give its method, or a ranker with its settings, e.g. LinearRanker(MyLoss(weight=4.0)).",
+            shell="Give its method and settings, e.g. --method my_loss:MyLoss --set weight=4.",
+        )
     else:
         raise InputError(
             f"method {name or short_text(value)} must be a surrogate (value_and_grad), a trainer (minimize), "

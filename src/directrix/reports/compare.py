@@ -7,7 +7,7 @@ from typing import Any
 
 from directrix import __version__
 from directrix.experiments.crossval_result import CrossValidation
-from directrix.experiments.significance.comparisons import Comparisons
+from directrix.experiments.significance.comparisons import Comparisons, in_words
 from directrix.reports.report import PerQuery, Report, Section
 from directrix.tables import escaped_markdown
 from directrix.types import Float64Array
@@ -90,7 +90,7 @@ def crossval_report(
         texts += _verdicts(measure, result.compare()[measure], best)
     return Report(
         name="crossval",
-        title=f"{len(result.entries)} methods by {' and '.join(result.measures)}",
+        title=f"{len(result.entries)} methods by {in_words(result.measures)}",
         paper=escaped_markdown(f"{', '.join(result.entries)}: trained on the folds of {data}."),
         summary=tuple(f"- {escaped_markdown(text)}" for text in texts),
         sections=(Section("Tables", result.tables()),),

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 
 from directrix.data.checks import check_ranking
-from directrix.errors import InputError
+from directrix.errors import InputError, short_text
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
 from directrix.measures.terms import Terms, over_queries, query_sums
@@ -400,8 +400,28 @@ class _Plain(KernelSurrogate):
         first, last = chunk
         docs = slice(int(qptr[first]), int(qptr[last]))
         bounds = qptr[first : last + 1] - qptr[first]
-        value, grad = self.surrogate.value_and_grad(scores[docs], prepared[0][docs], bounds)
-        out[0][first:last], out[1][docs] = value, grad
+        outcome = self.surrogate.value_and_grad(scores[docs], prepared[0][docs], bounds)
+        if problem := wrong_shapes(outcome, last - first, len(scores[docs])):
+            raise InputError(
+                f"value_and_grad of {self.surrogate!r}: {problem}. Type "
+                "directrix.laws.check_surrogate(surrogate) to test it."
+            )
+        out[0][first:last], out[1][docs] = outcome
+
+
+def wrong_shapes(outcome: Any, n_queries: int, n_docs: int) -> str:
+    """Return why this is not the value and gradient of a user's surrogate; empty if it is.
+
+    NumPy would broadcast a mean over queries, or one slope for all documents, without an error.
+    """
+    shapes = [np.shape(part) for part in outcome] if isinstance(outcome, tuple | list) else []
+    if shapes == [(n_queries,), (n_docs,)]:
+        return ""
+    got = " and ".join(map(str, shapes)) or short_text(outcome)
+    return (
+        f"value and gradient must have the shapes {(n_queries,)} and {(n_docs,)}, one number per query and "
+        f"per document, got {got}"
+    )
 
 
 class SumSurrogate(KernelSurrogate):

@@ -43,6 +43,11 @@ def surrogate(text: str | Surrogate) -> Any:
     """
     if not isinstance(text, str):
         return text
+    if named := IN_MODULE.fullmatch(text):
+        raise InputError(
+            f"surrogate {short_text(text)} is your own: no text or model file imports the module "
+            f"{named[1]!r}. Pass the object, e.g. ranker.set_params(surrogate={named[2].strip()})."
+        )
     call = _call(text, text)
     kinds = {known.lower(): known for known in SURROGATES}
     if call.name.lower() not in kinds:

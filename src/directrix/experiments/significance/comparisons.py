@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -268,7 +268,7 @@ def paper_table(results: Mapping[str, Comparisons], what: str = "") -> str:
     n = sorted({pair.n for result in results.values() for pair in result.pairs})
     queries = " to ".join(map(str, dict.fromkeys((n[0], n[-1]))))
     units = [text for result in results.values() for text in _unit(result)]
-    what = what or f"{' and '.join(results)} of {one.n_queries} queries."
+    what = what or f"{in_words(results)} of {one.n_queries} queries."
     how = _how(one, " for each measure" if len(results) > 1 else "")
     caption = f"{what} The best values are bold; {reading}: {how}, over {queries} queries."
     return Table(" ".join([caption, *units]), ("", *results), tuple(map(tuple, rows.values()))).latex()
@@ -519,6 +519,17 @@ def _table(per_query: Mapping[str, Any]) -> dict[str, Float64Array]:
     return table
 
 
+def takes_all_pairs(test: str) -> bool:
+    """Whether a test adjusts p for all pairs of systems by itself."""
+    return test in _FAMILY
+
+
+def in_words(names: Iterable[str]) -> str:
+    """Return names as in a sentence: ``A, B and C``."""
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
+
+
 def checked_correction(test: str, correction: str | None, against: str | None) -> str | None:
     """Return the correction that is used with a test; `InputError` if an option is unknown or not allowed."""
     if test not in TESTS:
@@ -540,8 +551,9 @@ def checked_correction(test: str, correction: str | None, against: str | None) -
         )
     if against is not None:
         raise InputError(
-            f"test={test!r} compares all pairs; it takes no against={against!r}. Leave that out, or choose "
-            "another test, e.g. test='randomization'."
+            f"test={test!r} compares all pairs; it takes no against={against!r}.",
+            python="Leave that out, or choose another test, e.g. test='randomization'.",
+            shell="Leave --against out, or choose another test, e.g. --test randomization.",
         )
     return "tukey"
 
