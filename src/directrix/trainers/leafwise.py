@@ -65,8 +65,10 @@ _REJECTED = {
 """Names and aliases of LightGBM that cannot be passed through, and what to do instead."""
 
 
-def _settings(trainer: Any, threads: int, l2: float, max_bin: int, *, lambdarank: bool) -> dict[str, Any]:
-    """LightGBM's parameters for a `Boosting`; ``lambdarank``: with its own objective."""
+def lightgbm_settings(
+    trainer: Any, threads: int, l2: float, max_bin: int, *, lambdarank: bool
+) -> dict[str, Any]:
+    """Return LightGBM's parameters for a `Boosting`; ``lambdarank``: with its own objective."""
     return {
         "objective": "lambdarank" if lambdarank else "none",
         "metric": "none",
@@ -180,7 +182,7 @@ def leafwise_bags(
 ) -> list[LeafwiseTrees]:
     """Return a booster for each of ``trainer.n_bags``, of LightGBM's own objective if there are weights."""
     lambdarank = weight is not None
-    settings = _settings(trainer, threads_for(data.features), l2, max_bin, lambdarank=lambdarank)
+    settings = lightgbm_settings(trainer, threads_for(data.features), l2, max_bin, lambdarank=lambdarank)
     own, (start, before) = trainer.lightgbm_params, starts or (None, None)
     if weight is not None:
         _check_labels(data)
