@@ -60,9 +60,7 @@ def test_describe_takes_names_of_columns(here):
     by_name = succeed("clicks", "describe", here / "strange.csv", *given).stdout
     assert by_name == succeed("clicks", "describe", here / "log.csv").stdout
     message = refused("clicks", "describe", here / "strange.csv")
-    assert (
-        "Type --query-column NAME --doc-column NAME --position-column NAME --clicked-column NAME." in message
-    )
+    assert "Type --query-column NAME --doc-column NAME --position-column NAME --clicked-column" in message
 
 
 def test_the_page_of_a_log_shows_clicks_by_position(here, tmp_path):

@@ -190,7 +190,7 @@ def _doubts(method: str, theta: Float64Array, impressions: int) -> Iterator[str]
             f"{at + 1}: from {theta[at, 0]:.2g} to {theta[at, 1]:.2g}. Gains divide by it: give a longer "
             "log, fewer positions, or propensities of a log whose documents move more within a query."
         )
-    rises = np.flatnonzero(theta[1:, 0] > 1.05 * theta[:-1, 1])
+    rises = np.flatnonzero(theta[1:, 0] > theta[:-1, 1] + 1e-6)
     if method != "trust" and rises.size:  # its alpha may rise
         k = int(rises[0]) + 1
         yield (
