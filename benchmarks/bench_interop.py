@@ -132,7 +132,7 @@ LIBRARIES = {
 
 def same_trees(surrogate: Any, fold: Split, n_trees: int) -> bool:
     """Whether LightGBM's predictions are those of `BoostedRanker`, bit for bit, without early stopping."""
-    ranker = dx.BoostedRanker(surrogate, n_trees=n_trees, learning_rate=RATE)
+    ranker = dx.BoostedRanker(surrogate, n_trees=n_trees, learning_rate=RATE, oblivious=False)
     ranker.fit_queries(fold.train, measure=GOAL)
     params = settings(own=False)
     rows = dataset(fold.train, params)

@@ -49,7 +49,7 @@ MODELS = {
     "stumps": (dx.StumpRanker(max_iter=20), data()),
     "trees": (dx.BoostedRanker(n_trees=30), data()),
     "trees, missing": (dx.BoostedRanker(n_trees=30), data(missing=True)),
-    "trees, quantiles": (dx.BoostedRanker(n_trees=20, scale="quantile"), data()),
+    "trees, quantiles": (dx.BoostedRanker(n_trees=20, scale="quantile", oblivious=False), data()),
     "trees, categories": (dx.BoostedRanker(n_trees=20), with_categories()),
     "ensemble": (
         dx.EnsembleRanker([dx.LinearRanker(scale="standard", max_iter=5), dx.BoostedRanker(n_trees=10)]),

@@ -156,6 +156,7 @@ def rankers() -> dict[str, object]:
     fitted["names-linear"] = dx.LinearRanker(max_iter=5).fit_queries(named)
     fitted["gaps-linear-standard"] = dx.LinearRanker(scale="standard", max_iter=5).fit_queries(gaps)
     fitted["gaps-trees"] = dx.BoostedRanker(random_state=0, **small).fit_queries(gaps)
+    fitted["gaps-oblivious"] = dx.BoostedRanker(n_trees=3, num_leaves=8, l2=1.0).fit_queries(gaps)
     fitted["categories-trees"] = dx.BoostedRanker(random_state=0, **small).fit(shops, sold, group=[6] * 200)
     fitted["linear-clicks"] = dx.LinearRanker(
         dx.ApproxMeasure("DCG(gain=linear)@10"), max_iter=5

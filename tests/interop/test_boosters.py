@@ -12,7 +12,8 @@ from directrix.interop import catboost as for_catboost
 from directrix.interop import lightgbm as for_lightgbm
 from directrix.interop import xgboost as for_xgboost
 from directrix.objectives.scores import ScoreObjective, newton_step
-from directrix.trainers.boosting import Boosting, lightgbm_settings
+from directrix.trainers.boosting import Boosting
+from directrix.trainers.leafwise import lightgbm_settings
 from tests.messages import rejects
 
 ALL, _ = dx.data.make_linear(55, 20, 5, seed=0)
@@ -48,14 +49,16 @@ class OfLightGBM:
 
     @classmethod
     def train(cls, objective, n_trees=8, **more):
-        settings = lightgbm_settings(Boosting(n_trees=n_trees), 1, lambdarank=False) | more
+        settings = lightgbm_settings(Boosting(n_trees=n_trees), 1, 20.0, 127, lambdarank=False) | more
         data = cls.lightgbm.Dataset(Q.features, Q.labels, group=SIZES, params=settings)
         return cls.lightgbm.train({**settings, "objective": objective}, data, n_trees)
 
 
 @pytest.mark.parametrize("name", SURROGATES)
 def test_lightgbm_grows_the_trees_of_boosted_ranker(name):
-    ranker = dx.BoostedRanker(SURROGATES[name], n_trees=8, patience=None).fit_queries(Q, measure="nDCG@5")
+    ranker = dx.BoostedRanker(SURROGATES[name], n_trees=8, patience=None, oblivious=False).fit_queries(
+        Q, measure="nDCG@5"
+    )
     objective = for_lightgbm.objective(SURROGATES[name])
     for _ in range(2):  # the second training begins anew
         found = OfLightGBM.train(objective).predict(VALID.features)
@@ -64,9 +67,9 @@ def test_lightgbm_grows_the_trees_of_boosted_ranker(name):
 
 
 def test_weights_of_rows_are_those_of_boosted_ranker():
-    ranker = dx.BoostedRanker("ApproxNDCG", n_trees=8, patience=None)
+    ranker = dx.BoostedRanker("ApproxNDCG", n_trees=8, patience=None, oblivious=False)
     ranker.fit(Q.features, Q.labels, group=SIZES, sample_weight=WEIGHT, measure="nDCG@5")
-    settings = lightgbm_settings(Boosting(n_trees=8), 1, lambdarank=False)
+    settings = lightgbm_settings(Boosting(n_trees=8), 1, 20.0, 127, lambdarank=False)
     data = OfLightGBM.lightgbm.Dataset(
         Q.features, Q.labels, group=SIZES, weight=WEIGHT.astype(np.float32), params=settings
     )

@@ -52,7 +52,7 @@ def by_xgboost(surrogate, train, valid, test):
 
 
 def by_ranker(surrogate, train, valid, test):
-    ranker = dx.BoostedRanker(surrogate, n_trees=150, learning_rate=0.1, patience=15, l2=20)
+    ranker = dx.BoostedRanker(surrogate, n_trees=150, learning_rate=0.1, patience=15, l2=20, oblivious=False)
     return ranker.fit_queries(train, valid, measure=GOAL).predict_queries(test)
 
 

@@ -254,7 +254,8 @@ def test_scores_after_a_fork():
 def test_without_lightgbm_trees_score_and_the_message_of_a_training_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "lightgbm", None)
     with pytest.raises(dx.MissingExtra, match="pip install lightgbm"):
-        dx.BoostedRanker().fit_queries(Q)
+        dx.BoostedRanker(oblivious=False).fit_queries(Q)
+    assert dx.BoostedRanker(n_trees=1).fit_queries(Q).trees_.n_trees == 1
     assert Trees.of_json(TREES.to_json(), 3).predict(Q.features).any()
 
 

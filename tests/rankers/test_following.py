@@ -256,9 +256,9 @@ def test_parameters_that_are_ours_or_unknown_are_refused(data, params, message):
 
 def test_bins_are_not_shared_by_other_parameters(data):
     """A search bins a data set once; parameters that change bins need their own."""
-    settings = {"n_trees": 3, "random_state": 0}
+    settings = {"n_trees": 3, "random_state": 0, "oblivious": False}
     alone = dx.BoostedRanker(lightgbm_params={"min_data_in_bin": 60}, **settings).fit_queries(data[0])
-    from directrix.trainers.boosting import sharing_bins
+    from directrix.trainers.bins import sharing_bins
 
     with sharing_bins():
         plain = dx.BoostedRanker(**settings).fit_queries(data[0])

@@ -7,7 +7,8 @@ import directrix as dx
 from directrix.data.synthetic import make_cubic
 from directrix.objectives.scores import ScoreObjective
 from directrix.surrogates.base import spread_curvature
-from directrix.trainers.boosting import Boosting, sharing_bins
+from directrix.trainers.bins import Bins, sharing_bins
+from directrix.trainers.boosting import Boosting
 from tests.messages import rejects
 
 lightgbm = pytest.importorskip("lightgbm")
@@ -30,10 +31,13 @@ class Steep:
 
 @pytest.mark.parametrize("surrogate", [dx.ApproxNDCG(alpha=3.0), dx.ApproxAP(alpha=2.0), Steep()], ids=repr)
 @pytest.mark.parametrize("l2", [0.0, 10.0])
-def test_a_leaf_is_a_newton_step(surrogate, l2):
+@pytest.mark.parametrize(("oblivious", "num_leaves"), [(False, 3), (True, 4)])
+def test_a_leaf_is_a_newton_step(surrogate, l2, oblivious, num_leaves):
     weight = np.linspace(0.5, 2.0, Q.n_queries)
     objective = ScoreObjective(Q, surrogate, query_weight=weight)
-    _, trees = Boosting(n_trees=1, learning_rate=0.5, num_leaves=3, l2=l2).grow(Q, objective)
+    _, trees = Boosting(n_trees=1, learning_rate=0.5, num_leaves=num_leaves, l2=l2, oblivious=oblivious).grow(
+        Q, objective
+    )
     got = trees.predict(Q.features)
     _, slope = surrogate.value_and_grad(np.zeros(Q.n_docs), Q.labels, Q.qptr)
     steepness = getattr(surrogate, "alpha", 5.0)
@@ -41,7 +45,7 @@ def test_a_leaf_is_a_newton_step(surrogate, l2):
     for q, (a, b) in enumerate(zip(Q.qptr[:-1], Q.qptr[1:], strict=True)):
         grad[a:b] = weight[q] * slope[a:b]
         curvature[a:b] = weight[q] * steepness * np.mean(np.abs(slope[a:b]))
-    assert len(np.unique(got)) == 3
+    assert len(np.unique(got)) == num_leaves
     for value in np.unique(got):
         leaf = got == value
         step = 0.5 * grad[leaf].sum() / (curvature[leaf].sum() + l2 * curvature.mean())
@@ -140,7 +144,9 @@ def test_a_score_that_is_always_nan_is_refused():
 
 
 def test_too_few_documents_for_a_split_end_it():
-    result, trees = Boosting(min_data_in_leaf=1000).grow(Q, ScoreObjective(Q, dx.ApproxNDCG()))
+    result, trees = Boosting(min_data_in_leaf=1000, oblivious=False).grow(
+        Q, ScoreObjective(Q, dx.ApproxNDCG())
+    )
     assert result.status == "converged"
     assert not trees.predict(Q.features).any()
 
@@ -161,7 +167,7 @@ def test_trainings_that_share_the_bins_of_their_data_grow_the_same_trees(monkeyp
     q = make_cubic(40, 20, 5, seed=3)
     train, valid = q.take(range(30)), q.take(range(30, 40))
     weights = np.random.default_rng(0).random(30)
-    settings = {"n_trees": 8, "patience": None}
+    settings = {"n_trees": 8, "patience": None, "oblivious": False}
     ways = [
         ({"num_leaves": 7}, None),
         ({"num_leaves": 7, "max_bin": 10}, None),
@@ -174,19 +180,24 @@ def test_trainings_that_share_the_bins_of_their_data_grow_the_same_trees(monkeyp
     def grown():
         texts = []
         for way, weight in ways:
-            ranker = dx.BoostedRanker(**settings, **way)
+            ranker = dx.BoostedRanker(**(settings | way))
             texts.append(ranker.fit_queries(train, valid, query_weight=weight).trees_.to_lightgbm())
         return texts
 
+    ways += [({**way, "oblivious": True}, weight) for way, weight in ways if "surrogate" not in way]
     apart, made = grown(), []
     constructed = lightgbm.Dataset.construct
     monkeypatch.setattr(
         lightgbm.Dataset, "construct", lambda self: made.append(self._handle is None) or constructed(self)
     )
+    chosen = Bins.of
+    monkeypatch.setattr(Bins, "of", lambda *given: oblivious.append(given) or chosen(*given))
+    oblivious = []
     with sharing_bins():
         assert grown() == apart
     # training and validation queries: for 127 bins, for 10, and for each of LightGBM's own objective
     assert sum(made) == 8
+    assert len(oblivious) == 2
 
 
 @pytest.mark.parametrize("surrogate", [dx.SmoothNDCG(0.25), dx.ApproxNDCG(), dx.SoftNDCG()], ids=repr)

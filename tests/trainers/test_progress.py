@@ -25,7 +25,7 @@ def test_trees_tell_of_the_start_and_every_tree_and_stop(surrogate):
     objective = None if surrogate is None else ScoreObjective(Q, dx.surrogate(surrogate))
     for last in (0, 2):
         seen = []
-        result, trees = Boosting(n_trees=9, min_data_in_leaf=2).grow(
+        result, trees = Boosting(n_trees=9, min_data_in_leaf=2, oblivious=surrogate is not None).grow(
             Q, objective, callback=lambda step, seen=seen, last=last: seen.append(step) or len(seen) > last
         )
         assert [step.iteration for step in seen] == list(range(last + 1))

@@ -298,7 +298,8 @@ def _check_names(splits: Sequence[Split], entries: Sequence[Entry], measures: Co
         if twice is not None:
             raise InputError(
                 f"{kind} {twice!r} is given {names.count(twice)} times; results are told apart by name: give "
-                f"different names, e.g. {twice + ' 2'!r}."
+                "different names, e.g. "
+                + (f"Entry({twice + ' 2'!r}, method)." if kind == "entry" else f"{twice + ' 2'!r}.")
             )
 
 

@@ -1,4 +1,4 @@
-"""Boosted regression trees, which LightGBM grows and this module stores and scores."""
+"""Boosted regression trees, in LightGBM's form: this module stores and scores them."""
 
 from __future__ import annotations
 

@@ -26,16 +26,18 @@ from directrix.rankers.named_trainers import seed_of
 from directrix.rankers.scoring import check_codes
 from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker
 from directrix.surrogates.lambdas import YetiRank
+from directrix.trainers.bins import MOST_BINS
 from directrix.trainers.boosting import Boosting
 from directrix.types import Float64Array, Result, Surrogate
 
 _LAMBDARANK = "lambdarank"
+_MOST_LEAVES, _MOST_BYTES = 1024, 1 << 32  # of oblivious trees
 _NOT_OF_BOOSTING = ("scale", "categorical_features", "monotone")
 
 
 @dataclass(eq=False, repr=False)
 class BoostedRanker(StoredRanker):
-    r"""Scores :math:`f(x) = \sum_t T_t(x)`: boosted trees, grown by LightGBM for any surrogate.
+    r"""Scores :math:`f(x) = \sum_t T_t(x)`: boosted trees for any surrogate.
 
     .. math:: \min_f \; -\frac{\sum_q v_q \, S_q(f(X_q))}{\sum_q v_q}
 
@@ -53,15 +55,16 @@ class BoostedRanker(StoredRanker):
     learning_rate : float > 0
         Factor on the step of every tree.
     num_leaves : int >= 2
-        Leaves of a tree.
-    min_data_in_leaf : int >= 1
-        Documents in every leaf.
+        Leaves of a tree; an oblivious tree has the next power of 2, at most 1024.
+    min_data_in_leaf : int >= 1, optional
+        Documents in every leaf, for trees that are not oblivious. Default 20.
     l2 : float >= 0, optional
         Shrinks leaves of few documents: a leaf of l2 documents of average curvature is halved. Default 20.
         With "lambdarank" LightGBM's ``lambda_l2``, in units of its own second derivatives; default 0.
     max_bin : int >= 2, optional
         Maximum number of bins of a feature, between which trees split. Default 127, which costs less time
-        than 255, the default with "lambdarank", and ranks as well (docs/decisions/boosting.md).
+        than 255, the default with "lambdarank", and ranks as well (docs/decisions/boosting.md). Oblivious
+        trees have at most 254.
     subsample : float in (0, 1]
         Share of the documents that each tree is grown on.
     feature_fraction : float in (0, 1]
@@ -95,6 +98,12 @@ class BoostedRanker(StoredRanker):
         Columns of categories that arrays hold as whole numbers >= 0, by number from 0 or by name. Columns of
         a frame that have a categorical type are categories anyway: their names are kept, so a frame to score
         may list them in another order, and one that was not there in training counts as missing.
+    oblivious : bool, optional
+        Whether all nodes of a level of a tree have the same split (Kohavi & Li 1995; CatBoost's symmetric
+        trees), which ranks better on most data (docs/decisions/boosting.md). False: LightGBM grows the trees
+        leaf by leaf. Default: True, unless something is given that only LightGBM's trees have: "lambdarank",
+        ``min_data_in_leaf``, ``lightgbm_params``, ``monotone``, categories, more leaves or bins, or features
+        of which histograms and a byte for every value, also of sparse ones, take more than 4 GiB.
     init_model : BoostedRanker or path, optional
         Ranker with the same features and the same ``scale``, or its model file: its trees come first, and
         ``n_trees`` counts the new ones. A ranker that is not fitted is first fitted to the training queries,
@@ -118,7 +127,7 @@ class BoostedRanker(StoredRanker):
     Raises
     ------
     MissingExtra
-        By ``fit``, if LightGBM is not installed: ``pip install lightgbm``.
+        By ``fit``, if LightGBM is needed and not installed: ``pip install lightgbm``.
 
     Notes
     -----
@@ -143,13 +152,14 @@ class BoostedRanker(StoredRanker):
         *("n_trees", "learning_rate", "num_leaves", "min_data_in_leaf", "subsample", "feature_fraction"),
         *("n_bags", "l2", "max_bin", "scale", "patience", "anneal", "lightgbm_params", "monotone"),
         "categorical_features",
+        "oblivious",
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SHARED_CONSTRAINTS,
         "n_trees": [Interval(Integral, 1, None, closed="left")],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "num_leaves": [Interval(Integral, 2, 131072, closed="both")],
-        "min_data_in_leaf": [Interval(Integral, 1, None, closed="left")],
+        "min_data_in_leaf": [Interval(Integral, 1, None, closed="left"), None],
         "l2": [Interval(Real, 0, None, closed="left"), None],
         "max_bin": [Interval(Integral, 2, 65535, closed="both"), None],
         "subsample": [Interval(Real, 0, 1, closed="right")],
@@ -160,6 +170,7 @@ class BoostedRanker(StoredRanker):
         "lightgbm_params": [dict, None],
         "monotone": ON_MONOTONE,
         "categorical_features": ["array-like", None],
+        "oblivious": ["boolean", None],
         "init_model": [HasMethods(["fit_queries", "predict_queries"]), str, os.PathLike, None],
     }
 
@@ -168,7 +179,7 @@ class BoostedRanker(StoredRanker):
     n_trees: int = 1000
     learning_rate: float = 0.05
     num_leaves: int = 31
-    min_data_in_leaf: int = 20
+    min_data_in_leaf: int | None = None
     l2: float | None = None
     max_bin: int | None = None
     subsample: float = 1.0
@@ -181,6 +192,7 @@ class BoostedRanker(StoredRanker):
     lightgbm_params: dict[str, Any] | None = None
     monotone: Mapping[int | str, int] | None = None
     categorical_features: Sequence[int | str] | None = None
+    oblivious: bool | None = None
     init_model: Any = None
 
     @property
@@ -191,7 +203,6 @@ class BoostedRanker(StoredRanker):
     def _minimize(self, training: Training, surrogate: Any) -> tuple[Boosting, Result]:
         data, judged = training.queries, training.valid
         by_document, by_query = training.doc_weight, training.query_weight
-        lightgbm()  # raises before the work
         objective: ScoreObjective | Float64Array | None
         if surrogate != _LAMBDARANK:
             objective = ScoreObjective(data, surrogate, query_weight=by_query, doc_weight=by_document)
@@ -207,6 +218,10 @@ class BoostedRanker(StoredRanker):
         settings = {name: self.parameter_to_save(name) for name in names}
         settings["lightgbm_params"] = further = self._further(training)
         seed, categorical = seed_of(self.random_state), self._categorical(data, further)
+        settings["oblivious"] = self._is_oblivious(surrogate, data, categorical)
+        settings["min_data_in_leaf"] = self.min_data_in_leaf or 20
+        if not settings["oblivious"]:
+            lightgbm()  # raises before the work
         trainer = Boosting(**settings, seed=seed, categorical=categorical)
         mean = None if judged is None else mean_evaluator(training.measure, judged)
         result, self.trees_ = trainer.grow(
@@ -218,6 +233,28 @@ class BoostedRanker(StoredRanker):
             init=self._first_trees(training),
         )
         return trainer, result
+
+    def _is_oblivious(self, surrogate: Any, data: Queries, categorical: tuple[int, ...]) -> bool:
+        """Decide by ``oblivious``, or by what only LightGBM's trees have."""
+        histogram = 8 * (1 << (self.num_leaves - 1).bit_length()) * (self.max_bin or 127)
+        n_bytes = data.n_features * (histogram + data.n_docs)
+        given = {
+            "surrogate='lambdarank'": surrogate == _LAMBDARANK,
+            f"min_data_in_leaf={self.min_data_in_leaf}": self.min_data_in_leaf is not None,
+            f"lightgbm_params={self.lightgbm_params!r}": bool(self.lightgbm_params),
+            f"monotone={self.monotone!r}": bool(self.monotone),
+            f"categories (columns {', '.join(map(str, categorical))})": bool(categorical),
+            f"num_leaves={self.num_leaves}": self.num_leaves > _MOST_LEAVES,
+            f"max_bin={self.max_bin}": (self.max_bin or 0) > MOST_BINS,
+            f"{data.n_features:,} features, which take {n_bytes:,} bytes": n_bytes > _MOST_BYTES,
+        }
+        needed = next((text for text, is_given in given.items() if is_given), None)
+        if self.oblivious and needed:
+            raise InputError(
+                f"oblivious trees, with at most {_MOST_LEAVES} leaves and {MOST_BINS} bins, do not support "
+                f"{needed}; leave it out, or type oblivious=False."
+            )
+        return needed is None if self.oblivious is None else self.oblivious
 
     def _further(self, training: Training) -> dict[str, Any] | None:
         """LightGBM's own parameters, with the directions of features."""

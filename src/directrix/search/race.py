@@ -19,7 +19,7 @@ from directrix.search.clock import Clock, usual_growth
 from directrix.search.folds import MANY_DOCS, SAMPLE_DOCS, Fold, sample
 from directrix.search.notes import standing
 from directrix.search.training import train_candidate, training_ahead
-from directrix.trainers.boosting import sharing_bins
+from directrix.trainers.bins import sharing_bins
 from directrix.types import Float64Array
 
 _FEWEST_TO_DROP = 10  # queries: from fewer the standard error itself is not known

@@ -1,4 +1,4 @@
-r"""Gradient boosting of any surrogate, with trees that LightGBM grows.
+r"""Gradient boosting of any surrogate, with oblivious trees, or trees that LightGBM grows leaf by leaf.
 
 The scores of the training documents start at 0. Every tree is a step of functional gradient descent on the
 loss of the scores. Its splits and leaves follow a Newton step,
@@ -10,199 +10,24 @@ with gradient g and curvature h of the loss (see `KernelSurrogate.curvature`).
 
 from __future__ import annotations
 
-import difflib
-import inspect
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from directrix.data.queries import Queries
 from directrix.data.sparse import deviations
 from directrix.errors import InputError
-from directrix.models.trees import Trees, lightgbm, quietly, threads_for
+from directrix.models.trees import Trees
 from directrix.objectives.scores import ScoreObjective, newton_step
+from directrix.trainers.leafwise import check_lightgbm_params, leafwise_bags, rejecting_values
+from directrix.trainers.oblivious import oblivious_bags
 from directrix.trainers.progress import Progress, Settings
 from directrix.types import Callback, Float64Array, Result, is_sparse
 
-_SHARED: ContextVar[dict[tuple[Any, ...], tuple[Any, Any]] | None] = ContextVar("_SHARED", default=None)
-
-
-@contextmanager
-def sharing_bins() -> Iterator[None]:
-    """Bin a data set once for all training runs in this context; binning takes as long as 50 trees.
-
-    The data must not change meanwhile, because they are recognized by the identity of their features.
-    """
-    token = _SHARED.set({})
-    try:
-        yield
-    finally:
-        _SHARED.reset(token)
-
-
-def binned(
-    data: Queries,
-    settings: dict[str, Any],
-    like: Any = None,
-    *,
-    own: Mapping[str, Any] | None = None,
-    start: Float64Array | None = None,
-    categorical: Sequence[int] = (),
-) -> Any:
-    """Return LightGBM's data set of the features; validation data use the bins of another one.
-
-    ``own`` are parameters from the user, on which bins may depend; ``start`` are first scores;
-    ``categorical`` are columns of categories.
-    """
-    # LightGBM's own objective needs labels and weights, and a data set keeps whatever was set once
-    shared = _SHARED.get() if settings["objective"] == "none" and start is None else None
-    key = id(data.features), id(like), settings["max_bin"], repr(own), tuple(categorical)
-    if shared is not None and key in shared:
-        return shared[key][1]
-    no_labels = np.zeros(data.n_docs)
-    chosen = {} if like is not None else {"categorical_feature": list(categorical)}
-    # SciPy's sparse matrices stay sparse; scaled ones become dense
-    features = data.features if sp.issparse(data.features) else np.asarray(data.features)
-    rows = lightgbm().Dataset(features, no_labels, like, params=settings, free_raw_data=True, **chosen)
-    if start is not None:
-        rows.set_init_score(start)
-    quietly(rows.construct)
-    if shared is not None:
-        shared[key] = data.features, rows  # the features stay alive, and with them their identity
-    return rows
-
-
-_L2 = 20.0  # docs/decisions/boosting.md
-_MAX_BIN, _MAX_BIN_OF_LIGHTGBM = 127, 255
-
-_SAME_BITS = "is fixed, so that a model has the same bits for any number of threads"
-_ONE_TREE = "is fixed: a model is a sum of trees here, and the best number is kept"
-_HAS_OURS = {
-    "BoostedRanker(n_trees=...)": "num_iterations num_iteration n_iter num_tree num_trees num_round "
-    "num_rounds nrounds num_boost_round n_estimators max_iter",
-    "BoostedRanker(learning_rate=...)": "learning_rate shrinkage_rate eta",
-    "BoostedRanker(num_leaves=...)": "num_leaves num_leaf max_leaves max_leaf max_leaf_nodes",
-    "BoostedRanker(min_data_in_leaf=...)": "min_data_in_leaf min_data_per_leaf min_data min_child_samples "
-    "min_samples_leaf",
-    "BoostedRanker(l2=...)": "lambda_l2 reg_lambda lambda l2_regularization",
-    "BoostedRanker(max_bin=...)": "max_bin max_bins",
-    "BoostedRanker(subsample=...)": "bagging_fraction sub_row subsample bagging",
-    "BoostedRanker(feature_fraction=...)": "feature_fraction sub_feature colsample_bytree",
-    "BoostedRanker(patience=...)": "early_stopping_round early_stopping_rounds early_stopping "
-    "n_iter_no_change",
-    "BoostedRanker(random_state=...)": "seed random_seed random_state",
-    "BoostedRanker(surrogate), e.g. 'lambdarank'": "objective objective_type app application loss",
-    "fit(..., measure='nDCG@10')": "metric metrics metric_types eval_at ndcg_eval_at ndcg_at "
-    "map_eval_at map_at",
-    "fit(..., verbose=True)": "verbosity verbose",
-    "BoostedRanker(categorical_features=...)": "categorical_feature cat_feature categorical_column "
-    "cat_column",
-    "directrix.set_threads(2)": "num_threads num_thread nthread nthreads n_jobs",
-}
-_FIXED = {
-    _SAME_BITS: "deterministic force_row_wise force_col_wise device_type device tree_learner",
-    _ONE_TREE: "boosting boosting_type boost linear_tree linear_trees num_class num_classes",
-    "has no effect without positions of documents": "lambdarank_position_bias_regularization",
-    "has no effect: it is of other objectives or of metrics": "alpha auc_mu_weights boost_from_average "
-    "class_weight early_stopping_min_delta fair_c first_metric_only is_unbalance multi_error_top_k "
-    "neg_bagging_fraction objective_seed poisson_max_delta_step pos_bagging_fraction refit_decay_rate "
-    "reg_sqrt scale_pos_weight tweedie_variance_power",
-    "has no effect: it is of boosting='dart', or of linear trees": "drop_rate drop_seed linear_lambda "
-    "max_drop skip_drop uniform_drop xgboost_dart_mode",
-    "has no effect: it is of files, GPUs or several machines": "data gpu_device_id gpu_device_id_list "
-    "gpu_platform_id gpu_use_dp group_column header ignore_column importance_type label_column "
-    "local_listen_port machine_list_filename machines num_gpu num_machines parser_config_file pre_partition "
-    "precise_float_parser saved_feature_importance_type time_out top_k two_round valid weight_column",
-}
-_OF_LAMBDARANK = ("label_gain", "lambdarank_norm", "lambdarank_truncation_level", "sigmoid")
-_REJECTED = {
-    **{name: f"type {ours} instead" for ours, names in _HAS_OURS.items() for name in names.split()},
-    **{name: f"it {why}; leave it out" for why, names in _FIXED.items() for name in names.split()},
-}
-"""Names and aliases of LightGBM that cannot be passed through, and what to do instead."""
-
-
-def lightgbm_settings(trainer: Any, threads: int, *, lambdarank: bool) -> dict[str, Any]:
-    """Return LightGBM's parameters for a `Boosting`; ``lambdarank``: with its own objective."""
-    shrinkage, max_bin = (0.0, _MAX_BIN_OF_LIGHTGBM) if lambdarank else (_L2, _MAX_BIN)
-    return {
-        "objective": "lambdarank" if lambdarank else "none",
-        "metric": "none",
-        "learning_rate": trainer.learning_rate,
-        "num_leaves": trainer.num_leaves,
-        "min_data_in_leaf": trainer.min_data_in_leaf,
-        "lambda_l2": shrinkage if trainer.l2 is None else trainer.l2,
-        "max_bin": max_bin if trainer.max_bin is None else trainer.max_bin,
-        "bagging_fraction": trainer.subsample,
-        "bagging_freq": int(trainer.subsample < 1.0),
-        "feature_fraction": trainer.feature_fraction,
-        "feature_pre_filter": False,
-        "seed": trainer.seed,
-        "deterministic": True,
-        "force_row_wise": True,
-        "num_threads": threads,
-        "verbosity": -1,
-        **(trainer.lightgbm_params or {}),
-    }
-
-
-def check_lightgbm_params(params: Mapping[str, Any], *, lambdarank: bool) -> None:
-    """Raise `InputError` for a parameter set elsewhere, fixed, without effect, or unknown to LightGBM."""
-    for name in params:
-        given = f"lightgbm_params has {name!r}"
-        if name in _REJECTED:
-            raise InputError(f"{given}: {_REJECTED[name]}.")
-        if name in _OF_LAMBDARANK and not lambdarank:
-            raise InputError(
-                f"{given}, which only LightGBM's own objective uses; leave it out, or train "
-                "BoostedRanker('lambdarank')."
-            )
-        known = _known()
-        if name not in known:
-            near = difflib.get_close_matches(str(name), known, n=1)
-            more = f" Did you mean {near[0]!r}?" if near else ""
-            raise InputError(
-                f"{given}, which is not a parameter of LightGBM under its main name; see "
-                f"https://lightgbm.readthedocs.io/en/latest/Parameters.html.{more}"
-            )
-
-
-@cache
-def _known() -> frozenset[str]:
-    """Main names of LightGBM's parameters, as a model of it lists them, and those of its estimators."""
-    module = lightgbm()
-    rows = module.Dataset(np.zeros((2, 1)), np.zeros(2), params={"verbosity": -1})
-    text: str = quietly(module.Booster, {"objective": "none", "verbosity": -1}, rows).model_to_string()
-    listed = text.partition("\nparameters:\n")[2].partition("\nend of parameters")[0]
-    names = [line.removeprefix("[").partition(":")[0] for line in listed.splitlines()]
-    return frozenset(names) | (set(inspect.signature(module.LGBMModel).parameters) - {"kwargs"})
-
-
-@contextmanager
-def rejecting_values(params: Mapping[str, Any] | None) -> Iterator[None]:
-    """Turn an error of LightGBM into an `InputError` if parameters are passed through.
-
-    Raises `MemoryError` if that is its cause.
-    """
-    try:
-        yield
-    except lightgbm().basic.LightGBMError as error:
-        if "std::bad_alloc" in str(error):
-            raise MemoryError("LightGBM could not allocate memory for the trees") from error
-        if not params:
-            raise
-        reason = str(error).strip()
-        raise InputError(f"LightGBM rejects lightgbm_params={dict(params)!r}: {reason}") from error
-
-
-_HIGHEST_LABEL = 30  # LightGBM's own objective has gains for no more
+_L2, _MAX_BIN = 20.0, 127  # docs/decisions/boosting.md
 
 
 @dataclass(frozen=True)
@@ -238,6 +63,8 @@ class Boosting(Settings):
         Further parameters of LightGBM, e.g. ``{"max_depth": 6}``.
     categorical : tuple of int
         Columns that hold categories: integers >= 0, or NaN.
+    oblivious : bool
+        Whether all nodes of a level have the same split; otherwise LightGBM grows the trees.
 
     References
     ----------
@@ -260,6 +87,7 @@ class Boosting(Settings):
     seed: int = 0
     lightgbm_params: Mapping[str, Any] | None = None
     categorical: tuple[int, ...] = ()
+    oblivious: bool = True
 
     def grow(
         self,
@@ -320,7 +148,7 @@ class Boosting(Settings):
 
 
 class _Run(Progress):
-    """A training run in progress: a booster and its data."""
+    """A training run in progress: trees and their data."""
 
     def __init__(
         self,
@@ -342,31 +170,26 @@ class _Run(Progress):
                 f"anneal={trainer.anneal:g} lowers the smoothing of a surrogate, and this one has none; "
                 'train a smooth one, e.g. BoostedRanker("SmoothNDCG", anneal=4096.0), or set anneal=1.'
             )
-        settings = lightgbm_settings(trainer, threads_for(data.features), lambdarank=self.objective is None)
-        if self.objective is None:
-            _check_labels(data)
-        own = trainer.lightgbm_params
-        begin = start if first.n_trees else None
-        rows = binned(data, settings, own=own, start=begin, categorical=trainer.categorical)
-        if self.objective is None:
-            weight = None if objective is None else np.repeat(np.asarray(objective), np.diff(data.qptr))
-            rows.set_label(data.labels).set_group(np.diff(data.qptr)).set_weight(weight)
-        self.bags = [
-            quietly(lightgbm().Booster, settings | _seeds(trainer.seed, bag), rows)
-            for bag in range(trainer.n_bags)
-        ]
-        if self.judge is not None and valid is not None:
-            before = first.predict(valid.features) if first.n_trees else None
-            judged = binned(valid, settings, like=rows, own=own, start=before)
-            for bag in self.bags:
-                quietly(bag.add_valid, judged, "valid")
+        judged = valid if self.judge is not None else None
+        own = self.objective is None
+        l2, max_bin = (0.0, 255) if own else (_L2, _MAX_BIN)  # LightGBM's defaults for its own objective
+        l2 = l2 if trainer.l2 is None else trainer.l2
+        max_bin = max_bin if trainer.max_bin is None else trainer.max_bin
+        before = np.zeros(0) if judged is None else first.predict(judged.features)
+        self.bags: list[Any]
+        if trainer.oblivious:
+            self.bags = oblivious_bags(trainer, data, judged, (start, before), l2, max_bin)
+        else:
+            weight = np.ones(data.n_queries) if objective is None else np.asarray(objective)
+            starts = (start, before) if first.n_trees else None
+            self.bags = leafwise_bags(trainer, data, judged, starts, l2, max_bin, weight if own else None)
         self.best, self.best_score = 0, -np.inf
 
     def grow(self) -> tuple[Result, Trees]:
         n_trees, patience = self.trainer.n_trees, self.trainer.patience
         with self:
             while True:
-                scores = [_scores(bag.eval_train) for bag in self.bags]
+                scores = [bag.scores() for bag in self.bags]
                 losses, *gradients = zip(*map(self._at, scores, itertools.count()), strict=False)
                 if not np.isfinite(gradients).all():
                     self.end("not_finite", "the gradient became NaN or infinite; lower the learning_rate")
@@ -401,17 +224,15 @@ class _Run(Progress):
         if self.judge is None:
             self.best = n
             return {}
-        score = self.judge(np.mean([_scores(bag.eval_valid) for bag in self.bags], axis=0))
+        score = self.judge(np.mean([bag.judged() for bag in self.bags], axis=0))
         # scores that are all 0 rank nothing, so a model has at least one tree
         if (n > 0 or self.first.n_trees) and score > self.best_score:
             self.best, self.best_score = n, score
         return {"score": score}
 
     def _add_tree(self, bag: Any, grad: Float64Array, curvature: Float64Array) -> bool:
-        if self.objective is None:
-            return bool(bag.update())
-        step = newton_step(grad, curvature)
-        return bool(bag.update(fobj=lambda *_: step))
+        step = () if self.objective is None else newton_step(grad, curvature)
+        return bool(bag.add(*step))
 
     def _finished(self) -> tuple[Result, Trees]:
         grown, message = self.iterations, self.message
@@ -426,17 +247,10 @@ class _Run(Progress):
             message = f"{message}; best after {self.best} trees with {self.best_score:.4f}"
         trees = self.first
         for bag in self.bags:
-            grown_by_it = Trees.grown(bag, self.best, self.data.n_features)
+            grown_by_it = bag.trees(self.best)
             trees = trees.followed_by(replace(grown_by_it, leaf=grown_by_it.leaf / len(self.bags)))
         loss = float(self.trace[self.best]["loss"]) if self.trace else np.nan
         return Result(trees.leaf, loss, self.status, message, counts, self.trace), trees
-
-
-def _seeds(seed: int, bag: int) -> dict[str, int]:
-    """Seeds of a bag after the first; LightGBM's ``seed`` itself is one of its data set too."""
-    drawn = np.random.SeedSequence([seed, bag]).generate_state(3) >> 1
-    names = ("bagging_seed", "feature_fraction_seed", "extra_seed")
-    return dict(zip(names, drawn.tolist(), strict=True)) if bag else {}
 
 
 def _no_tree(data: Queries, objective: Any, callback: Callback | None, first: Trees) -> tuple[Result, Trees]:
@@ -451,30 +265,9 @@ def _no_tree(data: Queries, objective: Any, callback: Callback | None, first: Tr
     return replace(progress.result(), params=first.leaf), first
 
 
-def _scores(evaluate: Callable[..., Any]) -> Float64Array:
-    """Scores that LightGBM keeps up to date for a data set; its only public way to them is an evaluation."""
-    copies: list[Float64Array] = []
-
-    def take(scores: Float64Array, _: Any) -> tuple[str, float, bool]:
-        copies.append(np.array(scores, dtype=np.float64))
-        return "scores", 0.0, True
-
-    evaluate(feval=take)
-    return copies[0]
-
-
 def _varies(features: Any) -> bool:
     """Whether any column holds two different values."""
     if is_sparse(features):
         entries = deviations(features)
         return bool((entries.max(axis=0) != entries.min(axis=0)).nnz)
     return any(not np.array_equal(row, features[0], equal_nan=True) for row in features)
-
-
-def _check_labels(data: Queries) -> None:
-    highest = float(data.labels.max(initial=0.0))
-    if highest > _HIGHEST_LABEL or not np.array_equal(data.labels, np.floor(data.labels)):
-        raise InputError(
-            f"LightGBM's own objective takes whole labels from 0 to {_HIGHEST_LABEL}, not these (up to "
-            f"{highest:g}). Map them to grades, or train with a surrogate: BoostedRanker('YetiRank')."
-        )

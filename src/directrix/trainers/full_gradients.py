@@ -37,10 +37,14 @@ class Descent(Progress):
         loss, grad = self.objective.value_and_grad(params)
         self.evaluations += 1
         if not (np.isfinite(loss) and np.isfinite(grad).all()):
-            self.end(
-                "not_finite",
-                "the loss became NaN or infinite; scale the features (scale 'standard') or lower alpha",
-            )
+            remedy = "scale the features (scale 'standard')"
+            message = f"the loss became NaN or infinite; {remedy} or lower alpha"
+            if not self.trace:
+                message = (
+                    f"the loss is not finite at the start; {remedy}, or test a surrogate of your own with "
+                )
+                message += "directrix.laws.check_surrogate"
+            self.end("not_finite", message)
         if not self.trace:
             check_start(params, grad, self.objective)
             self.step(params, loss)

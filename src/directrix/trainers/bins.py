@@ -1,0 +1,98 @@
+"""Bins of features, between which trees split, and their sharing among training runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from directrix.data.sparse import column_reader
+from directrix.threads import run_chunks
+from directrix.types import Array, Float64Array
+
+MOST_BINS = 254
+"""Bins of values that fit into a byte, together with one for missing values."""
+_SAMPLE = 200_000  # documents that thresholds depend on
+_SHARED: ContextVar[dict[tuple[Any, ...], tuple[Any, Any]] | None] = ContextVar("_SHARED", default=None)
+
+
+@contextmanager
+def sharing_bins() -> Iterator[None]:
+    """Bin a data set once for all training runs in this context; binning takes as long as 50 trees.
+
+    The data must not change meanwhile, because they are recognized by the identity of their features.
+    """
+    token = _SHARED.set({})
+    try:
+        yield
+    finally:
+        _SHARED.reset(token)
+
+
+def shared(features: Any, kind: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+    """Return what ``make`` returns; within `sharing_bins` it is called once for these features and kind."""
+    made = _SHARED.get()
+    if made is None:
+        return make()
+    key = id(features), *kind
+    if key not in made:
+        made[key] = features, make()  # the features stay alive, and with them their identity
+    return made[key][1]
+
+
+class Bins(NamedTuple):
+    """Features in bins of one byte; see `directrix.trainers._kernels.oblivious`."""
+
+    columns: Array  # uint8 (n_features, n_docs)
+    cuts: tuple[Float64Array, ...]  # thresholds of every feature, ascending
+    missing: Array  # uint8 (n_features,): the bin of missing values
+    has_missing: Array  # bool (n_features,): in training; otherwise they count as 0
+
+    @classmethod
+    def of(cls, features: Any, max_bin: int) -> Bins:
+        """Return the bins of training data: one for every value, or quantiles."""
+        read = column_reader(features)
+        n_docs, n_features = features.shape
+        rows = np.linspace(0, n_docs - 1, min(n_docs, _SAMPLE)).astype(np.int64)
+        cuts, has_missing = [], np.zeros(n_features, dtype=bool)
+        for f in range(n_features):
+            column = np.asarray(read(f), dtype=np.float64)
+            is_missing = np.isnan(column)
+            has_missing[f] = is_missing.any()
+            drawn = column[rows]
+            cuts.append(_thresholds(drawn[~np.isnan(drawn)], max_bin))
+        missing = np.array([len(one) + 1 for one in cuts], dtype=np.uint8)
+        return cls(np.empty((n_features, 0), np.uint8), tuple(cuts), missing, has_missing).filled(features)
+
+    def filled(self, features: Any) -> Bins:
+        """Return the bins of other features, by the same thresholds."""
+        read = column_reader(features)
+        columns = np.empty((len(self.cuts), features.shape[0]), dtype=np.uint8)
+
+        def fill(f: int) -> None:
+            column = np.asarray(read(f), dtype=np.float64)
+            is_missing = np.isnan(column)
+            columns[f] = np.searchsorted(self.cuts[f], np.where(is_missing, 0.0, column), side="left")
+            if self.has_missing[f]:
+                columns[f][is_missing] = self.missing[f]
+
+        run_chunks(fill, len(self.cuts))
+        return self._replace(columns=columns)
+
+
+def _thresholds(values: Float64Array, max_bin: int) -> Float64Array:
+    """Middles between neighboring values, at most ``max_bin - 1``."""
+    distinct, counts = np.unique(values, return_counts=True)
+    if len(distinct) > max_bin:
+        # values that fill a bin alone do not take the bins of others
+        weight = np.minimum(counts, len(values) / max_bin)
+        middle = np.cumsum(weight) - 0.5 * weight
+        number = (middle / weight.sum() * max_bin).astype(np.int64)
+        ends = np.flatnonzero(np.diff(number))
+    else:
+        ends = np.arange(len(distinct) - 1)
+    low, high = distinct[ends], distinct[ends + 1]
+    return np.minimum(0.5 * low + 0.5 * high, np.nextafter(high, -np.inf))
