@@ -25,7 +25,6 @@ from directrix.types import Array, Float64Array
 _CELLS_A_CHUNK = 1 << 18
 _LARGEST = float(np.finfo(np.float64).max)
 
-
 _Split = tuple[int, int, bool]
 """Feature, the last bin that goes to the left, and whether missing values go there too."""
 
@@ -117,7 +116,7 @@ class ObliviousTrees:
         nodes: list[tuple[Any, ...]] = []
         leaves: list[tuple[float, float]] = []
         for tree in self._grown[:n_trees]:
-            kept, filled = _pruned(tree.starts)
+            kept, filled = _pruned(tree.starts.tolist())
             n_leaves.append(len(filled))
             leaves += [(tree.values[leaf], tree.counts[leaf]) for leaf in filled]
             tests = [self._test(*split) for split in tree.splits]
@@ -193,7 +192,7 @@ def _nearest_filled(sizes: Array) -> Array:
     return nearest
 
 
-def _pruned(starts: Array) -> tuple[list[tuple[int, int, int, int]], list[int]]:
+def _pruned(starts: list[int]) -> tuple[list[tuple[int, int, int, int]], list[int]]:
     """The nodes (level, number, left, right) of a tree without empty ones, and its leaves."""
     depth = (len(starts) - 1).bit_length() - 1
     kept: list[tuple[int, int, int, int]] = []
@@ -201,9 +200,7 @@ def _pruned(starts: Array) -> tuple[list[tuple[int, int, int, int]], list[int]]:
 
     def walk(level: int, node: int) -> int:
         while level < depth:
-            first, middle, last = starts[
-                np.array([2 * node, 2 * node + 1, 2 * node + 2]) << (depth - level - 1)
-            ]
+            first, middle, last = (starts[(2 * node + i) << (depth - level - 1)] for i in range(3))
             if first < middle < last:
                 place = len(kept)
                 kept.append((0, 0, 0, 0))  # children come later
