@@ -117,7 +117,7 @@ def test_a_loss_that_is_not_finite_ends_it():
 
     result = dx.Anneal(dx.CG()).minimize(Broken(), np.zeros(5))
     assert result.status == "not_finite"
-    assert result.message.startswith("at smoothing 8: the loss became NaN")
+    assert result.message.startswith("at smoothing 8: the loss is not finite at the start")
     np.testing.assert_allclose(result.params, Broken().center / 17, rtol=1e-3)
     assert [row["smoothing"] for row in result.trace] == [64.0, 64.0, 32.0, 16.0]
 
