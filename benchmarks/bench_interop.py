@@ -27,7 +27,8 @@ import directrix as dx
 from directrix.interop import catboost as for_catboost
 from directrix.interop import lightgbm as for_lightgbm
 from directrix.interop import xgboost as for_xgboost
-from directrix.trainers.boosting import Boosting, lightgbm_settings
+from directrix.trainers.boosting import Boosting
+from directrix.trainers.leafwise import lightgbm_settings
 
 GOAL = dx.measure("nDCG@10").under("letor3")
 RATE, PATIENCE, THREADS, LIMIT = 0.1, 30, 1, 0.3
@@ -50,8 +51,8 @@ def exact(scores: Any, q: dx.Queries) -> float:
 
 def settings(*, own: bool) -> dict[str, Any]:
     """Parameters of LightGBM, equal to those of `BoostedRanker` under the same arguments."""
-    trees = Boosting(learning_rate=RATE)
-    return lightgbm_settings(trees, THREADS, lambdarank=own)
+    l2, max_bin = (0.0, 255) if own else (20.0, 127)
+    return lightgbm_settings(Boosting(learning_rate=RATE), THREADS, l2, max_bin, lambdarank=own)
 
 
 def dataset(q: dx.Queries, params: dict[str, Any], like: Any = None) -> Any:
