@@ -144,7 +144,6 @@ def propensities(
     -----
     A warning names intervals whose upper end exceeds four times the lower one, and "em" with fewer than 30
     impressions per document of a query. Sums are kept by query, so a resample costs a matrix product.
-
     Agarwal et al. (2019), doi:10.1145/3289600.3291017; Joachims et al. (2017), doi:10.1145/3018661.3018699;
     Wang et al. (2018), doi:10.1145/3159652.3159732; Agarwal et al. (2019b), doi:10.1145/3308558.3313697.
 
