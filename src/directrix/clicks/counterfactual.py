@@ -311,18 +311,15 @@ def _evaluated(
         return _Evaluation(goal, given, pairs, sessions, gains, slates)
 
     evaluation = under(settings, shown)
-    ends = () if settings.bias is None or settings.bias.ends is None else settings.bias.ends
-    at_ends = [under(settings._replace(bias=end), shown.under(end)) for end in ends]
+    biases = () if settings.bias is None else settings.bias.ends or ()
+    at_ends = [under(settings._replace(bias=end), shown.under(end)) for end in biases]
     sums, shifts, estimates = {}, {}, []
     for ranker, target in targets.items():
         for name in names:
             estimate = evaluation.of_slates if name in SLATES else evaluation.of_gains
             sums[ranker, name], effective, unshown = estimate(name, target)
-            low, high = [one.of_gains(name, target)[0].value for one in at_ends if name not in SLATES] or (
-                0,
-                0,
-            )
-            shifts[ranker, name] = shift = (low - high) / (2.0 * _QUANTILE)
+            ends = [one.of_gains(name, target)[0].value for one in at_ends if name not in SLATES]
+            shifts[ranker, name] = shift = (ends[0] - ends[1]) / (2.0 * _QUANTILE) if ends else 0.0
             if unshown == 1.0:
                 raise InputError(
                     f"{ranker}: the log never shows what it would show, so {name!r} cannot estimate it. Log "

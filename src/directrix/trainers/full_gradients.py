@@ -38,13 +38,13 @@ class Descent(Progress):
         self.evaluations += 1
         if not (np.isfinite(loss) and np.isfinite(grad).all()):
             remedy = "scale the features (scale 'standard')"
-            message = f"the loss became NaN or infinite; {remedy} or lower alpha"
-            if not self.trace:
-                message = (
-                    f"the loss is not finite at the start; {remedy}, or test a surrogate of your own with "
-                )
-                message += "directrix.laws.check_surrogate"
-            self.end("not_finite", message)
+            self.end(
+                "not_finite",
+                f"the loss became NaN or infinite; {remedy} or lower alpha"
+                if self.trace
+                else f"the loss is not finite at the start; {remedy}, or test a surrogate of your own with "
+                "directrix.laws.check_surrogate",
+            )
         if not self.trace:
             check_start(params, grad, self.objective)
             self.step(params, loss)
