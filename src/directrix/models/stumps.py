@@ -265,6 +265,12 @@ def _between(x: Float64Array, n_thresholds: int) -> Float64Array:
         before = np.maximum(after - 1, 0)
         nearer = np.where(np.abs(gaps[before] - wanted) <= np.abs(gaps[after] - wanted), before, after)
         gaps = gaps[np.unique(nearer)]
-    middle: Float64Array = x[gaps] + 0.5 * (x[gaps + 1] - x[gaps])
+    return middles(x[gaps], x[gaps + 1])
+
+
+def middles(low: Float64Array, high: Float64Array) -> Float64Array:
+    """Return thresholds between values: low <= threshold < high."""
+    with np.errstate(over="ignore"):  # of values near the largest number, the lower one is the threshold
+        middle = low + 0.5 * (high - low)
     # of two neighboring floats the middle may be the upper one, which must stay above the threshold
-    return np.where(middle < x[gaps + 1], middle, x[gaps])
+    return np.where(middle < high, middle, low)

@@ -26,7 +26,7 @@ from directrix.rankers.named_trainers import seed_of
 from directrix.rankers.scoring import check_codes
 from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker
 from directrix.surrogates.lambdas import YetiRank
-from directrix.trainers.bins import MOST_BINS
+from directrix.trainers.bins import MAX_BIN, MOST_BINS
 from directrix.trainers.boosting import Boosting
 from directrix.types import Float64Array, Result, Surrogate
 
@@ -100,10 +100,11 @@ class BoostedRanker(StoredRanker):
         may list them in another order, and one that was not there in training counts as missing.
     oblivious : bool, optional
         Whether all nodes of a level of a tree have the same split (Kohavi & Li 1995; CatBoost's symmetric
-        trees), which ranks better on most data (docs/decisions/boosting.md). False: LightGBM grows the trees
-        leaf by leaf. Default: True, unless something is given that only LightGBM's trees have: "lambdarank",
-        ``min_data_in_leaf``, ``lightgbm_params``, ``monotone``, categories, more leaves or bins, or features
-        of which histograms and a byte for every value, also of sparse ones, take more than 4 GiB.
+        trees). Such trees rank better on synthetic data, and are level on real data
+        (docs/decisions/boosting.md). False: LightGBM grows the trees leaf by leaf. Default: True, unless
+        something is given that only LightGBM's trees have: "lambdarank", ``min_data_in_leaf``,
+        ``lightgbm_params``, ``monotone``, categories, more leaves or bins, or features of which histograms
+        and a byte for every value, also of sparse ones, take more than 4 GiB.
     init_model : BoostedRanker or path, optional
         Ranker with the same features and the same ``scale``, or its model file: its trees come first, and
         ``n_trees`` counts the new ones. A ranker that is not fitted is first fitted to the training queries,
@@ -219,7 +220,8 @@ class BoostedRanker(StoredRanker):
         settings["lightgbm_params"] = further = self._further(training)
         seed, categorical = seed_of(self.random_state), self._categorical(data, further)
         settings["oblivious"] = self._is_oblivious(surrogate, data, categorical)
-        settings["min_data_in_leaf"] = self.min_data_in_leaf or 20
+        if self.min_data_in_leaf is None:
+            del settings["min_data_in_leaf"]  # the default of `Boosting`
         if not settings["oblivious"]:
             lightgbm()  # raises before the work
         trainer = Boosting(**settings, seed=seed, categorical=categorical)
@@ -236,7 +238,7 @@ class BoostedRanker(StoredRanker):
 
     def _is_oblivious(self, surrogate: Any, data: Queries, categorical: tuple[int, ...]) -> bool:
         """Decide by ``oblivious``, or by what only LightGBM's trees have."""
-        histogram = 8 * (1 << (self.num_leaves - 1).bit_length()) * (self.max_bin or 127)
+        histogram = 8 * (1 << (self.num_leaves - 1).bit_length()) * (self.max_bin or MAX_BIN)
         n_bytes = data.n_features * (histogram + data.n_docs)
         given = {
             "surrogate='lambdarank'": surrogate == _LAMBDARANK,

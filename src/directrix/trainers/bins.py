@@ -10,9 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from directrix.data.sparse import column_reader
+from directrix.models.stumps import middles
 from directrix.threads import run_chunks
 from directrix.types import Array, Float64Array
 
+MAX_BIN = 127
+"""Bins of values by default; docs/decisions/boosting.md."""
 MOST_BINS = 254
 """Bins of values that fit into a byte, together with one for missing values."""
 _SAMPLE = 200_000  # documents that thresholds depend on
@@ -59,9 +62,8 @@ class Bins(NamedTuple):
         rows = np.linspace(0, n_docs - 1, min(n_docs, _SAMPLE)).astype(np.int64)
         cuts, has_missing = [], np.zeros(n_features, dtype=bool)
         for f in range(n_features):
-            column = np.asarray(read(f), dtype=np.float64)
-            is_missing = np.isnan(column)
-            has_missing[f] = is_missing.any()
+            column = read(f)
+            has_missing[f] = np.isnan(column).any()
             drawn = column[rows]
             cuts.append(_thresholds(drawn[~np.isnan(drawn)], max_bin))
         missing = np.array([len(one) + 1 for one in cuts], dtype=np.uint8)
@@ -73,7 +75,7 @@ class Bins(NamedTuple):
         columns = np.empty((len(self.cuts), features.shape[0]), dtype=np.uint8)
 
         def fill(f: int) -> None:
-            column = np.asarray(read(f), dtype=np.float64)
+            column = read(f)
             is_missing = np.isnan(column)
             columns[f] = np.searchsorted(self.cuts[f], np.where(is_missing, 0.0, column), side="left")
             if self.has_missing[f]:
@@ -94,5 +96,4 @@ def _thresholds(values: Float64Array, max_bin: int) -> Float64Array:
         ends = np.flatnonzero(np.diff(number))
     else:
         ends = np.arange(len(distinct) - 1)
-    low, high = distinct[ends], distinct[ends + 1]
-    return np.minimum(0.5 * low + 0.5 * high, np.nextafter(high, -np.inf))
+    return middles(distinct[ends], distinct[ends + 1])

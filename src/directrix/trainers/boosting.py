@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,12 +23,13 @@ from directrix.data.sparse import deviations
 from directrix.errors import InputError
 from directrix.models.trees import Trees
 from directrix.objectives.scores import ScoreObjective, newton_step
+from directrix.trainers.bins import MAX_BIN
 from directrix.trainers.leafwise import check_lightgbm_params, leafwise_bags, rejecting_values
 from directrix.trainers.oblivious import oblivious_bags
 from directrix.trainers.progress import Progress, Settings
 from directrix.types import Callback, Float64Array, Result, is_sparse
 
-_L2, _MAX_BIN = 20.0, 127  # docs/decisions/boosting.md
+_L2 = 20.0  # docs/decisions/boosting.md
 
 
 @dataclass(frozen=True)
@@ -128,22 +130,23 @@ class Boosting(Settings):
         Raises
         ------
         MissingExtra
-            If LightGBM is not installed.
+            If LightGBM is needed and not installed.
         InputError
             If all validation scores are NaN, LightGBM's own objective rejects the labels, there is no
             smoothing to ``anneal``, or LightGBM rejects one of ``lightgbm_params``.
 
         Notes
         -----
-        Results have the same bits for any number of threads, by LightGBM's ``deterministic`` and histograms
-        by rows.
+        Results have the same bits for any number of threads: the histogram of a feature is summed by one
+        thread, and LightGBM has ``deterministic`` and histograms by rows.
         """
         own = not isinstance(objective, ScoreObjective)
         check_lightgbm_params(self.lightgbm_params or {}, lambdarank=own)
         first = Trees.none(data.n_features) if init is None else init
         if not _varies(data.features):
             return _no_tree(data, objective, callback, first)
-        with rejecting_values(self.lightgbm_params):
+        # whatever fails in oblivious trees does not need LightGBM
+        with nullcontext() if self.oblivious else rejecting_values(self.lightgbm_params):
             return _Run(self, data, objective, valid, judge, callback, first).grow()
 
 
@@ -172,7 +175,7 @@ class _Run(Progress):
             )
         judged = valid if self.judge is not None else None
         own = self.objective is None
-        l2, max_bin = (0.0, 255) if own else (_L2, _MAX_BIN)  # LightGBM's defaults for its own objective
+        l2, max_bin = (0.0, 255) if own else (_L2, MAX_BIN)  # LightGBM's defaults for its own objective
         l2 = l2 if trainer.l2 is None else trainer.l2
         max_bin = max_bin if trainer.max_bin is None else trainer.max_bin
         before = np.zeros(0) if judged is None else first.predict(judged.features)

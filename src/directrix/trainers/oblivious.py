@@ -6,7 +6,7 @@ decrease of the loss, summed over its nodes l,
 .. math:: \sum_l \frac{G_{l,left}^2}{H_{l,left} + \lambda} + \frac{G_{l,right}^2}{H_{l,right} + \lambda}
           - \frac{G_l^2}{H_l + \lambda},
 
-with the sums G of gradients and H of curvatures. Values are in at most 255 bins.
+with the sums G of gradients and H of curvatures. Values are in at most 254 bins, missing ones in another.
 """
 
 from __future__ import annotations
