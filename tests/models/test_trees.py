@@ -256,6 +256,8 @@ def test_without_lightgbm_trees_score_and_the_message_of_a_training_says_what_to
     with pytest.raises(dx.MissingExtra, match="pip install lightgbm"):
         dx.BoostedRanker(oblivious=False).fit_queries(Q)
     assert dx.BoostedRanker(n_trees=1).fit_queries(Q).trees_.n_trees == 1
+    with pytest.raises(dx.InputError, match="anneal=4 lowers"):
+        dx.BoostedRanker(anneal=4.0).fit_queries(Q)
     assert Trees.of_json(TREES.to_json(), 3).predict(Q.features).any()
 
 

@@ -29,7 +29,7 @@ def queries(X, y=Y):
 
 
 def brute(X, grad, curvature, depth, rate, l2):
-    """Splits and values of a tree, by trying every threshold of every level."""
+    """Splits, values and gain of a tree, by trying every threshold of every level."""
     leaf, splits = np.zeros(len(X), dtype=int), []
 
     def loss(leaf):
@@ -49,7 +49,7 @@ def brute(X, grad, curvature, depth, rate, l2):
         splits.append((f, cut))
         leaf = 2 * leaf + right
     g, h = np.bincount(leaf, grad), np.bincount(leaf, curvature)
-    return splits, (-rate * g / (h + l2))[leaf]
+    return splits, (-rate * g / (h + l2))[leaf], loss(np.zeros_like(leaf)) - loss(leaf)
 
 
 @pytest.mark.parametrize("l2", [0.5, 20.0])
@@ -59,10 +59,11 @@ def test_the_splits_and_values_are_those_of_brute_force(l2):
     settings, zeros = Boosting(num_leaves=8, learning_rate=0.3), np.zeros(400)
     grower = ObliviousTrees(settings, bins, None, (zeros, zeros), l2, 0)
     assert not grower.add(grad, curvature)
-    splits, scores = brute(X, grad.astype(float), curvature.astype(float), 3, 0.3, l2)
+    splits, scores, gain = brute(X, grad.astype(float), curvature.astype(float), 3, 0.3, l2)
     assert [(f, cut) for f, cut, _ in grower._grown[0].splits] == splits
     np.testing.assert_allclose(grower.scores(), scores, rtol=1e-6, atol=1e-12)
     np.testing.assert_array_equal(grower.trees(1).predict(X), grower.scores())
+    assert grower.trees(1).gain.sum() == pytest.approx(gain, rel=1e-6)
 
 
 @pytest.mark.parametrize(
