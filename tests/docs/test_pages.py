@@ -20,7 +20,7 @@ PAGES = [
     *sorted(path for name in ("tests", "tools", "benchmarks") for path in (ROOT / name).rglob("README.md")),
 ]
 REAL = ("OHSUMED", "MQ2008")
-_SLOW = ("cluster", "inspect", "kernel-pca", "pytorch", "runs-as-features", "boosters", "monotone")
+_SLOW = ("cluster", "inspect", "kernel-pca", "pytorch", "pytorch-run", "runs-as-features", "boosters", "monotone")
 SLOW = {"docs/documents.md", *(f"docs/how-to/{name}.md" for name in _SLOW)}
 
 
