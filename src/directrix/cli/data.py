@@ -18,7 +18,7 @@ from directrix.cli.options import Missing, SeedOption, argument, option
 from directrix.cli.reading import EventColumns, RunColumns, TrainingData, check_writable
 from directrix.cli.show import progress_bar, remark
 from directrix.data.files import open_data, readable, to_number
-from directrix.data.formats import ARROW, LETOR, Counts, inputs, named, outputs, read_file
+from directrix.data.formats import ARROW, LETOR, QRELS, Counts, inputs, named, outputs, read_file
 from directrix.errors import InputError, amount
 
 if TYPE_CHECKING:
@@ -57,21 +57,26 @@ def convert_command(
         n = convert_file(source, target, reading.missing.value, reading.names())
     else:
         n = _convert_labeled(source, target, qrels, reading)
-    remark(f"saved: {target} ({_sizes(n.rows, n.queries, n.features)})")
+    features = None if named(target) is QRELS else n.features
+    remark(f"saved: {target} ({_sizes(n.rows, n.queries, features)})")
 
 
-def _sizes(rows: int, queries: int, features: int) -> str:
-    return f"{amount(rows, 'rows')}, {amount(queries, 'queries')}, {amount(features, 'features')}"
+def _sizes(rows: int, queries: int, features: int | None) -> str:
+    text = f"{amount(rows, 'rows')}, {amount(queries, 'queries')}"
+    return text if features is None else f"{text}, {amount(features, 'features')}"
 
 
 def _convert_labeled(source: Path, target: Path, qrels: Path, reading: TrainingData) -> Counts:
     """Convert features, with the labels of judgments."""
-    from directrix.cli.rankings import read_qrels
+    from directrix.cli.rankings import named_columns, read_qrels, tables_of
     from directrix.data.trec.join import labeled
 
-    names = replace(reading.names(), has_labels=False)
-    judged = read_qrels(qrels)
-    q = labeled(read_file(source, missing=reading.missing.value, columns=names), judged)
+    given = replace(reading.names(), has_labels=False)
+    tables = tables_of([source, qrels], given)
+    names = named_columns(qrels, tables, replace(given, features=None))
+    judged = read_qrels(qrels, **names(qrels, "label"))
+    of_source = given.within(tables.get(source, ()))
+    q = labeled(read_file(source, missing=reading.missing.value, columns=of_source), judged)
     with (named(target) or LETOR).writing(target) as add:
         add(q)
     kept = set(map(str, q.query_ids))
