@@ -195,7 +195,7 @@ def test_from_responses_to_a_training_file(tmp_path):
     path = written(tmp_path / "log.jsonl", {"qid": 20, **ELASTICSEARCH}, SOLR)
     (tmp_path / "qrels.txt").write_text("20 0 1370 3\n20 0 1368 1\n20 0 7 2\n20 0 8 0\n9 0 1370 1\n")
     done = succeed("convert", path, tmp_path / "train.txt", "--qrels", tmp_path / "qrels.txt")
-    assert "(2 rows, 1 queries, 6 features)" in done.stderr
+    assert "(2 rows, 1 query, 6 features)" in done.stderr
     assert "relevant: 3 documents, 2 of them retrieved; measures of this file do not count" in done.stderr
     q = dx.read_letor(tmp_path / "train.txt")
     np.testing.assert_array_equal(q.labels, [3, 1])

@@ -19,7 +19,7 @@ from directrix.cli.reading import EventColumns, RunColumns, TrainingData, check_
 from directrix.cli.show import progress_bar, remark
 from directrix.data.files import open_data, readable, to_number
 from directrix.data.formats import ARROW, LETOR, QRELS, Counts, inputs, named, outputs, read_file
-from directrix.errors import InputError
+from directrix.errors import InputError, amount
 
 if TYPE_CHECKING:
     from directrix.data.interactions.build import Interactions
@@ -57,8 +57,13 @@ def convert_command(
         n = convert_file(source, target, reading.missing.value, reading.names())
     else:
         n = _convert_labeled(source, target, qrels, reading)
-    features = "" if named(target) is QRELS else f", {n.features} features"
-    remark(f"saved: {target} ({n.rows} rows, {n.queries} queries{features})")
+    features = None if named(target) is QRELS else n.features
+    remark(f"saved: {target} ({_sizes(n.rows, n.queries, features)})")
+
+
+def _sizes(rows: int, queries: int, features: int | None) -> str:
+    text = f"{amount(rows, 'rows')}, {amount(queries, 'queries')}"
+    return text if features is None else f"{text}, {amount(features, 'features')}"
 
 
 def _convert_labeled(source: Path, target: Path, qrels: Path, reading: TrainingData) -> Counts:
@@ -160,7 +165,7 @@ def interactions_command(
     for target, part in zip(targets, _parts(make, negatives, sampling, at, output), strict=True):
         with ARROW.writing(target) as add:
             add(part)
-        remark(f"saved: {target} ({part.n_docs} rows, {part.n_queries} queries, {part.n_features} features)")
+        remark(f"saved: {target} ({_sizes(part.n_docs, part.n_queries, part.n_features)})")
 
 
 def _parts(
@@ -365,8 +370,8 @@ def _remark_on_output(written: RunScores, output: Path, n_features: int) -> None
 def relevant_text(relevant: int, retrieved: int) -> str:
     """Return a sentence on the relevant documents that a file of features lacks."""
     return (
-        f"relevant: {relevant} documents, {retrieved} of them retrieved; measures of this file do not count "
-        f"the other {relevant - retrieved}"
+        f"relevant: {amount(relevant, 'documents')}, {retrieved} of them retrieved; measures of this file do "
+        f"not count the other {relevant - retrieved}"
     )
 
 
