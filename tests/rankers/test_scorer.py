@@ -80,9 +80,7 @@ def test_named_columns_have_any_order(reload, convert):
         scorer, other = reload(ranker), convert(given[names[::-1]])
         np.testing.assert_allclose(scorer.predict(other), ranker.predict(given), rtol=1e-9, atol=1e-9)
         assert scorer.predict(convert(given[:0])).shape == (0,)
-        with pytest.raises(
-            InputError, match="columns bm25, title, age, clicks, cost; those of"
-        ):
+        with pytest.raises(InputError, match="columns bm25, title, age, clicks, cost; those of"):
             scorer.predict(convert(given.rename(columns={"price": "cost"})))
 
 
