@@ -110,8 +110,9 @@ class Ranker(BaseEstimator, ABC):
             Instead of ``qid``: sizes of consecutive queries.
         sample_weight : array (n_docs,), optional
             Factor on the gain of each document, e.g. the inverse propensity of a click.
-        query_weight : array (n_queries,) in order of first appearance, or dict by query id, optional
-            Weight of each query in the mean over queries that training maximizes.
+        query_weight : array (n_queries,) in order of first appearance, or by query id, optional
+            Weight of each query in the mean over queries that training maximizes. By query id: in a dict, or
+            in the index of a pandas Series, as groupby returns it.
         eval_set : (X, y) or [(X, y)], optional
             Validation queries: the iteration that is best on them is kept.
         eval_qid, eval_group : optional
@@ -570,9 +571,12 @@ def _checked_rows(ranker: Any, X: Any, *labels: Any, reset: bool) -> Any:
                 f"X or y holds a number that is not a float ({error}); numbers up to 1e308 are needed. Type "
                 "numpy.asarray(X, dtype=float) to find it."
             ) from None
-        except ValueError:
-            if names_of(X):
+        except (TypeError, ValueError) as error:
+            names, known = names_of(X), list(getattr(ranker, "feature_names_in_", ()))
+            if names:
                 matrix_of(X)  # names the columns that hold no numbers
+            if not reset and names != known and set(names) == set(known):
+                raise InputError(f"{error}Type X[list(ranker.feature_names_in_)].") from None
             raise
     known = list(getattr(ranker, "feature_names_in_", X)) if not reset else list(X)
     if set(known) != set(X):
