@@ -72,6 +72,12 @@ def short_text(value: object, limit: int = 60) -> str:
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
+def amount(n: int, things: str) -> str:
+    """Return a number and its noun, given in the plural: "1 query", "2,000 queries"."""
+    thing = f"{things[:-3]}y" if things.endswith("ies") else things[:-1]
+    return f"{n:,} {thing if n == 1 else things}"
+
+
 EXTRAS = ("arrow", "dask", "export", "plot", "pyterrier", "text", "torch")
 """Groups of optional packages; ``all`` is all of them."""
 

@@ -138,7 +138,7 @@ def test_undefined_queries_are_counted_aloud_and_null_in_json(tmp_path):
     row = json.loads(result.stdout)["rows"][0]
     assert [entry["measures"]["ROCArea"] for entry in row["queries"]] == [1.0, None]
     assert row["measures"]["ROCArea"] == 1.0
-    assert "ROCArea is undefined for 1 queries" in result.stderr
+    assert "ROCArea is undefined for 1 query " in result.stderr
 
 
 def test_the_table_is_the_default(files):

@@ -50,7 +50,7 @@ def test_a_column_of_sessions_can_be_named(tmp_path):
     done = succeed("clicks", "describe", log)
     assert ("no sessions" in done.stdout, "type --session-column NAME" in done.stderr) == (True, True)
     done = succeed("clicks", "describe", log, "--session-column", "page")
-    assert ("1 sessions" in done.stdout, done.stderr) == (True, "")
+    assert ("1 session, 1 query, 2 pairs of" in done.stdout, done.stderr) == (True, "")
     assert "Type --session-column NAME." in refused("clicks", "model", log, "--model", "SDBN")
 
 

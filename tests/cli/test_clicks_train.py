@@ -93,6 +93,18 @@ def test_models_and_runs_are_estimated_by_the_same_log(here, tmp_path):
     assert "DCG@4 by estimator, with 95% intervals by queries." in page.read_text()
 
 
+def test_a_note_names_models_that_were_trained_on_this_log(here, tmp_path):
+    lines = (here / "log.csv").read_text().splitlines(keepends=True)
+    (tmp_path / "later.csv").write_text("".join(lines[:-4]))
+    given = ("--features", here / "features.csv", "--propensities", THETA, "-m", "DCG@4")
+    models = (here / "served.run", here / "ips.json")
+    notes = [
+        succeed("clicks", "evaluate", log, *models, *given).stderr
+        for log in (here / "log.csv", tmp_path / "later.csv")
+    ]
+    assert ["note: ips: trained on this log" in note for note in notes] == [True, False]
+
+
 def test_runs_need_no_features_and_trust_bias_is_two_lists(here):
     options = ("--propensities", f"{THETA}/.1,.05,0,0", "--estimator", "affine", "-m", "CTR@3")
     text = succeed("clicks", "evaluate", here / "log.csv", here / "served.run", *options).stdout

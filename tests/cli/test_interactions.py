@@ -86,6 +86,19 @@ def test_messages_name_options(change, words, tables, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.filterwarnings("default:calibrated on the training data")
+def test_calibrate_notes_sampled_negatives(tables, tmp_path):
+    drawn, full, model = (tmp_path / name for name in ("drawn.parquet", "full.arrow", "m.json"))
+    succeed("interactions", tables / "e.csv", *NAMES, *KINDS, "-o", drawn, "--negatives", 5)
+    succeed("interactions", tables / "e.csv", *NAMES, *KINDS, "-o", full)
+    succeed("train", full, "--method", "LambdaMART", "--set", "n_trees=3", "-o", model)
+    notes = [
+        succeed("calibrate", model, data, "--kind", "platt", "-o", tmp_path / f"{data.stem}.json").stderr
+        for data in (drawn, full)
+    ]
+    assert ["has sampled negatives, so the" in note for note in notes] == [True, False]
+
+
 @pytest.mark.filterwarnings("default")
 def test_repeated_events_are_one_note(tables, tmp_path):
     lines = (tables / "e.csv").read_text().splitlines()

@@ -66,12 +66,23 @@ def test_the_expected_gain_is_the_relevance(estimator, has_trust):
     given = [alpha, beta] if has_trust or estimator == "affine" else alpha
     options = UNBIASED[estimator]
     if estimator == "ips" and has_trust:
-        with pytest.warns(UserWarning, match="ips ignores the trust bias"):
+        with pytest.warns(UserWarning, match="^ips ignores the trust bias"):
             mean = expectation(lambda log: gains(log, estimator, given, **options), alpha, beta)
         assert np.abs(mean - RELEVANCE).max() > 0.3
     else:
         mean = expectation(lambda log: gains(log, estimator, given, **options), alpha, beta)
         assert mean == pytest.approx(RELEVANCE, abs=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:these intervals")
+def test_a_warning_names_all_estimators_that_ignore_trust_bias():
+    rows = {"query": ["q"] * 2, "doc": ["a", "b"], "position": [1, 2], "clicked": [1, 0]}
+    log = dx.clicks.Log.from_frame({"session": [1, 1]} | rows)
+    run = {"q": {"a": 1.0, "b": 0.0}}
+    with pytest.warns(UserWarning, match="^ips and clipped ignore the trust bias"):
+        dx.clicks.evaluate(
+            log, {"a": run}, "CTR@2", estimators=["ips", "clipped"], propensities=[ALPHA, BETA]
+        )
 
 
 def test_naive_and_clipped_gains_are_biased_by_known_amounts():

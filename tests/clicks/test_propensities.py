@@ -61,6 +61,21 @@ def test_trust_bias_is_recovered_relative_to_the_first_position():
     assert "beta" in str(estimate)
 
 
+def test_all_pairs_warns_where_clicks_look_like_trust_bias():
+    queries = make_queries()
+    trusting = make_log(queries, "shuffle", 60_000, trust=(0.95, [0.6, 0.4, 0.2, 0.1]))
+    with pytest.warns(UserWarning, match="clicks at position 2 are not in proportion.* with method trust"):
+        dx.clicks.propensities(trusting)
+    equal = make_log(queries, "shuffle", 60_000, trust=(0.95, 0.3))  # another relevance, the same bias
+    np.testing.assert_allclose(dx.clicks.propensities(equal).theta, TRUE, atol=0.08)
+
+
+def test_progress_counts_samples():
+    calls, log = [], make_log(make_queries(), "shuffle", 3_000)
+    dx.clicks.propensities(log, "pivot", n_resamples=20, progress=lambda *call: calls.append(call))
+    assert calls == [(done, 20, "resampling") for done in range(20)]
+
+
 def test_ratios_are_sums_by_hand():
     # document a at 1 and 2, document b at 2 and 1, document c at 2 and 3 and at 1
     rows = [("a", 1, 4, 2), ("a", 2, 8, 2), ("b", 1, 10, 5), ("b", 2, 2, 1), ("c", 1, 5, 1), ("c", 2, 4, 1)]

@@ -195,7 +195,7 @@ def test_from_responses_to_a_training_file(tmp_path):
     path = written(tmp_path / "log.jsonl", {"qid": 20, **ELASTICSEARCH}, SOLR)
     (tmp_path / "qrels.txt").write_text("20 0 1370 3\n20 0 1368 1\n20 0 7 2\n20 0 8 0\n9 0 1370 1\n")
     done = succeed("convert", path, tmp_path / "train.txt", "--qrels", tmp_path / "qrels.txt")
-    assert "(2 rows, 1 queries, 6 features)" in done.stderr
+    assert "(2 rows, 1 query, 6 features)" in done.stderr
     assert "relevant: 3 documents, 2 of them retrieved; measures of this file do not count" in done.stderr
     q = dx.read_letor(tmp_path / "train.txt")
     np.testing.assert_array_equal(q.labels, [3, 1])
@@ -214,6 +214,28 @@ def test_any_data_with_identifiers_take_judgments(tmp_path):
     np.testing.assert_array_equal(dx.read_letor(tmp_path / "train.txt").labels, [0, 1])
     (tmp_path / "plain.csv").write_text("qid,x\na,1\na,2\n")
     refused("convert", tmp_path / "plain.csv", tmp_path / "t.txt", "--qrels", tmp_path / "qrels.txt")
+
+
+def test_judgments_in_a_table_have_columns_of_any_name(tmp_path):
+    """Quepid calls them query, docid and rating."""
+    judged, train = tmp_path / "quepid.csv", tmp_path / "train.parquet"
+    judged.write_text("query,docid,rating\nstar wars,d2,3\n")
+    rows = tmp_path / "features.csv"
+    rows.write_text("query,url,x,kind\nstar wars,d1,1,a\nstar wars,d2,2,b\n")
+    named = ("--label-column", "rating", "--exclude-columns", "kind")
+    succeed("convert", rows, train, "--qrels", judged, *named, "--doc-id-column", "url")
+    np.testing.assert_array_equal(dx.data.read_parquet(train).labels, [0, 3])
+    logged = written(tmp_path / "log.jsonl", {"qid": "star wars", **ELASTICSEARCH})
+    judged.write_text("query,docid,rating\nstar wars,1370,3\n")
+    done = succeed("convert", logged, train, "--qrels", judged, "--label-column", "rating")
+    assert "(2 rows, 1 quer" in done.stderr
+    assert "rating, grade" not in refused("convert", judged, tmp_path / "a.qrels", "--label-column", "rating")
+    judged.write_text("query,docid,rating\nstar_wars,1370,3\n")
+    done = succeed("convert", judged, tmp_path / "a.qrels", "--label-column", "rating")
+    assert "feature" not in done.stderr
+    assert (tmp_path / "a.qrels").read_text() == "star_wars 0 1370 3\n"
+    wrong = ("--qrels", judged, "--label-column", "points")
+    assert "no column points" in refused("convert", logged, train, *wrong)
 
 
 def test_a_click_log_takes_them_as_features(tmp_path):

@@ -103,7 +103,7 @@ ROUTES = {
     "surrogate_tendencies": tendencies,
     "torch.measure": torch_measure,
     "line_search": lambda m: dx.experiments.line_search(m, SCORES, DATA.labels, DATA.labels, DATA.qptr),
-    "CoordinateAscent": lambda m: fitted("ListNet", m, "coordinate-ascent"),
+    "CoordinateAscent": lambda m: fitted(None, m, "coordinate-ascent"),
     "Lambda": lambda m: [trees(dx.Lambda(m)), lightgbm.objective(dx.Lambda(m))],
     "YetiRank": lambda m: [trees(dx.YetiRank(m)), lightgbm.objective(dx.YetiRank(m))],
     "PLRank": lambda m: fitted(PLRank(m), m, "sgd"),

@@ -66,6 +66,7 @@ def test_nonnegative_weights_are_the_best_of_their_kind():
 @pytest.mark.parametrize("trainer", ["lbfgs", "sgd", "adam", "coordinate-ascent"])
 def test_bounds_by_name_and_by_column_are_the_same(trainer):
     settings = {"trainer": trainer, "max_iter": 5, "l2": 0.0, "random_state": 0}
+    settings["surrogate"] = None if trainer == "coordinate-ascent" else "ListNet"
     by_name = linear(NAMED, bounds={"a": (1 / 3, 1 / 3), "c": (None, 0.0), "e": (-0.5, None)}, **settings)
     by_column = linear(Q, bounds={0: (1 / 3, 1 / 3), np.int64(2): [None, 0], 4: (-0.5, np.inf)}, **settings)
     frame = dx.LinearRanker(**by_name.get_params(deep=False)).fit(FRAME, Q.labels, qid=QID)

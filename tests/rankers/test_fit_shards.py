@@ -295,4 +295,4 @@ def test_refused(q, folder, tmp_path):
     with rejects(InputError):
         dx.LinearRanker("ListNet").fit_shards(dx.write_shards(alike, tmp_path / "alike", 2))
     with rejects(InputError):
-        dx.LinearRanker("ListNet", trainer="coordinate-ascent").fit_shards(folder)
+        dx.LinearRanker(trainer="coordinate-ascent").fit_shards(folder)

@@ -220,7 +220,8 @@ TRAINERS = [
 def kept(trainer, folder, change=None, kind=dx.LinearRanker, **settings):
     features = np.random.default_rng(0).random((20, 2))
     data = features, np.arange(20) % 3, np.arange(20) // 5
-    ranker = kind("SmoothNDCG(sigma=4.0)", trainer=trainer, **settings).fit(data[0], data[1], qid=data[2])
+    surrogate = "SmoothNDCG(sigma=4.0)" if getattr(trainer, "uses_surrogate", True) else None
+    ranker = kind(surrogate, trainer=trainer, **settings).fit(data[0], data[1], qid=data[2])
     ranker.save(folder / "m.json")
     if change is not None:
         edited(folder / "m.json", change)

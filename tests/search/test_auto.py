@@ -98,3 +98,13 @@ def test_auto_leaves_out_what_the_measure_has_no_changes_for(measure):
 def test_one_method_that_knows_no_weights_says_so():
     with rejects(dx.InputError):
         search(Q, method="LambdaRank", settings={"epochs": 1}, weights=(np.ones(120), None))
+
+
+def test_two_methods_that_a_setting_makes_equal_are_trained_once():
+    ranker = dx.AutoRanker(
+        method="YetiRank,YetiRank-Percentile", settings={"scale": "standard", "n_trees": 2}
+    )
+    found = ranker.search(Q.take(range(10)), Q.take(range(10, 15)))
+    assert {candidate.name for candidate in found.candidates} == {"YetiRank"}
+    note = "YetiRank-Percentile: not trained, because they equal another method with these settings"
+    assert note in found.notes

@@ -139,6 +139,16 @@ def test_hits_of_elasticsearch_hold_their_fields_in_source(tmp_path):
     assert read(path) == {"7": {"title": "Wings"}, "8": {"title": "Wings"}}
 
 
+def test_lines_of_bulk_requests_name_the_document_of_the_next_line(tmp_path):
+    path = tmp_path / "bulk.ndjson"
+    path.write_text(
+        '{"index": {"_index": "i", "_id": "7"}}\n{"id": "other", "title": "Wings"}\n'
+        '{"create": {}}\n{"id": "8", "title": "Lift"}\n{"index": "a word", "id": "9"}\n'
+    )
+    read = [(d.name, d.fields.get("title")) for d in iter_documents(path)]
+    assert read == [("7", "Wings"), ("8", "Lift"), ("9", None)]
+
+
 def test_a_folder_of_texts_is_named_by_its_files(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "b.txt").write_text("wings in a slipstream")

@@ -12,8 +12,9 @@ from typer import Option
 
 from directrix.cli import options
 from directrix.cli.reading import LogColumns, RunColumns, TrainingData, check_writable, is_model
-from directrix.cli.show import remark, save_report, show
+from directrix.cli.show import progress_bar, remark, save_report, show
 from directrix.cli.text import write_run
+from directrix.errors import amount
 
 if TYPE_CHECKING:
     from directrix.clicks.interleaving import InterleavedList
@@ -129,9 +130,16 @@ def clicks_propensities_command(
     check_writable(report, log, features)
     read = columns.read(log)
     of_documents = None if features is None else read_file(features, columns=columns.of_features(features))
-    found = propensities(
-        read, method, features=of_documents, n_positions=positions, n_resamples=resamples, seed=seed
-    )
+    with progress_bar("samples of queries") as progress:
+        found = propensities(
+            read,
+            method,
+            features=of_documents,
+            n_positions=positions,
+            n_resamples=resamples,
+            seed=seed,
+            progress=progress,
+        )
     show(form, found.tables(), found.to_dict())
     save_report(report, lambda: propensities_report(found, data=str(log), command=context.obj))
 
@@ -226,7 +234,8 @@ def clicks_simulate_command(
     n = {"n_sessions": sessions, "n_positions": positions}
     log = simulate(q, served, model, policy=policy, eta=eta, seed=seed, **n)
     write_log(log, output)
-    remark(f"saved: {output} ({sessions:,} sessions, {int(log.sessions.click.sum()):,} clicks)")
+    clicks = amount(int(log.sessions.click.sum()), "clicks")
+    remark(f"saved: {output} ({amount(sessions, 'sessions')}, {clicks})")
 
 
 def _run_of(lists: dict[str, InterleavedList]) -> Run:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import time
@@ -22,6 +23,7 @@ from directrix.data.formats import read_file
 from directrix.errors import InputError, short_text
 
 if TYPE_CHECKING:
+    from directrix.clicks.log import Log
     from directrix.data.queries import Queries
 
 _Propensities = Annotated[
@@ -105,11 +107,22 @@ def clicks_train_command(
     weights = None, np.add.reduceat(np.asarray(q.counts), q.qptr[:-1])
     with progress_log(f"training {search.method} for {search.measure}") as progress:
         result = search.ranker(q).search(q, weights=weights, progress=progress)
+    training = result.ranker.training_
+    result.ranker.training_ = {**training, "data": {**training["data"], "log": _digest(clicks)}}
     save_result(result, output, form, start, reading.names())
     if report is not None:
         from directrix.reports.training import write_training_report
 
         write_training_report(result, report, q, None, names=(str(log), ""), command=context.obj)
+
+
+def _digest(log: Log) -> str:
+    """Return a hash of the impressions of a log, which does not depend on its clicks."""
+    cells = log.aggregate()
+    state = hashlib.sha256("\0".join((*log.pairs.query_ids, *log.pairs.doc_ids)).encode(errors="replace"))
+    for counts in (cells.pair, cells.position, cells.impressions):
+        state.update(counts.tobytes())
+    return f"sha256:{state.hexdigest()}"
 
 
 def _features(path: Path, reading: TrainingData) -> Queries:
@@ -199,9 +212,16 @@ def clicks_evaluate_command(
         check_system_names(names, rankers)
     check_writable(report, log, features, *rankers)
     called = system_names(rankers, names, [path.stem for path in rankers])
-    q, given = _scored(rankers, features, reading)
+    q, given, logs = _scored(rankers, features, reading)
+    clicks = columns.read(log)
+    digest = _digest(clicks) if any(logs.values()) else ""
+    if trained := [name for path, name in zip(rankers, called, strict=True) if logs.get(path) == digest]:
+        remark(
+            f"note: {', '.join(trained)}: trained on this log, so it looks better than on others; give a log "
+            "of later days"
+        )
     result = evaluate(
-        columns.read(log),
+        clicks,
         dict(zip(called, given, strict=True)),
         measure,
         features=q,
@@ -218,8 +238,10 @@ def clicks_evaluate_command(
         save_report(report, partial(counterfactual_report, result, data=str(log), command=context.obj))
 
 
-def _scored(paths: list[Path], features: Path | None, reading: ModelData) -> tuple[Queries | None, list[Any]]:
-    """Return the candidates, and their scores by each model; runs of text are paths."""
+def _scored(
+    paths: list[Path], features: Path | None, reading: ModelData
+) -> tuple[Queries | None, list[Any], dict[Path, str]]:
+    """Return the candidates, their scores by each model (runs of text are paths), and the models' logs."""
     from directrix.data.formats import is_documents_table
     from directrix.data.tables.files import column_names
     from directrix.data.trec.runs import read_trec_run
@@ -234,10 +256,11 @@ def _scored(paths: list[Path], features: Path | None, reading: ModelData) -> tup
     if features is None:
         if models:
             raise InputError(f"{next(iter(models))} is a model, which needs features; type --features FILE.")
-        return None, [given.get(path, path) for path in paths]
+        return None, [given.get(path, path) for path in paths], {}
     saved = {path: model.saved_model() for path, model in models.items()}
     q = reading.read_for(saved.values(), features, has_labels=False)
     given |= {
         path: models[path].predict_queries(reading.matched(q, saved[path], features, path)) for path in models
     }
-    return q, [given.get(path, path) for path in paths]
+    logs = {path: model.training["data"].get("log") for path, model in saved.items()}
+    return q, [given.get(path, path) for path in paths], logs

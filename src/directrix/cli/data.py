@@ -18,8 +18,8 @@ from directrix.cli.options import Missing, SeedOption, argument, option
 from directrix.cli.reading import EventColumns, RunColumns, TrainingData, check_writable
 from directrix.cli.show import progress_bar, remark
 from directrix.data.files import open_data, readable, to_number
-from directrix.data.formats import ARROW, LETOR, Counts, inputs, named, outputs, read_file
-from directrix.errors import InputError
+from directrix.data.formats import ARROW, LETOR, QRELS, Counts, inputs, named, outputs, read_file
+from directrix.errors import InputError, amount
 
 if TYPE_CHECKING:
     from directrix.data.interactions.build import Interactions
@@ -57,17 +57,26 @@ def convert_command(
         n = convert_file(source, target, reading.missing.value, reading.names())
     else:
         n = _convert_labeled(source, target, qrels, reading)
-    remark(f"saved: {target} ({n.rows} rows, {n.queries} queries, {n.features} features)")
+    features = None if named(target) is QRELS else n.features
+    remark(f"saved: {target} ({_sizes(n.rows, n.queries, features)})")
+
+
+def _sizes(rows: int, queries: int, features: int | None) -> str:
+    text = f"{amount(rows, 'rows')}, {amount(queries, 'queries')}"
+    return text if features is None else f"{text}, {amount(features, 'features')}"
 
 
 def _convert_labeled(source: Path, target: Path, qrels: Path, reading: TrainingData) -> Counts:
     """Convert features, with the labels of judgments."""
-    from directrix.cli.rankings import read_qrels
+    from directrix.cli.rankings import named_columns, read_qrels, tables_of
     from directrix.data.trec.join import labeled
 
-    names = replace(reading.names(), has_labels=False)
-    judged = read_qrels(qrels)
-    q = labeled(read_file(source, missing=reading.missing.value, columns=names), judged)
+    given = replace(reading.names(), has_labels=False)
+    tables = tables_of([source, qrels], given)
+    names = named_columns(qrels, tables, replace(given, features=None))
+    judged = read_qrels(qrels, **names(qrels, "label"))
+    of_source = given.within(tables.get(source, ()))
+    q = labeled(read_file(source, missing=reading.missing.value, columns=of_source), judged)
     with (named(target) or LETOR).writing(target) as add:
         add(q)
     kept = set(map(str, q.query_ids))
@@ -156,7 +165,7 @@ def interactions_command(
     for target, part in zip(targets, _parts(make, negatives, sampling, at, output), strict=True):
         with ARROW.writing(target) as add:
             add(part)
-        remark(f"saved: {target} ({part.n_docs} rows, {part.n_queries} queries, {part.n_features} features)")
+        remark(f"saved: {target} ({_sizes(part.n_docs, part.n_queries, part.n_features)})")
 
 
 def _parts(
@@ -361,8 +370,8 @@ def _remark_on_output(written: RunScores, output: Path, n_features: int) -> None
 def relevant_text(relevant: int, retrieved: int) -> str:
     """Return a sentence on the relevant documents that a file of features lacks."""
     return (
-        f"relevant: {relevant} documents, {retrieved} of them retrieved; measures of this file do not count "
-        f"the other {relevant - retrieved}"
+        f"relevant: {amount(relevant, 'documents')}, {retrieved} of them retrieved; measures of this file do "
+        f"not count the other {relevant - retrieved}"
     )
 
 

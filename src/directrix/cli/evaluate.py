@@ -15,7 +15,7 @@ from typer import Option
 from directrix.cli import options
 from directrix.cli.reading import RankedData, check_writable, query_classes
 from directrix.cli.show import remark, save_report, show
-from directrix.errors import InputError
+from directrix.errors import InputError, amount
 
 if TYPE_CHECKING:
     from directrix.cli.rankings import JudgedRanking
@@ -188,7 +188,7 @@ def _row(
             remark(f"note: no interval of {', '.join(lacking)} for {where}: fewer than two defined queries")
     for name, count in values.skipped.items():
         if count:
-            remark(f"note: {name} is undefined for {count} queries of {system}")
+            remark(f"note: {name} is undefined for {amount(count, 'queries')} of {system}")
     return row
 
 

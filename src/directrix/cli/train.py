@@ -29,7 +29,7 @@ from directrix.cli.show import progress_log, remark, show, write_text
 from directrix.data.columns import RECOGNIZED, ColumnNames, column_list
 from directrix.data.formats import format_of, inputs, read_file
 from directrix.data.shards.context import is_on_cluster, is_sharded
-from directrix.errors import InputError, short_text
+from directrix.errors import InputError, amount, short_text
 from directrix.registry import TARGETS
 
 if TYPE_CHECKING:
@@ -412,7 +412,7 @@ def predict_command(
     if diversify_column is not None:
         scores = _diversified(scores, q, data, diversify_column, trade_off)
     text = _score_lines(q.restore(scores)) if run is None else _run_lines(q, scores, run)
-    write_text(text, output, f"{q.n_docs} scores of {q.n_queries} queries")
+    write_text(text, output, f"{amount(q.n_docs, 'scores')} of {amount(q.n_queries, 'queries')}")
 
 
 def _diversified(
@@ -467,6 +467,7 @@ def calibrate_command(
     """
     from dataclasses import replace
 
+    from directrix.data.tables.files import has_sampled_negatives
     from directrix.experiments.calibration import calibration_curve, cross_calibrated
     from directrix.rankers.calibration import Calibration
     from directrix.rankers.inputs import warn_if_trained_on
@@ -477,13 +478,18 @@ def calibrate_command(
     saved = SavedModel.read(model)
     q = reading.read(saved, data, model)
     warn_if_trained_on(q, saved.training, stacklevel=1)
+    if has_sampled_negatives(data):
+        remark(
+            f"note: {data} has sampled negatives, so the probabilities are higher than with all items; "
+            "calibrate on lists with all items, such as --test-output of directrix interactions"
+        )
     scores = saved.predict_queries(q)
     calibration = Calibration.fit(scores, q.labels, kind.value, rel)
     probabilities = cross_calibrated(scores, q, kind.value, rel)
     curve = calibration_curve(probabilities, q, rel=rel, by=None if by is None else _by_query(by, q))
     replace(saved, calibration=calibration).save(output)
     show(form, curve.tables(), curve.to_dict())
-    remark(f"saved: {output} ({kind.value} calibration on {q.n_docs:,} documents)")
+    remark(f"saved: {output} ({kind.value} calibration on {amount(q.n_docs, 'documents')})")
 
 
 def _by_query(path: Path, q: Queries) -> dict[Hashable, str]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from directrix.clicks.log import Log
 from directrix.clicks.sessions import Cells, Pairs
-from directrix.errors import InputError, NotConverged, short_text, warn
+from directrix.errors import InputError, NotConverged, amount, short_text, warn
 from directrix.parameters import number, seed_number, whole
 from directrix.tables import ShowsTables, Table, json_value
 from directrix.types import Array, Float64Array
@@ -154,7 +154,7 @@ class ClickModel(ShowsTables):
         rows = zip(*columns.values(), strict=True)
         return (
             Table(
-                f"{self.name}, {len(self._fitted()):,} pairs of query and document",
+                f"{self.name}, {amount(len(self._fitted()), 'pairs')} of query and document",
                 ("position", *columns),
                 tuple((str(k), *map(float, row)) for k, row in enumerate(rows, start=1)),
                 digits=4,

@@ -31,7 +31,7 @@ from directrix.data.columns import column_list
 from directrix.data.grouping import run_starts
 from directrix.data.queries import Queries
 from directrix.data.trec.join import run_of
-from directrix.errors import InputError, short_text, warn
+from directrix.errors import InputError, amount, short_text, warn
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
 from directrix.parameters import share
@@ -174,7 +174,8 @@ class CounterfactualResult(ShowsTables):
             for one in self.estimates
         ]
         values = Table(
-            f"{self.measure} by the log, {self.n_sessions:,} sessions of {self.n_queries:,} queries",
+            f"{self.measure} by the log, {amount(self.n_sessions, 'sessions')} of "
+            f"{amount(self.n_queries, 'queries')}",
             ("ranker", "estimator", self.measure, "low", "high", "effective", "unshown", ""),
             tuple((*row, "*" * bool(one.doubts)) for row, one in zip(rows, self.estimates, strict=True)),
             digits=4,
@@ -552,7 +553,7 @@ def _estimate(
     influence, doubts = sums.influence(), []
     n_queries = int((sums.counted > 0.0).sum())
     if n_queries < _FEW_QUERIES:
-        doubts.append(f"only {n_queries} queries")
+        doubts.append(f"only {amount(n_queries, 'queries')}")
     if (total := float(influence @ influence)) > 0.0 and (top := np.max(influence**2) / total) > _ONE_QUERY:
         doubts.append(f"one query has {top:.0%} of the variance")
     if effective < _FEW_IMPRESSIONS:

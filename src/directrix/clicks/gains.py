@@ -231,8 +231,8 @@ def settings_of(
     ignore = [name for name in ("ips", "clipped") if name in estimators]
     if ignore and bias is not None and bias.beta is not None and bias.beta.any():
         warn(
-            f"{', '.join(ignore)} ignores the trust bias (beta) of these propensities; choose the estimator "
-            "affine, policy-aware or doubly-robust.",
+            f"{' and '.join(ignore)} ignore{'s' * (len(ignore) == 1)} the trust bias (beta) of these "
+            "propensities; choose the estimator affine, policy-aware or doubly-robust.",
             stacklevel=3,
         )
     return EstimatorSettings(bias, clip, policy, model, seed_number(seed))

@@ -13,7 +13,7 @@ import numpy as np
 from directrix.clicks.reading import log_of_frame, read_log
 from directrix.clicks.sessions import Cells, Pairs, Sessions
 from directrix.data.grouping import run_starts
-from directrix.errors import InputError, warn
+from directrix.errors import InputError, amount, warn
 from directrix.tables import ShowsTables, Table, json_value
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Array, Int64Array
@@ -224,11 +224,11 @@ class Log(ShowsTables):
         )
         seen = np.flatnonzero(n)
         rows = zip(seen, n[seen], c[seen], c[seen] / n[seen], moved[seen] / n[seen], strict=True)
-        sessions = "no sessions" if self.n_sessions is None else f"{self.n_sessions:,} sessions"
+        sessions = "no sessions" if self.n_sessions is None else amount(self.n_sessions, "sessions")
         return (
             Table(
-                f"{sessions}, {len(self.pairs.query_ids):,} queries, {len(self.pairs):,} pairs of query and "
-                "document",
+                f"{sessions}, {amount(len(self.pairs.query_ids), 'queries')}, "
+                f"{amount(len(self.pairs), 'pairs')} of query and document",
                 ("position", "impressions", "clicks", "CTR", "moved"),
                 tuple((str(k), int(n), int(c), float(ctr), float(m)) for k, n, c, ctr, m in rows),
                 notes=(

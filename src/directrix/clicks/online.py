@@ -15,7 +15,7 @@ from directrix.clicks.log import Log
 from directrix.clicks.sessions import Sessions
 from directrix.data.checks import as_floats, check_length, is_missing
 from directrix.data.grouping import run_starts
-from directrix.errors import InputError, short_text, warn
+from directrix.errors import InputError, amount, short_text, warn
 from directrix.measures.bootstrap import batch_sizes
 from directrix.parameters import number, seed_number, share
 from directrix.tables import PValue, ShowsTables, Table, json_value
@@ -118,7 +118,7 @@ class OnlineTest(ShowsTables):
             f"interval by {_INTERVALS[self.interval]}. p: two-sided, each alone, of wins by user by the "
             "exact sign test. detectable: the true difference that as many sessions detect in 4 of 5 tests."
         )
-        title = f"{one.n_sessions:,} sessions of {one.n_users:,} users"
+        title = f"{amount(one.n_sessions, 'sessions')} of {amount(one.n_users, 'users')}"
         return (Table(title, heads, rows, notes=(note,), digits=4),)
 
     def to_dict(self) -> dict[str, Any]:
@@ -315,7 +315,7 @@ def _user_numbers(users: Any, n_sessions: int) -> Int64Array:
         ) from None
     if n_sessions == 0 or numbers.max() == 0:
         raise InputError(
-            f"{n_sessions} sessions of one user; the variance between users needs two or more users."
+            f"{amount(n_sessions, 'sessions')} of one user; the variance between users needs two or more."
         )
     return np.asarray(numbers, dtype=np.int64)
 

@@ -14,11 +14,11 @@ from directrix.clicks.log import Log, moves
 from directrix.clicks.sessions import Cells, Pairs
 from directrix.data.queries import Queries, need_queries
 from directrix.data.sparse import dense
-from directrix.errors import InputError, MissingExtra, short_text, warn
+from directrix.errors import InputError, MissingExtra, amount, short_text, warn
 from directrix.parameters import seed_number, whole
 from directrix.tables import ShowsTables, Table, json_value
 from directrix.threads import one_blas_thread
-from directrix.types import Array, Float64Array
+from directrix.types import Array, Float64Array, Progress
 
 METHODS = ("all-pairs", "pivot", "chain", "random-pair", "random-top", "em", "regression-em", "trust")
 _PRIOR = (0.01, 0.01)  # pseudo-counts; more would pull the relevance of rare documents, and so theta
@@ -61,7 +61,7 @@ class Propensities(ShowsTables):
         rows = zip(*columns.values(), strict=True)
         return (
             Table(
-                f"position bias by {self.method}, {self.n_queries:,} queries",
+                f"position bias by {self.method}, {amount(self.n_queries, 'queries')}",
                 ("position", *columns),
                 tuple((str(k), *map(float, row)) for k, row in enumerate(rows, start=1)),
                 notes=(
@@ -102,12 +102,14 @@ def propensities(
     n_positions: int | None = None,
     n_resamples: int = 200,
     seed: int = 0,
+    progress: Progress | None = None,
 ) -> Propensities:
     r"""Estimate position bias from a log, with 95 % intervals by resampling queries.
 
     ===============  =================================================================================
     all-pairs        documents that were shown for the same query at several positions, by several rankers or
-                     at random: maximizes the likelihood over all pairs of positions (Agarwal et al. 2019)
+                     at random: maximizes the likelihood over all pairs of positions (Agarwal et al. 2019);
+                     biased if users trust some positions more, like all methods but "trust"
     pivot, chain     from such documents too: ratio of the rates of clicks at k and 1; product of the
                      ratios of neighboring positions
     random-pair      pivot, with documents weighted by impressions, n n' / (n + n'): where position 1 and k
@@ -130,6 +132,8 @@ def propensities(
     n_positions : int >= 2, optional
         Number of positions, from the first, such as those that were randomized; default: all.
     n_resamples, seed : int >= 20, int >= 0
+    progress : function, optional
+        Called with (samples so far, all samples, "resampling").
 
     Returns
     -------
@@ -142,8 +146,9 @@ def propensities(
 
     Notes
     -----
-    A warning names intervals whose upper end exceeds four times the lower one, and "em" with fewer than 30
-    impressions per document of a query. Sums are kept by query, so a resample costs a matrix product.
+    A warning names intervals whose upper end exceeds four times the lower one, "em" with fewer than 30
+    impressions per document of a query, and "all-pairs" where clicks look like trust bias. Sums are kept by
+    query, so a resample costs a matrix product.
     Agarwal et al. (2019), doi:10.1145/3289600.3291017; Joachims et al. (2017), doi:10.1145/3018661.3018699;
     Wang et al. (2018), doi:10.1145/3159652.3159732; Agarwal et al. (2019b), doi:10.1145/3308558.3313697.
 
@@ -159,28 +164,34 @@ def propensities(
     if method not in METHODS:
         raise InputError(f"method={short_text(method)}; choose one of {', '.join(METHODS)}.")
     whole(n_resamples, "n_resamples", "propensities", least=20)
-    rng, k = np.random.default_rng(seed_number(seed)), log.n_positions
-    if n_positions is not None:
-        k = min(k, whole(n_positions, "n_positions", "propensities", least=2))
-    cells = log.aggregate()
-    cells = Cells(*(of[cells.position <= k] for of in cells))
-    _check_clicks(cells, k)
+    seed, (cells, k) = seed_number(seed), _checked_cells(log, n_positions)
     estimator, n_queries = _estimator(method, cells, log.pairs, k, features), len(log.pairs.query_ids)
     value = estimator(np.ones(n_queries))
-    theta, beta = _resampled(estimator, value.shape, n_queries, n_resamples, rng)
+    theta, beta = _intervals(estimator, n_queries, n_resamples, seed, progress)
+    line = _intervals(estimator.line, n_queries, n_resamples, seed)[1] if method == "all-pairs" else beta
     if isinstance(estimator, _Counts):
         theta[1:] += (-_LEFT_OPEN, _LEFT_OPEN)
-    shown = np.bincount(cells.position, cells.impressions)[1:]
-    for text in _doubts(method, theta, cells.impressions.sum() // len(np.unique(cells.pair)), shown):
+    for text in _doubts(method, theta, line, cells):
         warn(text)
     return Propensities(method, value[0], theta, value[1], beta, n_queries, n_resamples, seed)
 
 
-def _doubts(method: str, theta: Float64Array, impressions: int, shown: Array) -> Iterator[str]:
-    """Yield why estimates are unreliable, from their intervals and the impressions per document."""
+def _doubts(method: str, theta: Float64Array, line: Float64Array, cells: Cells) -> Iterator[str]:
+    """Yield why estimates are unreliable, from intervals of theta and of the beta of trust bias."""
+    shown = np.bincount(cells.position, cells.impressions)[1:]
+    impressions = int(shown.sum()) // len(np.unique(cells.pair))
+    low, high = line.T
+    differs = np.flatnonzero(((low > 0.0) & (3.0 * low > high)) | ((high < 0.0) & (3.0 * high < low)))
+    if method == "all-pairs" and differs.size:  # by four standard errors, as positions are many
+        k = differs[0]
+        yield (
+            f"rates of clicks at position {k + 1} are not in proportion to those of the same documents at "
+            f"position 1, but differ by {low[k]:.2g} to {high[k]:.2g}. If users trust some positions more, "
+            "all-pairs is biased; compare with method trust."
+        )
     if method == "em" and impressions < _MANY:
         yield (
-            f"each document of a query has {impressions} impressions on average; with fewer than "
+            f"each document of a query has {amount(impressions, 'impressions')} on average; with fewer than "
             f"{_MANY}, em overestimates propensities. Compare with method all-pairs, or give a longer log."
         )
     wide = np.flatnonzero(~(theta[:, 1] <= _WIDE * theta[:, 0]))
@@ -200,21 +211,29 @@ def _doubts(method: str, theta: Float64Array, impressions: int, shown: Array) ->
         )
 
 
-def _resampled(
-    estimator: Any, shape: tuple[int, ...], n_queries: int, n_resamples: int, rng: np.random.Generator
+def _intervals(
+    estimator: Any, n_queries: int, n_resamples: int, seed: int, progress: Progress | None = None
 ) -> Float64Array:
-    """Return the ends of the 95 % interval of an estimate by samples of the queries (*shape, 2)."""
-    resampled = np.empty((n_resamples, *shape))
+    """Return the ends of the 95 % interval of an estimate by samples of the queries (2, k, 2)."""
+    rng, samples = np.random.default_rng(seed), []
     with one_blas_thread():
-        for sample in resampled:
-            weights = rng.multinomial(n_queries, np.full(n_queries, 1.0 / n_queries)).astype(np.float64)
-            sample[:] = estimator(weights)
+        for done in range(n_resamples):
+            if progress is not None:
+                progress(done, n_resamples, "resampling")
+            weights = rng.multinomial(n_queries, np.full(n_queries, 1.0 / n_queries))
+            samples.append(estimator(weights.astype(np.float64)))
+    resampled = np.array(samples)
     resampled[~np.isfinite(resampled)] = _INFINITE  # a sample without clicks tells nothing
     ends = np.moveaxis(np.quantile(resampled, (0.025, 0.975), axis=0, method="weibull"), 0, -1)
     return np.where(ends > 1e-3 * _INFINITE, np.inf, ends)
 
 
-def _check_clicks(cells: Cells, k: int) -> None:
+def _checked_cells(log: Log, n_positions: int | None) -> tuple[Cells, int]:
+    """Return the counts of the first positions, and their number; `InputError` if they tell nothing."""
+    k, cells = log.n_positions, log.aggregate()
+    if n_positions is not None:
+        k = min(k, whole(n_positions, "n_positions", "propensities", least=2))
+    cells = Cells(*(of[cells.position <= k] for of in cells))
     clicks = np.bincount(cells.position, cells.clicks, k + 1)[1:]
     if k < 2 or not clicks.all():
         positions = ", ".join(map(str, np.flatnonzero(clicks == 0) + 1)) or "2"
@@ -231,11 +250,10 @@ def _check_clicks(cells: Cells, k: int) -> None:
             "every document of the log was clicked, so it does not tell which positions users see. Log all "
             "documents that were shown, with 0 for those without a click."
         )
+    return cells, k
 
 
-def _estimator(
-    method: str, cells: Cells, pairs: Pairs, k: int, features: Queries | None
-) -> Callable[[_Weights], Float64Array]:
+def _estimator(method: str, cells: Cells, pairs: Pairs, k: int, features: Queries | None) -> Any:
     """Return the function from weights of queries to theta and beta (2, k)."""
     n_queries = len(pairs.query_ids)
     if method == "random-top":
@@ -256,7 +274,14 @@ def _estimator(
         what = ", ".join(f"{i + 1} and {j + 1}" for i, j in missing)
         raise _not_identified(f"at positions {what}")
     if method == "trust":
-        return _trust(moved, k, n_queries)
+        line = _line_of_trust(moved, k, n_queries)
+        if not np.isfinite(line(np.ones(n_queries))).all():
+            raise InputError(
+                "the log does not identify trust bias: documents that were shown at position 1 at least "
+                "twice and further down do not differ in their rates of clicks. Randomize the first "
+                "positions in more sessions, or leave trust bias out: method='all-pairs'."
+            )
+        return line
     if method == "random-pair":
         _check_swapped(moved)
     sums = [moved.rates(i, j, n_queries, weighted=method == "random-pair") for i, j in wanted]
@@ -381,6 +406,7 @@ class _AllPairs:
         sums = [moved.rates(i, j, n_queries) for i, j in links]
         self._sums = np.stack([np.stack(of, axis=1) for of in sums], axis=2).reshape(n_queries, -1)
         self._start = np.full(k + len(links), -0.5)
+        self.line = _line_of_trust(moved, k, n_queries)
 
     def __call__(self, weights: _Weights) -> Float64Array:
         from scipy.optimize import minimize
@@ -432,7 +458,7 @@ class _PositionBased(_Counts):
         return _with_first(end.examination[1:] / end.examination[0])
 
 
-def _trust(moved: _Moved, k: int, n_queries: int) -> Callable[[_Weights], Float64Array]:
+def _line_of_trust(moved: _Moved, k: int, n_queries: int) -> Callable[[_Weights], Float64Array]:
     """Return the estimator of the line of the rates of clicks at k over those at 1, for the same documents.
 
     Its slope is alpha_k and its intercept beta_k, relative to position 1. The variance of the rates at 1 is
@@ -457,12 +483,6 @@ def _trust(moved: _Moved, k: int, n_queries: int) -> Callable[[_Weights], Float6
             slope = np.where(spread > 0.0, xy - x * y, np.nan) / spread
         return np.stack([np.append(1.0, slope), np.append(0.0, y - slope * x)])
 
-    if not np.isfinite(line(np.ones(n_queries))).all():
-        raise InputError(
-            "the log does not identify trust bias: documents that were shown at position 1 at least twice "
-            "and further down do not differ in their rates of clicks. Randomize the first positions in more "
-            "sessions, or leave trust bias out: method='all-pairs'."
-        )
     return line
 
 

@@ -68,7 +68,7 @@ class ColumnNames:
     def within(self, known: Sequence[Any]) -> ColumnNames:
         """Return the names that a table has, because a command names the columns of all its tables."""
         absent: dict[str, Any] = {
-            key: None for key in OPTIONS if key != "features" and getattr(self, key) not in known
+            key: None for key in OPTIONS if key not in _SEVERAL and getattr(self, key) not in known
         }
         return replace(self, **absent)
 

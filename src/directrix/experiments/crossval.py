@@ -35,7 +35,7 @@ from directrix.rankers.method import Method
 from directrix.rankers.methods import method as find_method
 from directrix.rankers.scoring import check_finite
 from directrix.rankers.user_methods import imported, user_method
-from directrix.search.candidates import Candidate, candidates_of
+from directrix.search.candidates import Candidate, candidates_of, distinct
 from directrix.search.choice import preferred
 from directrix.search.clock import Clock
 from directrix.search.folds import UNWEIGHTED, search_folds
@@ -242,7 +242,7 @@ def plan_entry(
         candidates_of(method, trained_for, {**first, **entry.settings})  # rejects unknown settings
         method = replace(method, grid={name: tuple(map(_plain, values)) for name, values in axes.items()})
     candidates, _ = candidates_of(method, trained_for, entry.settings)
-    candidates = [replace(candidate, seed=seed) for candidate in candidates]
+    candidates = [replace(candidate, seed=seed) for candidate in distinct(candidates)]
     _check_rankers(candidates)
     return Plan(entry.name, goal, candidates)
 

@@ -26,7 +26,13 @@ from directrix.rankers.bounds import CONSTRAINTS
 from directrix.rankers.estimator import fit_context
 from directrix.rankers.inputs import Training, training_for
 from directrix.rankers.means import mean_evaluator, mean_evaluator_on_shards
-from directrix.rankers.named_trainers import check_bounds, measure_set, trainer_named, trainer_of
+from directrix.rankers.named_trainers import (
+    check_bounds,
+    check_surrogate,
+    measure_set,
+    trainer_named,
+    trainer_of,
+)
 from directrix.rankers.scoring import scores_by
 from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker
 from directrix.trainers.wrappers import BestSoFar
@@ -159,6 +165,7 @@ class GradientRanker(StoredRanker):
         if self.is_constrained:
             check_bounds(self.trainer, self.trainers)
         trainer = trainer_of(self, measure)
+        check_surrogate(surrogate, trainer)
         start = self._start(training)
         self._given = None if isinstance(self.start, str) else start
         bounds = self._bounds(training)

@@ -31,13 +31,14 @@ class LinearRanker(GradientRanker):
     Parameters
     ----------
     surrogate : Surrogate or str, optional
-        Function to maximize, e.g. ``ApproxNDCG(alpha=50)``, or its text. Default ``ApproxNDCG()``.
+        Function to maximize, e.g. ``ApproxNDCG(alpha=50)``, or its text. Default ``ApproxNDCG()``. It is an
+        error with a trainer that has a loss of its own.
     trainer : str or Trainer
         Training method. "lbfgs" and "cg": full gradients, deterministic. "sgd": Algorithm 1 of Qin, Liu & Li
         (2010), query by query; "adam" likewise. "cutting-plane": for convex surrogates with ``l2`` > 0, to a
         proven distance from the minimum (``result_.gap``), see `CuttingPlane`. "coordinate-ascent" and
-        "adarank": the measure itself (``measure`` of ``fit``, else that of the surrogate). "svm-acc":
-        `SVMAcc`, which has its own loss. ``LinearRanker.trainers`` has all names. An object such as
+        "adarank": the measure itself (``measure`` of ``fit``, by default nDCG). "svm-acc": `SVMAcc`. These
+        three have a loss of their own. ``LinearRanker.trainers`` has all names. An object such as
         ``SGD(learning_rate=0.1)`` uses its own number of steps, not ``max_iter``. Its ``measure`` and
         ``random_state`` are those of the ranker unless they are set.
     l2 : float >= 0

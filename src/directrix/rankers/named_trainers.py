@@ -1,7 +1,8 @@
 """Trainers by name, as in ``trainer="lbfgs"`` of a ranker, and from their printed form.
 
 Trainers declare what is needed here: ``short_name``, ``budget`` (the field that a ranker's ``max_iter``
-sets), ``models`` (the classes that they train), and ``takes_bounds`` if they stay within bounds.
+sets), ``models`` (the classes that they train), ``takes_bounds`` if they stay within bounds, and
+``uses_surrogate`` = False if they have a loss of their own.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
 from directrix.parsing import UNREADABLE, call_of, parse_tree
+from directrix.rankers.inputs import surrogate_of
 from directrix.registry import TRAINERS, classes
 from directrix.types import Trainer
 
@@ -75,18 +77,35 @@ def planned_steps(ranker: Any) -> int | None:
 
 def measure_set(trainer: Any) -> RankingMeasure | None:
     """Return the measure that a trainer, or the one that it wraps, maximizes; None if it is not set."""
-    while hasattr(trainer, "trainer"):
-        trainer = trainer.trainer
-    measure = getattr(trainer, "measure", None)
+    measure = getattr(_innermost(trainer), "measure", None)
     return measure if isinstance(measure, RankingMeasure) else None
 
 
 def takes_bounds(trainer: Trainer | str) -> bool:
     """Whether a trainer, or the one that it wraps, keeps parameters within the bounds of an objective."""
-    known: Any = _NAMED.get(trainer) if isinstance(trainer, str) else trainer
-    while hasattr(known, "trainer"):
-        known = known.trainer
+    known = _NAMED.get(trainer) if isinstance(trainer, str) else _innermost(trainer)
     return bool(getattr(known, "takes_bounds", False))
+
+
+def _innermost(trainer: Any) -> Any:
+    """The trainer that all wrappers run in the end."""
+    while hasattr(trainer, "trainer"):
+        trainer = trainer.trainer
+    return trainer
+
+
+def check_surrogate(surrogate: Any, trainer: Any) -> None:
+    """Raise `InputError` for a surrogate other than the default if the trainer has a loss of its own."""
+    inner = _innermost(trainer)
+    if getattr(inner, "uses_surrogate", True) or surrogate == surrogate_of(None):
+        return
+    kind = type(inner).__name__
+    raise InputError(
+        f"surrogate={surrogate!r} has no effect with the trainer {kind}, which has a loss of its own; leave "
+        "one of them out.",
+        python="The measure goes to fit, e.g. fit(X, y, qid=qid, measure='AP').",
+        shell="Train without --set trainer=..., or choose a method of that trainer: `directrix methods`.",
+    )
 
 
 def check_bounds(trainer: Trainer | str, names: frozenset[str]) -> None:

@@ -107,7 +107,8 @@ class Scorer:
         ----------
         features : array or list of rows (n_docs, n_features)
             Features of all documents of one query; categories by their names, as in the training data. One
-            that these do not have counts as missing, with a warning.
+            that these do not have counts as missing, with a warning. A missing value (NaN) counts as in
+            ``predict`` of the ranker: a `Scale` replaces it by the training mean, without a warning.
 
         Returns
         -------

@@ -28,13 +28,11 @@ class StumpRanker(GradientRanker):
     Parameters
     ----------
     surrogate : Surrogate or str, optional
-        Function that trainers with gradients maximize. For boosting it only names the measure that
-        ``score`` reports and that chooses the round, if ``fit`` has no ``measure``. Default
-        ``ApproxNDCG()``.
+        Function that trainers with gradients maximize; an error with the others. Default ``ApproxNDCG()``.
     trainer : str or Trainer, optional
         "rankboost", "frank", "svm-acc", "lbfgs", "cg", "adam", "sgd" or "cutting-plane": `RankBoost`,
-        `FRank`, `SVMAcc`, `LBFGS`, `CG`, `Adam`, `SGD`, `CuttingPlane`. The first three do not use the
-        surrogate. Default "lbfgs" with a surrogate, "rankboost" without one. An object such as
+        `FRank`, `SVMAcc`, `LBFGS`, `CG`, `Adam`, `SGD`, `CuttingPlane`. The first three have a loss of
+        their own. Default "lbfgs" with a surrogate, "rankboost" without one. An object such as
         ``FRank(candidates=20)`` uses its own number of steps, not ``max_iter``.
     thresholds : int >= 1, or sequence of float
         Maximum number of thresholds per feature, at quantiles of the training data; or the thresholds,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -171,6 +172,21 @@ def candidates_of(
             shell="Type e.g. --method ApproxNDCG.",
         )
     return kept, tuple(name for name in names if name not in {c.name for c in kept})
+
+
+def distinct(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Return candidates without those whose rankers equal that of an earlier one.
+
+    A given setting may replace the only one in which two methods differ.
+    """
+    first: dict[Any, Candidate] = {}
+    for candidate in candidates:
+        key: Any = candidate
+        with suppress(InputError):  # training reports it
+            ranker = candidate.ranker()
+            key = type(ranker), str(ranker.get_params(deep=False))
+        first.setdefault(key, candidate)
+    return [*first.values()]
 
 
 def _can_keep_to(constraints: Mapping[str, Any], candidate: Candidate) -> bool:

@@ -30,7 +30,7 @@ from directrix.rankers.means import mean_and_error, surrogate_gap
 from directrix.rankers.method import Auto, Method
 from directrix.rankers.methods import method as method_named
 from directrix.rankers.named_trainers import seed_of
-from directrix.search.candidates import CUT_SHORT, UNTRAINED, Candidate, candidates_of
+from directrix.search.candidates import CUT_SHORT, UNTRAINED, Candidate, candidates_of, distinct
 from directrix.search.choice import Blend, choice
 from directrix.search.clock import Clock
 from directrix.search.folds import UNWEIGHTED, Fold, few, search_folds
@@ -56,8 +56,8 @@ class _Plan(NamedTuple):
     """In the order of preference."""
     absent: tuple[Method, ...]
     """Methods that are excluded because their packages are not installed."""
-    unable: tuple[str, ...]
-    """Methods that are excluded because they cannot satisfy the constraints."""
+    unable: Mapping[str, Sequence[str]]
+    """Names of excluded methods by the reason."""
 
 
 @dataclass(eq=False, repr=False)
@@ -250,7 +250,12 @@ class AutoRanker(Ranker):
                 python="Type by_query=True.",
                 shell="Leave out --no-by-query.",
             )
-        return _Plan(goal, tuple(kept), tuple(absent), unable)
+        tried = distinct(kept)
+        reasons = {
+            "cannot keep to the constraints": unable,
+            "equal another method with these settings": _absent(kept, tried),
+        }
+        return _Plan(goal, tuple(tried), tuple(absent), reasons)
 
     def _run(
         self, plan: _Plan, q: Any, valid: Any, weights: Weights, progress: Progress | None
@@ -269,7 +274,7 @@ class AutoRanker(Ranker):
             candidates, reason = _weighing(candidates, weights), "do not support weights of documents"
         able = candidates if q.categories is None else _splitting(candidates)
         unable = {
-            "cannot keep to the constraints": plan.unable,
+            **plan.unable,
             reason: _absent(plan.candidates, candidates),
             "compare numbers, and some features are categories": _absent(candidates, able),
         }

@@ -248,7 +248,7 @@ class _Reader(NamedTuple):
             if not fields:
                 raise InputError(f"{place} is {short_text(entry)}; {_NEEDED}.")
             if isinstance(source := fields.get("_source"), Mapping):  # a hit of Elasticsearch or OpenSearch
-                fields = {"_id": fields.get("_id"), **source}
+                fields = {key: fields[key] for key in ("_id",) if key in fields} | {**source}
             name = self._id_name(list(fields), place)
             yield Document(place, _identifier(fields[name]), _texts(fields, name))
 
@@ -312,7 +312,11 @@ class _Reader(NamedTuple):
             yield from self._of_frame(table.slice(first, _ROWS), str(path), first)
 
     def _of_json_lines(self, path: Path) -> Iterator[Document]:
-        """Yield objects, one after another; their texts are fields."""
+        """Yield objects, one after another; their texts are fields.
+
+        A line ``{"index": {"_id": "d1"}}`` of Elasticsearch's bulk format names the document of the next one.
+        """
+        action: dict[str, Any] = {}
         with readable(path), open_data(path) as file:
             for number, line in enumerate(file, start=1):
                 if line.strip():
@@ -323,7 +327,12 @@ class _Reader(NamedTuple):
                             f"{path}:{number}: {line[:40].decode(errors='replace')!r} is no JSON object "
                             f'({error}); each line reads {{"docno": "d1", "text": "words"}}.'
                         ) from None
-                    yield from self._of_objects([entry], f"{path}:{number}")
+                    is_action = isinstance(entry, dict) and [*entry] in (["index"], ["create"])
+                    if is_action and isinstance(found := next(iter(entry.values())), dict):
+                        action = found
+                        continue
+                    document, action = {**action, "_source": entry} if action else entry, {}
+                    yield from self._of_objects([document], f"{path}:{number}")
 
     def _of_frame(self, frame: Any, what: str, first: int = 0) -> Iterator[Document]:
         """Yield rows of a table; columns of text, or lists of it, are fields; others only identifiers."""

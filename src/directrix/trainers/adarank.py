@@ -75,6 +75,7 @@ class AdaRank(Settings):
     """
 
     short_name: ClassVar[str] = "adarank"
+    uses_surrogate: ClassVar[bool] = False
     budget: ClassVar[str] = "rounds"
     models: ClassVar[tuple[type, ...]] = (LinearModel,)
 

@@ -73,6 +73,7 @@ class CoordinateAscent(Settings):
 
     short_name: ClassVar[str] = "coordinate-ascent"
     takes_bounds: ClassVar[bool] = True
+    uses_surrogate: ClassVar[bool] = False
     budget: ClassVar[str] = "max_iter"
     models: ClassVar[tuple[type, ...]] = (LinearModel,)
 

@@ -104,6 +104,7 @@ class StumpBooster(Settings, ABC):
     """
 
     budget: ClassVar[str] = "rounds"
+    uses_surrogate: ClassVar[bool] = False
     models: ClassVar[tuple[type, ...]] = (StumpModel,)
 
     rounds: int = 300

@@ -77,6 +77,7 @@ class SVMAcc(Settings):
     """
 
     short_name: ClassVar[str] = "svm-acc"
+    uses_surrogate: ClassVar[bool] = False
     budget: ClassVar[str] = "max_iter"
     models: ClassVar[tuple[type, ...]] = (LinearModel, StumpModel)
 

@@ -81,6 +81,16 @@ def test_shown_items_later_than_the_decision_are_rejected():
         make(candidates={**shown, "time": [9.0, 9.5, 11.0]})
 
 
+def test_lists_of_several_decisions_per_user_are_not_mixed():
+    shown = {"user": ["ann"] * 4, "item": ["tea", "jam", "tea", "new"], "session": [8, 8, 9, 9]}
+    with rejects(dx.InputError):
+        make(by="user", candidates=shown, decision=10.0)
+    with rejects(dx.InputError):
+        make(by="user", candidates=shown | {"session": [8] * 4, "time": [9.0] * 4}, decision=10.0)
+    q = make(by="session", candidates=shown | {"time": [9.0, 9.0, 11.0, 11.0]}, history=True)
+    assert {query: [*of] for query, of in documents(q).items()} == {"8": ["tea", "jam"], "9": ["tea", "new"]}
+
+
 def test_an_item_is_no_candidate_before_it_exists():
     catalog = {"item": ["tea", "jam", "new"], "time": [0.0, 1.5, 10.0]}
     q = make(candidates=catalog, history=True)

@@ -13,6 +13,11 @@ from directrix.data.interactions.tables import DAY, Reader, iso, moment, place_i
 from directrix.errors import InputError, warn
 from directrix.types import Array, Float64Array, Int64Array
 
+_BY_LIST = {
+    "python": 'Group by list, e.g. by="session", session=NAME of the column that tells lists apart.',
+    "shell": "Group by list: --by session --session-column NAME, which tells lists apart.",
+}
+
 
 class EventTable(NamedTuple):
     """Events in the order of time, with the numbers of users, items, sessions and kinds."""
@@ -35,6 +40,7 @@ class CandidateTable(NamedTuple):
     keys: Int64Array | None
     """Sessions or users; None for a catalog."""
     users: Int64Array | None
+    sessions: Int64Array | None
 
 
 class Decisions(NamedTuple):
@@ -105,9 +111,9 @@ def read_candidates(reader: Reader, candidates: Any, by: str) -> CandidateTable:
     """Read the candidates of lists, or a catalog; see `directrix.data.from_interactions`."""
     what, key = "candidates", "session" if by == "session" else "user"
     of = reader.columns(candidates, what)
-    keys, users = (
+    keys, users, sessions = (
         reader.number(of, name, what) if reader.find(of, name, what, optional=True) is not None else None
-        for name in (key, "user")
+        for name in (key, "user", "session")
     )
     needs_time = by == "day" and keys is not None
     has_time = reader.find(of, "time", what, optional=not needs_time) is not None
@@ -118,7 +124,7 @@ def read_candidates(reader: Reader, candidates: Any, by: str) -> CandidateTable:
             "candidates: there is no row; one or more are needed. If the first stage found "
             "nothing, skip this call."
         )
-    return CandidateTable(items, times, keys, users)
+    return CandidateTable(items, times, keys, users, sessions)
 
 
 def lists_of(
@@ -142,8 +148,15 @@ def lists_of(
     if by == "day":
         dates = np.arange(first, last + 1).astype("datetime64[D]").astype(str)[known % n_days].tolist()
         labels = object_array(map("{}/{}".format, labels, dates))
+    if rows is not None and rows.sessions is not None:
+        _check_session(rows.sessions, of_candidate, labels, reader.numbers["session"].names)
     if rows is not None and rows.times is not None:
         times = _times_of_lists(rows.times, of_candidate, labels)
+        if decision is not None and (other := times != moment(decision, "decision")).any():
+            raise InputError(
+                f"decision={decision!r}, and the candidates of {labels[np.argmax(other)]!r} have the time "
+                f"{iso(times[np.argmax(other)])}; a list has one decision. Leave out one of them."
+            )
     else:
         times = _times_of_events(log, of_event, labels, by, decision)
     users = of if by != "session" else _users_of_sessions(log, rows, of_event, of_candidate, labels)
@@ -166,10 +179,23 @@ def _times_of_lists(times: Float64Array, of: Int64Array, labels: Array) -> Float
             f"candidates, row {row}: the time, {iso(times[row])}, is after that of another candidate of "
             f"{labels[of[row]]!r}, {iso(decisions[of[row]])} (rows: {int(late.sum()):,}); a list has one "
             "decision.",
-            python='Group by list, e.g. by="session", session=NAME of the column that tells lists apart.',
-            shell="Group by list: --by session --session-column NAME, which tells lists apart.",
+            **_BY_LIST,
         )
     return decisions
+
+
+def _check_session(sessions: Int64Array, of: Int64Array, labels: Array, names: tuple[str, ...]) -> None:
+    """Raise `InputError` if candidates of one list are of two sessions, and so of two decisions."""
+    first = np.empty(len(labels), dtype=np.int64)
+    first[of[::-1]] = sessions[::-1]
+    if (other := sessions != first[of]).any():
+        row = int(np.argmax(other))
+        raise InputError(
+            f"candidates, row {row}: the session is {names[sessions[row]]!r}, that of another candidate of "
+            f"{labels[of[row]]!r} is {names[first[of[row]]]!r} (rows: {int(other.sum()):,}); a list has one "
+            "decision.",
+            **_BY_LIST,
+        )
 
 
 def _times_of_events(log: EventTable, of: Int64Array, labels: Array, by: str, decision: Any) -> Float64Array:

@@ -79,8 +79,10 @@ def _heads(q: Queries) -> Array:
     for number, qid in enumerate(q.query_ids):
         if not is_integer(qid):
             raise InputError(
-                f"query {number} is {qid!r}; files of this format need integer identifiers of 64 bits. "
-                "Number them first: Queries.from_arrays(X, y, qid=numpy.unique(qid, return_inverse=True)[1])."
+                f"query {number} is {qid!r}; files of this format need integer identifiers of 64 bits.",
+                python="Number them first: "
+                "Queries.from_arrays(X, y, qid=numpy.unique(qid, return_inverse=True)[1]).",
+                shell="Number them first, or write Parquet or Arrow, which keep names.",
             )
         heads.append(f"qid:{int(qid)}")
     return np.repeat(np.array(heads, dtype=object), np.diff(q.qptr))

@@ -73,6 +73,9 @@ def decoding(path: Path) -> Iterator[None]:
 FEATURE_NAMES, CATEGORIES = b"directrix.feature_names", b"directrix.categories"
 """Keys of the names of features, and of their categories, in the metadata of a schema, as lists in JSON."""
 
+SAMPLED = b"directrix.sampled_negatives"
+"""Key in this metadata of lists with only a sample of the other items."""
+
 _CALL = "directrix.data.read_parquet(path"
 
 INDEX = re.compile(r"__index_level_\d+__")  # a column in which pandas stores its index
@@ -323,6 +326,12 @@ def column_names(path: Path) -> list[str]:
         form = _form(file)
         names = header_of(file) if form is _Text else form(file, RECOGNIZED).schema.names
         return [name for name in names if not INDEX.fullmatch(name)]
+
+
+def has_sampled_negatives(path: Path) -> bool:
+    """Return whether a file was written from lists with sampled negatives, see `SAMPLED`."""
+    form = None if path.is_dir() else FORMS.get(content_of(path))
+    return form is not None and SAMPLED in (form(path, RECOGNIZED).schema.metadata or {})
 
 
 def table_of(path: Path, names: ColumnNames = RECOGNIZED, columns: list[str] | None = None) -> Any:

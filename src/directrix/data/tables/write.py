@@ -14,10 +14,11 @@ import numpy as np
 from directrix.data.files import replacing
 from directrix.data.formats import ARROW
 from directrix.data.grouping import object_array
+from directrix.data.interactions.build import Interactions
 from directrix.data.letor.write import is_integer
 from directrix.data.queries import Queries
 from directrix.data.sparse import dense
-from directrix.data.tables.files import CATEGORIES, FEATURE_NAMES, import_arrow
+from directrix.data.tables.files import CATEGORIES, FEATURE_NAMES, SAMPLED, import_arrow
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array
 
@@ -144,7 +145,8 @@ class _Sink:
             *[("docid", pa.string())] * (q.doc_ids is not None),
             ("features", pa.list_(value, rows.shape[1])),
         ]
-        lists = {FEATURE_NAMES: q.feature_names, CATEGORIES: q.categories}
+        is_sampled = isinstance(q, Interactions) and bool((q.sampling < 1.0).any())
+        lists = {FEATURE_NAMES: q.feature_names, CATEGORIES: q.categories, SAMPLED: is_sampled or None}
         metadata = {key: json.dumps(values) for key, values in lists.items() if values is not None}
         self._schema = pa.schema(fields, metadata=metadata)
         if self._is_parquet:

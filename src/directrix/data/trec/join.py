@@ -14,7 +14,7 @@ from directrix.data.columns import column_list
 from directrix.data.grouping import object_array
 from directrix.data.queries import Queries
 from directrix.data.trec.runs import Qrels, Run, document_names, read_trec_qrels, read_trec_run
-from directrix.errors import InputError, warn
+from directrix.errors import InputError, amount, warn
 from directrix.types import Array, Float64Array, Int64Array
 
 _LARGEST = 1e37
@@ -68,9 +68,11 @@ def unmatched(name: str, ranked: Iterable[str], judged: Iterable[str]) -> str:
     if ranked == known:
         return ""
     both = len(ranked & known)
+    missing = len(known) - both
     return (
-        f"{both} of {len(ranked)} queries of {name} are judged, and {len(known) - both} judged "
-        f"queries are not in {name}; only those in both count"
+        f"{both} of {amount(len(ranked), 'queries')} of {name} are judged, and "
+        f"{amount(missing, 'judged queries')} {'is' if missing == 1 else 'are'} not in {name}; only those in "
+        "both count"
     )
 
 

@@ -61,7 +61,9 @@ def check_words(names: Iterable[object], what: str) -> None:
         if str(name).split() != [str(name)]:
             raise InputError(
                 f"the {what} {name!r} does not fit into a column of a run or of qrels; identifiers "
-                "must not be empty or hold blanks. Rename it, e.g. name.replace(' ', '_')."
+                "must not be empty or hold blanks.",
+                python="Rename it, e.g. name.replace(' ', '_').",
+                shell="Rename it, or keep a table: commands also read runs and qrels from CSV or Parquet.",
             )
 
 

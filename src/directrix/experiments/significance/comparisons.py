@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from directrix.data.checks import as_floats
-from directrix.errors import InputError
+from directrix.errors import InputError, amount
 from directrix.experiments.significance.family import (
     Tukey,
     adjust,
@@ -297,7 +297,7 @@ def _systems(comparison: Comparisons, measure: str) -> Table:
         heads = (heads[0], "queries", *heads[1:])
         rows = [(row[0], ranked[str(row[0])], *row[1:]) for row in rows]
     return Table(
-        title=f"{measure} of {comparison.n_queries} {'query' if comparison.n_queries == 1 else 'queries'}",
+        title=f"{measure} of {amount(comparison.n_queries, 'queries')}",
         columns=heads,
         rows=tuple(rows),
         notes=(reading, *_unit(comparison), *_undefined(comparison), comparison.power_note),
@@ -573,7 +573,7 @@ def _shared(
     both = int((~np.isnan(table[first]) & ~np.isnan(table[second])).sum())
     if both < least:
         raise InputError(
-            f"{first!r} and {second!r} both have a value for {both} {'query' if both == 1 else 'queries'}; "
+            f"{first!r} and {second!r} both have a value for {amount(both, 'queries')}; "
             f"{least} or more are needed. "
             "Leave one of them out, or give the values of more queries."
         )
