@@ -176,6 +176,11 @@ def test_who_waits_is_told_once_and_not_if_all_is_kept(made, tmp_path, monkeypat
     monkeypatch.setattr(kernels._COMPILATION, "_is_announced", False)
     made(tmp_path)(1.0)
     assert len(caplog.messages) == 1
+    (tmp_path / "file").write_text("no folder can be made below a file")
+    with pytest.warns(UserWarning, match="cannot be kept"):
+        made(tmp_path / "file" / "below")(1.0)
+    assert "Later" in caplog.messages[0]
+    assert "Later" not in caplog.messages[1]
 
 
 COMMAND = """

@@ -1,7 +1,8 @@
 """The search finds pages for users: guides before reference, and decisions, which answer why, not at all."""
 
 _LATE = ("reference/", "reproductions/", "decisions/", "changelog", "contributing", "benchmarks")
-_EARLY = ("how-to/data.md", "reference/conventions.md")  # what most users ask about
+# What most users ask about.
+_EARLY = ("how-to/data.md", "how-to/missing-values.md", "reference/conventions.md")
 
 
 def on_page_markdown(markdown: str, page: object, **_: object) -> str:

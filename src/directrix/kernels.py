@@ -114,10 +114,10 @@ class _Compilation(event.Listener):
             return
         if self._seconds + time.perf_counter() - self._begun > _PATIENCE:
             self._is_announced = True
-            _LOGGER.warning(
-                "Compiling kernels, once: this takes some seconds, or up to a minute for a search. Later "
-                "processes load them from the cache."
-            )
+            text = "Compiling kernels{}: this takes some seconds, or up to a minute for a search.{}"
+            is_kept = any(map(_can_write, kept.folders))
+            ends = (", once", " Later processes load them from the cache.") if is_kept else ("", "")
+            _LOGGER.warning(text.format(*ends))
 
     def others(self) -> float:
         """Return the elapsed seconds without those of compilation."""

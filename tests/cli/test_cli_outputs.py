@@ -154,3 +154,11 @@ def test_a_folder_that_may_not_be_written_to_is_noticed_before_the_work(
         locked = "locked/out.txt"
     assert "cannot be written (Permission denied)" in refused(*arguments, locked)
     assert list((tmp_path / "locked").iterdir()) == []
+
+
+def test_a_working_folder_that_was_deleted_is_named(files, tmp_path, monkeypatch):
+    folder = tmp_path / "deleted"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    assert refused("train", files.train, "-o", "model.json").startswith("error: the working folder: ")

@@ -182,3 +182,5 @@ def test_swapped_files_are_named(shop):
     for command in ("predict", "explain", "describe", "certify"):
         assert f"which holds csv. Swap them: {model} {data}." in refused(command, data, model), command
     assert "Give a file that `directrix train` wrote" in refused("predict", data, data)
+    for arguments in (("predict", model, model), ("convert", data, shop / "no.txt", "--qrels", model)):
+        assert f"{model} is JSON, as model files are, and not lines of data" in refused(*arguments)

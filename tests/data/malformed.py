@@ -120,7 +120,7 @@ FILES: dict[str, tuple[bytes | Callable[[Path], None], str]] = {
         b"0 qid:1\t1:0\n" * 3 + b"1e308 qid:1 1:1.000000000000000000000000000000000000001e308\n",
         r"bad:4: the value of '1:1.0*[.]* *.* is too large for float32",
     ),
-    "json": (b'{"format": "directrix/1"}\n', r"bad:1: the label is '{\"format\":', not a number"),
+    "json": (b'{"format": "directrix/1"}\n', r"bad is JSON, as model files are"),
     "many-bad-lines": (
         b"x\n" * 1000,
         r"1,000 lines cannot be used:\n([^\n]*bad:\d+: [^\n]*\n){20}  ... and 980 more",

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 FIRST = {
     "nan": "how-to/missing-values.html#missing-values-nan",
-    "missing values": "how-to/missing-values.html#missing-values-nan",
+    "missing values": "how-to/missing-values.html",
     "group": "how-to/data.html#arrays-and-the-arguments-qid-and-group",
     "position bias": "clicks.html#position-bias",
     "shap": "how-to/shap.html",

@@ -49,6 +49,19 @@ def test_query_weights_weigh_the_mean():
     assert by_name.coef_.tobytes() == ranker.coef_.tobytes()
 
 
+def test_query_weights_in_a_series_are_by_its_index():
+    """``groupby`` sorts queries by their identifiers, not by their first appearance."""
+    rows = pd.DataFrame({"qid": [f"q{q}" for q in -QID], "weight": 1.0 + QID % 3})
+    by_query = rows.groupby("qid").weight.first()
+    assert by_query.index[0] != rows.qid[0]
+
+    def weights(given):
+        return dx.LinearRanker(max_iter=5).fit(X, Y, qid=rows.qid, query_weight=given).coef_.tobytes()
+
+    in_order = by_query[rows.qid.unique()]
+    assert weights(by_query) == weights(in_order.to_numpy()) == weights(in_order.reset_index(drop=True))
+
+
 def test_sample_weights_belong_to_rows_whatever_their_order():
     weights = np.random.default_rng(0).uniform(0.5, 2.0, len(Y))
     shuffled = np.random.default_rng(1).permutation(len(Y))
@@ -254,6 +267,7 @@ def test_a_model_of_a_users_own_surrogate_still_predicts(tmp_path):
         ({"group": [12] * 29}, "group"),
         ({"qid": QID, "query_weight": np.ones(29)}, r"query_weight has shape \(29,\).*\(30,\)"),
         ({"qid": QID, "query_weight": {0: 1.0}}, "query_weight has no entry for query 1 and 28 more"),
+        ({"qid": QID, "query_weight": pd.Series({0: 1.0})}, r"query 1 and 28 more.*x\.to_numpy"),
         ({"qid": QID, "query_weight": -np.ones(30)}, r"query_weight\[0\] is -1"),
         ({"qid": QID, "sample_weight": np.ones(7)}, r"sample_weight has shape \(7,\)"),
         ({"qid": QID, "sample_weight": np.zeros(360)}, "sample_weight is zero everywhere"),

@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from sklearn.base import clone
 from tests.messages import rejects
@@ -63,6 +64,24 @@ def test_a_scorer_has_the_names_of_its_features_in_their_order(reload):
     ranker = MODELS["linear"]().fit(frame, Q.labels, group=np.diff(Q.qptr))
     assert reload(ranker).feature_names == tuple(frame.columns)
     assert reload(MODELS["linear"]().fit_queries(Q)).feature_names is None
+
+
+@pytest.mark.parametrize(
+    "convert", [lambda frame: frame, pl.from_pandas, lambda frame: frame.to_dict("list")]
+)
+def test_named_columns_have_any_order(reload, convert):
+    """They were read by position, which gives other scores without an error."""
+    names = ["bm25", "title", "age", "clicks", "price"]
+    frame = pd.DataFrame(Q.features, columns=names).astype({"age": float})
+    numbers = MODELS["linear"]().fit(frame, Q.labels, group=np.diff(Q.qptr))
+    shops = frame.assign(title=pd.Categorical(np.where(frame.title > 0, "x", "y")))
+    categories = MODELS["trees"]().fit(shops, Q.labels, group=np.diff(Q.qptr))
+    for ranker, given in ((numbers, frame), (categories, shops)):
+        scorer, other = reload(ranker), convert(given[names[::-1]])
+        np.testing.assert_allclose(scorer.predict(other), ranker.predict(given), rtol=1e-9, atol=1e-9)
+        assert scorer.predict(convert(given[:0])).shape == (0,)
+        with pytest.raises(InputError, match="columns bm25, title, age, clicks, cost; those of"):
+            scorer.predict(convert(given.rename(columns={"price": "cost"})))
 
 
 @pytest.mark.parametrize("scale", SCALES)

@@ -21,7 +21,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import fields, is_dataclass
 from importlib import import_module
 from pathlib import Path
@@ -113,7 +113,7 @@ class _Commands(TyperGroup):
                 _fail(text)
             if not isinstance(error, OSError) or error.errno == errno.EPIPE:
                 raise
-            name = error.filename or "a file"
+            name = error.filename or _unnamed_place()
             _fail(f"{name}: {error.strerror or error}; check the path and its permissions.")
 
 
@@ -125,6 +125,14 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Learning to rank by optimizing the measure you report.",
 )
+
+
+def _unnamed_place() -> str:
+    """Return the place of an error of the operating system that names no file."""
+    with suppress(FileNotFoundError):
+        os.getcwd()
+        return "a file"
+    return "the working folder"
 
 
 def _fail(message: str) -> None:

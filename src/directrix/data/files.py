@@ -56,6 +56,19 @@ def raise_problems(path: object, problems: Sequence[Problem], n_problems: int | 
     raise InputError(text, python=gap + python, shell=gap + shell)
 
 
+def raise_line_problems(path: Path, problems: Sequence[Problem], n_problems: int | None = None) -> None:
+    """Raise `InputError` for problems with lines of text: a single one for a file that begins like JSON."""
+    if problems:
+        with open_data(path) as file:
+            first = file.readline(64).lstrip()
+        if first.startswith((b"{", b"[")):
+            raise InputError(
+                f"{path} is JSON, as model files are, and not lines of data. Give data in its place; JSON "
+                "lines have one object per line."
+            )
+    raise_problems(path, problems, n_problems)
+
+
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 """Bytes that some editors write before text in UTF-8; readers skip them."""
 

@@ -110,8 +110,9 @@ class Ranker(BaseEstimator, ABC):
             Instead of ``qid``: sizes of consecutive queries.
         sample_weight : array (n_docs,), optional
             Factor on the gain of each document, e.g. the inverse propensity of a click.
-        query_weight : array (n_queries,) in order of first appearance, or dict by query id, optional
-            Weight of each query in the mean over queries that training maximizes.
+        query_weight : array (n_queries,) in order of first appearance, or by query id, optional
+            Weight of each query in the mean over queries that training maximizes. By query id: in a dict, or
+            in the index of a pandas Series, as groupby returns it.
         eval_set : (X, y) or [(X, y)], optional
             Validation queries: the iteration that is best on them is kept.
         eval_qid, eval_group : optional

@@ -53,13 +53,15 @@ def query_weights(values: Any, q: Queries, name: str) -> Float64Array | None:
     """Weights of queries, from a mapping by query id or an array in order of first appearance."""
     if values is None:
         return None
+    if hasattr(values, "to_dict") and type(getattr(values, "index", None)).__name__ != "RangeIndex":
+        values = values.to_dict()  # a pandas Series by query id, sorted as groupby returns it
     if isinstance(values, dict):
         missing = [query for query in q.query_ids if query not in values]
         if missing:
             more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
             raise InputError(
                 f"{name} has no entry for query {missing[0]!r}{more}; "
-                "it needs a weight for every query id, or pass an array."
+                "it needs a weight for every query id, or pass an array, for a Series x as x.to_numpy()."
             )
         values = [values[query] for query in q.query_ids]
     advice = "For one weight per row pass sample_weight= instead."

@@ -12,9 +12,17 @@ from typing import Any
 import numpy as np
 
 from directrix.data.checks import as_floats, has_finite_sum, is_empty
-from directrix.data.columns import feature_label
+from directrix.data.columns import column_list, feature_label
 from directrix.data.files import to_number
-from directrix.data.frames import Categories, name_of, zeros_for_missing
+from directrix.data.frames import (
+    Categories,
+    cells_of,
+    columns_of,
+    matrix_of,
+    name_of,
+    names_of,
+    zeros_for_missing,
+)
 from directrix.data.scale import Scale
 from directrix.data.statistics import inverse
 from directrix.errors import InputError, short_text, warn
@@ -105,10 +113,11 @@ class Scorer:
 
         Parameters
         ----------
-        features : array or list of rows (n_docs, n_features)
+        features : array, list of rows, frame or dict of columns (n_docs, n_features)
             Features of all documents of one query; categories by their names, as in the training data. One
             that these do not have counts as missing, with a warning. A missing value (NaN) counts as in
-            ``predict`` of the ranker: a `Scale` replaces it by the training mean, without a warning.
+            ``predict`` of the ranker: a `Scale` replaces it by the training mean, without a warning. Named
+            columns may have any order.
 
         Returns
         -------
@@ -117,9 +126,12 @@ class Scorer:
         Raises
         ------
         InputError
-            If there are not ``n_features`` features, or some are not numbers, infinite, missing (NaN)
-            although the model takes no missing values, or numbers where all categories are words.
+            If there are not ``n_features`` features, or they have other names than those of the training
+            data, or some are not numbers, infinite, missing (NaN) although the model takes no missing
+            values, or numbers where all categories are words.
         """
+        if self.feature_names and (names := names_of(features)) and all(isinstance(x, str) for x in names):
+            features = self._by_name(features, names)
         if self._places:
             features = self._coded(features)
         if isinstance(features, np.ndarray) and features.dtype in (np.float64, np.float32):
@@ -154,6 +166,20 @@ class Scorer:
         See `predict`.
         """
         return np.argsort(-self.predict(features), kind="stable")
+
+    def _by_name(self, frame: Any, names: list[str]) -> Any:
+        """Return the columns of a frame in the order of the model, as numbers unless some are categories."""
+        known = self.feature_names or ()
+        if set(names) != set(known):
+            raise InputError(
+                f"features have the columns {column_list(names)}; those of the training data, "
+                f"{column_list(known)}, are needed. Give features[list(scorer.feature_names)]."
+            )
+        columns = columns_of(frame)
+        ordered = {name: columns[name] for name in known}
+        if not self._places:
+            return matrix_of(ordered)
+        return np.array([cells_of(column) for column in ordered.values()], dtype=object).T
 
     def _coded(self, rows: Any) -> Array:
         """Return rows with places for the names of categories; zeros if they have the wrong shape."""

@@ -129,6 +129,14 @@ def test_the_power_note_has_the_median_of_the_pairs(values):
     assert f"a true difference below {two.pairs[0].detectable:.3g} more" in two.power_note
 
 
+@pytest.mark.parametrize(
+    ("test", "n", "is_named"), [("paired-t", 29, 1), ("paired-t", 30, 0), ("sign", 29, 0)]
+)
+def test_a_t_test_of_few_queries_names_another(test, n, is_named):
+    a, b = np.random.default_rng(0).random((2, n))
+    assert ("randomization does not" in compare({"A": a, "B": b}, test=test).power_note) == is_named
+
+
 def test_without_scatter_the_power_note_claims_nothing(values):
     """Of a system and itself, and of one that is higher by the same amount everywhere."""
     a, c = values["A"], values["C"]

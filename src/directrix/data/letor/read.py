@@ -14,7 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from directrix.data.checks import check_missing, sum_of
-from directrix.data.files import Problem, open_data, path_of, raise_problems, readable, stream_blocks
+from directrix.data.files import (
+    Problem,
+    open_data,
+    path_of,
+    raise_line_problems,
+    raise_problems,
+    readable,
+    stream_blocks,
+)
 from directrix.data.grouping import object_array, run_starts
 from directrix.data.letor.parse import Block, BlockParser, assemble, each_block, parse_file
 from directrix.data.queries import Queries, rows_as_queries
@@ -117,7 +125,7 @@ def check_blocks(path: Path, blocks: list[Block], side: Path | None) -> tuple[In
         for n, block in zip(before, blocks, strict=False)
         for problem in block.problems
     ]
-    raise_problems(path, problems, sum(block.n_problems for block in blocks))
+    raise_line_problems(path, problems, sum(block.n_problems for block in blocks))
     if not any(len(block.labels) for block in blocks):
         raise InputError(
             f"{path} has no data; at least one line `label qid:ID index:value ...` is needed. "

@@ -13,7 +13,7 @@ import numpy as np
 
 from directrix.data.checks import floats_of, is_missing
 from directrix.data.columns import LABELS, ColumnNames, find
-from directrix.data.files import Problem, open_data, raise_problems, readable, stream_blocks, to_number
+from directrix.data.files import Problem, open_data, raise_line_problems, readable, stream_blocks, to_number
 from directrix.data.frames import array_of, cells_of, columns_of
 from directrix.data.grouping import check_identifiers, group_by_query, object_array
 from directrix.data.memory import check_room
@@ -207,7 +207,7 @@ def read_lines(path: Path, value: str) -> tuple[str, Documents]:
         for names, at in ((queries, 0), (subtopics, 1))[: 2 if wanted == 4 else 1]:
             texts = _decoded(words[at::wanted])
             names.extend(map(shared.setdefault, texts, texts))  # one string for each name
-    raise_problems(path, problems)
+    raise_line_problems(path, problems)
     if not wanted:
         raise InputError(f"{path} has no data; at least one line is needed. {_LINES[value]}")
     numbers, where = np.concatenate(values), np.concatenate(lines)

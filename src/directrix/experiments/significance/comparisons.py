@@ -61,6 +61,7 @@ _INTERVALS = {
 _FAMILY = ("tukey", "randomized-tukey")  # these adjust for the number of pairs themselves
 _OF_PAIR = {"paired-t": paired_t, "wilcoxon": signed_rank, "sign": sign_test}
 _DRAWN = {"randomization": 100_000, "randomized-tukey": 10_000}
+_FOR_T = 30  # queries
 _MANY = 10  # systems; with more, the table of all pairs is too long for a screen
 
 
@@ -185,10 +186,12 @@ class Comparisons:
             return "The differences do not vary, so the smallest detectable difference is unknown."
         kind = "a true difference below" if len(sizes) == 1 else "true differences below about"
         more = "" if len(sizes) == 1 else ", median of the pairs; with a correction the limit is higher"
+        n = max(pair.n for pair in self.pairs)
+        is_few = n < _FOR_T and self.test == "paired-t"
+        few = is_few * " The t-test of so few needs nearly normal differences; randomization does not."
         return (
-            f"With {max(pair.n for pair in self.pairs)} queries the test would miss {kind} "
-            f"{np.median(sizes):.3g} more than one time in five (paired t-test, "
-            f"alpha = {self.alpha:g}{more})."
+            f"With {n} queries the test would miss {kind} {np.median(sizes):.3g} more than one time in five "
+            f"(paired t-test, alpha = {self.alpha:g}{more}).{few}"
         )
 
     def to_dict(self) -> dict[str, Any]:
