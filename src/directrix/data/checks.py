@@ -134,7 +134,10 @@ def floats_of(cells: Any) -> Float64Array:
     for cell in cells:
         if isinstance(cell, str | bytes) and not is_plain(str(cell)):
             raise ValueError(f"could not convert string to float: {cell!r}")
-    return np.asarray(cells, dtype=np.float64)
+    try:
+        return np.asarray(cells, dtype=np.float64)
+    except TypeError:  # pandas.NA, as in a nullable column of booleans
+        return np.asarray([np.nan if is_missing(cell) else cell for cell in cells], dtype=np.float64)
 
 
 def as_floats(values: Any, what: str, needed: str = "one number per row") -> Float64Array:

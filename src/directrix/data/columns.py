@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -25,6 +26,9 @@ KNOWN: dict[str, tuple[str, ...]] = {
     **{"propensity": ("propensity",), "examination": ("examination",)},
 }
 """Names in PyTerrier, ir_datasets, ir_measures, ranx, trec_eval and click logs, in the order of search."""
+
+INDEX = re.compile(r"(__index_level_\d+__|Unnamed: \d+)?")
+"""Names of a column in which pandas stores its index: in Parquet, and in CSV, where reading it names it."""
 
 OPTIONS = {
     "qid": "--qid-column",
@@ -118,7 +122,7 @@ class Roles(NamedTuple):
 def roles_of(known: Sequence[Any], names: ColumnNames, what: str, call: str) -> Roles:
     """Return which columns hold queries, labels, documents and features; all others are features.
 
-    Unused columns with a known name for queries or documents are not features.
+    Unused columns with a known name for queries or documents are not features, nor is an index of pandas.
 
     Parameters
     ----------
@@ -133,7 +137,7 @@ def roles_of(known: Sequence[Any], names: ColumnNames, what: str, call: str) -> 
     if names.features is None:
         excluded = (find(known, "excluded", name, what, call) for name in names.excluded or ())
         used = (qid, label, doc_id, *QUERY, *DOC, *excluded)
-        features = tuple(name for name in known if name not in used)
+        features = tuple(name for name in known if name not in used and not INDEX.fullmatch(str(name)))
     else:
         features = tuple(find(known, "features", name, what, call) for name in names.features)
     for name in names.categorical or ():
