@@ -165,7 +165,10 @@ def find(
         if optional and asked is None:
             return None
         if len(known) == 1 and (other := next((mark for mark in ";\t|" if mark in str(known[0])), "")):
-            raise InputError(f"{what}: columns are separated by {other!r}; CSV needs ',', and TSV a tab.")
+            raise InputError(
+                f"{what}: columns are separated by {other!r}; CSV needs ',' (and decimal points), TSV a tab. "
+                "Write it again, e.g. frame.to_csv(path, index=False)."
+            )
         near = difflib.get_close_matches(str(asked), list(map(str, known)), n=1, cutoff=0.5)
         raise InputError(
             f"{what}: there is no column {_or(wanted)}; "
@@ -215,7 +218,7 @@ def feature_label(column: int, names: Sequence[Any] | None = None) -> str:
 
 def column_list(names: Iterable[Any], most: int = 20) -> str:
     """Return names, for example of columns, as text: the first ones and the count of the others."""
-    texts = list(map(str, names))
+    texts = [str(name) or "''" for name in names]
     more = f" and {len(texts) - most} more" if len(texts) > most else ""
     return ", ".join(texts[:most]) + more
 
