@@ -151,11 +151,13 @@ def test_too_few_documents_for_a_split_end_it():
     assert not trees.predict(Q.features).any()
 
 
-def test_a_gradient_that_is_not_finite_is_reported():
+@pytest.mark.parametrize("part", ["value", "gradient"])
+def test_a_loss_or_gradient_that_is_not_finite_is_reported(part):
     class Broken(Steep):
         def value_and_grad(self, scores, labels, qptr):
             value, grad = super().value_and_grad(scores, labels, qptr)
-            return value, grad + (np.nan if scores.any() else 0.0)
+            wrong = np.nan if scores.any() else 0.0
+            return (value + wrong, grad) if part == "value" else (value, grad + wrong)
 
     result, trees = Boosting().grow(Q, ScoreObjective(Q, Broken()))
     assert (result.status, result.counts["iterations"]) == ("not_finite", 0)

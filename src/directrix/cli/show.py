@@ -149,10 +149,11 @@ def progress_log(text: str) -> Iterator[Callable[[int, int, str], None]]:
 
     def print_line(done: int, total: int, now: str) -> None:
         nonlocal last, finished, current
-        current = f"[{min(done + 1, total)}/{total}] {now}"
         if done > finished:
             remark(f"[{done}/{total}] {now}")
-            last, finished = time.monotonic(), done
+            last, finished, current = time.monotonic(), done, ""
+        else:
+            current = f"[{min(done + 1, total)}/{total}] {now}"
 
     def print_signs() -> None:
         nonlocal last

@@ -26,7 +26,7 @@ from directrix.objectives.scores import ScoreObjective, newton_step
 from directrix.trainers.bins import MAX_BIN
 from directrix.trainers.leafwise import check_lightgbm_params, leafwise_bags, rejecting_values
 from directrix.trainers.oblivious import oblivious_bags
-from directrix.trainers.progress import Progress, Settings
+from directrix.trainers.progress import NOT_FINITE_AT_START, Progress, Settings
 from directrix.types import Callback, Float64Array, Result, is_sparse
 
 _L2 = 20.0  # docs/decisions/boosting.md
@@ -194,8 +194,10 @@ class _Run(Progress):
             while True:
                 scores = [bag.scores() for bag in self.bags]
                 losses, *gradients = zip(*map(self._at, scores, itertools.count()), strict=False)
-                if not np.isfinite(gradients).all():
-                    self.end("not_finite", "the gradient became NaN or infinite; lower the learning_rate")
+                has_loss = self.objective is None or np.isfinite(losses).all()  # LightGBM's own gives none
+                if not (has_loss and np.isfinite(gradients).all()):
+                    later = "the loss or its gradient became NaN or infinite; lower the learning_rate"
+                    self.end("not_finite", later if self.trace else NOT_FINITE_AT_START)
                 annealed = {"smoothing": self._smoothing()} if self.trainer.anneal > 1.0 else {}
                 self.step(np.mean(scores, axis=0), float(np.mean(losses)), **annealed, **self._judged())
                 if patience is not None and self.judge and self.iterations - self.best >= patience:

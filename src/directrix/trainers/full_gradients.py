@@ -12,7 +12,7 @@ from directrix.data.checks import as_floats
 from directrix.objectives.penalty import Bounds, nearest_in
 from directrix.objectives.scores import check_start
 from directrix.threads import one_blas_thread
-from directrix.trainers.progress import Progress, Settings, check_values
+from directrix.trainers.progress import NOT_FINITE_AT_START, Progress, Settings, check_values
 from directrix.types import Callback, Float64Array, Objective, Result
 
 _TRIALS = 20
@@ -37,14 +37,8 @@ class Descent(Progress):
         loss, grad = self.objective.value_and_grad(params)
         self.evaluations += 1
         if not (np.isfinite(loss) and np.isfinite(grad).all()):
-            remedy = "scale the features (scale 'standard')"
-            self.end(
-                "not_finite",
-                f"the loss became NaN or infinite; {remedy} or lower alpha"
-                if self.trace
-                else f"the loss is not finite at the start; {remedy}, or test a surrogate of your own with "
-                "directrix.laws.check_surrogate",
-            )
+            later = "the loss became NaN or infinite; scale the features (scale 'standard') or lower alpha"
+            self.end("not_finite", later if self.trace else NOT_FINITE_AT_START)
         if not self.trace:
             check_start(params, grad, self.objective)
             self.step(params, loss)

@@ -18,6 +18,11 @@ from directrix.objectives.objective import DataObjective
 from directrix.parameters import check_fields
 from directrix.types import Callback, Float64Array, Result, Status, Step
 
+NOT_FINITE_AT_START = (
+    "the loss is not finite at the start; scale the features (scale 'standard'), or test a surrogate of your "
+    "own with directrix.laws.check_surrogate"
+)
+
 
 class _Ended(Exception):
     """Leave the trainer's loop."""

@@ -13,7 +13,7 @@ from directrix.data.checks import generator
 from directrix.objectives.penalty import nearest_in
 from directrix.objectives.scores import check_start
 from directrix.threads import one_blas_thread
-from directrix.trainers.progress import Progress, Seed, Settings
+from directrix.trainers.progress import NOT_FINITE_AT_START, Progress, Seed, Settings
 from directrix.types import Callback, Float64Array, Int64Array, Objective, Result
 
 _BETAS, _EPS = (0.9, 0.999), 1e-8
@@ -281,8 +281,8 @@ def over_epochs(
     loss = np.nan if status == "not_finite" else objective.value_and_grad(params)[0]
     if not np.isfinite(loss):
         status = "not_finite"
-        where = f"in epoch {epoch}" if epoch else "at the start"
-        message = f"the loss is not finite {where}; lower the learning_rate or scale the features"
+        remedy = "lower the learning_rate or scale the features"
+        message = f"the loss is not finite in epoch {epoch}; {remedy}" if epoch else NOT_FINITE_AT_START
         # An epoch reports the losses before its steps, not the one after the last.
         params, loss = before, objective.value_and_grad(before)[0]
         if not np.isfinite(loss):

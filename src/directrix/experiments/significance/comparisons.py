@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from directrix.data.checks import as_floats
+from directrix.data.frames import columns_of
 from directrix.errors import InputError, amount
 from directrix.experiments.significance.family import (
     Tukey,
@@ -60,6 +61,7 @@ _INTERVALS = {
 _FAMILY = ("tukey", "randomized-tukey")  # these adjust for the number of pairs themselves
 _OF_PAIR = {"paired-t": paired_t, "wilcoxon": signed_rank, "sign": sign_test}
 _DRAWN = {"randomization": 100_000, "randomized-tukey": 10_000}
+_FOR_T = 30  # queries
 _MANY = 10  # systems; with more, the table of all pairs is too long for a screen
 
 
@@ -184,10 +186,12 @@ class Comparisons:
             return "The differences do not vary, so the smallest detectable difference is unknown."
         kind = "a true difference below" if len(sizes) == 1 else "true differences below about"
         more = "" if len(sizes) == 1 else ", median of the pairs; with a correction the limit is higher"
+        n = max(pair.n for pair in self.pairs)
+        is_few = n < _FOR_T and self.test == "paired-t"
+        few = is_few * " The t-test of so few needs nearly normal differences; randomization does not."
         return (
-            f"With {max(pair.n for pair in self.pairs)} queries the test would miss {kind} "
-            f"{np.median(sizes):.3g} more than one time in five (paired t-test, "
-            f"alpha = {self.alpha:g}{more})."
+            f"With {n} queries the test would miss {kind} {np.median(sizes):.3g} more than one time in five "
+            f"(paired t-test, alpha = {self.alpha:g}{more}).{few}"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -367,7 +371,7 @@ def compare(
 
     Parameters
     ----------
-    per_query : mapping of str to float (n_queries,)
+    per_query : mapping of str to float (n_queries,), or a frame with a column for each system
         Two systems or more, in the same order of queries; NaN = the measure is undefined there.
     test : str
         "paired-t", "wilcoxon" (signed ranks), "sign", "randomization" (Fisher), "tukey" or "randomized-tukey"
@@ -496,15 +500,24 @@ def _interval(
 
 
 def _table(per_query: Mapping[str, Any]) -> dict[str, Float64Array]:
-    if not isinstance(per_query, Mapping) or len(per_query) < 2:
+    needed = 'two systems or more are needed, e.g. {"A": values_a, "B": values_b}, with one value per query'
+    systems = columns_of(per_query, "per_query", needed)
+    if len(systems) < 2:
+        raise InputError(f"per_query has {amount(len(systems), 'systems')}; {needed}.")
+    table = {}
+    for name, values in systems.items():
+        if isinstance(values, Mapping):
+            raise InputError(
+                f"{name} is a dict of {', '.join(map(str, values))}; give the values of one measure, e.g. "
+                f"evaluate(..., per_query=True)[{next(iter(values), 'nDCG@10')!r}]."
+            )
+        table[str(name)] = as_floats(values, str(name), "one number per query").ravel()
+    indexes = [values.index for values in systems.values() if hasattr(values, "reindex")]
+    if any(not index.equals(indexes[0]) for index in indexes):
         raise InputError(
-            "a comparison needs two systems or more, by name; give e.g. "
-            '{"A": values_a, "B": values_b}, one value per query.'
+            "the series have different indexes, in their queries or the order of these; values are paired by "
+            "position. Type b.reindex(a.index), or give arrays."
         )
-    table = {
-        str(name): as_floats(values, str(name), "one number per query").ravel()
-        for name, values in per_query.items()
-    }
     sizes = {name: len(values) for name, values in table.items()}
     if len(set(sizes.values())) > 1:
         shown = ", ".join(f"{name} {size}" for name, size in sizes.items())
