@@ -69,6 +69,7 @@ def short_text(value: object, limit: int = 60) -> str:
     except Exception:  # noqa: BLE001 - huge integers, lists nested deeply, classes that fail
         kind = "huge integer" if isinstance(value, int) else f"{type(value).__name__} that cannot be printed"
         text = f"a {kind}"
+    text = " ".join(map(str.strip, text.splitlines()))  # arrays and frames have several
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 

@@ -269,6 +269,12 @@ def test_help_names_arguments_in_capitals_and_no_types_of_python(command):
     assert arguments == arguments.upper(), "an argument without metavar="
 
 
+def test_the_list_of_commands_has_their_first_sentence_alone():
+    text = " ".join(re.sub("[│╭╮╰╯─]", " ", succeed("--help").stdout).split())
+    assert "Test which of several rankings of the same queries differ by more than chance. crossval " in text
+    assert "Exit status 3" in succeed("compare", "--help").stdout
+
+
 @pytest.mark.parametrize(
     "arguments",
     [("predict", "a", "b", "--missing", "zzz"), ("demo", "-f", "xml"), ("compare", "a", "b", "--test", "z")],

@@ -32,6 +32,29 @@ def test_facts_of_one_file():
         assert found.missing_values == 0
 
 
+def test_a_feature_in_the_order_of_the_labels_is_named():
+    """The label, what became known with it, and minus it; not a feature with one step in another order."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 120).astype(float)
+    almost = y.copy()
+    almost[np.argmax(y)] = -1.0
+    features = np.column_stack([rng.random(120), 2.0 * y + rng.random(120), -y, almost])
+    names = ["age", "bought", "rank", "almost"]
+    q = dx.Queries.from_arrays(features, y, group=[10] * 12, feature_names=names)
+    report = dx.data.audit({"a": q})
+    assert report.files[0].perfect_features == ("bought", "rank")
+    assert "in the order of the labels in every query: bought, rank;" in report.remarks()[0]
+    few = q.take([0, 1])
+    assert dx.data.audit({"a": few}).files[0].perfect_features == (), "two queries may agree by chance"
+
+
+def test_documents_that_a_query_has_twice_are_counted():
+    q = dx.Queries.from_arrays(X, [1, 0, 2, 0, 0], group=[3, 2], doc_ids=["a", "b", "a", "a", None])
+    report = dx.data.audit({"a": q})
+    assert report.files[0].repeated_documents == 1
+    assert any("1 row with a document that an earlier row" in text for text in report.remarks())
+
+
 def test_overlap_of_two_files():
     a = dx.Queries.from_arrays(X, [1, 0, 2, 0, 0], qid=[1, 1, 1, 2, 2])
     b = dx.Queries.from_arrays(X[[1, 4]] + [[0, 0, 0, 0], [9, 0, 0, 0]], [1, 0], qid=[2, 3])
@@ -50,7 +73,7 @@ def test_remarks_and_json():
     assert "a: 1 values are missing" in text
     assert "a: 1 of 2 queries have no relevant document" in text
     assert "b: in every query all labels are the same" in text
-    assert "features 2, 4 are constant" in text
+    assert "constant features: 2, 4." in text
     assert "share 2 query identifiers (0, 1)" in text
     assert "different numbers of features (2, 4)" in text
     assert json.loads(json.dumps(report.to_dict())) == report.to_dict()

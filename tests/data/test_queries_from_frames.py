@@ -117,6 +117,8 @@ def test_columns_of_any_name_are_named():
 def test_missing_values_of_every_kind_are_nan():
     column = {
         "pandas": pd.DataFrame({"f": pd.array([1, None], dtype="Int64")}),
+        "booleans": pd.DataFrame({"f": pd.array([True, None], dtype="boolean")}),
+        "objects": pd.DataFrame({"f": [1, pd.NA]}, dtype=object),
         "polars": pl.DataFrame({"f": [1, None]}),
     }
     for frame in (*column.values(), pa.table({"f": [1, None]})):
@@ -144,6 +146,7 @@ WRONG = [
         "columns must hold numbers, got 'title' .*'u'.*takes features=",
     ),
     (ROWS | {"day": np.array(["2020", "2021", "2022"], "M8[D]")}, {}, "columns must hold numbers, got 'day'"),
+    (ROWS | {"f1": [1j, 2j, 3j]}, {}, "columns must hold numbers, got 'f1' .it holds complex128"),
     (ROWS | {"f1": [1.0]}, {}, r"the column 'f1' has shape \(1,\)|'f1' has 1 rows"),
     ([1, 2], {}, "the frame has the type list; a frame, or a dict of columns, with"),
     (np.eye(3), {}, "the frame has the type ndarray"),

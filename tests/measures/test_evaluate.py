@@ -203,3 +203,9 @@ def test_kendalls_tau_never_exceeds_one():
             y = rng.integers(0, levels, n).astype(float)
             tau = dx.KendallTau()(np.append(y, -y), np.append(y, y), [0, n, 2 * n])
             assert np.isnan(tau).all() or (abs(tau) <= 1.0).all()
+
+
+@pytest.mark.parametrize("kind", [int, float, np.float32])
+def test_gains_below_zero_are_for_scores_of_any_type(kind):
+    found = dx.evaluate("DCG(gain=linear)", np.array([3, 2, 1], kind), [1, -1, 0], group=[3])
+    np.testing.assert_allclose(found["DCG(gain=linear)"], 1 / np.log2(2) - 1 / np.log2(3), rtol=1e-15, atol=0)

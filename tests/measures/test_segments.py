@@ -128,8 +128,9 @@ def test_every_convention_has_them():
         dict.fromkeys(OF_QUERY),
         np.where(np.arange(320) % 7, "a", "b"),
         ["a", "b"],
+        pd.Series(OF_QUERY),
     ],
-    ids=["keys of another type", "nothing", "missing", "two of a query", "per query"],
+    ids=["keys of another type", "nothing", "missing", "two of a query", "per query", "series per query"],
 )
 def test_what_gives_no_segments_is_rejected(by):
     with rejects(dx.InputError):

@@ -145,6 +145,12 @@ def saved(folder, change=None, **settings):
             ),
             "columns must hold numbers, got 'b' .*'x'",
         ),
+        (
+            lambda: dx.LinearRanker().fit(
+                pd.DataFrame({"a": [0.0, 1.0], "b": pd.to_datetime(["2020", "2021"])}), [0, 1], group=[2]
+            ),
+            "columns must hold numbers, got 'b' .it holds datetime64",
+        ),
         (lambda: dx.method(None), "method None must be a surrogate"),
         (lambda: dx.LinearRanker(dx.ApproxNDCG).fit(X, Y, qid=QID), r"class.*ApproxNDCG\(\)"),
         (lambda: dx.LinearRanker("nDCG@10").fit(X, Y, qid=QID), "is a measure.*ApproxNDCG"),

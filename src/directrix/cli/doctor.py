@@ -72,7 +72,9 @@ def _facts(file: FileAudit) -> dict[str, str]:
         "queries with one label only": str(file.queries_with_one_label),
         "constant features": str(len(file.constant_features)),
         "duplicate features": str(len(file.duplicate_features)),
+        "features in the order of labels": str(len(file.perfect_features)),
         "duplicate rows": str(file.duplicate_rows),
+        "repeated documents": str(file.repeated_documents),
         "missing values": str(file.missing_values),
     }
 

@@ -245,7 +245,7 @@ def _add(name: str, module: str) -> None:
         _groups[group] = typer.Typer(no_args_is_help=True)
         app.add_typer(_groups[group], name=group, help=home.GROUP)
     # a paragraph on one line, which the width of the terminal breaks
-    text = re.sub(r"\n(?=\S)", " ", inspect.cleandoc(command.__doc__))
+    text = re.sub(r"(?<!\n)\n(?=\S)", " ", inspect.cleandoc(command.__doc__))
     _groups[group].command(word.replace("_", "-"), cls=_Command, help=text)(_prepared(command))
 
 

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
+from directrix.data.checks import repeated_documents
 from directrix.data.columns import column_list
 from directrix.data.queries import Queries, need_queries
-from directrix.data.sparse import dense
-from directrix.errors import InputError
+from directrix.data.sparse import column_reader, dense
+from directrix.errors import InputError, amount
 from directrix.types import Array
 
 _ROWS = 8192  # rows looked at together
 _SHOWN = 5
+_STEPS = 20  # by chance, a feature has the order of so many pairs of labels once in half a million times
 
 
 @dataclass(frozen=True)
 class FileAudit:
-    """Facts of one file; columns are counted from 1, as in the file."""
+    """Facts of one file; features are named, or counted from 1 if they have no names."""
 
     name: str
     n_docs: int
@@ -36,13 +38,17 @@ class FileAudit:
     """Queries whose labels are all 0: most measures cannot distinguish rankings of them."""
     queries_with_one_label: int
     """Queries whose labels are all the same: nothing can be learned from them."""
-    constant_features: tuple[int, ...]
+    constant_features: tuple[int | str, ...]
     """Features with one value in all documents, or missing in all."""
-    duplicate_features: tuple[tuple[int, int], ...]
-    """(column, earlier column with the same values), except constant ones."""
+    duplicate_features: tuple[tuple[int | str, int | str], ...]
+    """(feature, earlier feature with the same values), except constant ones."""
+    perfect_features: tuple[int | str, ...]
+    """Features that order the documents of every query by their labels, in at least `_STEPS` steps."""
     missing_values: int
     duplicate_rows: int
     """Rows with the same features as an earlier row of their query."""
+    repeated_documents: int
+    """Rows with the same document as an earlier row of their query."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +155,8 @@ def _look(name: str, q: Queries) -> tuple[FileAudit, Array]:
     first_with: dict[int, int] = {}
     varying = [column for column in range(q.n_features) if not is_constant[column]]
     firsts = [first_with.setdefault(int(columns[column]), column) for column in varying]
-    duplicates = [(a + 1, b + 1) for a, b in zip(varying, firsts, strict=True) if a != b]
+    duplicates = [(a, b) for a, b in zip(varying, firsts, strict=True) if a != b]
+    named = q.feature_names or range(1, q.n_features + 1)
     in_query = _mix(rows, np.repeat(np.arange(q.n_queries), sizes))
     fact = FileAudit(
         name=name,
@@ -160,12 +167,32 @@ def _look(name: str, q: Queries) -> tuple[FileAudit, Array]:
         labels={f"{value:g}": count for value, count in q.label_counts.items()},
         queries_without_relevant=int((highest == 0).sum()),
         queries_with_one_label=int((highest == lowest).sum()),
-        constant_features=tuple((np.flatnonzero(is_constant) + 1).tolist()),
-        duplicate_features=tuple(duplicates),
+        constant_features=tuple(named[column] for column in np.flatnonzero(is_constant)),
+        duplicate_features=tuple((named[a], named[b]) for a, b in duplicates),
+        perfect_features=tuple(named[column] for column in _perfect(q, varying)),
         missing_values=int(missing.sum()),
         duplicate_rows=len(rows) - len(np.unique(in_query)) if q.n_features else 0,
+        repeated_documents=sum(1 for _ in repeated_documents(q)),
     )
     return fact, rows
+
+
+def _perfect(q: Queries, columns: Sequence[int]) -> list[int]:
+    """Return the columns whose values rise, or fall, with every step of the label within every query."""
+    query = np.repeat(np.arange(q.n_queries), np.diff(q.qptr))
+    order = np.lexsort((q.labels, query))
+    query, labels = query[order], q.labels[order]
+    starts = np.flatnonzero(np.r_[True, (np.diff(query) > 0) | (np.diff(labels) > 0)])
+    steps = np.flatnonzero(np.diff(query[starts]) == 0)
+    if len(steps) < _STEPS:
+        return []
+    read, found = column_reader(q.features), []
+    for column in columns:
+        values = read(column)[order]
+        low, high = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
+        if (high[steps] < low[steps + 1]).all() or (low[steps] > high[steps + 1]).all():
+            found.append(column)
+    return found
 
 
 def _hashes(q: Queries) -> tuple[Array, Array, Array, Array, Array]:
@@ -210,8 +237,18 @@ def _remarks(file: FileAudit) -> list[str]:
             f"{file.name}: {file.queries_without_relevant} of {file.n_queries} queries have no relevant "
             "document; tools differ in how they count them (the convention's `empty`)."
         )
+    if file.perfect_features:
+        out.append(
+            f"{file.name}: features in the order of the labels in every query: "
+            f"{column_list(file.perfect_features, 10)}; leave out what is known only when the label is."
+        )
+    if file.repeated_documents:
+        out.append(
+            f"{file.name}: {amount(file.repeated_documents, 'rows')} with a document that an earlier row of "
+            "the query has; training rejects them. Remove them, or name another column of documents."
+        )
     if file.constant_features:
-        out.append(f"{file.name}: features {column_list(file.constant_features, 10)} are constant.")
+        out.append(f"{file.name}: constant features: {column_list(file.constant_features, 10)}.")
     if file.duplicate_features:
         pairs = column_list([f"{b} = {a}" for b, a in file.duplicate_features], 10)
         out.append(f"{file.name}: features with the same values: {pairs}.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
 import numpy as np
@@ -134,7 +134,10 @@ def floats_of(cells: Any) -> Float64Array:
     for cell in cells:
         if isinstance(cell, str | bytes) and not is_plain(str(cell)):
             raise ValueError(f"could not convert string to float: {cell!r}")
-    return np.asarray(cells, dtype=np.float64)
+    try:
+        return np.asarray(cells, dtype=np.float64)
+    except TypeError:  # pandas.NA, as in a nullable column of booleans
+        return np.asarray([np.nan if is_missing(cell) else cell for cell in cells], dtype=np.float64)
 
 
 def as_floats(values: Any, what: str, needed: str = "one number per row") -> Float64Array:
@@ -367,13 +370,18 @@ def weights_of(weights: Any, n: int, name: str, what: str, advice: str = "") -> 
 
 def check_unrepeated(q: Any, which: str) -> None:
     """Raise `InputError` if a query of `Queries` has a document twice."""
+    for query, twice in repeated_documents(q):
+        raise InputError(
+            f"{which}: query {query} has the document {twice!r} twice; each one may occur once. Remove "
+            "one of the rows, or name another column of documents."
+        )
+
+
+def repeated_documents(q: Any) -> Iterator[tuple[Hashable, Hashable]]:
+    """Yield query and document of each row of `Queries` whose document an earlier row of the query has."""
     if q.doc_ids is None:
         return
     for query, first, last in zip(q.query_ids, q.qptr[:-1].tolist(), q.qptr[1:].tolist(), strict=True):
         named = [doc for doc in q.doc_ids[first:last].tolist() if doc is not None]
         if len(set(named)) < len(named):
-            twice = next(doc for i, doc in enumerate(named) if doc in named[:i])
-            raise InputError(
-                f"{which}: query {query} has the document {twice!r} twice; each one may occur once. Remove "
-                "one of the rows, or name another column of documents."
-            )
+            yield from ((query, doc) for place, doc in enumerate(named) if doc in named[:place])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -25,6 +26,9 @@ KNOWN: dict[str, tuple[str, ...]] = {
     **{"propensity": ("propensity",), "examination": ("examination",)},
 }
 """Names in PyTerrier, ir_datasets, ir_measures, ranx, trec_eval and click logs, in the order of search."""
+
+INDEX = re.compile(r"(__index_level_\d+__|Unnamed: \d+)?")
+"""Names of a column in which pandas stores its index: in Parquet, and in CSV, where reading it names it."""
 
 OPTIONS = {
     "qid": "--qid-column",
@@ -118,7 +122,7 @@ class Roles(NamedTuple):
 def roles_of(known: Sequence[Any], names: ColumnNames, what: str, call: str) -> Roles:
     """Return which columns hold queries, labels, documents and features; all others are features.
 
-    Unused columns with a known name for queries or documents are not features.
+    Unused columns with a known name for queries or documents are not features, nor is an index of pandas.
 
     Parameters
     ----------
@@ -133,7 +137,7 @@ def roles_of(known: Sequence[Any], names: ColumnNames, what: str, call: str) -> 
     if names.features is None:
         excluded = (find(known, "excluded", name, what, call) for name in names.excluded or ())
         used = (qid, label, doc_id, *QUERY, *DOC, *excluded)
-        features = tuple(name for name in known if name not in used)
+        features = tuple(name for name in known if name not in used and not INDEX.fullmatch(str(name)))
     else:
         features = tuple(find(known, "features", name, what, call) for name in names.features)
     for name in names.categorical or ():
@@ -161,7 +165,10 @@ def find(
         if optional and asked is None:
             return None
         if len(known) == 1 and (other := next((mark for mark in ";\t|" if mark in str(known[0])), "")):
-            raise InputError(f"{what}: columns are separated by {other!r}; CSV needs ',', and TSV a tab.")
+            raise InputError(
+                f"{what}: columns are separated by {other!r}; CSV needs ',' (and decimal points), TSV a tab. "
+                "Write it again, e.g. frame.to_csv(path, index=False)."
+            )
         near = difflib.get_close_matches(str(asked), list(map(str, known)), n=1, cutoff=0.5)
         raise InputError(
             f"{what}: there is no column {_or(wanted)}; "
@@ -211,7 +218,7 @@ def feature_label(column: int, names: Sequence[Any] | None = None) -> str:
 
 def column_list(names: Iterable[Any], most: int = 20) -> str:
     """Return names, for example of columns, as text: the first ones and the count of the others."""
-    texts = list(map(str, names))
+    texts = [str(name) or "''" for name in names]
     more = f" and {len(texts) - most} more" if len(texts) > most else ""
     return ", ".join(texts[:most]) + more
 

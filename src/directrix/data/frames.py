@@ -161,7 +161,7 @@ def matrix_of(frame: Any, what: str = "features") -> Array:
     bad = {}
     for i, (name, array) in enumerate(arrays.items()):
         try:
-            if array.dtype.kind in "mM":
+            if array.dtype.kind in "mMc":
                 raise TypeError(f"it holds {array.dtype}")
             out[:, i] = array if array.dtype.kind in "fiub" else floats_of(array)
         except (TypeError, ValueError, OverflowError) as error:

@@ -64,7 +64,8 @@ def require_queries(qid: Any, group: Any, n_docs: int, prefix: str = "") -> None
         raise InputError(
             f"{prefix}qid is missing: documents are ranked within their query, so the query of each of "
             f"{n_docs} rows is needed. Type {prefix}qid=qid, or {prefix}group= with the sizes of consecutive "
-            f"queries, or {prefix}qid=numpy.zeros({n_docs}) if all rows belong to one query."
+            f"queries, or {prefix}qid=numpy.zeros({n_docs}) if all rows belong to one query; searches and "
+            "pipelines of scikit-learn pass it on after set_fit_request(qid=True)."
         )
 
 

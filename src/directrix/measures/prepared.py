@@ -322,7 +322,7 @@ def _checked_scores(scores: Any, labels: Float64Array, qptr: Int64Array) -> Floa
     if given.dtype.kind == "f" and given.shape == labels.shape and (not len(given) or given.max() < np.inf):
         return given
     # anything unusual gets the full check, whose message names the row and the query
-    checked = check_ranking(scores, labels, qptr, allow_infinite=True)[0].astype(np.float64)
+    checked = check_ranking(scores, labels, qptr, allow_infinite=True, signed=True)[0].astype(np.float64)
     if (checked == np.inf).any():
         row = int(np.argmax(checked == np.inf))
         raise InputError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from directrix.data.checks import check_length, is_missing
+from directrix.data.checks import is_missing
 from directrix.data.frames import cells_of, is_dict
 from directrix.errors import InputError, warn
 from directrix.types import Int64Array
@@ -46,7 +46,11 @@ def _of_rows(by: Any, query_ids: Sequence[Hashable], qptr: Int64Array, rows: Int
             "by=dict(zip(frame['query'], frame['segment']))."
         )
     cells = cells_of(by)
-    check_length(len(cells), len(rows), "by", "scores")
+    if len(cells) != len(rows):
+        raise InputError(
+            f"by has {len(cells):,} values for {len(rows):,} scores; one value per row, or a mapping of "
+            "query to segment, is needed. For a Series by query, type by=series.to_dict()."
+        )
     of_query = []
     for query, low, high in zip(query_ids, qptr[:-1], qptr[1:], strict=True):
         names = dict.fromkeys(None if is_missing(cells[row]) else cells[row] for row in rows[low:high])

@@ -571,9 +571,12 @@ def _checked_rows(ranker: Any, X: Any, *labels: Any, reset: bool) -> Any:
                 f"X or y holds a number that is not a float ({error}); numbers up to 1e308 are needed. Type "
                 "numpy.asarray(X, dtype=float) to find it."
             ) from None
-        except ValueError:
-            if names_of(X):
+        except (TypeError, ValueError) as error:
+            names, known = names_of(X), list(getattr(ranker, "feature_names_in_", ()))
+            if names:
                 matrix_of(X)  # names the columns that hold no numbers
+            if not reset and names != known and set(names) == set(known):
+                raise InputError(f"{error}Type X[list(ranker.feature_names_in_)].") from None
             raise
     known = list(getattr(ranker, "feature_names_in_", X)) if not reset else list(X)
     if set(known) != set(X):

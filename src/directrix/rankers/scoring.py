@@ -53,8 +53,8 @@ def check_finite(q: Data, name: str, *, allow_missing: bool = False) -> None:
             continue
         kind = "missing values (NaN)" if is_gap else "infinite values"
         raise InputError(
-            f"{flaw.where} of {name}: {feature_label(flaw.column, q.feature_names)} is {flaw.value:g}, and "
-            f"{flaw.n - 1:,} more are; this model takes no {kind}.",
+            f"{flaw.where} of {name}: {feature_label(flaw.column, q.feature_names)} is {flaw.value:g}"
+            f"{f', and {flaw.n - 1:,} more are' if flaw.n > 1 else ''}; this model takes no {kind}.",
             **(_FILL if is_gap else _CLIP),
         )
 

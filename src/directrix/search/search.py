@@ -328,8 +328,8 @@ class AutoRanker(Ranker):
         """Whether features may be missing (NaN): some candidate supports it, and others are excluded."""
         try:
             return any(c.ranker().takes_missing for c in self._plan().candidates)
-        except ValueError:  # fit raises it again
-            return False
+        except ValueError:  # fit raises it again, not an error of missing values
+            return True
 
     @property
     def takes_categories(self) -> bool:

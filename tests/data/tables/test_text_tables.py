@@ -5,11 +5,13 @@ import json
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 
 pytest.importorskip("pyarrow")
 from tests.messages import rejects
 
+import directrix as dx
 from directrix.data.columns import ColumnNames
 from directrix.data.formats import COLUMNS, LETOR, convert_file, format_of, read_file
 from directrix.errors import InputError
@@ -47,6 +49,17 @@ def test_columns_are_named_and_chosen(tmp_path):
     (tmp_path / "a.csv").write_text("q,d,y,x1,x2,title\n1,a,0,5,6,some words\n1,b,1,7,8,more\n")
     q = read_file(tmp_path / "a.csv", columns=ColumnNames("q", "y", "d", ("x2",)))
     assert (q.feature_names, q.features.tolist(), q.doc_ids.tolist()) == (("x2",), [[6.0], [8.0]], ["a", "b"])
+
+
+@pytest.mark.parametrize("name", ["", "Unnamed: 0"])
+def test_an_index_that_pandas_wrote_is_no_feature(tmp_path, name):
+    """It numbers the rows, so in a file sorted by label it would give the labels away."""
+    (tmp_path / "a.csv").write_text(f"{name},qid,label,f\n0,1,1,5\n1,1,0,6\n")
+    q = read_file(tmp_path / "a.csv")
+    assert q.feature_names == ("f",)
+    assert dx.Queries.from_frame(pd.read_csv(tmp_path / "a.csv")).feature_names == ("f",)
+    named = dx.Queries.from_frame(pd.read_csv(tmp_path / "a.csv"), features="Unnamed: 0")
+    assert named.features.tolist() == [[0.0], [1.0]]
 
 
 def test_lists_of_features_in_json(tmp_path):

@@ -4,6 +4,9 @@ import json
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 from directrix.errors import InputError
@@ -224,13 +227,16 @@ def test_notes_say_which_test_was_made(values):
 
 A = [0.1, 0.2, 0.4]
 WRONG = [
-    ({"A": A}, {}, "a comparison needs two systems or more, by name"),
-    ([A, A], {}, "a comparison needs two systems"),
+    ({"A": A}, {}, "two systems or more are needed"),
+    ([A, A], {}, "two systems or more are needed"),
     ({"A": A, "B": [1.0]}, {}, r"different numbers of values \(A 3, B 1\)"),
     ({"A": A, "B": [np.inf, 1, 2]}, {}, "system 'B' is infinite for a query"),
     ({"A": A, "B": [np.nan] * 3}, {}, "system 'B' has no value for any query"),
     ({"A": [np.nan, np.nan, 1.0], "B": A}, {}, "'A' and 'B' both have a value for 1 query; 2 or more"),
     ({"A": [np.nan, np.nan, 1.0], "B": [1.0, 2.0, np.nan]}, {"test": "sign"}, "for 0 queries; 1 or more"),
+    ({"A": pd.Series(A), "B": pd.Series(A)[::-1]}, {}, "the series have different indexes"),
+    ({"A": {"AP": A}, "B": {"AP": A}}, {}, "A is a dict of AP; give the values of one measure"),
+    (3, {}, "per_query has the type int; two systems or more are needed"),
     ({"A": A, "B": A}, {"test": "t"}, "test='t': the tests are paired-t, wilcoxon"),
     ({"A": A, "B": A}, {"test": "wilcoxn"}, "Did you mean 'wilcoxon'"),
     ({"A": A, "B": A}, {"correction": "sidak"}, "correction='sidak': the corrections are holm"),
@@ -247,6 +253,11 @@ WRONG = [
 def test_what_cannot_be_compared_is_rejected(values, options, message):
     with pytest.raises(InputError, match=message):
         compare(values, **options)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_a_frame_has_a_system_per_column(values, frame):
+    assert compare(frame(values)).to_dict() == compare(values).to_dict()
 
 
 def test_a_pair_that_was_not_compared_is_rejected(values):

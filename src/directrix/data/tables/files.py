@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.columns import RECOGNIZED, ColumnNames, find, roles_of
+from directrix.data.columns import INDEX, RECOGNIZED, ColumnNames, find, roles_of
 from directrix.data.files import Stamp, check_stamp, readable
 from directrix.data.formats import ARROW, content_of, table_files, text_table
 from directrix.data.frames import Categories, categories_from
@@ -77,8 +77,6 @@ SAMPLED = b"directrix.sampled_negatives"
 """Key in this metadata of lists with only a sample of the other items."""
 
 _CALL = "directrix.data.read_parquet(path"
-
-INDEX = re.compile(r"__index_level_\d+__")  # a column in which pandas stores its index
 
 
 @dataclass(frozen=True)

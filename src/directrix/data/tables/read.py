@@ -21,7 +21,7 @@ from directrix.data.memory import check_room
 from directrix.data.queries import Queries, filled, rows_as_queries
 from directrix.data.stored import RawRows, StoredFeatures
 from directrix.data.tables.files import Layout, TableFiles, decoding
-from directrix.errors import InputError
+from directrix.errors import InputError, amount
 from directrix.types import Array, Float64Array
 
 _ROWS = 512  # copied from columns to rows together, so that they stay in a cache
@@ -52,10 +52,12 @@ class Batch(NamedTuple):
         column = self.columns.column(name)
         if column.null_count:
             row = np.argmax(column.is_null().to_numpy(zero_copy_only=False))
-            more = f"(so are {column.null_count - 1:,} more)"
-            drop = f"table.filter(pyarrow.compute.is_valid(table[{name!r}]))"
             self._fail(
-                row, name, f"it is null {more}; every row needs a value. Drop these rows, e.g. {drop}."
+                row,
+                name,
+                f"it is null, in {amount(column.null_count, 'rows')} of these; every row needs a value.",
+                python=f"Drop such rows, e.g. table.filter(pyarrow.compute.is_valid(table[{name!r}])).",
+                shell="Drop such rows.",
             )
         return column
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from directrix.data.checks import as_floats
+from directrix.data.frames import columns_of
 from directrix.errors import InputError, amount
 from directrix.experiments.significance.family import (
     Tukey,
@@ -370,7 +371,7 @@ def compare(
 
     Parameters
     ----------
-    per_query : mapping of str to float (n_queries,)
+    per_query : mapping of str to float (n_queries,), or a frame with a column for each system
         Two systems or more, in the same order of queries; NaN = the measure is undefined there.
     test : str
         "paired-t", "wilcoxon" (signed ranks), "sign", "randomization" (Fisher), "tukey" or "randomized-tukey"
@@ -499,15 +500,24 @@ def _interval(
 
 
 def _table(per_query: Mapping[str, Any]) -> dict[str, Float64Array]:
-    if not isinstance(per_query, Mapping) or len(per_query) < 2:
+    needed = 'two systems or more are needed, e.g. {"A": values_a, "B": values_b}, with one value per query'
+    systems = columns_of(per_query, "per_query", needed)
+    if len(systems) < 2:
+        raise InputError(f"per_query has {amount(len(systems), 'systems')}; {needed}.")
+    table = {}
+    for name, values in systems.items():
+        if isinstance(values, Mapping):
+            raise InputError(
+                f"{name} is a dict of {', '.join(map(str, values))}; give the values of one measure, e.g. "
+                f"evaluate(..., per_query=True)[{next(iter(values), 'nDCG@10')!r}]."
+            )
+        table[str(name)] = as_floats(values, str(name), "one number per query").ravel()
+    indexes = [values.index for values in systems.values() if hasattr(values, "reindex")]
+    if any(not index.equals(indexes[0]) for index in indexes):
         raise InputError(
-            "a comparison needs two systems or more, by name; give e.g. "
-            '{"A": values_a, "B": values_b}, one value per query.'
+            "the series have different indexes, in their queries or the order of these; values are paired by "
+            "position. Type b.reindex(a.index), or give arrays."
         )
-    table = {
-        str(name): as_floats(values, str(name), "one number per query").ravel()
-        for name, values in per_query.items()
-    }
     sizes = {name: len(values) for name, values in table.items()}
     if len(set(sizes.values())) > 1:
         shown = ", ".join(f"{name} {size}" for name, size in sizes.items())
