@@ -30,7 +30,7 @@ def batch_sizes(n_resamples: int, size: int) -> list[int]:
 def mean_interval(
     values: Float64Array, *, confidence: float = 0.95, n_resamples: int = 10_000, seed: int = 0
 ) -> tuple[float, float]:
-    """Return the BCa bootstrap interval of the mean of finite values; (mean, mean) if all are equal up to rounding.
+    """Return the BCa bootstrap interval of the mean of finite values; (mean, mean) if all are about equal.
 
     Raises `InputError` if all sampled means are on one side of the mean. For the method see
     `directrix.experiments.significance.bootstrap_interval`.
