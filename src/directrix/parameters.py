@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import fields
 from functools import partial
 from math import inf, isfinite, nan
@@ -72,6 +72,12 @@ def whole(
 def seed_number(value: Any) -> int:
     """Return a seed, an integer >= 0 of any size, as a Python integer, or raise `InputError`."""
     return whole(value, "seed", least=0, below=inf, example=0)
+
+
+def check_choice(value: Any, name: str, choices: Iterable[str]) -> None:
+    """Raise `InputError` unless a value is one of the choices."""
+    if value not in (known := tuple(choices)):
+        raise InputError(f"{name}={short_text(value)}: {name} must be one of {', '.join(known)}.")
 
 
 def check_fields(owner: Any) -> None:

@@ -282,7 +282,7 @@ RESULTS = {
     "Certificate": "experiments.optimality",
     "ClickModel": "clicks.base",
     "Comparisons": "experiments.significance",
-    "CounterfactualResult": "clicks.counterfactual",
+    "CounterfactualResult": "clicks.estimates",
     "CrossValidation": "experiments.crossval_result",
     "Explanation": "experiments.explanation.explain",
     "Importance": "experiments.importance",

@@ -240,13 +240,10 @@ def clicks_simulate_command(
 
 def _run_of(lists: dict[str, InterleavedList]) -> Run:
     """Return lists as a run, whose scores fall by one from position to position."""
-    import numpy as np
-
-    from directrix.data.grouping import object_array
     from directrix.data.trec.runs import Run
 
-    sizes = [len(shown.documents) for shown in lists.values()]
-    documents = object_array(document for shown in lists.values() for document in shown.documents)
-    scores = np.concatenate([np.arange(n, 0.0, -1.0) for n in sizes])
-    qptr = np.append(0, np.cumsum(sizes)).astype(np.int64)
-    return Run("interleaved", tuple(lists), qptr, documents, scores)
+    rankings = {
+        query: {document: float(len(shown.documents) - i) for i, document in enumerate(shown.documents)}
+        for query, shown in lists.items()
+    }
+    return Run.from_frame(rankings, tag="interleaved")

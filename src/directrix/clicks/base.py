@@ -117,8 +117,7 @@ class ClickModel(ShowsTables):
             total += np.bincount(position, xlogy(c, p) + xlog1py(n - c, -p), k)
             shown += np.bincount(position, n, k)
         with np.errstate(invalid="ignore", divide="ignore"):
-            perplexity: Float64Array = np.exp(-total / shown)[1:]
-        return perplexity
+            return np.asarray(np.exp(-total / shown)[1:])
 
     def simulate(self, log: Log, seed: int = 0) -> Log:
         """Return the log with clicks sampled from the model; the same seed gives the same clicks."""
@@ -203,8 +202,7 @@ class ClickModel(ShowsTables):
     def _of_pairs(self, values: Float64Array, log: Log) -> Float64Array:
         """Return values of the model's pairs for those of a log; the mean of the prior for unknown ones."""
         places = self._fitted().places(log.pairs)
-        known: Float64Array = np.where(places >= 0, values[places], float(self.rate(0.0, 0.0)))
-        return known
+        return np.where(places >= 0, values[places], float(self.rate(0.0, 0.0)))
 
     def _attraction_of(self, log: Log) -> Float64Array:
         return self._of_pairs(self.attraction_, log)
@@ -296,5 +294,4 @@ class Memoryless(ClickModel):
 
 def at_position(by_position: Float64Array, position: Array) -> Float64Array:
     """Return a value for each position; positions below the last known one have its value."""
-    values: Float64Array = by_position[np.minimum(position, len(by_position)) - 1]
-    return values
+    return np.asarray(by_position[np.minimum(position, len(by_position)) - 1])

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from directrix.clicks.estimates import CounterfactualResult, Sums, estimate_of, warnings_of
 from directrix.clicks.gains import (
     ESTIMATORS,
     EstimatorSettings,
     Gains,
     Impressions,
-    check_estimators,
     documents_of,
     gain_measure,
     impressions_of,
@@ -31,178 +29,13 @@ from directrix.data.columns import column_list
 from directrix.data.grouping import run_starts
 from directrix.data.queries import Queries
 from directrix.data.trec.join import run_of
-from directrix.errors import InputError, amount, short_text, warn
+from directrix.errors import InputError, short_text, warn
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
-from directrix.parameters import share
-from directrix.tables import PValue, ShowsTables, Table, json_value
+from directrix.parameters import check_choice, share
 from directrix.types import Float64Array, Int64Array
 
-_FEW_QUERIES = 30
-_FEW_IMPRESSIONS = 100.0
-_MANY_UNSHOWN = 0.1  # of the documents that the target shows
-_ONE_QUERY = 0.5  # of the variance
 _QUANTILE = 1.96  # of the 95 % intervals of propensities
-_NO_GAPS = ("naive", "doubly-robust")  # biased anyway; estimates documents that were never shown
-_SIGN = "documents that were never shown decide the sign of the difference"
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """Estimated value of one ranker by one estimator.
-
-    Parameters
-    ----------
-    ranker, estimator : str
-    value : float
-        Mean over sessions.
-    interval : (float, float)
-        Interval of the value with confidence 1 - alpha, by queries.
-    effective : float
-        Effective sample size in impressions, (sum w)^2 / sum w^2 of the factors of their clicks.
-    unshown : float
-        Fraction of the documents that the ranker would have shown and the log never shows for the query; with
-        estimators of whole lists and positions, never at that position.
-    doubts : tuple of str
-        Reasons why the interval is unreliable; empty if none is known.
-    """
-
-    ranker: str
-    estimator: str
-    value: float
-    interval: tuple[float, float]
-    effective: float
-    unshown: float
-    doubts: tuple[str, ...] = ()
-
-
-class Difference(NamedTuple):
-    """Difference of two rankers by one estimator, over the same queries."""
-
-    first: str
-    second: str
-    estimator: str
-    value: float
-    """First minus second."""
-    interval: tuple[float, float]
-    p: float
-    """Two-sided p-value of Student's t over queries."""
-    doubts: tuple[str, ...] = ()
-    """Reasons why the interval is unreliable, of both estimates and of the difference."""
-
-
-class _Sums(NamedTuple):
-    """Numerator and denominator of a mean, by query (n_queries,)."""
-
-    earned: Float64Array
-    counted: Float64Array
-
-    @property
-    def value(self) -> float:
-        return float(self.earned.sum() / self.counted.sum())
-
-    def influence(self) -> Float64Array:
-        """Linearized deviations of the ratio by query, which add up to 0."""
-        deviations: Float64Array = (self.earned - self.value * self.counted) / self.counted.sum()
-        return deviations
-
-
-@dataclass(frozen=True, eq=False)
-class CounterfactualResult(ShowsTables):
-    """Result of `evaluate`.
-
-    Parameters
-    ----------
-    measure : str
-    estimates : tuple of Estimate
-        Rankers in their order, each by every estimator.
-    n_queries, n_sessions : int
-        Numbers of queries and sessions of the log that count.
-    alpha : float
-    notes : tuple of str
-    sums : dict
-        Numerators and denominators by query, for each (ranker, estimator).
-    shifts : dict
-        Standard error of each value from estimated propensities, whose errors move all rankers together.
-    """
-
-    measure: str
-    estimates: tuple[Estimate, ...]
-    n_queries: int
-    n_sessions: int
-    alpha: float
-    notes: tuple[str, ...]
-    sums: Mapping[tuple[str, str], _Sums]
-    shifts: Mapping[tuple[str, str], float]
-
-    def estimate(self, ranker: str, estimator: str) -> Estimate:
-        """Return one estimate by its names."""
-        for one in self.estimates:
-            if (one.ranker, one.estimator) == (ranker, estimator):
-                return one
-        names = column_list(f"{one.ranker} by {one.estimator}" for one in self.estimates)
-        raise InputError(f"{ranker} by {estimator} was not estimated; the estimates are {names}.")
-
-    def compare(self, first: str, second: str, estimator: str = "ips") -> Difference:
-        """Return the difference of two rankers by one estimator, with interval and p, paired by query."""
-        a, b = (self.estimate(ranker, estimator) for ranker in (first, second))
-        sums = [self.sums[ranker, estimator] for ranker in (first, second)]
-        shift = self.shifts[first, estimator] - self.shifts[second, estimator]
-        value = a.value - b.value
-        deviations = sums[0].influence() - sums[1].influence()
-        n_queries = int((sums[0].counted > 0.0).sum())
-        interval, p = _interval(value, deviations, n_queries, self.alpha, shift)
-        doubts = dict.fromkeys((*a.doubts, *b.doubts))
-        by_shown = a.value / (1.0 - a.unshown) - b.value / (1.0 - b.unshown)
-        if estimator not in _NO_GAPS and p < self.alpha and value * by_shown < 0.0:
-            doubts = {_SIGN: None, **doubts}
-        return Difference(first, second, estimator, value, interval, p, tuple(doubts))
-
-    def _differences(self) -> list[Difference]:
-        """Return the differences of all rankers from the first."""
-        first = self.estimates[0].ranker
-        others = [one for one in self.estimates if one.ranker != first]
-        return [self.compare(one.ranker, first, one.estimator) for one in others]
-
-    def tables(self) -> tuple[Table, ...]:
-        """Return the estimates, and the differences of the rankers from the first, as tables."""
-        doubted: dict[tuple[str, str], list[str]] = {}
-        for one, text in ((each, text) for each in self.estimates for text in each.doubts):
-            doubted.setdefault((one.ranker, text), []).append(one.estimator)
-        rows = [
-            (one.ranker, one.estimator, one.value, *one.interval, f"{one.effective:,.0f}", one.unshown)
-            for one in self.estimates
-        ]
-        values = Table(
-            f"{self.measure} by the log, {amount(self.n_sessions, 'sessions')} of "
-            f"{amount(self.n_queries, 'queries')}",
-            ("ranker", "estimator", self.measure, "low", "high", "effective", "unshown", ""),
-            tuple((*row, "*" * bool(one.doubts)) for row, one in zip(rows, self.estimates, strict=True)),
-            digits=4,
-            notes=(
-                f"low, high: {1 - self.alpha:.0%} interval by queries. effective: effective sample size in "
-                "impressions. unshown: share of the documents that the ranker would show and the log does "
-                "not. *: the interval is unreliable, see below.",
-                *self.notes,
-                *(f"{ranker}, {', '.join(by)}: {text}." for (ranker, text), by in doubted.items()),
-            ),
-        )
-        if not (pairs := self._differences()):
-            return (values,)
-        differences = Table(
-            f"Differences of {self.measure}, paired by query",
-            ("ranker", "minus", "estimator", "difference", "low", "high", "p", ""),
-            tuple((*pair[:4], *pair.interval, PValue(pair.p), "*" * bool(pair.doubts)) for pair in pairs),
-            digits=4,
-            notes=tuple(f"{_name_of(pair)}: {_SIGN}." for pair in pairs if _SIGN in pair.doubts),
-        )
-        return values, differences
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the result in JSON types; values that are not finite are None."""
-        keys = ("measure", "n_queries", "n_sessions", "alpha", "notes")
-        estimates = [vars(one) for one in self.estimates]
-        return dict(json_value({key: getattr(self, key) for key in keys} | {"estimates": estimates}))
 
 
 def evaluate(  # noqa: PLR0913 - all but the first three are optional and by name
@@ -276,12 +109,13 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
         raise InputError(f'rankers={short_text(rankers)}: names and rankers are needed: {{"new": ranker}}.')
     goal, alpha = _goal_of(measure, is_biased=biased), share(alpha, "alpha")
     names = tuple(dict.fromkeys(("naive", *([estimators] if isinstance(estimators, str) else estimators))))
-    check_estimators(names, (*ESTIMATORS, "self-normalized", *SLATES))
+    for name in names:
+        check_choice(name, "estimator", (*ESTIMATORS, "self-normalized", *SLATES))
     of_gains = ["ips" if name == "self-normalized" else name for name in names if name not in SLATES]
     settings = settings_of(log, propensities, of_gains, clip, policy, model, seed)
     _check_goal(goal, names, log, settings)
     result = _evaluated(log, rankers, goal, names, settings, features, alpha)
-    for text in _warnings(result):
+    for text in warnings_of(result):
         warn(text, stacklevel=2)
     return result
 
@@ -326,7 +160,7 @@ def _evaluated(
                     f"{ranker}: the log never shows what it would show, so {name!r} cannot estimate it. Log "
                     "randomized rankings, or evaluate another ranker."
                 )
-            estimates.append(_estimate(ranker, name, sums[ranker, name], shift, effective, unshown, alpha))
+            estimates.append(estimate_of(ranker, name, sums[ranker, name], shift, effective, unshown, alpha))
     counts = int((sessions > 0.0).sum()), int(sessions.sum())
     return CounterfactualResult(
         goal.name, tuple(estimates), *counts, alpha, _notes(goal, names), sums, shifts
@@ -375,8 +209,7 @@ class _Target(NamedTuple):
         is_new = (np.diff(self.query) != 0) | (np.diff(self.scores) != 0)
         firsts = np.flatnonzero(np.append(True, is_new))[: len(values)]
         sizes = np.diff(firsts, append=len(values))
-        means: Float64Array = np.repeat(np.add.reduceat(values, firsts) / sizes, sizes)
-        return means
+        return np.repeat(np.add.reduceat(values, firsts) / sizes, sizes)
 
 
 class _Evaluation(NamedTuple):
@@ -392,7 +225,7 @@ class _Evaluation(NamedTuple):
     """By the name of the estimator."""
     slates: Slates | None
 
-    def of_gains(self, name: str, target: _Target) -> tuple[_Sums, float, float]:
+    def of_gains(self, name: str, target: _Target) -> tuple[Sums, float, float]:
         """Return sums by query, effective sample size, and share never shown, by gains of documents."""
         n, gains, n_queries = self.sessions, self.gains[name], len(self.sessions)
         at_rank, base = self.goal.weights(int(target.rank.max()), self.settings, name)
@@ -410,12 +243,12 @@ class _Evaluation(NamedTuple):
         effective = (factor @ slopes) ** 2 / max(factor**2 @ squares, 1e-300)
         of_query = n[target.query] * is_top
         return (
-            _Sums(n * earned, counted),
+            Sums(n * earned, counted),
             float(effective),
             1.0 - float((of_query @ is_shown) / of_query.sum()),
         )
 
-    def of_slates(self, name: str, target: _Target) -> tuple[_Sums, float, float]:
+    def of_slates(self, name: str, target: _Target) -> tuple[Sums, float, float]:
         """Return the same quantities, computed from the lists that were shown."""
         slates = self.slates
         assert slates is not None  # `_check_goal` has refused logs without them
@@ -429,7 +262,7 @@ class _Evaluation(NamedTuple):
         places = np.unique(place[(factor != 0.0) & (rank[slates.pair] == slates.position)])
         shown = self.sessions[places // (slates.k + 1)].sum() / counted.sum()
         effective = factor.sum() ** 2 / max(float(factor @ factor), 1e-300)
-        return _Sums(earned, counted), float(effective), 1.0 - float(shown)
+        return Sums(earned, counted), float(effective), 1.0 - float(shown)
 
     def _denominator(self, target: _Target) -> Float64Array:
         if self.goal.measure is not None:
@@ -532,54 +365,6 @@ def _sessions_of(log: Log, pairs: Pairs, targets: Any) -> Float64Array:
             f"{column_list(log.pairs.query_ids, 3)}."
         )
     return sessions
-
-
-def _warnings(result: CounterfactualResult) -> Iterator[str]:
-    """Yield what makes a decision by these estimates doubtful."""
-    if signs := [_name_of(pair) for pair in result._differences() if _SIGN in pair.doubts]:
-        yield f"{_SIGN}: {column_list(signs, 3)}. Use the estimator doubly-robust, or interleave the rankers."
-    if doubtful := [one for one in result.estimates if one.doubts]:
-        texts = column_list((f"{one.ranker} by {one.estimator}: {one.doubts[0]}" for one in doubtful), 3)
-        yield f"these intervals are unreliable: {texts}."
-
-
-def _name_of(pair: Difference) -> str:
-    return f"{pair.first} minus {pair.second} by {pair.estimator}"
-
-
-def _estimate(
-    ranker: str, name: str, sums: _Sums, shift: float, effective: float, unshown: float, alpha: float
-) -> Estimate:
-    influence, doubts = sums.influence(), []
-    n_queries = int((sums.counted > 0.0).sum())
-    if n_queries < _FEW_QUERIES:
-        doubts.append(f"only {amount(n_queries, 'queries')}")
-    if (total := float(influence @ influence)) > 0.0 and (top := np.max(influence**2) / total) > _ONE_QUERY:
-        doubts.append(f"one query has {top:.0%} of the variance")
-    if effective < _FEW_IMPRESSIONS:
-        doubts.append(f"the effective sample is {effective:.0f} impressions")
-    interval, _ = _interval(sums.value, influence, n_queries, alpha, shift)
-    is_narrow = unshown * abs(sums.value) > (interval[1] - interval[0]) / 4.0  # next to what may be missing
-    if name != "doubly-robust" and (unshown > _MANY_UNSHOWN or is_narrow):
-        doubts.append(f"{unshown:.0%} of what it would show was never shown")
-    return Estimate(ranker, name, sums.value, interval, effective, unshown, tuple(doubts))
-
-
-def _interval(
-    value: float, influence: Float64Array, n_queries: int, alpha: float, shift: float
-) -> tuple[tuple[float, float], float]:
-    """Return the interval of a mean and the p-value of 0, by linearized deviations of the queries.
-
-    ``shift`` is the standard error from estimated propensities, which is independent of them.
-    """
-    from scipy.special import stdtr, stdtrit
-
-    if n_queries < 2:
-        return (math.nan, math.nan), math.nan
-    error = math.hypot(math.sqrt(float(influence @ influence) * n_queries / (n_queries - 1)), shift)
-    half = error * float(stdtrit(n_queries - 1, 1.0 - alpha / 2.0))
-    p = 2.0 * float(stdtr(n_queries - 1, -abs(value) / error)) if error > 0.0 else float(value == 0.0)
-    return (value - half, value + half), p
 
 
 def _notes(goal: _Goal, names: Sequence[str]) -> tuple[str, ...]:

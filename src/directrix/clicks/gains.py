@@ -20,12 +20,12 @@ from directrix.data.formats import read_file
 from directrix.data.frames import arrays_of_queries
 from directrix.data.queries import Queries, filled
 from directrix.data.scale import fit_scale
-from directrix.errors import InputError, short_text, warn
+from directrix.errors import InputError, warn
 from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import DCG, NDCG
 from directrix.measures.names import measure as parse_measure
 from directrix.measures.precision import Precision
-from directrix.parameters import number, seed_number
+from directrix.parameters import check_choice, number, seed_number
 from directrix.rankers.linear import LinearRanker
 from directrix.surrogates.losses import Regression
 from directrix.types import Array, Float64Array, Int64Array
@@ -219,7 +219,8 @@ def settings_of(
     log: Log, propensities: Any, estimators: Sequence[str], clip: float, policy: Any, model: Any, seed: int
 ) -> EstimatorSettings:
     """Return checked settings of estimators; `InputError` for an unknown one, or if trust bias is missing."""
-    check_estimators(estimators, ESTIMATORS)
+    for name in estimators:
+        check_choice(name, "estimator", ESTIMATORS)
     clip = number(clip, "clip", above=0.0, most=1.0, example=0.1)
     bias = None if set(estimators) == {"naive"} else bias_of(log, propensities)
     if "affine" in estimators and (bias is None or bias.beta is None):
@@ -236,13 +237,6 @@ def settings_of(
             stacklevel=3,
         )
     return EstimatorSettings(bias, clip, policy, model, seed_number(seed))
-
-
-def check_estimators(given: Sequence[str], known: Sequence[str]) -> None:
-    """Raise `InputError` for an unknown estimator."""
-    for name in given:
-        if name not in known:
-            raise InputError(f"estimator={short_text(name)}: the estimators are {', '.join(known)}.")
 
 
 def bias_of(log: Log, given: Any) -> Bias:

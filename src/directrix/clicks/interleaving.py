@@ -12,7 +12,7 @@ import numpy as np
 from directrix.data.trec.join import run_of
 from directrix.data.trec.runs import Run
 from directrix.errors import NO_ITEMS, InputError, short_text
-from directrix.parameters import number, seed_number, whole
+from directrix.parameters import check_choice, number, seed_number, whole
 from directrix.tables import ShowsTables, Table, json_value
 from directrix.types import Float64Array, Int64Array
 
@@ -173,8 +173,7 @@ def interleave(
     {'A': 1.0, 'B': 0.0}
     """
     given = [a, b, *others]
-    if method not in METHODS:
-        raise InputError(f"method={short_text(method)}: method must be one of {', '.join(METHODS)}.")
+    check_choice(method, "method", METHODS)
     if method in ("balanced", "optimized") and others:
         raise InputError(f"method={method!r} takes 2 rankings, got {len(given)}; type method='team-draft'.")
     k, seed = whole(k, "k", "interleave"), seed_number(seed)

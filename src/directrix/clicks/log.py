@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,6 +21,10 @@ from directrix.types import Array, Int64Array
 _ROBOT = 5  # documents, all clicked: more users leave one out
 _FEW = 0.005  # of the clicks
 _UNCLICKED = 20.0  # sessions without a click that independent clicks would give
+ALL_CLICKED = (
+    "every document of the log was clicked, so it does not tell which positions users see. Log all documents "
+    "that were shown, with 0 for those without a click."
+)
 _ROWS = 1 << 20  # sorted together, so that threads share the work and memory stays small
 
 
@@ -140,42 +144,40 @@ class Log(ShowsTables):
 
     def _with_warnings(self) -> Log:
         """Return this log, after warnings about rows that are valid and would move every estimate."""
+        for text in self._doubts():
+            warn(text, stacklevel=3)
+        return self
+
+    def _doubts(self) -> Iterator[str]:
         queries, first = self.pairs.query_ids, dict[str, str]()
         same = [first.setdefault(" ".join(query.casefold().split()), query) for query in queries]
         if n := len(queries) - len(first):
             query, other = next(pair for pair in zip(queries, same, strict=True) if pair[0] != pair[1])
-            warn(
+            yield (
                 f"{n:,} of {len(queries):,} queries differ from an earlier one only in case or blanks, e.g. "
-                f"{query!r} from {other!r}; each counts alone. Spell them alike everywhere.",
-                stacklevel=3,
+                f"{query!r} from {other!r}; each counts alone. Spell them alike everywhere."
             )
-        if isinstance(self.content, Sessions) and (ids := self.content.ids) is not None:
-            size = np.diff(self.content.ptr)
-            clicks = np.add.reduceat(self.content.click.astype(np.int64), self.content.ptr[:-1])
-            robots, nearly = ((size >= _ROBOT) & (clicks == size - missing) for missing in (0, 1))
-            position = self.content.position
-            rates = np.bincount(position, self.content.click) / np.maximum(np.bincount(position), 1)
-            n, share = int(robots.sum()), clicks[robots].sum() / max(clicks.sum(), 1)
-            if n and self.content.click.all():
-                warn(
-                    "every document of the log was clicked, so it does not tell which positions users see. "
-                    "Log all documents that were shown, with 0 for those without a click.",
-                    stacklevel=3,
-                )
-            elif clicks.all() and len(size) * np.prod(1.0 - rates) > _UNCLICKED:
-                warn(
-                    f"all {len(size):,} sessions have a click. If others were not logged, log them too: "
-                    "without them, position bias looks flatter.",
-                    stacklevel=3,
-                )
-            elif share > _FEW and nearly.sum() < n < len(size) / 2:
-                warn(
-                    f"{n:,} of {len(size):,} sessions, such as {ids[np.argmax(robots)]}, have a click "
-                    f"on every document, of {_ROBOT} or more, and {share:.1%} of all clicks. If they are "
-                    "robots, remove them: they flatten position bias.",
-                    stacklevel=3,
-                )
-        return self
+        if not isinstance(self.content, Sessions) or (ids := self.content.ids) is None:
+            return
+        size, click = np.diff(self.content.ptr), self.content.click
+        clicks = np.add.reduceat(click.astype(np.int64), self.content.ptr[:-1])
+        robots, nearly = ((size >= _ROBOT) & (clicks == size - missing) for missing in (0, 1))
+        position = self.content.position
+        rates = np.bincount(position, click) / np.maximum(np.bincount(position), 1)
+        n, share = int(robots.sum()), clicks[robots].sum() / max(clicks.sum(), 1)
+        if n and click.all():
+            yield ALL_CLICKED
+        elif clicks.all() and len(size) * np.prod(1.0 - rates) > _UNCLICKED:
+            yield (
+                f"all {len(size):,} sessions have a click. If others were not logged, log them too: "
+                "without them, position bias looks flatter."
+            )
+        elif share > _FEW and nearly.sum() < n < len(size) / 2:
+            yield (
+                f"{n:,} of {len(size):,} sessions, such as {ids[np.argmax(robots)]}, have a click on every "
+                f"document, of {_ROBOT} or more, and {share:.1%} of all clicks. If they are robots, remove "
+                "them: they flatten position bias."
+            )
 
     @property
     def sessions(self) -> Sessions:

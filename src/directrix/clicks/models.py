@@ -36,8 +36,8 @@ class RCTR(Memoryless):
     """A rate of clicks for each position: a baseline; made by `model`."""
 
     def _fit(self, log: Log) -> None:
-        cells, k = log.aggregate(), log.n_positions + 1
-        n, c = (np.bincount(cells.position, x, k)[1:] for x in (cells.impressions, cells.clicks))
+        cells = log.aggregate()
+        n, c = cells.sums(cells.position - 1, log.n_positions)
         self.attraction_, self.examination_ = np.ones(len(log.pairs)), self.rate(c, n)
 
     def _attraction_of(self, log: Log) -> Float64Array:
@@ -49,7 +49,7 @@ class DCTR(Memoryless):
 
     def _fit(self, log: Log) -> None:
         cells = log.aggregate()
-        n, c = (np.bincount(cells.pair, x, len(log.pairs)) for x in (cells.impressions, cells.clicks))
+        n, c = cells.sums(cells.pair, len(log.pairs))
         self.attraction_, self.examination_ = self.rate(c, n), np.ones(log.n_positions)
 
     def _assume(self, curve: Float64Array) -> None:
@@ -114,23 +114,18 @@ class UBM(ClickModel):
 
     def _examined(self, state: Array, position: Array) -> Float64Array:
         of = np.minimum(position, len(self.examination_)) - 1
-        examined: Float64Array
         if state.ndim == 1:
-            examined = self.examination_[of, state]
-            return examined
-        over_clicks: Float64Array = np.einsum("ij,ij->i", state, self.examination_[of])
-        return over_clicks
+            return np.asarray(self.examination_[of, state])
+        return np.asarray(np.einsum("ij,ij->i", state, self.examination_[of]))
 
     def _next(self, state: Array, row: dict[str, Any], click: Array | None) -> Array:
         last = len(self.examination_) - 1
         position = np.minimum(row["position"], last)  # the last position is above no other
-        after: Array
         if click is not None:
-            after = np.where(click, position, state)
-        else:
-            of = np.minimum(row["position"], last + 1) - 1
-            after = state * (1.0 - self.examination_[of] * row["attraction"][:, None])
-            after[np.arange(len(after)), position] += row["p"]
+            return np.where(click, position, state)
+        of = np.minimum(row["position"], last + 1) - 1
+        after: Array = state * (1.0 - self.examination_[of] * row["attraction"][:, None])
+        after[np.arange(len(after)), position] += row["p"]
         return after
 
 
@@ -148,14 +143,11 @@ class _Cascade(ClickModel):
 
     def _next(self, state: Array, row: dict[str, Any], click: Array | None) -> Array:
         on, attraction = self._goes_on(row), row["attraction"]
-        after: Array
         if click is None:
-            after = state * (attraction * on + (1.0 - attraction) * self.perseverance_)
-        else:
-            silent, missed = 1.0 - row["p"], state * (1.0 - attraction)  # missed: examined, not clicked
-            left = np.divide(missed, silent, out=np.zeros(len(silent)), where=silent > 0.0)
-            after = np.where(click, on, left * self.perseverance_)
-        return after
+            return np.asarray(state * (attraction * on + (1.0 - attraction) * self.perseverance_))
+        silent, missed = 1.0 - row["p"], state * (1.0 - attraction)  # missed: examined, not clicked
+        left = np.divide(missed, silent, out=np.zeros(len(silent)), where=silent > 0.0)
+        return np.asarray(np.where(click, on, left * self.perseverance_))
 
     def _goes_on(self, row: dict[str, Any]) -> Any:
         """Return the probability of continuing after a click."""

@@ -7,17 +7,18 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from directrix.clicks.estimates import t_interval
 from directrix.clicks.log import Log
 from directrix.clicks.sessions import Sessions
 from directrix.data.checks import as_floats, check_length, is_missing
 from directrix.data.grouping import run_starts
 from directrix.errors import InputError, amount, short_text, warn
 from directrix.measures.bootstrap import batch_sizes
-from directrix.parameters import number, seed_number, share
+from directrix.parameters import check_choice, number, seed_number, share
 from directrix.tables import PValue, ShowsTables, Table, json_value
 from directrix.types import Array, Float64Array, Int64Array
 
@@ -102,16 +103,8 @@ class OnlineTest(ShowsTables):
         one = self.contrasts[0]
         heads = ("pair", "measure", "first", "second", "difference", "low", "high", "p", "detectable")
         rows = tuple(
-            (
-                f"{of.first} - {of.second}",
-                of.measure,
-                *of.values,
-                of.difference,
-                *of.interval,
-                p,
-                of.detectable(),
-            )
-            for of, p in ((of, PValue(of.p)) for of in self.contrasts)
+            (pair, of.measure, *of.values, of.difference, *of.interval, PValue(of.p), of.detectable())
+            for pair, of in ((f"{of.first} - {of.second}", of) for of in self.contrasts)
         )
         note = (
             f"difference: first minus second; of wins half of it, Delta. low, high: {1.0 - one.alpha:.0%} "
@@ -298,8 +291,7 @@ def _session_values(name: str, sessions: Sessions) -> tuple[Array, Array]:
 
 
 def _checked(interval: Any, alpha: Any, seed: Any) -> _Settings:
-    if interval not in get_args(Interval):
-        raise InputError(f"interval={short_text(interval)}: interval must be 'bootstrap' or 'delta'.")
+    check_choice(interval, "interval", _INTERVALS)
     return _Settings(interval, share(alpha, "alpha"), seed_number(seed))
 
 
@@ -343,8 +335,6 @@ def _contrast(
     measure: str, names: tuple[str, ...], sums: Float64Array, n: int, settings: _Settings, scale: float = 1.0
 ) -> Contrast:
     """Contrast two ratios, given numerators and denominators by user and ranker, (n_users, 2, 2)."""
-    from scipy.special import stdtr, stdtrit
-
     ratios, n_users = _ratios(sums.sum(axis=0)), len(sums)
     value = scale * float(ratios[0] - ratios[1])
     users = int((sums[:, :, 1] > 0.0).sum(axis=0).min())  # of the ranker that has fewer
@@ -355,8 +345,7 @@ def _contrast(
     if error <= _EQUAL:  # only rounding makes the users differ
         error, interval, p = 0.0, (value, value), float(abs(value) <= _EQUAL)
     elif error > 0.0 and settings.interval == "delta":
-        half = error * float(stdtrit(users - 1, 1.0 - settings.alpha / 2.0))
-        interval, p = (value - half, value + half), 2.0 * float(stdtr(users - 1, -abs(value) / error))
+        interval, p = t_interval(value, error, users - 1, settings.alpha)
     elif error > 0.0:
         drawn = scale * _resampled(sums, settings.seed)
         low, high = np.quantile(drawn, [settings.alpha / 2.0, 1.0 - settings.alpha / 2.0]).tolist()

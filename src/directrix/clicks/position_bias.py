@@ -10,12 +10,12 @@ import numpy as np
 from scipy.special import expit
 
 from directrix.clicks.expectation import GroupCounts, maximize, one_pass
-from directrix.clicks.log import Log, moves
+from directrix.clicks.log import ALL_CLICKED, Log, moves
 from directrix.clicks.sessions import Cells, Pairs
 from directrix.data.queries import Queries, need_queries
 from directrix.data.sparse import dense
-from directrix.errors import InputError, MissingExtra, amount, short_text, warn
-from directrix.parameters import seed_number, whole
+from directrix.errors import InputError, MissingExtra, amount, warn
+from directrix.parameters import check_choice, seed_number, whole
 from directrix.tables import ShowsTables, Table, json_value
 from directrix.threads import one_blas_thread
 from directrix.types import Array, Float64Array, Progress
@@ -161,8 +161,7 @@ def propensities(
     >>> float(bias.theta[0]), bool(bias.theta[4] < 0.6)
     (1.0, True)
     """
-    if method not in METHODS:
-        raise InputError(f"method={short_text(method)}; choose one of {', '.join(METHODS)}.")
+    check_choice(method, "method", METHODS)
     whole(n_resamples, "n_resamples", "propensities", least=20)
     seed, (cells, k) = seed_number(seed), _checked_cells(log, n_positions)
     estimator, n_queries = _estimator(method, cells, log.pairs, k, features), len(log.pairs.query_ids)
@@ -246,10 +245,7 @@ def _checked_cells(log: Log, n_positions: int | None) -> tuple[Cells, int]:
             shell=f"Type --positions {first}.",
         )
     if (cells.clicks == cells.impressions).all():
-        raise InputError(
-            "every document of the log was clicked, so it does not tell which positions users see. Log all "
-            "documents that were shown, with 0 for those without a click."
-        )
+        raise InputError(ALL_CLICKED)
     return cells, k
 
 
@@ -323,12 +319,9 @@ def _check_connected(k: int, links: list[tuple[int, int]]) -> None:
 def _by_query(cells: Cells, pairs: Pairs, k: int) -> tuple[Float64Array, Float64Array]:
     """Return clicks at positions 2, ..., and at 1, for as many impressions, by query (n_queries, k - 1)."""
     at = pairs.query[cells.pair] * k + cells.position - 1
-    n, c = (
-        np.bincount(at, of, k * len(pairs.query_ids)).reshape(-1, k)
-        for of in (cells.impressions, cells.clicks)
-    )
+    n, c = (of.reshape(-1, k) for of in cells.sums(at, k * len(pairs.query_ids)))
     first = np.divide(c[:, :1], n[:, :1], out=np.zeros((len(n), 1)), where=n[:, :1] > 0)
-    return c[:, 1:].astype(np.float64), first * n[:, 1:]
+    return c[:, 1:], first * n[:, 1:]
 
 
 def _check_shuffled(cells: Cells, pairs: Pairs, k: int) -> None:
@@ -363,14 +356,10 @@ class _Moved(NamedTuple):
 
     @classmethod
     def of(cls, cells: Cells, pairs: Pairs, k: int) -> _Moved:
-        has_moved = moves(cells)
-        known, row = np.unique(cells.pair[has_moved], return_inverse=True)
-        at = row * k + cells.position[has_moved] - 1
-        n, c = (
-            np.bincount(at, of[has_moved], k * len(known)).reshape(-1, k)
-            for of in (cells.impressions, cells.clicks)
-        )
-        return cls(pairs.query[known], n.astype(np.float64), c.astype(np.float64))
+        moved = Cells(*(of[moves(cells)] for of in cells))
+        known, row = np.unique(moved.pair, return_inverse=True)
+        n, c = (of.reshape(-1, k) for of in moved.sums(row * k + moved.position - 1, k * len(known)))
+        return cls(pairs.query[known], n, c)
 
     def rates(self, i: int, j: int, n_queries: int, *, weighted: bool = False) -> tuple[Array, Array, Array]:
         """Return sums by query over documents shown at i and j: rates of clicks at i, at j, and weights."""

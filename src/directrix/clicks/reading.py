@@ -158,8 +158,7 @@ def _numbers(column: Any, key: str, place: Callable[[int], str]) -> Float64Array
 
 
 def _is_whole(values: Float64Array, least: float, most: Any) -> Array:
-    is_whole: Array = (values >= least) & (values <= most) & (values == np.floor(values))
-    return is_whole
+    return np.asarray((values >= least) & (values <= most) & (values == np.floor(values)))
 
 
 def _require(

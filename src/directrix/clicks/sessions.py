@@ -108,3 +108,7 @@ class Cells(NamedTuple):
     position: Int64Array
     impressions: Int64Array
     clicks: Int64Array
+
+    def sums(self, by: Array, n: int) -> tuple[Array, Array]:
+        """Return impressions and clicks by a number of each cell, in ``0 <= number < n``."""
+        return np.bincount(by, self.impressions, n), np.bincount(by, self.clicks, n)

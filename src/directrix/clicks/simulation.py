@@ -14,7 +14,7 @@ from directrix.clicks.sessions import Pairs, Sessions
 from directrix.data.checks import as_floats
 from directrix.data.queries import Queries, need_queries
 from directrix.errors import InputError, short_text
-from directrix.parameters import number, seed_number, whole
+from directrix.parameters import check_choice, number, seed_number, whole
 from directrix.types import Array, Float64Array
 
 EXAMINATION = (0.68, 0.61, 0.48, 0.34, 0.28, 0.20, 0.11, 0.10, 0.08, 0.06)
@@ -92,8 +92,7 @@ def simulate(  # noqa: PLR0913 - all but the first three are optional and by nam
     """
     need_queries(queries, "simulate")
     n, depth = whole(n_sessions, "n_sessions", "simulate"), whole(n_positions, "n_positions", "simulate")
-    if policy not in POLICIES:
-        raise InputError(f"policy={short_text(policy)}; choose one of {', '.join(POLICIES)}.")
+    check_choice(policy, "policy", POLICIES)
     eta = number(eta, "eta", "simulate", least=0.0, example=1.0)
     curve = np.array([*EXAMINATION, *EXAMINATION[-1:] * depth])[:depth] ** eta
     users = model_named(model) if isinstance(model, str) else model

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from directrix import __version__
-from directrix.clicks.counterfactual import CounterfactualResult
+from directrix.clicks.estimates import CounterfactualResult
 from directrix.clicks.log import Log
 from directrix.clicks.position_bias import Propensities
 from directrix.reports.report import Curve, Figure, Panel, Report, Section
@@ -66,17 +66,24 @@ def _by_position(table: Table, label: str, *columns: str) -> Panel:
 
 
 def _report(
-    title: str, tables: Sequence[Table], figures: tuple[Figure, ...], text: str, command: str
+    title: str,
+    tables: Sequence[Table],
+    figures: tuple[Figure, ...],
+    text: str,
+    command: str,
+    *,
+    name: str = "clicks",
+    heading: str = "Tables",
 ) -> Report:
     return Report(
-        name="clicks",
+        name=name,
         title=title,
         paper=escaped_markdown(text),
         summary=(),
         figures=figures,
         command=command,
         settings={"directrix": __version__},
-        sections=(Section("Tables", tuple(tables)),),
+        sections=(Section(heading, tuple(tables)),),
     )
 
 
@@ -95,13 +102,6 @@ def counterfactual_report(result: CounterfactualResult, *, data: str, command: s
     names = tuple(dict.fromkeys(one.estimator for one in result.estimates))
     panel = Panel("", tuple(curves), "estimator", result.measure, x_names=names)
     what = f"{result.measure} by estimator, with {1 - result.alpha:.0%} intervals by queries."
-    return Report(
-        name="counterfactual",
-        title=f"Rankers by the clicks in {data}",
-        paper=escaped_markdown(tables[0].title + "."),
-        summary=(),
-        figures=(Figure("estimates", what, (panel,), "the numbers of the table below"),),
-        command=command,
-        settings={"directrix": __version__},
-        sections=(Section("Estimates", tables),),
-    )
+    figure = Figure("estimates", what, (panel,), "the numbers of the table below")
+    title, text = f"Rankers by the clicks in {data}", tables[0].title + "."
+    return _report(title, tables, (figure,), text, command, name="counterfactual", heading="Estimates")

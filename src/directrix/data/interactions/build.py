@@ -26,8 +26,8 @@ from directrix.data.interactions.lists import (
 from directrix.data.interactions.tables import FeatureTable, Reader, iso, moment
 from directrix.data.memory import check_room
 from directrix.data.queries import Queries, filled
-from directrix.errors import InputError, short_text, warn
-from directrix.parameters import whole
+from directrix.errors import InputError, warn
+from directrix.parameters import check_choice, whole
 from directrix.types import Array, Float64Array
 
 GRADES = {"view": 0, "click": 1, "cart": 2, "purchase": 3}
@@ -219,12 +219,8 @@ def _read(
 
 def _check_choices(by: Any, sampling: Any, missing: Any) -> None:
     check_missing(missing)
-    for name, value, choices in (
-        ("by", by, ("user", "session", "day")),
-        ("sampling", sampling, ("uniform", "popularity")),
-    ):
-        if value not in choices:
-            raise InputError(f"{name} must be one of {', '.join(choices)}, got {short_text(value)}.")
+    check_choice(by, "by", ("user", "session", "day"))
+    check_choice(sampling, "sampling", ("uniform", "popularity"))
 
 
 def _check_categorical(reader: Reader, tables: list[FeatureTable]) -> None:

@@ -13,11 +13,6 @@ from directrix.data.interactions.tables import DAY, Reader, iso, moment, place_i
 from directrix.errors import InputError, warn
 from directrix.types import Array, Float64Array, Int64Array
 
-_BY_LIST = {
-    "python": 'Group by list, e.g. by="session", session=NAME of the column that tells lists apart.',
-    "shell": "Group by list: --by session --session-column NAME, which tells lists apart.",
-}
-
 
 class EventTable(NamedTuple):
     """Events in the order of time, with the numbers of users, items, sessions and kinds."""
@@ -149,9 +144,10 @@ def lists_of(
         dates = np.arange(first, last + 1).astype("datetime64[D]").astype(str)[known % n_days].tolist()
         labels = object_array(map("{}/{}".format, labels, dates))
     if rows is not None and rows.sessions is not None:
-        _check_session(rows.sessions, of_candidate, labels, reader.numbers["session"].names)
+        sessions = reader.numbers["session"].names
+        _one_per_list(rows.sessions, of_candidate, labels, "session", sessions.__getitem__)
     if rows is not None and rows.times is not None:
-        times = _times_of_lists(rows.times, of_candidate, labels)
+        times = _one_per_list(rows.times, of_candidate, labels, "time", iso)
         if decision is not None and (other := times != moment(decision, "decision")).any():
             raise InputError(
                 f"decision={decision!r}, and the candidates of {labels[np.argmax(other)]!r} have the time "
@@ -169,33 +165,20 @@ def lists_of(
     return Decisions(labels[order], users[order], times[order], number[of_event], number[of_candidate])
 
 
-def _times_of_lists(times: Float64Array, of: Int64Array, labels: Array) -> Float64Array:
-    """Return the common time of the candidates of each list."""
-    decisions = np.full(len(labels), np.inf)
-    np.minimum.at(decisions, of, times)
-    if (late := times > decisions[of]).any():
-        row = int(np.argmax(late))
-        raise InputError(
-            f"candidates, row {row}: the time, {iso(times[row])}, is after that of another candidate of "
-            f"{labels[of[row]]!r}, {iso(decisions[of[row]])} (rows: {int(late.sum()):,}); a list has one "
-            "decision.",
-            **_BY_LIST,
-        )
-    return decisions
-
-
-def _check_session(sessions: Int64Array, of: Int64Array, labels: Array, names: tuple[str, ...]) -> None:
-    """Raise `InputError` if candidates of one list are of two sessions, and so of two decisions."""
-    first = np.empty(len(labels), dtype=np.int64)
-    first[of[::-1]] = sessions[::-1]
-    if (other := sessions != first[of]).any():
+def _one_per_list(values: Array, of: Int64Array, labels: Array, what: str, text: Any) -> Array:
+    """Return the value of each list; `InputError` if its candidates have different ones."""
+    first = np.empty(len(labels), dtype=values.dtype)
+    first[of[::-1]] = values[::-1]
+    if (other := values != first[of]).any():
         row = int(np.argmax(other))
         raise InputError(
-            f"candidates, row {row}: the session is {names[sessions[row]]!r}, that of another candidate of "
-            f"{labels[of[row]]!r} is {names[first[of[row]]]!r} (rows: {int(other.sum()):,}); a list has one "
+            f"candidates, row {row}: the {what} is {text(values[row])}, that of another candidate of "
+            f"{labels[of[row]]!r} is {text(first[of[row]])} (rows: {int(other.sum()):,}); a list has one "
             "decision.",
-            **_BY_LIST,
+            python='Group by list, e.g. by="session", session=NAME of the column that tells lists apart.',
+            shell="Group by list: --by session --session-column NAME, which tells lists apart.",
         )
+    return first
 
 
 def _times_of_events(log: EventTable, of: Int64Array, labels: Array, by: str, decision: Any) -> Float64Array:
@@ -223,17 +206,14 @@ def _users_of_sessions(
     labels: Array,
 ) -> Int64Array:
     """Return the user of each session, -1 if no row has one; `InputError` if a session has two."""
-    users = np.full(len(labels), -1)
-    parts = [("events", of_event, log.users)]
+    users, of, given = np.full(len(labels), -1), of_event, log.users
     if rows is not None and rows.users is not None:
-        parts.append(("candidates", of_candidate, rows.users))
-    for what, of, given in parts:
-        inside = np.flatnonzero(of >= 0)[::-1]
-        new = inside[users[of[inside]] < 0]
-        users[of[new]] = given[new]
-        if len(other := inside[users[of[inside]] != given[inside]]):
-            raise InputError(
-                f"{what}: session {labels[of[other[0]]]!r} has two users; it needs one. Give each user "
-                "separate sessions."
-            )
+        of, given = np.append(of, of_candidate), np.append(given, rows.users)
+    of, given = of[of >= 0], given[of >= 0]
+    users[of[::-1]] = given[::-1]
+    if (other := users[of] != given).any():
+        raise InputError(
+            f"session {labels[of[np.argmax(other)]]!r} has two users; it needs one. Give each user separate "
+            "sessions."
+        )
     return users
