@@ -71,11 +71,11 @@ def call_of(tree: ast.expr, value: Callable[[ast.expr], Any] = ast.literal_eval)
 
 
 def unknown_name(name: str, known: Iterable[str], what: str, text: str) -> InputError:
-    """Return the error for an unknown name in a text, with the known names."""
+    """Return the error for an unknown name in a text, with the nearest known names, or else all."""
     names = {each.lower(): each for each in known}
-    near = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.5)
-    meant = f"; did you mean {names[near[0]]}?" if near else "."
-    return InputError(f"{text!r}: there is no {what} {name!r}{meant} Known: {', '.join(names.values())}.")
+    near = [names[found] for found in difflib.get_close_matches(name.lower(), names, cutoff=0.5)]
+    meant = f"; did you mean {' or '.join(near)}?" if near else f". Known: {', '.join(names.values())}."
+    return InputError(f"{text!r}: there is no {what} {name!r}{meant}")
 
 
 def build(made: Any, call: Call, text: str) -> Any:

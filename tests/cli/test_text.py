@@ -49,7 +49,7 @@ def test_a_model_on_features_of_text_is_better_than_the_candidates(here, tmp_pat
     retrieved = int((dx.data.read_parquet(tmp_path / "f.parquet").labels > 0).sum())
     assert retrieved < relevant
     assert f"relevant: {relevant} documents, {retrieved} of them retrieved; measures of this" in result.stderr
-    assert f"saved: {tmp_path / 'f.parquet'} (1450 rows, 29 queries, 84 features: " in result.stderr
+    assert f"saved: {tmp_path / 'f.parquet'} (1,450 rows, 29 queries, 84 features: " in result.stderr
     model = tmp_path / "m.json"
     succeed("train", tmp_path / "f.parquet", "--method", "Regression", "-m", "nDCG@10", "-o", model)
     succeed(

@@ -169,8 +169,9 @@ def test_regression_trains_nothing():
     [
         (
             lambda: dx.method("ApproxNDGC"),
-            "is not known; did you mean 'ApproxNDCG'. The methods are auto, ",
+            r"is not known; did you mean 'ApproxNDCG'\?$",
         ),
+        (lambda: dx.method("quality"), "is not known; the methods are auto, "),
         (
             lambda: dx.method("ApproxAP").ranker(alfa=3),
             "no setting 'alfa'; it has .*Did you mean 'alpha'",

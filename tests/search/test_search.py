@@ -123,7 +123,7 @@ NOISY_ABOVE = [0.6, 0.1, 0.9, 0.7]  # by 0.4, -0.3, 0.3, -0.1: a mean of 0.075, 
         ([("A", BASE), ("B", BASE)], 0, 0, "AP 0.5000, ahead of .* 0.0000 .*may be chance"),
         ([("A", [np.nan] * 4), ("B", BASE)], 1, 1, "AP 0.5000, the only candidate of B"),
         ([("A", [np.nan, *BASE[1:]]), ("B", [np.nan, *ABOVE[1:]])], 1, 1, "over 3 queries"),
-        ([("A", [0.5]), ("B", [0.6])], 1, 1, "over 1 queries"),
+        ([("A", [0.5]), ("B", [0.6])], 1, 1, "over 1 query"),
     ],
 )
 def test_the_best_is_preferred_and_with_simple_the_earliest_that_is_not_clearly_behind(

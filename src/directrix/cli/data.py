@@ -58,10 +58,10 @@ def convert_command(
     else:
         n = _convert_labeled(source, target, qrels, reading)
     features = None if named(target) is QRELS else n.features
-    remark(f"saved: {target} ({_sizes(n.rows, n.queries, features)})")
+    remark(f"saved: {target} ({sizes_text(n.rows, n.queries, features)})")
 
 
-def _sizes(rows: int, queries: int, features: int | None) -> str:
+def sizes_text(rows: int, queries: int, features: int | None) -> str:
     text = f"{amount(rows, 'rows')}, {amount(queries, 'queries')}"
     return text if features is None else f"{text}, {amount(features, 'features')}"
 
@@ -165,7 +165,7 @@ def interactions_command(
     for target, part in zip(targets, _parts(make, negatives, sampling, at, output), strict=True):
         with ARROW.writing(target) as add:
             add(part)
-        remark(f"saved: {target} ({_sizes(part.n_docs, part.n_queries, part.n_features)})")
+        remark(f"saved: {target} ({sizes_text(part.n_docs, part.n_queries, part.n_features)})")
 
 
 def _parts(
@@ -227,7 +227,8 @@ def shard_command(
     sizes = [one.documents for one in manifest.shards]
     remark(
         f"saved: {target} ({len(sizes)} shards of {min(sizes):,} to {max(sizes):,} documents; "
-        f"{manifest.n_docs:,} documents, {manifest.n_queries:,} queries, {manifest.n_features:,} features)"
+        f"{amount(manifest.n_docs, 'documents')}, {amount(manifest.n_queries, 'queries')}, "
+        f"{amount(manifest.n_features, 'features')})"
     )
 
 
@@ -361,8 +362,8 @@ def _thresholds(scores: RunScores, bins: int, kind: Form, train_topics: str | No
 def _remark_on_output(written: RunScores, output: Path, n_features: int) -> None:
     retrieved, relevant = int((written.labels > 0.0).sum()), int(written.n_relevant.sum())
     remark(
-        f"saved: {output} ({written.n_queries} topics, {written.n_docs} documents, {n_features} features of "
-        f"{len(written.tags)} runs)"
+        f"saved: {output} ({amount(written.n_queries, 'topics')}, {amount(written.n_docs, 'documents')}, "
+        f"{amount(n_features, 'features')} of {amount(len(written.tags), 'runs')})"
     )
     remark(relevant_text(relevant, retrieved))
 

@@ -12,11 +12,11 @@ import typer
 from typer import Option
 
 from directrix.cli import options
-from directrix.cli.data import relevant_text
+from directrix.cli.data import relevant_text, sizes_text
 from directrix.cli.reading import RankedData, RunColumns, check_writable, query_classes, some
 from directrix.cli.show import echo, progress_bar, remark, show, write_text
 from directrix.data.formats import LETOR, named, outputs
-from directrix.errors import InputError
+from directrix.errors import InputError, amount
 
 if TYPE_CHECKING:
     from directrix.data.trec.runs import Run
@@ -151,8 +151,9 @@ def index_command(
             remark(f"note: {empty} of {built.n_docs} documents have no word in the field {field}")
     n_words = sum(len(tokens.ids) for tokens in built.fields.values())
     remark(
-        f"saved: {output} ({built.n_docs} documents, {n_words} words, {len(built.words)} different, fields "
-        f"{', '.join(built.fields)}, analyzers {', '.join(built.analyzers)})"
+        f"saved: {output} ({amount(built.n_docs, 'documents')}, {amount(n_words, 'words')}, "
+        f"{len(built.words):,} different, fields {', '.join(built.fields)}, "
+        f"analyzers {', '.join(built.analyzers)})"
     )
 
 
@@ -239,8 +240,8 @@ def text_features_command(
     if form is LETOR:
         in_order = ", ".join(computed.sources)
         remark(f"note: {output} stores no feature names; .parquet does. They are: {in_order}")
-    n_features = f"{len(computed.sources)} features: {some(computed.sources)}"
-    remark(f"saved: {output} ({n_rows} rows, {n_queries} queries, {n_features})")
+    sizes = sizes_text(n_rows, n_queries, len(computed.sources))
+    remark(f"saved: {output} ({sizes}: {some(computed.sources)})")
     if (judged := computed.judged) is not None:
         relevant = sum(label > 0.0 for name in used for label in judged[name].values())
         remark(relevant_text(relevant, retrieved))
@@ -459,7 +460,9 @@ def write_run(run: Run, output: Path | None) -> None:
 
     is_json = output is not None and without_compression(output).suffix in (".jsonl", ".ndjson")
     text = _json_lines(run) if is_json else run_text(run)
-    write_text(text, output, f"{len(run.doc_ids)} documents of {len(run.query_ids)} queries")
+    write_text(
+        text, output, f"{amount(len(run.doc_ids), 'documents')} of {amount(len(run.query_ids), 'queries')}"
+    )
 
 
 def _json_lines(run: Run) -> str:

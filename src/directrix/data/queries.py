@@ -34,7 +34,7 @@ from directrix.data.frames import (
 from directrix.data.grouping import copied_rows, document_ids, rows_by_query, rows_of, run_starts
 from directrix.data.sparse import arrays_of
 from directrix.data.stored import Flaw, blocks, flaws_of
-from directrix.errors import InputError, short_text
+from directrix.errors import InputError, amount, short_text
 from directrix.parameters import whole
 from directrix.types import Array, Float64Array, Int64Array, is_sparse
 
@@ -112,10 +112,10 @@ class Queries:
         if self.n_docs == 0:
             return f"{type(self).__name__}(empty, {self.n_features} features {form})"
         sizes = np.diff(self.qptr)
-        docs = f"{self.n_docs:,} documents ({sizes.min()} to {sizes.max()} per query)"
+        docs = f"{amount(self.n_docs, 'documents')} ({sizes.min()} to {sizes.max()} per query)"
         kind = "labels" if self.counts is None else "gains"
         labels = f"{kind} {self.labels.min():g} to {self.labels.max():g}"
-        size = f"{self.n_queries:,} queries, {docs}, {self.n_features:,} features {form}"
+        size = f"{amount(self.n_queries, 'queries')}, {docs}, {amount(self.n_features, 'features')} {form}"
         return f"{type(self).__name__}({size}, {labels})"
 
     @property

@@ -10,7 +10,7 @@ import numpy as np
 
 from directrix.data.queries import Queries, need_queries
 from directrix.data.sparse import dense
-from directrix.errors import InputError
+from directrix.errors import InputError, amount
 from directrix.experiments.significance.pairs import t_interval
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
@@ -85,7 +85,7 @@ class Importance:
             notes.append(f"{len(self.ranked) - n_used} of {len(self.ranked)} features make no difference.")
         if len(self.ranked) < len(self.names):
             notes.append(f"Examined: the {len(self.ranked)} of {len(self.names)} that move the scores most.")
-        sizes = f"{self.n_queries} queries, {self.n_docs} documents"
+        sizes = f"{amount(self.n_queries, 'queries')}, {amount(self.n_docs, 'documents')}"
         table = Table(
             f"Importance of features for {self.measure}, {self.value:.4f} on {sizes}",
             ("feature", "importance", "low", "high"),

@@ -10,7 +10,7 @@ import numpy as np
 
 from directrix.data.grouping import object_array
 from directrix.data.trec.runs import Run
-from directrix.errors import InputError
+from directrix.errors import InputError, amount
 from directrix.experiments.significance.comparisons import Pair
 from directrix.fusion.combination import Chosen, Combination, Pool, pool_of, runs_of
 from directrix.fusion.methods import BEST_RUN, RRF_60
@@ -120,7 +120,7 @@ class Fusion:
         """Return the single runs and the methods as tables."""
         classes = sorted(self.of_class.keys() - {""})
         single = Table(
-            f"{self.measure} of single runs, {self.n_queries} queries",
+            f"{self.measure} of single runs, {amount(self.n_queries, 'queries')}",
             ("run", self.measure, f"weight in {self.method}", *(f"class {name}" for name in classes)),
             tuple(
                 (name, value, *(self.of_class[of].weights[i] for of in ("", *classes)))

@@ -480,12 +480,12 @@ def method(name: Any) -> Method:
         return _several([method(part) for part in parts])
     if name.lower() not in _FOLDED:
         near = difflib.get_close_matches(name.lower(), _FOLDED, n=1)
-        meant = f"did you mean {_FOLDED[near[0]].name!r}? The" if near else "the"
+        meant = f"did you mean {_FOLDED[near[0]].name!r}?" if near else ""
         word = re.sub(r"[\W_]", "", name.lower())
         if equivalent := next((own for words, own in _ELSEWHERE.items() if word in words.split()), None):
-            meant = f"its equivalent here is {equivalent}. The"
-        names = ", ".join(m.name for m in _METHODS)
-        raise InputError(f"method {short_text(name)} is not known; {meant} methods are {names}.")
+            meant = f"its equivalent here is {equivalent}."
+        meant = meant or f"the methods are {', '.join(m.name for m in _METHODS)}."
+        raise InputError(f"method {short_text(name)} is not known; {meant}")
     return _FOLDED[name.lower()]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from directrix import __version__
+from directrix.errors import amount
 from directrix.experiments.explanation.effects import Dependence
 from directrix.experiments.explanation.explain import Explanation
 from directrix.reports.plots import importance_figures
@@ -33,8 +34,8 @@ def explanation_report(
         name="explanation",
         title=f"What {model} depends on",
         paper=escaped_markdown(
-            f"{model} on {data}: {found.measure} {found.value:.4f} on {found.n_queries} queries with "
-            f"{found.n_docs} documents."
+            f"{model} on {data}: {found.measure} {found.value:.4f} on "
+            f"{amount(found.n_queries, 'queries')} with {amount(found.n_docs, 'documents')}."
         ),
         summary=tuple(f"- {escaped_markdown(text)}" for text in summary),
         figures=_figures(explanation, top),

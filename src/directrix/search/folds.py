@@ -9,7 +9,7 @@ import numpy as np
 
 from directrix.data.queries import Queries
 from directrix.data.split import fold_numbers
-from directrix.errors import InputError
+from directrix.errors import InputError, amount
 from directrix.rankers.inputs import Weights
 from directrix.types import Array, Float64Array
 
@@ -48,14 +48,14 @@ def search_folds(
 ) -> tuple[list[Fold], str]:
     """Return the folds, and a description of the queries that decide; see `AutoRanker`."""
     if valid is not None:
-        return [Fold(q, weights, valid)], f"{valid.n_queries} validation queries"
+        return [Fold(q, weights, valid)], amount(valid.n_queries, "validation queries")
     if q.n_queries < _FEWEST_TO_SPLIT:
         return [Fold(q, weights, q)], f"the training queries ({q.n_queries}, too few to hold some out)"
     if folds is None:
         folds = _FOLDS if q.n_queries < _ENOUGH_TO_HOLD_BACK else 1
     if folds > q.n_queries:
         raise InputError(
-            f"folds={folds} for {q.n_queries} queries: every fold needs a validation query.",
+            f"folds={folds} for {amount(q.n_queries, 'queries')}: every fold needs a validation query.",
             python=f"Type at most folds={q.n_queries}, or leave it out for {_FOLDS}.",
             shell=f"Type at most --folds {q.n_queries}, or leave it out for {_FOLDS}.",
         )

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.errors import InputError
+from directrix.errors import InputError, amount
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.kinds import KINDS
 from directrix.rankers.means import mean_and_error
@@ -27,7 +27,7 @@ def standing(trained: Candidate, tried: Sequence[Candidate], measure: RankingMea
     if trained.progress:
         reason = f"stopped by the time budget after {trained.progress}"
     elif trained.outcome == DROPPED:
-        queries = f"{len(trained.values)} queries"
+        queries = amount(len(trained.values), "queries")
         reason = f"dropped: on its {queries} more than two standard errors behind {best.label}"
     elif trained.or_worst == best.or_worst:
         reason = "the best so far"
@@ -50,7 +50,7 @@ def why_chosen(chosen: Candidate, candidates: Sequence[Candidate], measure: Rank
     second = max(others, key=lambda c: c.valid)
     ahead, error = difference(chosen, second)
     n = int((~np.isnan(chosen.values - second.values)).sum())
-    apart = f"{abs(ahead):.4f} +- {error:.4f} over {n} queries"
+    apart = f"{abs(ahead):.4f} +- {error:.4f} over {amount(n, 'queries')}"
     if ahead < 0.0:
         reason = f"and {chosen.name} comes first in the order of preference"
         if second.needs_queries and not chosen.needs_queries:
@@ -67,7 +67,7 @@ def why_blended(mixed: Blend, measure: RankingMeasure) -> str:
     return (
         f"{measure.name} {mixed.valid:.4f}, the mean of {len(mixed.members)} candidates, none of them behind "
         f"the first by more than two standard errors: {parts}; {ahead:+.4f} +- {error:.4f} compared with the "
-        f"first over {n} queries"
+        f"first over {amount(n, 'queries')}"
     )
 
 

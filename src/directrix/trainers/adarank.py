@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from directrix.data.sparse import column_reader
-from directrix.errors import InputError
+from directrix.errors import InputError, amount
 from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import DCG
 from directrix.measures.names import measure as parse_measure
@@ -122,7 +122,7 @@ class AdaRank(Settings):
                 if not rankers:
                     progress.end("converged", "no feature distinguishes the documents of any query")
                 if progress.iterations == self.rounds:
-                    progress.end("max_iter", f"{self.rounds} rounds done")
+                    progress.end("max_iter", f"{amount(self.rounds, 'rounds')} done")
                 means = values @ potential / loss
                 best = int(np.argmax(np.where(left > 0, means, -np.inf)))
                 left[best] -= 1

@@ -20,7 +20,7 @@ import numpy as np
 
 from directrix.data.queries import Queries
 from directrix.data.sparse import deviations
-from directrix.errors import InputError
+from directrix.errors import InputError, amount
 from directrix.models.trees import Trees
 from directrix.objectives.scores import ScoreObjective, newton_step
 from directrix.trainers.bins import MAX_BIN
@@ -201,9 +201,9 @@ class _Run(Progress):
                 annealed = {"smoothing": self._smoothing()} if self.trainer.anneal > 1.0 else {}
                 self.step(np.mean(scores, axis=0), float(np.mean(losses)), **annealed, **self._judged())
                 if patience is not None and self.judge and self.iterations - self.best >= patience:
-                    self.end("stopped", f"no new best in {patience} trees")
+                    self.end("stopped", f"no new best in {amount(patience, 'trees')}")
                 if self.iterations == n_trees:
-                    self.end("max_iter", f"{n_trees} trees grown; raise n_trees to continue")
+                    self.end("max_iter", f"{amount(n_trees, 'trees')} grown; raise n_trees to continue")
                 if all([*map(self._add_tree, self.bags, *gradients)]):
                     self.end("converged", "no split with enough documents lowers the loss further")
         return self._finished()
@@ -249,7 +249,7 @@ class _Run(Progress):
                     "defined for at least one validation query."
                 )
             counts["best"] = self.best
-            message = f"{message}; best after {self.best} trees with {self.best_score:.4f}"
+            message = f"{message}; best after {amount(self.best, 'trees')} with {self.best_score:.4f}"
         trees = self.first
         for bag in self.bags:
             grown_by_it = bag.trees(self.best)

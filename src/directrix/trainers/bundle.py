@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from directrix.errors import MissingExtra
+from directrix.errors import MissingExtra, amount
 from directrix.objectives.objective import DataObjective
 from directrix.objectives.penalty import L2
 from directrix.trainers.progress import Progress
@@ -85,25 +85,24 @@ class Proof(Progress):
         self.dual = max(self.dual, dual)
         self.step(self.params, self.loss, dual=self.bound)
         number, gap = self.iterations, self.loss - self.dual
+        done = amount(number, "iterations")
         if gap <= self.epsilon:
             self.end(
                 "converged",
-                f"converged after {number} iterations: the last is no more than {max(gap, 0.0):.2g} "
-                "above the minimum",
+                f"converged after {done}: the last is no more than {max(gap, 0.0):.2g} above the minimum",
             )
         if gap < _FALL * self._mark[1]:
             self._mark = number, gap
         if number - self._mark[0] >= _STALLED:
             self.end(
                 "line_search",
-                f"after {number} iterations the gap of {gap:.2g} no longer decreases: planes are exact "
+                f"after {done} the gap of {gap:.2g} no longer decreases: planes are exact "
                 f"only to rounding; use float64 features, or a larger epsilon than {self.epsilon:g}",
             )
         if number >= self.max_iter:
             self.end(
                 "max_iter",
-                f"stopped after {number} iterations with a gap of {gap:.2g}; "
-                f"raise max_iter={self.max_iter} to continue",
+                f"stopped after {done} with a gap of {gap:.2g}; raise max_iter={self.max_iter} to continue",
             )
 
     @property

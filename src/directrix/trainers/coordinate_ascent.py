@@ -9,6 +9,7 @@ import numpy as np
 
 from directrix.data.checks import generator
 from directrix.data.sparse import column_reader
+from directrix.errors import amount
 from directrix.measures.base import RankingMeasure
 from directrix.measures.line_search import LineSearch
 from directrix.models.linear import LinearModel
@@ -112,8 +113,8 @@ class CoordinateAscent(Settings):
                 if point.value - before <= self.tol:
                     progress.end("converged", f"a sweep raised the measure by no more than {self.tol:g}")
                 if sweep == self.max_iter:
-                    message = f"{self.max_iter} sweeps done; raise max_iter={self.max_iter} to continue"
-                    progress.end("max_iter", message)
+                    done = amount(sweep, "sweeps")
+                    progress.end("max_iter", f"{done} done; raise max_iter={sweep} to continue")
                 sweep, before = sweep + 1, point.value
                 for f in rng.permutation(features):
                     within = low[f] - point.params[f], high[f] - point.params[f]

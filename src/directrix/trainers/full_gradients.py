@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from directrix.data.checks import as_floats
+from directrix.errors import amount
 from directrix.objectives.penalty import Bounds, nearest_in
 from directrix.objectives.scores import check_start
 from directrix.threads import one_blas_thread
@@ -46,16 +47,17 @@ class Descent(Progress):
 
     def end_with(self, code: int) -> None:
         """End with SciPy's status: 0 converged, 1 budget used up, otherwise line search."""
+        done = amount(self.iterations, "iterations")
         if code == 0:
-            self.end("converged", f"converged after {self.iterations} iterations")
+            self.end("converged", f"converged after {done}")
         if code == 1:
             self.end(
                 "max_iter",
-                f"stopped after {self.iterations} iterations; raise max_iter={self.max_iter} to continue",
+                f"stopped after {done}; raise max_iter={self.max_iter} to continue",
             )
         self.end(
             "line_search",
-            f"after {self.iterations} iterations no step lowers the loss further: it is flat to rounding; "
+            f"after {done} no step lowers the loss further: it is flat to rounding; "
             "float64 features or a larger l2 would allow further steps",
         )
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from directrix.data.checks import generator
+from directrix.errors import amount
 from directrix.objectives.penalty import nearest_in
 from directrix.objectives.scores import check_start
 from directrix.threads import one_blas_thread
@@ -276,7 +277,7 @@ def over_epochs(
             if not (np.isfinite(loss) and np.isfinite(params).all()):
                 progress.end("not_finite", "")
             progress.step(params, loss)
-        progress.end("max_iter", f"{epochs} epochs done")
+        progress.end("max_iter", f"{amount(epochs, 'epochs')} done")
     status, message = progress.status, progress.message
     loss = np.nan if status == "not_finite" else objective.value_and_grad(params)[0]
     if not np.isfinite(loss):

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
+from directrix.errors import amount
 from directrix.models.rows import row_slice
 from directrix.models.stumps import StumpModel
 from directrix.objectives.objective import DataObjective
@@ -141,7 +142,7 @@ class StumpBooster(Settings, ABC):
                     )
                 progress.step(params, loss)
                 if done == self.rounds:
-                    progress.end("max_iter", f"{self.rounds} rounds done")
+                    progress.end("max_iter", f"{amount(self.rounds, 'rounds')} done")
                 if pairs.empty:
                     progress.end("converged", _NO_PAIRS)
                 if raised == 0.0:

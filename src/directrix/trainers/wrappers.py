@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from directrix.data.checks import generator
-from directrix.errors import InputError
+from directrix.errors import InputError, amount
 from directrix.objectives.penalty import nearest_in
 from directrix.threads import serially
 from directrix.trainers.progress import Progress, Seed, Settings, added_counts
@@ -95,7 +95,7 @@ class BestSoFar(Settings):
                 f"the score was NaN at all {len(scores)} steps, so none is best; the measure must be defined "
                 "for at least one validation query."
             )
-        message = f"no new best in {self.patience} steps" if waited else result.message
+        message = f"no new best in {amount(self.patience or 0, 'steps')}" if waited else result.message
         value = best["loss"] if result.own_loss else objective.value_and_grad(best["params"])[0]
         return replace(
             result,
