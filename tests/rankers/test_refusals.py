@@ -193,6 +193,14 @@ def test_what_cannot_be_used_is_said(call, message):
         call()
 
 
+def test_labels_that_remain_among_the_features_are_told():
+    frame = pd.DataFrame({"bm25": X[:, 0], "label": Y, "qid": [1, 1, 2, 2]})
+    with pytest.warns(UserWarning, match=r"'label' holds the labels y.*X.drop\(columns='label'\)") as told:
+        dx.LinearRanker().fit(frame, frame.label, qid=frame.qid)
+    assert told[0].filename == __file__
+    dx.LinearRanker().fit(frame.assign(label=X[:, 1]), Y, qid=frame.qid)  # another feature of this name
+
+
 def test_regression_weighs_its_rows():
     """The start is all there is: equal to leaving out the rows of no weight, here those of query "b"."""
     weighted = dx.LinearRanker(max_iter=0).fit(X, Y, qid=QID, query_weight={"a": 3.0, "b": 0.0})
