@@ -151,6 +151,23 @@ def saved(folder, change=None, **settings):
             ),
             "columns must hold numbers, got 'b' .it holds datetime64",
         ),
+        (
+            lambda: dx.LinearRanker().fit([{"a": 1.0}, {"a": 2.0}], [0, 1], group=[2]),
+            r"pandas.DataFrame\(X\)",
+        ),
+        (
+            lambda: dx.LinearRanker().fit(X, [0, np.nan] * 2, qid=QID),
+            "labels: 2 of 4 .* nan at row 1.*Drop unlabeled rows",
+        ),
+        (
+            lambda: dx.LinearRanker().fit(X, pd.array([0, None] * 2, dtype="Int64"), qid=QID),
+            "labels: 2 of 4 .* nan at row 1",
+        ),
+        (lambda: dx.LinearRanker().fit(X, Y, qid="qid"), r"qid is the text 'qid'.*qid=frame\['qid'\]"),
+        (
+            lambda: dx.LinearRanker().fit(X, Y, qid=QID, sample_weight=[1.0, np.nan, 1.0, 1.0]),
+            r"sample_weight\[1\] is nan.*nan_to_num",
+        ),
         (lambda: dx.method(None), "method None must be a surrogate"),
         (lambda: dx.LinearRanker(dx.ApproxNDCG).fit(X, Y, qid=QID), r"class.*ApproxNDCG\(\)"),
         (lambda: dx.LinearRanker("nDCG@10").fit(X, Y, qid=QID), "is a measure.*ApproxNDCG"),

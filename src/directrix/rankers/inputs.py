@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from directrix.data.checks import weights_of
+from directrix.data.checks import check_labels, weights_of
 from directrix.data.columns import feature_label
+from directrix.data.frames import is_dict, matrix_of, names_of
 from directrix.data.memory import check_room
 from directrix.data.queries import Queries
 from directrix.errors import InputError, short_text, warn
@@ -27,6 +28,22 @@ from directrix.types import Callback, Data, Float64Array, Step
 
 Weights = tuple[Float64Array | None, Float64Array | None]
 """Weights of documents, and of queries."""
+
+
+def explain_rejected(X: Any, labels: Sequence[Any], known: Iterable[str], error: Exception) -> None:
+    """Raise `InputError` for rows that scikit-learn rejects with an ``error`` that names no column or row.
+
+    ``known`` are the names of the features in training.
+    """
+    names, known = names_of(X), list(known)
+    if names:
+        matrix_of(X)
+    if names != known and set(names) == set(known):
+        raise InputError(f"{error}Type X[list(ranker.feature_names_in_)].") from None
+    if isinstance(X, list) and X and is_dict(X[0]):
+        raise InputError("X is a list of dicts; a frame or an array is needed. Type pandas.DataFrame(X).")
+    if "y contains NaN" in str(error):
+        check_labels(*labels)
 
 
 def document_weights(values: Any, q: Queries, name: str) -> Float64Array | None:
