@@ -398,9 +398,7 @@ def _relevance(shown: Impressions, settings: EstimatorSettings, q: Queries | Non
     order = np.random.default_rng(settings.seed).permutation(q.n_queries)
     for half in (0, 1):
         fold = np.sort(order[half::2])
-        is_fold = np.zeros(q.n_queries, bool)
-        is_fold[fold] = True
-        in_fold = np.repeat(is_fold, np.diff(q.qptr))
+        in_fold = np.repeat(np.isin(np.arange(q.n_queries), fold), np.diff(q.qptr))
         data = _with_gains(q, gains, (gains.counts > 0) & ~in_fold)
         ranker.fit_queries(data)
         curve = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
