@@ -151,6 +151,23 @@ def saved(folder, change=None, **settings):
             ),
             "columns must hold numbers, got 'b' .it holds datetime64",
         ),
+        (
+            lambda: dx.LinearRanker().fit([{"a": 1.0}, {"a": 2.0}], [0, 1], group=[2]),
+            r"pandas.DataFrame\(X\)",
+        ),
+        (
+            lambda: dx.LinearRanker().fit(X, [0, np.nan] * 2, qid=QID),
+            "labels: 2 of 4 .* nan at row 1.*Drop unlabeled rows",
+        ),
+        (
+            lambda: dx.LinearRanker().fit(X, pd.array([0, None] * 2, dtype="Int64"), qid=QID),
+            "labels: 2 of 4 .* nan at row 1",
+        ),
+        (lambda: dx.LinearRanker().fit(X, Y, qid="qid"), r"qid is the text 'qid'.*qid=frame\['qid'\]"),
+        (
+            lambda: dx.LinearRanker().fit(X, Y, qid=QID, sample_weight=[1.0, np.nan, 1.0, 1.0]),
+            r"sample_weight\[1\] is nan.*nan_to_num",
+        ),
         (lambda: dx.method(None), "method None must be a surrogate"),
         (lambda: dx.LinearRanker(dx.ApproxNDCG).fit(X, Y, qid=QID), r"class.*ApproxNDCG\(\)"),
         (lambda: dx.LinearRanker("nDCG@10").fit(X, Y, qid=QID), "is a measure.*ApproxNDCG"),
@@ -174,6 +191,14 @@ def saved(folder, change=None, **settings):
 def test_what_cannot_be_used_is_said(call, message):
     with pytest.raises(dx.InputError, match=message):
         call()
+
+
+def test_labels_that_remain_among_the_features_are_told():
+    frame = pd.DataFrame({"bm25": X[:, 0], "label": Y, "qid": [1, 1, 2, 2]})
+    with pytest.warns(UserWarning, match=r"'label' holds the labels y.*X.drop\(columns='label'\)") as told:
+        dx.LinearRanker().fit(frame, frame.label, qid=frame.qid)
+    assert told[0].filename == __file__
+    dx.LinearRanker().fit(frame.assign(label=X[:, 1]), Y, qid=frame.qid)  # another feature of this name
 
 
 def test_regression_weighs_its_rows():
