@@ -144,7 +144,7 @@ def test_a_model_prints_what_the_library_says(here, labeled, tmp_path):
     write_log(other, tmp_path / "other.csv")
     tested = succeed("clicks", "model", *arguments[:3], "--test", tmp_path / "other.csv").stdout
     assert f"log-likelihood {model.log_likelihood(other):.6g}" in tested
-    assert "there is no click model" in refused(
+    assert "model must be one of PBM" in refused(
         "clicks", "model", here / "log.csv", "--model", "XYZ", status=2
     )
 

@@ -147,6 +147,17 @@ WRONG = [
     ),
     (ROWS | {"day": np.array(["2020", "2021", "2022"], "M8[D]")}, {}, "columns must hold numbers, got 'day'"),
     (ROWS | {"f1": [1j, 2j, 3j]}, {}, "columns must hold numbers, got 'f1' .it holds complex128"),
+    (
+        pd.DataFrame(ROWS | {"label": ["2", "0", "1"]}),
+        {},
+        r"there is text.*labels.astype\(float\) if it holds numbers",
+    ),
+    (
+        pd.DataFrame(ROWS).assign(label=pd.array([True, None, False], dtype="boolean")),
+        {},
+        "labels: 1 of 3 .* nan at row 1.*Drop unlabeled rows",
+    ),
+    ({}, {}, "the frame has no columns"),
     (ROWS | {"f1": [1.0]}, {}, r"the column 'f1' has shape \(1,\)|'f1' has 1 rows"),
     ([1, 2], {}, "the frame has the type list; a frame, or a dict of columns, with"),
     (np.eye(3), {}, "the frame has the type ndarray"),

@@ -13,7 +13,6 @@ from directrix.clicks.gains import (
     ESTIMATORS,
     EstimatorSettings,
     Gains,
-    Impressions,
     documents_of,
     gain_measure,
     impressions_of,
@@ -137,7 +136,7 @@ def _evaluated(
     sessions = _sessions_of(log, pairs, targets.values())
     slates = slates_of(log, place, pairs, sessions, goal.k) if set(names) & set(SLATES) else None
 
-    def under(given: EstimatorSettings, shown: Impressions) -> _Evaluation:
+    def under(given: EstimatorSettings) -> _Evaluation:
         gains = {
             name: mean_gains("ips" if name == "self-normalized" else name, shown, given, q)
             for name in names
@@ -145,9 +144,9 @@ def _evaluated(
         }
         return _Evaluation(goal, given, pairs, sessions, gains, slates)
 
-    evaluation = under(settings, shown)
+    evaluation = under(settings)
     biases = () if settings.bias is None else settings.bias.ends or ()
-    at_ends = [under(settings._replace(bias=end), shown.under(end)) for end in biases]
+    at_ends = [under(settings._replace(bias=end)) for end in biases]
     sums, shifts, estimates = {}, {}, []
     for ranker, target in targets.items():
         for name in names:

@@ -70,15 +70,15 @@ class Impressions(NamedTuple):
     clicks: Float64Array
     at: Array
     """Position from 0, or with propensities by row the row."""
-    alpha: Float64Array
-    beta: Float64Array
     n_docs: int
     """Number of candidates."""
 
-    def under(self, bias: Bias) -> Impressions:
-        """Return the same impressions with another bias."""
-        beta = np.zeros(len(self.at)) if bias.beta is None else bias.beta[self.at]
-        return self._replace(alpha=bias.alpha[self.at], beta=beta)
+    def under(self, bias: Bias | None) -> tuple[Float64Array, Float64Array]:
+        """Return alpha and beta of the impressions."""
+        alpha, beta = np.ones(len(self.at)), np.zeros(len(self.at))
+        if bias is None:
+            return alpha, beta
+        return bias.alpha[self.at], beta if bias.beta is None else bias.beta[self.at]
 
     def mean(self, values: Any) -> Float64Array:
         """Return the mean over the impressions of each candidate; 0 for one without any (n_docs,)."""
@@ -311,7 +311,7 @@ def places_in_log(pairs: Pairs, q: Queries) -> Int64Array:
 
 
 def impressions_of(log: Log, place: Int64Array, bias: Bias | None, n_docs: int) -> Impressions:
-    """Return the impressions of candidates under a bias; ``place`` is the pair of each in the log, or -1."""
+    """Return the impressions of candidates; ``place`` is the pair of each in the log, or -1."""
     doc_of = np.full(len(log.pairs), -1, dtype=np.int64)
     doc_of[place[place >= 0]] = np.flatnonzero(place >= 0)
     if bias is not None and bias.by_row:
@@ -331,21 +331,19 @@ def impressions_of(log: Log, place: Int64Array, bias: Bias | None, n_docs: int) 
             "others do not count. Give features of all documents that were shown.",
             stacklevel=3,
         )
-    n, clicks, at = n[known], clicks[known], at[known]
-    shown = Impressions(doc[known], n, clicks / n, at, np.ones(len(n)), np.zeros(len(n)), n_docs)
-    return shown if bias is None else shown.under(bias)
+    return Impressions(doc[known], n[known], clicks[known] / n[known], at[known], n_docs)
 
 
 def mean_gains(estimator: str, shown: Impressions, settings: EstimatorSettings, q: Queries | None) -> Gains:
     """Return the mean gains of candidates by one estimator: a slope times the click, plus an offset."""
-    alpha, beta = shown.alpha, shown.beta
+    alpha, beta = shown.under(settings.bias)
     slope, offset, relevance = np.ones(len(alpha)), np.zeros(len(alpha)), np.zeros(shown.n_docs)
     if estimator in ("ips", "affine"):
         slope = 1.0 / alpha
     elif estimator == "clipped":
         slope = 1.0 / np.maximum(alpha, settings.clip)
     elif estimator != "naive":
-        slope = 1.0 / _expected_alpha(shown, settings)[shown.doc]
+        slope = 1.0 / _expected_alpha(shown, alpha, settings)[shown.doc]
     if estimator in ("affine", "policy-aware"):
         offset = -beta * slope
     elif estimator == "doubly-robust":
@@ -356,10 +354,11 @@ def mean_gains(estimator: str, shown: Impressions, settings: EstimatorSettings, 
     return Gains(gain, shown.counts, shown.sum(slope), shown.sum(slope**2))
 
 
-def _expected_alpha(shown: Impressions, settings: EstimatorSettings) -> Float64Array:
+def _expected_alpha(shown: Impressions, alpha: Float64Array, settings: EstimatorSettings) -> Float64Array:
     """Mean of alpha over the positions of each candidate, as the policy shows it where it does."""
+    observed = shown.mean(alpha)
     if settings.policy is None:
-        return shown.mean(shown.alpha)
+        return observed
     policy, bias = as_floats(settings.policy, "policy", "one row per document of the features"), settings.bias
     n_known = 0 if bias is None or bias.by_row else len(bias.alpha)
     is_sound = policy.ndim == 2 and len(policy) == shown.n_docs and policy.shape[1] <= n_known
@@ -369,8 +368,8 @@ def _expected_alpha(shown: Impressions, settings: EstimatorSettings) -> Float64A
             f"up to {n_known} positions with propensities are needed. Leave it out for observed frequencies."
         )
     total = policy.sum(axis=1)
-    observed = shown.mean(shown.alpha)  # of a document that the policy never shows, and the log does
-    return np.where(total > 0.0, policy @ bias.alpha[: policy.shape[1]] / np.maximum(total, 1e-300), observed)
+    expected = policy @ bias.alpha[: policy.shape[1]] / np.maximum(total, 1e-300)
+    return np.where(total > 0.0, expected, observed)  # the log may show what the policy never shows
 
 
 def _relevance(shown: Impressions, settings: EstimatorSettings, q: Queries | None) -> Float64Array:
@@ -399,9 +398,7 @@ def _relevance(shown: Impressions, settings: EstimatorSettings, q: Queries | Non
     order = np.random.default_rng(settings.seed).permutation(q.n_queries)
     for half in (0, 1):
         fold = np.sort(order[half::2])
-        is_fold = np.zeros(q.n_queries, bool)
-        is_fold[fold] = True
-        in_fold = np.repeat(is_fold, np.diff(q.qptr))
+        in_fold = np.repeat(np.isin(np.arange(q.n_queries), fold), np.diff(q.qptr))
         data = _with_gains(q, gains, (gains.counts > 0) & ~in_fold)
         ranker.fit_queries(data)
         curve = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")

@@ -220,10 +220,8 @@ class Log(ShowsTables):
     def tables(self) -> tuple[Table, ...]:
         """Return counts by position as a table."""
         cells, k = self._cells, self.n_positions + 1
-        n, c, moved = (
-            np.bincount(cells.position, values, k)
-            for values in (cells.impressions, cells.clicks, cells.impressions * moves(cells))
-        )
+        n, c = cells.sums(cells.position, k)
+        moved = np.bincount(cells.position, cells.impressions * moves(cells), k)
         seen = np.flatnonzero(n)
         rows = zip(seen, n[seen], c[seen], c[seen] / n[seen], moved[seen] / n[seen], strict=True)
         sessions = "no sessions" if self.n_sessions is None else amount(self.n_sessions, "sessions")

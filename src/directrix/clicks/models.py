@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from directrix.clicks.base import ClickModel, Memoryless, at_position
 from directrix.clicks.expectation import GroupCounts, log_prior, maximize
 from directrix.clicks.log import Log, counted
 from directrix.clicks.sessions import Pairs
-from directrix.errors import InputError, short_text
+from directrix.parameters import check_choice
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Array, Float64Array, Int64Array
 
@@ -306,14 +305,9 @@ def model(name: str, *, prior: Any = (0.01, 0.01), max_iter: int = 500, tol: flo
     >>> model.perplexity(log)
     array([1.33333333, 1.33333333])
     """
-    kind = MODELS.get(name.upper()) if isinstance(name, str) else None
-    if kind is None:
-        near = difflib.get_close_matches(str(name).upper(), MODELS, n=1, cutoff=0.0)
-        raise InputError(
-            f"there is no click model {short_text(name)}; the models are {', '.join(MODELS)}. "
-            f'Type model("{near[0] if near else "PBM"}").'
-        )
-    return kind(prior=prior, max_iter=max_iter, tol=tol)
+    known = name.upper() if isinstance(name, str) else name
+    check_choice(known, "model", MODELS)
+    return MODELS[known](prior=prior, max_iter=max_iter, tol=tol)
 
 
 def _bottom(log: Log) -> tuple[Int64Array, Array]:

@@ -19,7 +19,7 @@ from directrix.types import Array
 
 _ROWS = 8192  # rows looked at together
 _SHOWN = 5
-_STEPS = 20  # by chance, a feature has the order of so many pairs of labels once in half a million times
+_STEPS = 20  # by chance, a feature has the order of 20 pairs of labels once in half a million times
 
 
 @dataclass(frozen=True)

@@ -143,15 +143,20 @@ def floats_of(cells: Any) -> Float64Array:
 def as_floats(values: Any, what: str, needed: str = "one number per row") -> Float64Array:
     """Return real numbers of any shape as float64, including objects that fit into a float."""
     array = as_array(values, what)
+    remedy = f"Type e.g. {what}=[1.0, 2.0]."
     try:
         if array.dtype.kind == "O" and any(isinstance(x, str | bytes) for x in array.flat):
+            if hasattr(values, "astype"):
+                remedy = f"Type {what}.astype(float) if it holds numbers as text."
             raise TypeError("there is text")
         if array.dtype.kind not in "fiubO":
             raise TypeError(f"dtype {array.dtype}")
+        if array.dtype.kind == "O":
+            return floats_of(array.ravel()).reshape(array.shape)
         return array.astype(np.float64, copy=False)
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(
-            f"{what}: not an array of numbers ({error}); {needed} is needed. Type e.g. {what}=[1.0, 2.0]."
+            f"{what}: not an array of numbers ({error}); {needed} is needed. {remedy}"
         ) from error
 
 
@@ -252,7 +257,7 @@ def check_labels(
         row = int(np.argmax(bad))
         remedy = (
             "Shift the labels so that the lowest is 0, e.g. y - y.min(); gains below 0, as clicks give them, "
-            "are for DCG(gain=linear) and what is trained for it."
+            "are for DCG(gain=linear), in training with `Queries.from_arrays(X, y, qid=qid, counts=n)`."
         )
         if np.isnan(out[row]):
             remedy = "Drop unlabeled rows or give them 0: keep = ~numpy.isnan(y)."
@@ -357,9 +362,9 @@ def weights_of(weights: Any, n: int, name: str, what: str, advice: str = "") -> 
         raise InputError(f"{name} has shape {array.shape}; the data need {needed}.", python=advice)
     bad = np.flatnonzero(~((array >= 0.0) & (array < np.inf)))
     if len(bad):
+        fix = f"nan_to_num({name})" if np.isnan(array[bad[0]]) else f"clip({name}, 0, None)"
         raise InputError(
-            f"{name}[{bad[0]}] is {array[bad[0]]:g}; weights are finite numbers >= 0. "
-            f"Type e.g. numpy.clip({name}, 0, None)."
+            f"{name}[{bad[0]}] is {array[bad[0]]:g}; weights are finite numbers >= 0. Type e.g. numpy.{fix}."
         )
     if len(array) and not array.any():
         raise InputError(

@@ -164,6 +164,8 @@ def find(
     if name is None:
         if optional and asked is None:
             return None
+        if not known:
+            raise InputError(f"{what} has no columns; a table with a line of names is needed.")
         if len(known) == 1 and (other := next((mark for mark in ";\t|" if mark in str(known[0])), "")):
             raise InputError(
                 f"{what}: columns are separated by {other!r}; CSV needs ',' (and decimal points), TSV a tab. "

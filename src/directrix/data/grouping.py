@@ -27,6 +27,11 @@ def group_by_query(qid: Any) -> tuple[Int64Array, Int64Array, tuple[Hashable, ..
     NumPy handles arrays of numbers, dates or text; a dictionary handles lists and object arrays.
     """
     reject_masked(qid, "qid")
+    if isinstance(qid, str):
+        raise InputError(
+            f"qid is the text {qid!r}; one identifier per row is needed. For a column of a frame type "
+            f"qid=frame[{qid!r}]."
+        )
     values = qid if isinstance(qid, list | tuple | np.ndarray) else _as_sequence(qid)
     if isinstance(values, np.ndarray) and values.ndim != 1:
         raise InputError(

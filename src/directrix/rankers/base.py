@@ -24,7 +24,6 @@ from directrix.data.frames import (
     is_dict,
     is_frame,
     matrix_of,
-    names_of,
 )
 from directrix.data.grouping import require_queries
 from directrix.data.queries import Queries, need_data
@@ -35,10 +34,12 @@ from directrix.rankers.estimator import BaseEstimator, fit_context
 from directrix.rankers.inputs import (
     Training,
     document_weights,
+    explain_rejected,
     one_set,
     query_weights,
     training_for,
     warn_if_trained_on,
+    warn_of_labels,
 )
 from directrix.rankers.means import mean_of, query_means
 from directrix.rankers.saved import SavedModel
@@ -144,6 +145,7 @@ class Ranker(BaseEstimator, ABC):
             From scikit-learn, for non-numeric input and labels that are not finite.
         """
         q = self._grouped(X, y, qid, group, reset=not self._continues())
+        warn_of_labels(q)
         self.categories_ = q.categories  # the validation set has the same ones
         validation = one_set(eval_set, eval_qid, eval_group)
         valid = None if validation is None else self._grouped(*validation, reset=False, prefix="eval_")
@@ -572,11 +574,7 @@ def _checked_rows(ranker: Any, X: Any, *labels: Any, reset: bool) -> Any:
                 "numpy.asarray(X, dtype=float) to find it."
             ) from None
         except (TypeError, ValueError) as error:
-            names, known = names_of(X), list(getattr(ranker, "feature_names_in_", ()))
-            if names:
-                matrix_of(X)  # names the columns that hold no numbers
-            if not reset and names != known and set(names) == set(known):
-                raise InputError(f"{error}Type X[list(ranker.feature_names_in_)].") from None
+            explain_rejected(X, labels, () if reset else getattr(ranker, "feature_names_in_", ()), error)
             raise
     known = list(getattr(ranker, "feature_names_in_", X)) if not reset else list(X)
     if set(known) != set(X):

@@ -28,8 +28,8 @@ from directrix.rankers.inputs import Training, training_for
 from directrix.rankers.means import mean_evaluator, mean_evaluator_on_shards
 from directrix.rankers.named_trainers import (
     check_bounds,
-    check_surrogate,
     measure_set,
+    reject_unused_surrogate,
     trainer_named,
     trainer_of,
 )
@@ -165,7 +165,7 @@ class GradientRanker(StoredRanker):
         if self.is_constrained:
             check_bounds(self.trainer, self.trainers)
         trainer = trainer_of(self, measure)
-        check_surrogate(surrogate, trainer)
+        reject_unused_surrogate(surrogate, trainer)
         start = self._start(training)
         self._given = None if isinstance(self.start, str) else start
         bounds = self._bounds(training)

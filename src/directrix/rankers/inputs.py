@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from directrix.data.checks import weights_of
-from directrix.data.columns import feature_label
+from directrix.data.checks import check_labels, weights_of
+from directrix.data.columns import LABELS, feature_label
+from directrix.data.frames import is_dict, matrix_of, names_of
 from directrix.data.memory import check_room
 from directrix.data.queries import Queries
+from directrix.data.sparse import column_reader
 from directrix.errors import InputError, short_text, warn
 from directrix.measures.base import RankingMeasure, check_gains
 from directrix.measures.names import measure as parse_measure
@@ -27,6 +29,22 @@ from directrix.types import Callback, Data, Float64Array, Step
 
 Weights = tuple[Float64Array | None, Float64Array | None]
 """Weights of documents, and of queries."""
+
+
+def explain_rejected(X: Any, labels: Sequence[Any], known: Iterable[str], error: Exception) -> None:
+    """Raise `InputError` for rows that scikit-learn rejects with an ``error`` that names no column or row.
+
+    ``known`` are the names of the features in training.
+    """
+    names, known = names_of(X), list(known)
+    if names:
+        matrix_of(X)
+    if names != known and set(names) == set(known):
+        raise InputError(f"{error}Type X[list(ranker.feature_names_in_)].") from None
+    if isinstance(X, list) and X and is_dict(X[0]):
+        raise InputError("X is a list of dicts; a frame or an array is needed. Type pandas.DataFrame(X).")
+    if "y contains NaN" in str(error):
+        check_labels(*labels)
 
 
 def document_weights(values: Any, q: Queries, name: str) -> Float64Array | None:
@@ -47,6 +65,17 @@ def warn_if_trained_on(q: Queries, record: Mapping[str, Any], *, stacklevel: int
             "MODEL OTHER -o OUT, in Python ranker.calibrate(other).",
             stacklevel=stacklevel + 1,
         )
+
+
+def warn_of_labels(q: Queries) -> None:
+    """Warn, at the caller of ``fit``, if a column called like labels holds the labels: it remained in X."""
+    for i, name in enumerate(q.feature_names or ()):
+        if name in LABELS and np.array_equal(column_reader(q.features)(i), q.labels):
+            warn(
+                f"the feature {name!r} holds the labels y, which data to rank lack. Type "
+                f"X.drop(columns={name!r}).",
+                stacklevel=4,
+            )
 
 
 def query_weights(values: Any, q: Queries, name: str) -> Float64Array | None:

@@ -94,7 +94,7 @@ def _innermost(trainer: Any) -> Any:
     return trainer
 
 
-def check_surrogate(surrogate: Any, trainer: Any) -> None:
+def reject_unused_surrogate(surrogate: Any, trainer: Any) -> None:
     """Raise `InputError` for a surrogate other than the default if the trainer has a loss of its own."""
     inner = _innermost(trainer)
     if getattr(inner, "uses_surrogate", True) or surrogate == surrogate_of(None):

@@ -238,6 +238,7 @@ def test_a_date_splits_dates():
         {"candidates": {"session": [3], "item": ["tea"]}, "sampling": "popularity", "negatives": 1},
         {"item_features": {"item": ["tea", "tea"], "price": [1, 2]}},
         {"item_features": {"item": ["tea", "tea"], "price": [1, 2], "time": [0, 0]}},
+        {"item_features": {"item": [], "price": []}},
         {"item_features": {"item": ["tea", "jam"]}},
         {"item_features": {"item": ["tea", "jam"], "brand": ["x", "y"]}},
         {"item_features": {"item": ["tea"], "price": [1]}},

@@ -235,7 +235,7 @@ WRONG = [
     ({"A": [np.nan, np.nan, 1.0], "B": A}, {}, "'A' and 'B' both have a value for 1 query; 2 or more"),
     ({"A": [np.nan, np.nan, 1.0], "B": [1.0, 2.0, np.nan]}, {"test": "sign"}, "for 0 queries; 1 or more"),
     ({"A": pd.Series(A), "B": pd.Series(A)[::-1]}, {}, "the series have different indexes"),
-    ({"A": {"AP": A}, "B": {"AP": A}}, {}, "A is a dict of AP; give the values of one measure"),
+    ({"A": {"AP": A}, "B": {"AP": A}}, {}, "A is a dict; give one measure"),
     (3, {}, "per_query has the type int; two systems or more are needed"),
     ({"A": A, "B": A}, {"test": "t"}, "test='t': the tests are paired-t, wilcoxon"),
     ({"A": A, "B": A}, {"test": "wilcoxn"}, "Did you mean 'wilcoxon'"),

@@ -305,7 +305,15 @@ def _pool(
                 "out."
             )
         pool = of_lists(np.unique(lists.of_candidate * n_items + table.items), positive, n_items, m, rng)
-        _warn_of_missed(int((grade > 0.0).sum()), int((pool.grade > 0.0).sum()))
+        is_relevant = grade > 0.0
+        missed = int(is_relevant.sum() - (pool.grade > 0.0).sum())
+        if missed:
+            warn(
+                f"{missed:,} of {is_relevant.sum():,} items with a label above 0 are not among the "
+                "candidates of their query and have no row. Measures of these queries do not count them: "
+                "they say how well the candidates are ordered, not what they lack.",
+                stacklevel=3,
+            )
     else:
         catalog = Catalog(_since(log, table, n_items))
         sizes = catalog.sizes(lists.times)
@@ -332,16 +340,6 @@ def _pool(
             "no list has a candidate: none is known before the decisions. Give more events, or candidates."
         )
     return pool
-
-
-def _warn_of_missed(n_relevant: int, n_found: int) -> None:
-    if n_found < n_relevant:
-        warn(
-            f"{n_relevant - n_found:,} of {n_relevant:,} items with a label above 0 are not among the "
-            "candidates of their query and have no row. Measures of these queries do not count them: they "
-            "say how well the candidates are ordered, not what they lack.",
-            stacklevel=4,
-        )
 
 
 def _since(log: EventTable, table: CandidateTable | None, n_items: int) -> Float64Array:

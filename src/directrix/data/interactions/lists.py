@@ -56,8 +56,6 @@ def read_events(reader: Reader, events: Any, by: str, grades: Mapping[Any, float
     """Read the events; see `directrix.data.from_interactions`."""
     of = reader.columns(events, "events")
     times, items = reader.times(of, "events"), reader.number(of, "item", "events")
-    if not len(times):
-        raise InputError("events: there is no row; one or more are needed. Check how they were written.")
     keys = users = reader.number(of, "session" if by == "session" else "user", "events")
     if by == "session":
         if reader.find(of, "user", "events", optional=True) is None:
@@ -114,11 +112,6 @@ def read_candidates(reader: Reader, candidates: Any, by: str) -> CandidateTable:
     has_time = reader.find(of, "time", what, optional=not needs_time) is not None
     times = reader.times(of, what) if has_time else None
     items = reader.number(of, "item", what)
-    if not len(items):
-        raise InputError(
-            "candidates: there is no row; one or more are needed. If the first stage found "
-            "nothing, skip this call."
-        )
     return CandidateTable(items, times, keys, users, sessions)
 
 

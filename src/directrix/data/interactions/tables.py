@@ -60,7 +60,12 @@ class Reader:
 
     def number(self, of: Mapping[Any, Any], key: str, what: str) -> Int64Array:
         """Return the numbers of the identifiers in the column of users, items or sessions."""
-        return self.numbers[key].add(of[self.find(of, key, what)], partial(_place, what))
+        numbers = self.numbers[key].add(of[self.find(of, key, what)], partial(_place, what))
+        if not len(numbers):
+            fix = "Check how they were written."
+            fix = "If the first stage found nothing, skip this call." if what == "candidates" else fix
+            raise InputError(f"{what}: there is no row; one or more are needed. {fix}")
+        return numbers
 
     def times(self, of: Mapping[Any, Any], what: str) -> Float64Array:
         """Return the column of times, in seconds."""
@@ -108,37 +113,29 @@ class FeatureTable(NamedTuple):
         decision.
         """
         keys, asked = _combined(self.codes, codes)
-        order = np.argsort(keys, kind="stable") if self.times is None else np.lexsort((self.times, keys))
+        times = np.full(len(keys), -np.inf) if self.times is None else self.times
+        order = np.lexsort((times, keys))
         starts = run_starts(keys[order])
-        sizes = np.diff(starts, append=len(order))
-        if self.times is None:
-            if (sizes > 1).any():
-                raise InputError(
-                    f"{self.what}, row {order[starts[np.argmax(sizes > 1)] + 1]}: its key has another row, "
-                    f"and there is no column of times. Add a column time, or keep one row per key."
-                )
-            place, exists = place_in(keys[order], asked)
-        else:
-            distinct, moments = np.unique(self.times, return_inverse=True)
-            width = len(distinct) + 1
-            of_rows = keys[order] * width + moments[order]
-            if len(same := np.flatnonzero(of_rows[1:] == of_rows[:-1])):
-                raise InputError(
-                    f"{self.what}, row {order[same[0] + 1]}: its key has another row at the same time. Keep "
-                    "one of them."
-                )
-            before = np.searchsorted(distinct, decisions)  # a row at the decision itself is too late
-            place = np.searchsorted(of_rows, asked * width + before) - 1
-            key, has_key = place_in(keys[order][starts], asked)
-            exists = has_key & (place >= starts[key])
-            if len(late := np.flatnonzero(has_key & ~exists & (sizes[key] == 1))):
-                row = order[starts[key[late[0]]]]
-                raise InputError(
-                    f"{self.what}, row {row}: its time, {iso(self.times[row])}, is not before the decision "
-                    f"at {iso(decisions[late[0]])} of a list that it would be a feature of ({len(late):,} "
-                    "rows of candidates): it may hold what happened after. Give a table from before the "
-                    "decisions, or one row for each time at which the features changed."
-                )
+        distinct, moments = np.unique(times, return_inverse=True)
+        width = len(distinct) + 1
+        of_rows = keys[order] * width + moments[order]
+        if len(same := np.flatnonzero(of_rows[1:] == of_rows[:-1])):
+            fix = ", and there is no column of times. Add a column time, or keep one row per key."
+            fix = fix if self.times is None else " at the same time. Keep one of them."
+            raise InputError(f"{self.what}, row {order[same[0] + 1]}: its key has another row{fix}")
+        before = np.searchsorted(distinct, decisions)  # a row at the decision itself is too late
+        place = np.searchsorted(of_rows, asked * width + before) - 1
+        key, has_key = place_in(keys[order][starts], asked)
+        exists = has_key & (place >= starts[key])
+        is_single = np.diff(starts, append=len(order)) == 1
+        if len(late := np.flatnonzero(has_key & ~exists & is_single[key])):
+            row = order[starts[key[late[0]]]]
+            raise InputError(
+                f"{self.what}, row {row}: its time, {iso(times[row])}, is not before the decision at "
+                f"{iso(decisions[late[0]])} of a list that it would be a feature of ({len(late):,} rows of "
+                "candidates): it may hold what happened after. Give a table from before the decisions, or "
+                "one row for each time at which the features changed."
+            )
         for first in range(0, len(out), 1 << 16):  # without a second table of this size
             part = slice(first, first + (1 << 16))
             out[part] = self.matrix[order[place[part]]]

@@ -187,8 +187,8 @@ class Comparisons:
         kind = "a true difference below" if len(sizes) == 1 else "true differences below about"
         more = "" if len(sizes) == 1 else ", median of the pairs; with a correction the limit is higher"
         n = max(pair.n for pair in self.pairs)
-        is_few = n < _FOR_T and self.test == "paired-t"
-        few = is_few * " The t-test of so few needs nearly normal differences; randomization does not."
+        few = " The t-test of so few needs nearly normal differences; randomization does not."
+        few = few if n < _FOR_T and self.test == "paired-t" else ""
         return (
             f"With {n} queries the test would miss {kind} {np.median(sizes):.3g} more than one time in five "
             f"(paired t-test, alpha = {self.alpha:g}{more}).{few}"
@@ -507,10 +507,7 @@ def _table(per_query: Mapping[str, Any]) -> dict[str, Float64Array]:
     table = {}
     for name, values in systems.items():
         if isinstance(values, Mapping):
-            raise InputError(
-                f"{name} is a dict of {', '.join(map(str, values))}; give the values of one measure, e.g. "
-                f"evaluate(..., per_query=True)[{next(iter(values), 'nDCG@10')!r}]."
-            )
+            raise InputError(f"{name} is a dict; give one measure: evaluate(..., per_query=True)['nDCG@10'].")
         table[str(name)] = as_floats(values, str(name), "one number per query").ravel()
     indexes = [values.index for values in systems.values() if hasattr(values, "reindex")]
     if any(not index.equals(indexes[0]) for index in indexes):
