@@ -123,6 +123,7 @@ def test_names_are_short():
     ("text", "message"),
     [
         ("nDGC@10", "there is no measure 'nDGC'; did you mean nDCG"),
+        ("ndcg10", "there is no measure 'ndcg10'; did you mean ndcg@10"),
         (
             "quality",
             "Known: " + ", ".join(kind.symbol for kind in classes(MEASURES).values()),

@@ -257,7 +257,7 @@ def check_labels(
         row = int(np.argmax(bad))
         remedy = (
             "Shift the labels so that the lowest is 0, e.g. y - y.min(); gains below 0, as clicks give them, "
-            "are for DCG(gain=linear) and what is trained for it."
+            "are for DCG(gain=linear), in training with `Queries.from_arrays(X, y, qid=qid, counts=n)`."
         )
         if np.isnan(out[row]):
             remedy = "Drop unlabeled rows or give them 0: keep = ~numpy.isnan(y)."

@@ -79,6 +79,7 @@ _DEFINED: dict[str, type[RankingMeasure]] = {}
 _FROM_FILE = ContextVar("from_file", default=False)
 # how ir_measures spells the gain of nDCG
 _FOREIGN_FIELDS = {("dcg", "log2"): ("gain", "linear"), ("dcg", "exp-log2"): ("gain", "exp")}
+_NUMBERED = re.compile(r"([A-Za-z]+)_?([0-9]+)")
 _CUT_OFF = re.compile(r"\s*+[0-9.]++\s*+")
 
 
@@ -266,6 +267,10 @@ def _read(text: str) -> RankingMeasure:
     module, call, cut = _parsed(text, _value)
     base = _imported(module, call.name, text) if module else _known().get(call.name.lower())
     if base is None:
+        numbered = _NUMBERED.fullmatch(call.name)
+        if numbered and numbered[1].lower() in _known():
+            meant = "@".join(numbered.groups())
+            raise InputError(f"{text!r}: there is no measure {call.name!r}; did you mean {meant}?")
         raise unknown_name(call.name, measures(), "measure", text)
     kind: Any = base if isinstance(base, type) else type(base)
     given: dict[str, Any] = dict(

@@ -39,6 +39,7 @@ from directrix.rankers.inputs import (
     query_weights,
     training_for,
     warn_if_trained_on,
+    warn_of_labels,
 )
 from directrix.rankers.means import mean_of, query_means
 from directrix.rankers.saved import SavedModel
@@ -144,6 +145,7 @@ class Ranker(BaseEstimator, ABC):
             From scikit-learn, for non-numeric input and labels that are not finite.
         """
         q = self._grouped(X, y, qid, group, reset=not self._continues())
+        warn_of_labels(q)
         self.categories_ = q.categories  # the validation set has the same ones
         validation = one_set(eval_set, eval_qid, eval_group)
         valid = None if validation is None else self._grouped(*validation, reset=False, prefix="eval_")

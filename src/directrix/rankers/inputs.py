@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from directrix.data.checks import check_labels, weights_of
-from directrix.data.columns import feature_label
+from directrix.data.columns import LABELS, feature_label
 from directrix.data.frames import is_dict, matrix_of, names_of
 from directrix.data.memory import check_room
 from directrix.data.queries import Queries
+from directrix.data.sparse import column_reader
 from directrix.errors import InputError, short_text, warn
 from directrix.measures.base import RankingMeasure, check_gains
 from directrix.measures.names import measure as parse_measure
@@ -64,6 +65,17 @@ def warn_if_trained_on(q: Queries, record: Mapping[str, Any], *, stacklevel: int
             "MODEL OTHER -o OUT, in Python ranker.calibrate(other).",
             stacklevel=stacklevel + 1,
         )
+
+
+def warn_of_labels(q: Queries) -> None:
+    """Warn, at the caller of ``fit``, if a column called like labels holds the labels: it remained in X."""
+    for i, name in enumerate(q.feature_names or ()):
+        if name in LABELS and np.array_equal(column_reader(q.features)(i), q.labels):
+            warn(
+                f"the feature {name!r} holds the labels y, which data to rank lack. Type "
+                f"X.drop(columns={name!r}).",
+                stacklevel=4,
+            )
 
 
 def query_weights(values: Any, q: Queries, name: str) -> Float64Array | None:
