@@ -129,7 +129,7 @@ def test_trees_split_missing_values_off(surrogate, tmp_path):
     assert make("BoostedRanker").fit(constant, labels, qid=QID).score(constant, labels, qid=QID) == 1.0
     nothing = make("BoostedRanker").fit(np.full((360, 1), np.nan), labels, qid=QID)
     assert nothing.predict(told).tolist() == [0.0] * 360
-    assert "nothing to split" in nothing.result_.message
+    assert "no split" in nothing.result_.message
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf])
