@@ -288,6 +288,9 @@ def _are_qrels(data: Path, rankings: list[Path], tables: dict[Path, list[str]], 
         kind = "qrels" if {"run", "judged run"}.intersection(kinds) else "data"
     for path, other in zip(rankings, kinds, strict=True):
         if other in ("data", "qrels"):
+            known, of = tables.get(path, []), columns.within(tables.get(path, []))
+            if known and find(known, "label", of.label, str(path), "", optional=True) is None:
+                find(known, "score", of.score, str(path), "")  # raises
             raise InputError(
                 f"{path} is {_NAMES[other]} and not a ranking; after {data} give files of scores, models or "
                 "runs."
