@@ -55,3 +55,10 @@ def test_an_export_keeps_the_calibration_or_refuses(files, tmp_path):
     )
     succeed("export", calibrated, tmp_path / "m.sql", "--to", "sql")
     assert run("calibrate", files.model, files.valid).exit_code == 2  # without -o
+
+
+def test_one_query_is_not_enough(files, tmp_path):
+    lines = [line for line in files.valid.read_text().splitlines() if " qid:15 " in line]
+    (tmp_path / "one.txt").write_text("\n".join(lines) + "\n")
+    refusal = refused("calibrate", files.model, tmp_path / "one.txt", "-o", tmp_path / "m.json")
+    assert "the data have 1 query; two or more are needed" in refusal

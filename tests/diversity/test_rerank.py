@@ -112,6 +112,13 @@ def test_below_the_cut_off_documents_follow_by_score():
     assert ranking(mmr(scores, colors, trade_off=0.5, k=2, group=[5])) == [1, 3, 4, 2, 0]
 
 
+@pytest.mark.parametrize("unit", [1e300, 1e-310])
+def test_the_length_of_vectors_does_not_count(unit):
+    scores, vectors = [0.9, 0.8, 0.5], np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    found = mmr(scores, unit * vectors, trade_off=0.5, group=[3])
+    assert found.tolist() == [-1.0, -3.0, -2.0]
+
+
 def test_a_document_without_direction_is_similar_to_none():
     assert ranking(mmr([0.9, 0.8, 0.7], [[1.0, 0.0], [1.0, 0.0], [0.0, 0.0]], trade_off=0.5, group=[3])) == [
         0,

@@ -10,6 +10,7 @@ from scipy.stats import bootstrap, norm
 
 import directrix as dx
 from directrix.data.synthetic import make_linear
+from directrix.measures.bootstrap import mean_interval
 from tests.messages import rejects
 
 DATA, _ = make_linear(40, 8, 3, seed=3)
@@ -150,3 +151,9 @@ def test_the_warning_points_at_the_caller():
         warnings.simplefilter("always")
         dx.evaluate("AP", SCORES, DATA.labels, qid=QID, by={"q1": "odd"})
     assert [warning.filename for warning in caught] == [__file__]
+
+
+def test_values_that_differ_by_rounding_alone_have_an_interval_without_width():
+    """If all labels of a query are equal, nDCG is 1 but for rounding."""
+    found = mean_interval(np.array([1.0, 1.0, 1.0 + 2e-16, 1.0]))
+    assert found[0] == found[1]

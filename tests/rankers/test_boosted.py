@@ -153,6 +153,16 @@ def test_query_weights_decide_between_queries_that_disagree():
         assert best > worst
 
 
+@pytest.mark.parametrize("surrogate", [None, "lambdarank"])
+@pytest.mark.parametrize("step", [0.0, 1e-310], ids=["equal", "subnormal"])
+def test_features_in_which_lightgbm_sees_one_value_rank_nothing(surrogate, step):
+    """LightGBM stops with an error where no feature has two bins."""
+    X = 1.0 * (step == 0.0) + step * np.arange(60.0).reshape(30, 2)
+    ranker = dx.BoostedRanker(surrogate, oblivious=False).fit(X, [0, 1] * 15, qid=np.arange(30) // 5)
+    assert ranker.result_.status == "converged"
+    assert not ranker.predict(X).any()
+
+
 def test_features_that_never_vary_rank_nothing():
     ranker = dx.BoostedRanker().fit(np.ones((30, 2)), [0, 1] * 15, qid=np.arange(30) // 5)
     assert ranker.result_.status == "converged"

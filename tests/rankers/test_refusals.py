@@ -5,6 +5,8 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from tests.messages import rejects
 from tests.search import search
@@ -199,6 +201,32 @@ def test_labels_that_remain_among_the_features_are_told():
         dx.LinearRanker().fit(frame, frame.label, qid=frame.qid)
     assert told[0].filename == __file__
     dx.LinearRanker().fit(frame.assign(label=X[:, 1]), Y, qid=frame.qid)  # another feature of this name
+
+
+@pytest.mark.parametrize("convert", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas])
+def test_dates_are_no_numbers_in_any_frame(convert):
+    """polars and pyarrow would give days or microseconds since 1970."""
+    frame = pd.DataFrame({"bm25": X[:, 0], "day": X[:, 1]})
+    dated = frame.assign(day=pd.to_datetime(["2020", "2021", "2022", "2023"]))
+    ranker = dx.LinearRanker().fit(convert(frame), Y, qid=QID)
+    for given in (dated, dated[["day"]], frame.assign(day=dated.day - dated.day[0])):
+        with pytest.raises(dx.InputError, match="columns must hold numbers, got 'day'"):
+            dx.LinearRanker().fit(convert(given), Y, qid=QID)
+    with pytest.raises(dx.InputError, match="columns must hold numbers, got 'day'"):
+        ranker.predict(convert(dated))
+
+
+def test_text_and_objects_are_read_as_in_a_frame_of_queries():
+    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1]})
+    scores = dx.LinearRanker().fit(frame, Y, qid=QID).predict(frame)
+    for given in (frame.assign(b=frame.b.astype(str)), frame.astype({"b": object})):
+        assert dx.LinearRanker().fit(given, Y, qid=QID).predict(given).tolist() == scores.tolist()
+    with pytest.raises(dx.InputError, match=r"got 'b' .could not convert string to float: '1_0'"):
+        dx.LinearRanker().fit(frame.assign(b=["1_0", "2", "3", "4"]), Y, qid=QID)
+    gaps = frame.assign(b=pd.Series([1, pd.NA, 2, 3], dtype=object))
+    trees = dx.BoostedRanker(n_trees=2).fit(gaps, Y, qid=QID)
+    assert np.isfinite(trees.predict(gaps)).all()
+    assert trees.training_["data"]["missing"] == 1
 
 
 def test_regression_weighs_its_rows():

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from directrix.clicks.estimates import CounterfactualResult, Sums, estimate_of, warnings_of
+from directrix.clicks.estimates import CounterfactualResult, RatioSums, estimate_of, warnings_of
 from directrix.clicks.gains import (
     ESTIMATORS,
     EstimatorSettings,
@@ -224,7 +224,7 @@ class _Evaluation(NamedTuple):
     """By the name of the estimator."""
     slates: Slates | None
 
-    def of_gains(self, name: str, target: _Target) -> tuple[Sums, float, float]:
+    def of_gains(self, name: str, target: _Target) -> tuple[RatioSums, float, float]:
         """Return sums by query, effective sample size, and share never shown, by gains of documents."""
         n, gains, n_queries = self.sessions, self.gains[name], len(self.sessions)
         at_rank, base = self.goal.weights(int(target.rank.max()), self.settings, name)
@@ -242,12 +242,12 @@ class _Evaluation(NamedTuple):
         effective = (factor @ slopes) ** 2 / max(factor**2 @ squares, 1e-300)
         of_query = n[target.query] * is_top
         return (
-            Sums(n * earned, counted),
+            RatioSums(n * earned, counted),
             float(effective),
             1.0 - float((of_query @ is_shown) / of_query.sum()),
         )
 
-    def of_slates(self, name: str, target: _Target) -> tuple[Sums, float, float]:
+    def of_slates(self, name: str, target: _Target) -> tuple[RatioSums, float, float]:
         """Return the same quantities, computed from the lists that were shown."""
         slates = self.slates
         assert slates is not None  # `_check_goal` has refused logs without them
@@ -261,7 +261,7 @@ class _Evaluation(NamedTuple):
         places = np.unique(place[(factor != 0.0) & (rank[slates.pair] == slates.position)])
         shown = self.sessions[places // (slates.k + 1)].sum() / counted.sum()
         effective = factor.sum() ** 2 / max(float(factor @ factor), 1e-300)
-        return Sums(earned, counted), float(effective), 1.0 - float(shown)
+        return RatioSums(earned, counted), float(effective), 1.0 - float(shown)
 
     def _denominator(self, target: _Target) -> Float64Array:
         if self.goal.measure is not None:

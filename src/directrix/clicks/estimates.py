@@ -66,7 +66,7 @@ class Difference(NamedTuple):
     """Reasons why the interval is unreliable, of both estimates and of the difference."""
 
 
-class Sums(NamedTuple):
+class RatioSums(NamedTuple):
     """Numerator and denominator of a mean, by query (n_queries,)."""
 
     earned: Float64Array
@@ -107,7 +107,7 @@ class CounterfactualResult(ShowsTables):
     n_sessions: int
     alpha: float
     notes: tuple[str, ...]
-    sums: Mapping[tuple[str, str], Sums]
+    sums: Mapping[tuple[str, str], RatioSums]
     shifts: Mapping[tuple[str, str], float]
 
     def estimate(self, ranker: str, estimator: str) -> Estimate:
@@ -194,7 +194,7 @@ def _name_of(pair: Difference) -> str:
 
 
 def estimate_of(
-    ranker: str, name: str, sums: Sums, shift: float, effective: float, unshown: float, alpha: float
+    ranker: str, name: str, sums: RatioSums, shift: float, effective: float, unshown: float, alpha: float
 ) -> Estimate:
     """Return the estimate of a ranker with its interval and doubts."""
     influence, doubts = sums.influence(), []
@@ -212,7 +212,9 @@ def estimate_of(
     return Estimate(ranker, name, sums.value, interval, effective, unshown, tuple(doubts))
 
 
-def t_interval(value: float, error: float, degrees: int, alpha: float) -> tuple[tuple[float, float], float]:
+def student_interval(
+    value: float, error: float, degrees: int, alpha: float
+) -> tuple[tuple[float, float], float]:
     """Return the interval of an estimate by Student's t, and the two-sided p-value of 0."""
     from scipy.special import stdtr, stdtrit
 
@@ -224,8 +226,8 @@ def t_interval(value: float, error: float, degrees: int, alpha: float) -> tuple[
 def _interval(
     value: float, influence: Float64Array, n_queries: int, alpha: float, shift: float
 ) -> tuple[tuple[float, float], float]:
-    """Return `t_interval` for deviations of queries, and ``shift``, the error from propensities."""
+    """Return `student_interval` for deviations of queries, and ``shift``, the error from propensities."""
     if n_queries < 2:
         return (math.nan, math.nan), math.nan
     error = math.hypot(math.sqrt(float(influence @ influence) * n_queries / (n_queries - 1)), shift)
-    return t_interval(value, error, n_queries - 1, alpha)
+    return student_interval(value, error, n_queries - 1, alpha)

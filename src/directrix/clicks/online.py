@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from directrix.clicks.estimates import t_interval
+from directrix.clicks.estimates import student_interval
 from directrix.clicks.log import Log
 from directrix.clicks.sessions import Sessions
 from directrix.data.checks import as_floats, check_length, is_missing
@@ -345,7 +345,7 @@ def _contrast(
     if error <= _EQUAL:  # only rounding makes the users differ
         error, interval, p = 0.0, (value, value), float(abs(value) <= _EQUAL)
     elif error > 0.0 and settings.interval == "delta":
-        interval, p = t_interval(value, error, users - 1, settings.alpha)
+        interval, p = student_interval(value, error, users - 1, settings.alpha)
     elif error > 0.0:
         drawn = scale * _resampled(sums, settings.seed)
         low, high = np.quantile(drawn, [settings.alpha / 2.0, 1.0 - settings.alpha / 2.0]).tolist()

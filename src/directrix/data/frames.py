@@ -89,15 +89,17 @@ def is_frame(values: Any) -> bool:
 def encoded(frame: Any, also: Collection[Any] = ()) -> tuple[Any, dict[Any, tuple[str, ...]]]:
     """Return a frame with categories as numbers, as a dict of columns, and the names of categories.
 
-    Categories are in columns of a categorical type, and in those named in ``also``. Without any, or if this
-    is not a frame, it is returned unchanged.
+    Categories are in columns of a categorical type, and in those named in ``also``. A frame of numbers alone,
+    and anything else than a frame, is returned unchanged.
     """
-    columns, names = columns_of(frame) if is_frame(frame) else {}, {}
+    columns, names, has_others = columns_of(frame) if is_frame(frame) else {}, {}, False
     for name, column in columns.items():
         kind = str(getattr(column, "dtype", "")).lower()  # of pandas, polars or Arrow
         if name in also or kind.startswith(("categor", "enum")):
             columns[name], names[name] = places(cells_of(column))
-    return (columns, names) if names else (frame, names)
+        # for `matrix_of`, since each kind of frame would make other numbers of dates
+        has_others |= kind.startswith(("date", "time", "duration", "object", "str"))
+    return (columns, names) if names or has_others else (frame, names)
 
 
 def columns_of(

@@ -145,6 +145,8 @@ def calibration_curve(
 
 def cross_calibrated(scores: Array, q: Queries, kind: Kind, rel: float, folds: int = 5) -> Float64Array:
     """Return probabilities of queries; each fold is calibrated on the others."""
+    if q.n_queries == 1:
+        raise InputError("the data have 1 query; two or more are needed for cross-validation. Give others.")
     fold = np.repeat(np.arange(q.n_queries) % folds, np.diff(q.qptr))
     probabilities, weights = np.empty(q.n_docs), sampling_weights(q)
     for number in range(min(folds, q.n_queries)):

@@ -12,6 +12,7 @@ from directrix.parameters import seed_number, whole
 from directrix.types import Float64Array
 
 _BLOCK = 1 << 20  # random numbers at a time: 8 MB
+_ROUNDING = 1e-12  # relative spread of values that are equal but for the order of their sums
 
 
 def check_resampling(seed: Any, n_resamples: Any) -> None:
@@ -29,14 +30,14 @@ def batch_sizes(n_resamples: int, size: int) -> list[int]:
 def mean_interval(
     values: Float64Array, *, confidence: float = 0.95, n_resamples: int = 10_000, seed: int = 0
 ) -> tuple[float, float]:
-    """Return the BCa bootstrap interval of the mean of finite values; (mean, mean) if all are equal.
+    """Return the BCa bootstrap interval of the mean of finite values; (mean, mean) if all are about equal.
 
     Raises `InputError` if all sampled means are on one side of the mean. For the method see
     `directrix.experiments.significance.bootstrap_interval`.
     """
     from scipy.stats import DegenerateDataWarning, bootstrap
 
-    if np.ptp(values) == 0.0:
+    if np.ptp(values) <= _ROUNDING * np.abs(values).max():
         return float(values.mean()), float(values.mean())
     with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
         warnings.simplefilter("error", DegenerateDataWarning)

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from directrix.data.queries import Queries
-from directrix.data.sparse import deviations
 from directrix.errors import InputError, amount
 from directrix.models.trees import Trees
 from directrix.objectives.scores import ScoreObjective, newton_step
@@ -27,7 +26,7 @@ from directrix.trainers.bins import MAX_BIN
 from directrix.trainers.leafwise import check_lightgbm_params, leafwise_bags, rejecting_values
 from directrix.trainers.oblivious import oblivious_bags
 from directrix.trainers.progress import NOT_FINITE_AT_START, Progress, Settings
-from directrix.types import Callback, Float64Array, Result, is_sparse
+from directrix.types import Callback, Float64Array, Result
 
 _L2 = 20.0  # docs/decisions/boosting.md
 
@@ -143,8 +142,6 @@ class Boosting(Settings):
         own = not isinstance(objective, ScoreObjective)
         check_lightgbm_params(self.lightgbm_params or {}, lambdarank=own)
         first = Trees.none(data.n_features) if init is None else init
-        if not _varies(data.features):
-            return _no_tree(data, objective, callback, first)
         # whatever fails in oblivious trees does not need LightGBM
         with nullcontext() if self.oblivious else rejecting_values(self.lightgbm_params):
             return _Run(self, data, objective, valid, judge, callback, first).grow()
@@ -256,23 +253,3 @@ class _Run(Progress):
             trees = trees.followed_by(replace(grown_by_it, leaf=grown_by_it.leaf / len(self.bags)))
         loss = float(self.trace[self.best]["loss"]) if self.trace else np.nan
         return Result(trees.leaf, loss, self.status, message, counts, self.trace), trees
-
-
-def _no_tree(data: Queries, objective: Any, callback: Callback | None, first: Trees) -> tuple[Result, Trees]:
-    """Return the start alone, for features that are all constant: LightGBM fails on them."""
-    scores, loss = first.predict(data.features), np.nan
-    if isinstance(objective, ScoreObjective):
-        loss = objective.value_grad_curvature(scores)[0]
-    progress = Progress(scores, callback)
-    with progress:
-        progress.step(scores, loss)
-        progress.end("converged", "no feature varies: there is nothing to split")
-    return replace(progress.result(), params=first.leaf), first
-
-
-def _varies(features: Any) -> bool:
-    """Whether any column holds two different values."""
-    if is_sparse(features):
-        entries = deviations(features)
-        return bool((entries.max(axis=0) != entries.min(axis=0)).nnz)
-    return any(not np.array_equal(row, features[0], equal_nan=True) for row in features)

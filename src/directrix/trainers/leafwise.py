@@ -214,6 +214,8 @@ class LeafwiseTrees:
 
     def __init__(self, settings: dict[str, Any], rows: Any, judged: Any, seed: int, bag: int) -> None:
         self._booster = quietly(lightgbm().Booster, settings | _seeds(seed, bag), rows)
+        # it stops with an error where each feature has one bin, as subnormal numbers do
+        self._is_constant = not any(map(rows.feature_num_bin, range(rows.num_feature())))
         if judged is not None:
             quietly(self._booster.add_valid, judged, "valid")
 
@@ -227,6 +229,8 @@ class LeafwiseTrees:
 
     def add(self, *step: Array) -> bool:
         """Grow a tree for a Newton step or for LightGBM's own objective; return whether no split helps."""
+        if self._is_constant:
+            return True
         return bool(self._booster.update(fobj=lambda *_: step) if step else self._booster.update())
 
     def trees(self, n_trees: int) -> Trees:
