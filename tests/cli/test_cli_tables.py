@@ -126,6 +126,12 @@ def test_tables_that_are_something_else(tables, text, tmp_path, first, second, m
     assert message in refused("evaluate", tmp_path / first, tmp_path / second, *options)
 
 
+@pytest.mark.parametrize("options", [("--missing", "zero"), ("--by-position",)])
+def test_options_of_features_are_refused_for_runs(text, options):
+    message = f"{options[0]}: runs and qrels have no features; leave it out."
+    assert message in refused("evaluate", text[1], text[0], *options)
+
+
 def test_names_of_columns_are_refused_for_text(text):
     assert "columns have no names; leave out --score-column" in refused(
         "evaluate", text[1], text[0], "--score-column", "x"

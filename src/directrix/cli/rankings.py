@@ -106,6 +106,9 @@ def judged_rankings(
     models = {path: SavedModel.read(path) for path in rankings if is_model(path)}
     columns = given.names_for(models.values(), data)
     if (trec := read_trec(data, rankings, columns)) is not None:
+        if given.missing is not None or given.by_position:
+            option = "--by-position" if given.by_position else "--missing"
+            raise InputError(f"{option}: runs and qrels have no features; leave it out.")
         qrels, runs = trec
         return _judged_runs(system_names(rankings, names, [run.tag for run in runs]), runs, qrels, topics)
     shards = None
