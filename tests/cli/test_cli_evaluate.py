@@ -277,7 +277,7 @@ def test_what_lacks_a_segment_or_an_interval_is_said(files, tmp_path):
     path = tmp_path / "segments.txt"
     path.write_text(f"{ids[0]} single\n{ids[1]} two\n{ids[2]} two\nother two\n")
     result = succeed("evaluate", files.test, files.scores, "-m", "AP", "--by", path, "--intervals")
-    assert f"note: 1 of 4 queries of {path} are not in {files.test}" in result.stderr
+    assert f"note: 1 of 4 queries of {path} are not among those evaluated" in result.stderr
     assert (
         "note: no interval of AP for segment single of scores: fewer than two defined queries"
         in result.stderr

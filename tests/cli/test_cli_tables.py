@@ -106,6 +106,7 @@ def test_names_of_tables_without_a_line_of_names(text, tmp_path):
     [
         ("run.csv", "qrels.csv", "run.csv is a run; labeled data or qrels come first, then the rankings: "),
         ("qrels.csv", "data.csv", "data.csv is labeled data and not a ranking"),
+        ("qrels.csv", "ranks.csv", "there is no column score or sim; the columns are qid, docno, rank. "),
         ("qrels.csv", "qrels.csv", "qrels.csv is qrels and not a ranking"),
         (
             "scored.csv",
@@ -120,8 +121,15 @@ def test_tables_that_are_something_else(tables, text, tmp_path, first, second, m
     write(tables[1].rename(columns=QRELS_NAMES), tmp_path / "qrels.csv")
     write(tables[1].rename(columns=QRELS_NAMES).assign(bm25=1), tmp_path / "data.csv")
     write(pd.DataFrame({"qid": [1], "label": [1], "x": [2]}), tmp_path / "scored.csv")
+    write(pd.DataFrame({"qid": [1], "docno": [1], "rank": [1]}), tmp_path / "ranks.csv")
     options = ["--feature-columns", "x"] if first == "text.qrels" else []
     assert message in refused("evaluate", tmp_path / first, tmp_path / second, *options)
+
+
+@pytest.mark.parametrize("options", [("--missing", "zero"), ("--by-position",)])
+def test_options_of_features_are_refused_for_runs(text, options):
+    message = f"{options[0]}: runs and qrels have no features; leave it out."
+    assert message in refused("evaluate", text[1], text[0], *options)
 
 
 def test_names_of_columns_are_refused_for_text(text):

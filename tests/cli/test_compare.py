@@ -101,6 +101,8 @@ def test_queries_of_runs_and_qrels_without_a_match_are_counted(tmp_path, command
     found = f"note: 6 of 9 queries of {name} are judged, and 2 judged queries are not in {name}; only those"
     assert found in shown
     assert "queries of " not in run(command, *option, qrels, *runs(range(8)), *rest).stderr
+    if command == "evaluate":
+        assert "note: 1 of 1 query of t is judged, and 7 judged" in run(command, qrels, *runs([2])).stderr
 
 
 @pytest.mark.parametrize("common", [False, True])

@@ -257,6 +257,8 @@ def test_numbers_of_numpy_and_integers_of_any_length_are_judged_alike():
         ("recall_100", "R@100"),
         ("success_1", "Success@1"),
         ("map_cut_100", "AP@100"),
+        ("map_cut.100", "AP@100"),
+        ("P.5", "P@5"),
         ("ndcg_cut_10", "nDCG(gain=linear)@10"),  # the gains of trec_eval
         ("iprec_at_recall_0.10", "IPrec@0.1"),
         ("Rprec", "Rprec"),

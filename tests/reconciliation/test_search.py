@@ -90,6 +90,13 @@ def test_the_way_between_two_numbers_is_the_shortest_of_all_pairs():
         assert {s.name for s in between.switches} == changed
 
 
+def test_the_persistence_of_trec_eval_is_a_switch():
+    data = ranking() | {"doc_ids": ids(ranking())}
+    value = dx.evaluate("RBP(p=0.9)", **data, convention="trec_eval")["RBP(p=0.9)"]
+    (match,) = [m for m in reconcile(printed_to(value, 6), "RBP", **data).matches if "trec_eval" in m.tools]
+    assert {switch.short for switch in match.switches} == {"p=0.9", "ties=trec"}
+
+
 def test_without_a_match_the_nearest_setting_is_named():
     found = reconcile("0.0123", "nDCG@5", **ranking(), start="0.0100")
     assert found.matches == ()

@@ -90,7 +90,7 @@ def evaluate_command(
         if per_query and by is not None:
             raise InputError("--per-query prints queries and --by prints segments; give one of the two.")
     judged = judged_rankings(data, rankings, reading, system_names)
-    segments = None if by is None else _segments(by, data, judged)
+    segments = None if by is None else _segments(by, judged)
     if len({ranking.ranked for ranking in judged}) > 1:
         counts = ", ".join(f"{ranking.name} {len(ranking.ranked)}" for ranking in judged)
         remark(
@@ -119,13 +119,13 @@ def evaluate_command(
         remark("convention: default (--convention all shows the values of other tools)")
 
 
-def _segments(path: Path, data: Path, judged: list[JudgedRanking]) -> dict[str, str]:
-    """Read the segment of each query, with a note of queries that the data do not have."""
+def _segments(path: Path, judged: list[JudgedRanking]) -> dict[str, str]:
+    """Read the segment of each query, with a note of queries that are not evaluated."""
     of_query = query_classes(path)
     known = {query for ranking in judged for query in ranking.query_ids}
     unknown = [query for query in of_query if query not in known]
     if unknown:
-        remark(f"note: {len(unknown)} of {len(of_query)} queries of {path} are not in {data}")
+        remark(f"note: {len(unknown)} of {len(of_query)} queries of {path} are not among those evaluated")
     return of_query
 
 

@@ -106,6 +106,9 @@ def judged_rankings(
     models = {path: SavedModel.read(path) for path in rankings if is_model(path)}
     columns = given.names_for(models.values(), data)
     if (trec := read_trec(data, rankings, columns)) is not None:
+        if given.missing is not None or given.by_position:
+            option = "--by-position" if given.by_position else "--missing"
+            raise InputError(f"{option}: runs and qrels have no features; leave it out.")
         qrels, runs = trec
         return _judged_runs(system_names(rankings, names, [run.tag for run in runs]), runs, qrels, topics)
     shards = None
@@ -288,6 +291,9 @@ def _are_qrels(data: Path, rankings: list[Path], tables: dict[Path, list[str]], 
         kind = "qrels" if {"run", "judged run"}.intersection(kinds) else "data"
     for path, other in zip(rankings, kinds, strict=True):
         if other in ("data", "qrels"):
+            known, of = tables.get(path, []), columns.within(tables.get(path, []))
+            if known and find(known, "label", of.label, str(path), "", optional=True) is None:
+                find(known, "score", of.score, str(path), "")  # raises
             raise InputError(
                 f"{path} is {_NAMES[other]} and not a ranking; after {data} give files of scores, models or "
                 "runs."

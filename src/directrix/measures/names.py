@@ -29,12 +29,12 @@ from directrix.registry import MEASURES, classes
 
 _NAMES = {
     r"recip_rank": "RR",
-    r"map_cut_(\d+)": "AP@{}",
-    r"ndcg_cut_(\d+)": "nDCG(gain=linear)@{}",
-    r"P_(\d+)": "P@{}",
-    r"recall_(\d+)": "R@{}",
-    r"success_(\d+)": "Success@{}",
-    r"relative_P_(\d+)": "P(relative=True)@{}",
+    r"map_cut[_.](\d+)": "AP@{}",
+    r"ndcg_cut[_.](\d+)": "nDCG(gain=linear)@{}",
+    r"P[_.](\d+)": "P@{}",
+    r"recall[_.](\d+)": "R@{}",
+    r"success[_.](\d+)": "Success@{}",
+    r"relative_P[_.](\d+)": "P(relative=True)@{}",
     r"Rprec_mult_([\d.]+)": "Rprec(times={})",
     r"iprec_at_recall_([\d.]+)": "IPrec@{}",
     r"gm_map": "GMAP",
@@ -51,7 +51,7 @@ _NAMES = {
 
 
 def from_trec_eval(text: str) -> str:
-    """Translate a name that trec_eval prints; any other text is returned unchanged.
+    """Translate a name that trec_eval prints or takes (P_5, P.5); any other text is returned unchanged.
 
     The names map, Rprec, bpref and infAP need no translation. The name ndcg is directrix's nDCG, which has
     exponential gains; ndcg_cut_10 has trec_eval's linear ones.

@@ -51,6 +51,7 @@ _TITLES = {
     "empty": "queries without relevant documents",
     "rel": "lowest relevant label",
     "k": "cut-off",
+    "p": "persistence",
     "ideal": "ideal DCG",
     "missing": "relevant documents not retrieved",
     "unjudged": "unjudged documents",

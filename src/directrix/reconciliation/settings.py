@@ -24,6 +24,7 @@ TOGETHER = "together"
 
 _MOST_LEVELS = 5  # of relevance that are tried as thresholds
 _CUT_OFFS = (5, 10, 20, 32, 100, 1000)  # tried for a measure without one; 32 is that of XGBoost
+_PERSISTENCES = (0.5, 0.8, 0.9, 0.95)  # of RBP; .8 is the default of ir_measures, .9 that of trec_eval
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +108,8 @@ def _more_values(
         if k is None:
             return [cut_off for cut_off in _CUT_OFFS if cut_off < longest]
         return [cut_off for cut_off in (k - 1, k + 1) if cut_off >= 1] + [None]
+    if name == "p":
+        return list(_PERSISTENCES)
     if name == "rel" and isinstance(measure, BinaryMeasure):
         labels = np.unique(material.labels)
         return [int(v) if v == int(v) else v for v in labels[labels > 0.0][:_MOST_LEVELS].tolist()]
@@ -163,10 +166,11 @@ class Tool(NamedTuple):
 
 
 _ARRAYS_ONLY = {"missing": "dropped"}  # a tool that takes arrays does not see what was not retrieved
+_RBP = {"p": 0.9}  # the default persistence of trec_eval; other measures have none
 TOOLS = (
-    Tool("trec_eval", "trec_eval", {}),
-    Tool("trec_eval -c", "trec_eval", {"queries": "judged"}),
-    Tool("trec_eval -J", "trec_eval", {"unjudged": "removed"}),
+    Tool("trec_eval", "trec_eval", _RBP),
+    Tool("trec_eval -c", "trec_eval", _RBP | {"queries": "judged"}),
+    Tool("trec_eval -J", "trec_eval", _RBP | {"unjudged": "removed"}),
     Tool("gdeval", "gdeval", {}),
     Tool("letor3", "letor3", _ARRAYS_ONLY),
     Tool("letor4", "letor4", _ARRAYS_ONLY),

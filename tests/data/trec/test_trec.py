@@ -63,6 +63,12 @@ def test_nothing_in_common(files, tmp_path):
         dx.data.join_trec(dx.read_trec_run(files[0]), dx.read_trec_qrels(tmp_path / "other"))
 
 
+@pytest.mark.parametrize(("run", "qrels"), [({}, {"1": {"d": 1}}), ({"1": {"d": 1.0}}, {})])
+def test_a_run_or_judgments_without_queries_are_called_empty(run, qrels):
+    with pytest.raises(dx.InputError, match="must have a query with a document, got none"):
+        dx.evaluate("AP", run=run, qrels=qrels)
+
+
 def runs_and_qrels(queries, docs, judged, known):
     run = {query: dict.fromkeys(docs, 1.0) for query in queries}
     return dx.data.Run.from_frame(run, tag="A"), dx.data.Qrels.from_frame(

@@ -122,7 +122,11 @@ def of_frame(frame: Any, value: str, what: str, names: Mapping[str, Hashable | N
     try:
         column = floats_of(cells.ravel())
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"{what}: the column of values holds no numbers ({error}).") from None
+        raise InputError(
+            f"{what}: the column of {value}s must hold numbers only ({error}).",
+            python=f"Correct those rows, or name another column: {call}, {value}=NAME).",
+            shell=f"Correct those rows, or type --{value}-column NAME.",
+        ) from None
     if bad := np.flatnonzero(~np.isfinite(column)).tolist():
         lacks = "was not retrieved" if value == "score" else "is not judged"
         raise InputError(

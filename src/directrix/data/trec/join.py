@@ -31,6 +31,9 @@ def check_overlap(run: Run, other: Qrels | Run) -> None:
     if isinstance(other, Run) and not other.query_ids:
         return  # a system that found nothing
     name = f"the run {other.tag!r}" if isinstance(other, Run) else "the qrels"
+    if not (run.query_ids and other.query_ids):
+        empty = name if run.query_ids else f"the run {run.tag!r}"
+        raise InputError(f"{empty} must have a query with a document, got none. Check how it was written.")
     in_run, in_other = ({query: q for q, query in enumerate(part.query_ids)} for part in (run, other))
     shared = [query for query in in_run if query in in_other]
     alike = _alike(in_run.keys() - in_other.keys(), in_other.keys() - in_run.keys())
@@ -70,7 +73,7 @@ def unmatched(name: str, ranked: Iterable[str], judged: Iterable[str]) -> str:
     both = len(ranked & known)
     missing = len(known) - both
     return (
-        f"{both} of {amount(len(ranked), 'queries')} of {name} are judged, and "
+        f"{both} of {amount(len(ranked), 'queries')} of {name} {'is' if both == 1 else 'are'} judged, and "
         f"{amount(missing, 'judged queries')} {'is' if missing == 1 else 'are'} not in {name}; only those in "
         "both count"
     )
