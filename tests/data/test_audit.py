@@ -48,6 +48,11 @@ def test_a_feature_in_the_order_of_the_labels_is_named():
     assert dx.data.audit({"a": few}).files[0].perfect_features == (), "two queries may agree by chance"
 
 
+def test_data_without_documents_have_facts_too():
+    found = dx.data.audit({"a": dx.Queries.from_arrays(np.zeros((0, 3)), [], group=[])}).files[0]
+    assert (found.n_docs, found.perfect_features) == (0, ())
+
+
 def test_documents_that_a_query_has_twice_are_counted():
     q = dx.Queries.from_arrays(X, [1, 0, 2, 0, 0], group=[3, 2], doc_ids=["a", "b", "a", "a", None])
     report = dx.data.audit({"a": q})

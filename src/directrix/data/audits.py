@@ -12,6 +12,7 @@ import numpy as np
 
 from directrix.data.checks import repeated_documents
 from directrix.data.columns import column_list
+from directrix.data.grouping import run_starts
 from directrix.data.queries import Queries, need_queries
 from directrix.data.sparse import column_reader, dense
 from directrix.errors import InputError, amount
@@ -180,10 +181,11 @@ def _look(name: str, q: Queries) -> tuple[FileAudit, Array]:
 def _perfect(q: Queries, columns: Sequence[int]) -> list[int]:
     """Return the columns whose values rise, or fall, with every step of the label within every query."""
     query = np.repeat(np.arange(q.n_queries), np.diff(q.qptr))
-    order = np.lexsort((q.labels, query))
-    query, labels = query[order], q.labels[order]
-    starts = np.flatnonzero(np.r_[True, (np.diff(query) > 0) | (np.diff(labels) > 0)])
-    steps = np.flatnonzero(np.diff(query[starts]) == 0)
+    grades, grade = np.unique(q.labels, return_inverse=True)
+    level = query * len(grades) + grade
+    order = np.argsort(level, kind="stable")
+    starts = run_starts(level[order])
+    steps = np.flatnonzero(np.diff(query[order][starts]) == 0)
     if len(steps) < _STEPS:
         return []
     read, found = column_reader(q.features), []
