@@ -39,8 +39,7 @@ def mmr(
         Vectors v, or categories with similarity 1 within a category and 0 otherwise. A missing or empty
         category is similar to none.
     trade_off : float in [0, 1]
-        :math:`\lambda`: 1 keeps the order of the scores. The paper names 0.7 for a focused search, and 0.3
-        for a first overview.
+        :math:`\lambda`: 1 keeps the order of the scores.
     k : int >= 1, optional
         Number of ranks to fill; the other documents follow by score. Default: all.
     qid, qptr, group

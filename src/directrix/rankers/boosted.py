@@ -100,7 +100,7 @@ class BoostedRanker(StoredRanker):
         may list them in another order, and one that was not there in training counts as missing.
     oblivious : bool, optional
         Whether all nodes of a level of a tree have the same split (Kohavi & Li 1995; CatBoost's symmetric
-        trees). Such trees rank better on synthetic data, and are level on real data
+        trees). Such trees rank better on most synthetic data, and are level on real data
         (docs/decisions/boosting.md). False: LightGBM grows the trees leaf by leaf. Default: True, unless
         something is given that only LightGBM's trees have: "lambdarank", ``min_data_in_leaf``,
         ``lightgbm_params``, ``monotone``, categories, more leaves or bins, or features of which histograms
