@@ -114,10 +114,12 @@ class _Compilation(event.Listener):
             return
         if self._seconds + time.perf_counter() - self._begun > _PATIENCE:
             self._is_announced = True
-            text = "Compiling kernels{}: this takes some seconds, or up to a minute for a search.{}"
-            is_kept = any(map(_can_write, kept.folders))
-            ends = (", once", " Later processes load them from the cache.") if is_kept else ("", "")
-            _LOGGER.warning(text.format(*ends))
+            takes = "this takes some seconds, or up to a minute for a search."
+            if any(map(_can_write, kept.folders)):
+                text = f"Compiling kernels, once: {takes} Later processes load them from the cache."
+            else:
+                text = f"Compiling kernels: {takes}"
+            _LOGGER.warning(text)
 
     def others(self) -> float:
         """Return the elapsed seconds without those of compilation."""

@@ -62,6 +62,7 @@ def convert_command(
 
 
 def sizes_text(rows: int, queries: int, features: int | None) -> str:
+    """Return the size of a written file in words; judgments have no features."""
     text = f"{amount(rows, 'rows')}, {amount(queries, 'queries')}"
     return text if features is None else f"{text}, {amount(features, 'features')}"
 

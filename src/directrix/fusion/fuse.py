@@ -88,9 +88,7 @@ def fuse(  # noqa: PLR0913 - all but the first three are optional and by name
     pool = pool_of(runs_of(runs), qrels)
     n_folds, seed = whole(n_folds, "n_folds", "fuse", least=2), whole(seed, "seed", "fuse", least=0)
     if (n := len(pool.query_ids)) < n_folds:
-        raise InputError(
-            f"n_folds={n_folds} needs as many judged queries or more, got {n}. Give fewer folds, at least 2."
-        )
+        raise InputError(f"n_folds={n_folds} needs as many judged queries, got {n}. Give fewer, at least 2.")
     methods = fusion_methods(has_classes=classes is not None)
     _check_method(method, methods)
     of_query, weigher = classes_of(pool, classes), Weigher(pool, parse_measure(measure), seed)

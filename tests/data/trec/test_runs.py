@@ -238,7 +238,7 @@ def test_counts(scores, files, count):
 
 
 def test_forms(scores):
-    with pytest.raises(dx.InputError, match="form='rank'; choose one of 'score', 'percentile', 'minmax'"):
+    with pytest.raises(dx.InputError, match="form='rank': form must be one of score, percentile, minmax"):
         scores.queries("rank")
 
 

@@ -19,7 +19,7 @@ from directrix.data.queries import Queries
 from directrix.data.trec.join import check_magnitude, check_overlap
 from directrix.data.trec.runs import Qrels, Run, read_trec_qrels, read_trec_run
 from directrix.errors import InputError
-from directrix.parameters import whole
+from directrix.parameters import check_choice, whole
 from directrix.schema import check
 from directrix.types import Array, Float64Array, Int64Array
 
@@ -133,8 +133,7 @@ class RunScores:
         -----
         O(n_docs n_runs), times a logarithm for "percentile".
         """
-        if form not in FORMS:
-            raise InputError(f"form={form!r}; choose one of {', '.join(map(repr, FORMS))}.")
+        check_choice(form, "form", FORMS)
         if form == "score":
             return self._as_queries(np.where(np.isnan(self.scores), self.floor, self.scores))
         features = np.full(self.scores.shape, 0.0 if form == "percentile" else -1.0)

@@ -187,8 +187,9 @@ class Comparisons:
         kind = "a true difference below" if len(sizes) == 1 else "true differences below about"
         more = "" if len(sizes) == 1 else ", median of the pairs; with a correction the limit is higher"
         n = max(pair.n for pair in self.pairs)
-        few = " The t-test of so few needs nearly normal differences; randomization does not."
-        few = few if n < _FOR_T and self.test == "paired-t" else ""
+        few = ""
+        if n < _FOR_T and self.test == "paired-t":
+            few = " The t-test of so few needs nearly normal differences; randomization does not."
         return (
             f"With {n} queries the test would miss {kind} {np.median(sizes):.3g} more than one time in five "
             f"(paired t-test, alpha = {self.alpha:g}{more}).{few}"
