@@ -38,7 +38,7 @@ FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
 """float32 or float64; results follow the dtype of the scores."""
 Float64Array: TypeAlias = npt.NDArray[np.float64]
 Int64Array: TypeAlias = npt.NDArray[np.int64]
-Progress: TypeAlias = Callable[[int, int, str], None]
+Progress: TypeAlias = Callable[[int, int, str], object]
 """Takes the number of finished items, that of all items (0 if unknown), and the name of the present one."""
 
 

@@ -198,7 +198,8 @@ class AutoRanker(Ranker):
         weights : (doc_weight, query_weight), optional
             As in ``fit_queries``.
         progress : callable, optional
-            ``progress(done, total, text)`` at every step of every candidate.
+            ``progress(done, total, text)`` at every step of every candidate. If it returns True, the search
+            ends as at the end of a time budget, and keeps the best ranker so far without the final refit.
 
         Returns
         -------
@@ -290,14 +291,23 @@ class AutoRanker(Ranker):
         best, mixed = choice(tried, parts, measure, may_blend=may_blend, simple=self.simple)
         is_refitted = valid is None and parts[0].train is not q
         late: tuple[str, ...] = ()
-        if mixed is not None and is_refitted and (seconds := _seconds_to_refit(mixed, q, parts)) > clock.left:
-            late = (f"an ensemble was left out: to train its members on all queries takes {seconds:.0f} s",)
-            mixed = None
+        if mixed is not None and is_refitted and not clock.is_stopped:
+            seconds = _seconds_to_refit(mixed, q, parts)
+            if seconds > clock.left:
+                late = (
+                    f"an ensemble was left out: to train its members on all queries takes {seconds:.0f} s",
+                )
+                mixed = None
 
         def trained(candidate: Candidate) -> Any:
-            return refit(candidate, q, weights, measure, clock) if is_refitted else candidate.rankers[-1]
+            if is_refitted and not clock.is_stopped:
+                again = refit(candidate, q, weights, measure, clock)
+                if not clock.is_stopped:
+                    return again
+            return candidate.rankers[0]
 
         members = () if mixed is None else mixed.members
+        tried = _without_results(tried, members or (best,))
         if mixed is None:
             ranker, why = trained(best), why_chosen(best, tried, measure)
         else:
@@ -315,6 +325,8 @@ class AutoRanker(Ranker):
             *race.notes(),
             *late,
         )
+        if is_refitted:
+            selection += ", not trained again on all" if clock.is_stopped else ", then trained on all"
         _record(ranker, values, selection, len(tried))
         self.search_ = SearchResult(
             ranker, best, tried, selection, why, gap, notes, members, scores, self.folds, seed, baseline
@@ -486,6 +498,13 @@ def _trainable_on_shards(candidates: Sequence[Candidate]) -> list[Candidate]:
     trainers = [c.ranker().trainer for c in able]
     few = [trainer != "sgd" and getattr(trainer, "batch", None) != 1 for trainer in trainers]
     return [c for c, is_few in zip(able, few, strict=True) if is_few]
+
+
+def _without_results(tried: Sequence[Candidate], kept: Sequence[Candidate]) -> tuple[Candidate, ...]:
+    """Remove rankers and scores of the candidates that were not chosen, which only the choice needs."""
+    return tuple(
+        c if any(c is one for one in kept) else replace(c, rankers=(), scores=np.zeros(0)) for c in tried
+    )
 
 
 def _absent(candidates: Sequence[Candidate], kept: Sequence[Candidate]) -> list[str]:
