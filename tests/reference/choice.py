@@ -1,4 +1,4 @@
-"""The choice of a search by its rules (docs/decisions/selection.md), among candidates of which nothing is forgotten."""
+"""The choice of a search by the rules of docs/decisions/selection.md, with all candidates at hand."""
 
 import numpy as np
 

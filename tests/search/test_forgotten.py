@@ -87,7 +87,9 @@ def test_the_choice_is_that_of_a_search_that_forgets_nothing(monkeypatch, seed):
     options, has_valid, *weighted = limits(rng, monkeypatch)
     valid = held_out if has_valid else None
     counts = train.n_docs, train.n_queries
-    weights = tuple(rng.uniform(0.5, 2.0, n) if is_on else None for n, is_on in zip(counts, weighted, strict=True))
+    weights = tuple(
+        rng.uniform(0.5, 2.0, n) if is_on else None for n, is_on in zip(counts, weighted, strict=True)
+    )
     memory = Memory(monkeypatch)
     found = search(train, valid, measure=MEASURE, weights=weights, **options)
     check_choice(memory, found, train, valid, weights, options)
@@ -110,7 +112,9 @@ def check_choice(memory, found, train, valid, weights, options):
     if valid is not None:
         rankers = [c.rankers[0] for c in chosen]
         kept = rankers[0] if len(rankers) == 1 else EnsembleRanker.of_fitted(rankers, train, MEASURE)
-        assert found.ranker.predict_queries(q_of(valid)).tobytes() == kept.predict_queries(q_of(valid)).tobytes()
+        assert (
+            found.ranker.predict_queries(q_of(valid)).tobytes() == kept.predict_queries(q_of(valid)).tobytes()
+        )
 
 
 def q_of(q):
@@ -138,4 +142,6 @@ def test_on_shards_the_choice_is_the_best_in_the_order_of_trial(monkeypatch, tmp
     tried = [replace(c, place=turn) for turn, (c, _) in enumerate(memory.trained)]
     chosen, *_ = choose(tried, None, may_blend=False, simple=False)
     assert found.chosen.label == chosen[0].label
-    assert found.ranker.predict_queries(valid).tobytes() == chosen[0].rankers[0].predict_queries(valid).tobytes()
+    assert (
+        found.ranker.predict_queries(valid).tobytes() == chosen[0].rankers[0].predict_queries(valid).tobytes()
+    )

@@ -107,6 +107,12 @@ def save_report(path: Path | None, report: Callable[[], Report]) -> None:
         remark(f"open: {path}")
 
 
+def _compiling() -> str:
+    """Return what a line of progress adds while kernels are compiled, which is no step of a training run."""
+    kernels = sys.modules.get("directrix.kernels")  # Numba is not imported for this
+    return ", compiling kernels" if kernels is not None and kernels.is_compiling() else ""
+
+
 @contextmanager
 def progress_bar(text: str) -> Iterator[Callable[[int, int, str], None]]:
     """Show a progress bar on stderr while the block runs, if stderr is a terminal.
@@ -117,10 +123,15 @@ def progress_bar(text: str) -> Iterator[Callable[[int, int, str], None]]:
         yield lambda *_: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, Task, TextColumn, TimeElapsedColumn
+    from rich.text import Text
+
+    class Description(TextColumn):
+        def render(self, task: Task) -> Text:
+            return super().render(task).append(_compiling())
 
     columns = (
-        TextColumn("{task.description}", markup=False),
+        Description("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
@@ -160,7 +171,7 @@ def progress_log(text: str) -> Iterator[Callable[[int, int, str], None]]:
         while not ended.wait(1.0):
             if current and time.monotonic() - last >= _SILENCE:
                 last = time.monotonic()
-                remark(f"{current} ({last - begun:.0f} s so far)")
+                remark(f"{current}{_compiling()} ({last - begun:.0f} s so far)")
 
     thread = threading.Thread(target=print_signs, daemon=True)
     with suppress(RuntimeError):  # where the system starts no more threads, there are no signs

@@ -13,7 +13,7 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.means import mean_and_error
-from directrix.search.candidates import CUT_SHORT, SAMPLE, UNTRAINED, Candidate
+from directrix.search.candidates import CUT_SHORT, INCOMPLETE, SAMPLE, UNTRAINED, Candidate
 from directrix.search.choice import contenders, is_tied, leading, ranked
 from directrix.search.clock import Clock, usual_growth
 from directrix.search.folds import MANY_DOCS, SAMPLE_DOCS, Fold, sample
@@ -113,7 +113,7 @@ class Race:
             )
             racing += [name for name in several if name not in done]  # another setting may suit the data
             behind = [name for name in several if name not in racing]
-            self.left_out = [name for name in behind if not done[name].progress]
+            self.left_out = [n for n in behind if not done[n].progress and done[n].outcome != INCOMPLETE]
             slow = set(behind) - set(self.left_out)
             self.untried += [c.name for c in others if c.name in slow]
         rest = round_robin(others, racing)
