@@ -19,6 +19,7 @@ from directrix.data.checks import check_unrepeated
 from directrix.data.columns import OPTIONS, ColumnNames, find, kind_of
 from directrix.data.files import Problem, open_data, raise_problems, readable, short_name, to_number
 from directrix.data.formats import QRELS, content_of, is_documents_table
+from directrix.data.grouping import identifier_text
 from directrix.data.shards.context import is_on_cluster
 from directrix.data.trec.join import join_trec, unmatched
 from directrix.data.trec.runs import Qrels, Run, document_names, read_trec_qrels, read_trec_run
@@ -118,7 +119,7 @@ def judged_rankings(
         shards = open_shards(data)
     q = given.read_for(models.values(), data) if shards is None else shards.judged()
     check_unrepeated(q, str(data))
-    ids = tuple(map(str, q.query_ids))
+    ids = tuple(map(identifier_text, q.query_ids))
     doc_ids = None if q.doc_ids is None else np.array(document_names(q), dtype=object)
     judged = []
     for name, path in zip(system_names(rankings, names), rankings, strict=True):

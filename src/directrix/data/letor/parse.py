@@ -254,7 +254,7 @@ class BlockParser:
         n, n_entries = int(totals[kernel.ROWS]), int(totals[kernel.ENTRIES])
         doc_ids = None
         if totals[kernel.COMMENTS]:
-            doc_ids = [text[a:b].decode("utf-8", "replace") if b > a else None for a, b in spans[:n].tolist()]
+            doc_ids = [text[a:b].decode("utf-8", "backslashreplace") if b > a else None for a, b in spans[:n].tolist()]
         n_errors = int(totals[kernel.ERRORS])
         shown = errors[: min(n_errors, kernel.MAX_ERRORS)].tolist()
         block = Block(

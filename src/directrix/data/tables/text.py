@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,9 @@ _BRACKET = re.compile(rb"[][{}]")
 def header_of(path: Path) -> list[str]:
     """Return the names in the first line, or in the first object of JSON lines."""
     with readable(path), open_data(path) as file:
-        line = file.readline(_BLOCK).decode("utf-8", "backslashreplace")
+        line = "\n"
+        while line and not line.strip():
+            line = file.readline(_BLOCK).decode("utf-8", "backslashreplace")
     if sign := _SIGNS.get(text_table(path)):
         return next(csv.reader(io.StringIO(line), delimiter=sign), [])
     with suppress(ValueError):
@@ -37,13 +39,13 @@ def header_of(path: Path) -> list[str]:
 
 def read_columns(pa: Any, path: Path, names: ColumnNames) -> Any:
     """Return a file as a table; identifiers are text, which keeps 007, or integers if all are."""
-    import pyarrow.json
-
+    known = {names.qid, names.doc_id, *KNOWN["qid"], *KNOWN["doc_id"]}
     if text_table(path) == "jsonl":
         with open_data(path) as file:
-            text = pa.BufferReader(_objects(path, file.read()))
-        return _fixed(pa, pyarrow.json.read_json(text, pyarrow.json.ReadOptions(block_size=_BLOCK)))
-    known = {names.qid, names.doc_id, *KNOWN["qid"], *KNOWN["doc_id"]}
+            table = _of_json(pa, path, file.read())
+        for name in known.intersection(table.column_names):
+            _check_exact(path, name, table.column(name))
+        return _fixed(pa, table)
     ids = [name for name in header_of(path) if name in known]
     types = dict.fromkeys([*ids, *(names.categorical or ())], pa.string())
     table = _of_csv(pa, path, types)
@@ -64,18 +66,41 @@ def text_batches(pa: Any, path: Path, names: ColumnNames) -> Iterator[Any]:
     The first block decides the types of the other columns of CSV and TSV.
     """
     import pyarrow.csv
-    import pyarrow.json
 
     if text_table(path) == "jsonl":
         with open_data(path) as file:
             for block in stream_blocks(file, _BLOCK):
-                objects = pa.BufferReader(_objects(path, block))
-                yield pyarrow.json.read_json(objects, pyarrow.json.ReadOptions(block_size=2 * _BLOCK))
+                yield _of_json(pa, path, block)
         return
     types = {name: pa.string() for name in header_of(path) if name in (names.categorical or ())}
     with open_data(path) as file, pyarrow.csv.open_csv(file, *_csv_options(pa, path, types)) as reader:
         for batch in reader:
             yield pa.Table.from_batches([batch])
+
+
+def _of_json(pa: Any, path: Path, text: bytes) -> Any:
+    """Return JSON lines as a table; text that looks like a time, of which pyarrow would make one, stays text."""
+    import pyarrow.json
+
+    objects, options = _objects(path, text), pyarrow.json.ReadOptions(block_size=2 * _BLOCK)
+    table = pyarrow.json.read_json(pa.BufferReader(objects), options)
+    times = pa.schema([(f.name, pa.string()) for f in table.schema if pa.types.is_temporal(f.type)])
+    if not len(times):
+        return table
+    as_text = pyarrow.json.ParseOptions(explicit_schema=times)
+    return pyarrow.json.read_json(pa.BufferReader(objects), options, as_text).select(table.column_names)
+
+
+def _check_exact(path: Path, name: str, column: Any) -> None:
+    """Raise `InputError` if identifiers are integers that a float, which pyarrow makes of them, cannot hold."""
+    if str(column.type) != "double":
+        return
+    for row, cell in enumerate(column.to_pylist()):
+        if cell is not None and abs(cell) >= 2.0**53:
+            raise InputError(
+                f"{row_places(path)(row)}: the identifier {cell:.0f} in the column {name!r} is rounded, since it "
+                "is not an integer of 64 bits; text is needed. Write it in quotes."
+            )
 
 
 def _of_csv(pa: Any, path: Path, types: dict[Any, Any]) -> Any:
@@ -116,6 +141,35 @@ def _objects(path: Path, text: bytes) -> bytes:
     return text
 
 
+def row_places(path: Path) -> Callable[[int], str]:
+    """Return a function from a row to its place for messages: the line of text, or the row, from 0."""
+    form, begins = text_table(path), list[int]()
+
+    def place(row: int) -> str:
+        if not form:
+            return f"{path}: row {row}"
+        if not begins:  # most files have no problems
+            begins.extend(_begins(path, form))
+        return f"{path}:{begins[row]}"
+
+    return place
+
+
+def _begins(path: Path, form: str) -> Iterator[int]:
+    """Yield the line on which each row begins: cells may hold line ends, and empty lines are no rows."""
+    with readable(path), open_data(path) as file:
+        if form == "jsonl":
+            yield from (number for number, line in enumerate(file, start=1) if line.strip())
+            return
+        rows = csv.reader(io.TextIOWrapper(file, "utf-8", "replace", newline=""), delimiter=_SIGNS[form])
+        begin, is_header = 1, True
+        for row in rows:
+            if row and not is_header:
+                yield begin
+            is_header = is_header and not row
+            begin = rows.line_num + 1
+
+
 def _is_deep(line: bytes) -> bool:
     depth = 0
     for bracket in _BRACKET.finditer(_STRING.sub(b"", line)):
@@ -146,11 +200,11 @@ def _integers(pa: Any, column: Any) -> Any:
     return numbers if numbers.cast(pa.string()).equals(column) else column
 
 
-def not_a_number(column: Any) -> str:
+def not_a_number(column: Any, place: Callable[[int], str]) -> str:
     """Return the first cell of a text column that is not a number, for messages; "" if there is none."""
     cells = enumerate(column.to_pylist())
     bad = next(
         ((row, cell) for row, cell in cells if isinstance(cell, str) and to_number(cell) != to_number(cell)),
         None,
     )
-    return "" if bad is None else f", {bad[1][:40]!r} in row {bad[0]}"
+    return "" if bad is None else f", {bad[1][:40]!r} at {place(bad[0])}"

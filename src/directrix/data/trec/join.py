@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from directrix.data.columns import column_list
-from directrix.data.grouping import object_array
+from directrix.data.grouping import identifier_text, object_array
 from directrix.data.queries import Queries
 from directrix.data.trec.runs import Qrels, Run, document_names, read_trec_qrels, read_trec_run
 from directrix.errors import InputError, amount, warn
@@ -216,8 +216,9 @@ def labeled(q: Queries, qrels: Any) -> Queries:
     number = {query: place for place, query in enumerate(judged.query_ids)}
     part = q.take([place for place, query in enumerate(run.query_ids) if query in number])
     names, labels = document_names(part), np.zeros(part.n_docs)
-    for query, (first, last) in zip(part.query_ids, pairwise(part.qptr.tolist()), strict=True):
-        known = judged.of_query(number[str(query)])
+    ids = map(identifier_text, part.query_ids)
+    for query, (first, last) in zip(ids, pairwise(part.qptr.tolist()), strict=True):
+        known = judged.of_query(number[query])
         labels[first:last] = [max(known.get(name, 0.0), 0.0) for name in names[first:last]]
     return replace(part, labels=labels)
 
