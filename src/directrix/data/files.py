@@ -57,7 +57,8 @@ def raise_problems(
     text, gap = f"{lines[0]}.", ""
     if n > 1:
         more = [f"... and {n - len(shown):,} more"] if n > len(shown) else []
-        text, gap = "\n  ".join([f"{path}: {n:,} {'lines' if place is None else 'rows'} cannot be used:", *lines, *more]), "\n"
+        what = "lines" if place is None else "rows"
+        text, gap = "\n  ".join([f"{path}: {n:,} {what} cannot be used:", *lines, *more]), "\n"
     python = " ".join(dict.fromkeys(problem.remedy for problem in shown))
     shell = " ".join(dict.fromkeys(problem.shell or problem.remedy for problem in shown))
     raise InputError(text, python=gap + python, shell=gap + shell)

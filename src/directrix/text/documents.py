@@ -145,7 +145,8 @@ def iter_documents(given: Any, id_column: str | None = None) -> Iterator[Documen
         folder is one document. A table without a known name in its first line has the columns identifier
         and text.
     id_column : str, optional
-        Default: the first one present of docno, doc_id, docid, document, doc, _id, id.
+        Default: the first one present of docno, doc_id, docid, corpus-id, document, doc, _id,
+        id.
 
     Raises
     ------
@@ -164,7 +165,8 @@ def query_texts(given: Any, field: str | None = None, id_column: str | None = No
     field : str, optional
         Field of a query to search for. Default: the first one present of query, text, title, question.
     id_column : str, optional
-        Default: the first one present of qid, query_id, q_id, topic, query, _id, id.
+        Default: the first one present of qid, query_id, q_id, query-id, topic,
+        query, _id, id.
 
     Raises
     ------

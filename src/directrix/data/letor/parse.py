@@ -188,6 +188,8 @@ class Block:
     is_terminated: bool
     problems: list[Problem]
     n_problems: int
+    is_beyond: bool
+    """Whether the type cannot hold a value."""
 
 
 @dataclass(frozen=True)
@@ -254,7 +256,10 @@ class BlockParser:
         n, n_entries = int(totals[kernel.ROWS]), int(totals[kernel.ENTRIES])
         doc_ids = None
         if totals[kernel.COMMENTS]:
-            doc_ids = [text[a:b].decode("utf-8", "backslashreplace") if b > a else None for a, b in spans[:n].tolist()]
+            doc_ids = [
+                text[a:b].decode("utf-8", "backslashreplace") if b > a else None
+                for a, b in spans[:n].tolist()
+            ]
         n_errors = int(totals[kernel.ERRORS])
         shown = errors[: min(n_errors, kernel.MAX_ERRORS)].tolist()
         block = Block(
@@ -273,6 +278,7 @@ class BlockParser:
             is_terminated=True,
             problems=[problem_of(line + 1, code, text[a:b], self.dtype.name) for line, code, a, b in shown],
             n_problems=n_errors,
+            is_beyond=any(code == kernel.VALUE_RANGE for _, code, *_ in shown),
         )
         return block, hard, totals
 
@@ -299,6 +305,7 @@ class BlockParser:
             stored[np.isnan(stored)] = 0.0
 
     def _add(self, block: Block, code: int, text: bytes, span: tuple[int, int]) -> None:
+        block.is_beyond |= code == kernel.VALUE_RANGE
         line = text.count(b"\n", 0, span[0]) + 1
         if all(line != problem.line for problem in block.problems):
             block.n_problems += 1

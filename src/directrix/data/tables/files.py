@@ -20,7 +20,14 @@ from directrix.data.files import Stamp, check_stamp, readable
 from directrix.data.formats import ARROW, content_of, table_files, text_table
 from directrix.data.frames import Categories, categories_from
 from directrix.data.stored import Extent
-from directrix.data.tables.text import header_of, not_a_number, read_columns, row_places, text_batches
+from directrix.data.tables.text import (
+    TO_UTF8,
+    header_of,
+    not_a_number,
+    read_columns,
+    row_places,
+    text_batches,
+)
 from directrix.errors import InputError, MissingExtra
 
 
@@ -66,7 +73,7 @@ def decoding(path: Path) -> Iterator[None]:
         )  # not the line: cells may hold several
         remedy = "A complete file is needed; write or fetch it again."
         if text_table(path) and re.search("utf-?8", reason, re.IGNORECASE):
-            remedy = "UTF-8 is needed, e.g. by `iconv -f latin1 -t utf-8 OLD > NEW`."
+            remedy = TO_UTF8
         elif "changed from" in reason:
             remedy = "A column has one type: write its values as numbers or as text, in quotes."
         raise InputError(

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from directrix.data.files import open_data, readable, stream_blocks, to_number
 from directrix.data.formats import text_table
 from directrix.errors import InputError
 
+TO_UTF8 = "Convert the file, e.g. `iconv -f latin1 -t utf-8 OLD > NEW`."
 _SIGNS = {"csv": ",", "tsv": "\t"}
 _BLOCK = 16 << 20  # bytes read together; a line must fit into it
 _DEEPEST = 64  # brackets within brackets; pyarrow's process ends at some ten thousand
@@ -42,10 +43,7 @@ def read_columns(pa: Any, path: Path, names: ColumnNames) -> Any:
     known = {names.qid, names.doc_id, *KNOWN["qid"], *KNOWN["doc_id"]}
     if text_table(path) == "jsonl":
         with open_data(path) as file:
-            table = _of_json(pa, path, file.read())
-        for name in known.intersection(table.column_names):
-            _check_exact(path, name, table.column(name))
-        return _fixed(pa, table)
+            return _fixed(pa, _of_json(pa, path, file.read(), known.union(names.categorical or ())))
     ids = [name for name in header_of(path) if name in known]
     types = dict.fromkeys([*ids, *(names.categorical or ())], pa.string())
     table = _of_csv(pa, path, types)
@@ -70,7 +68,7 @@ def text_batches(pa: Any, path: Path, names: ColumnNames) -> Iterator[Any]:
     if text_table(path) == "jsonl":
         with open_data(path) as file:
             for block in stream_blocks(file, _BLOCK):
-                yield _of_json(pa, path, block)
+                yield _of_json(pa, path, block, names.categorical or ())
         return
     types = {name: pa.string() for name in header_of(path) if name in (names.categorical or ())}
     with open_data(path) as file, pyarrow.csv.open_csv(file, *_csv_options(pa, path, types)) as reader:
@@ -78,29 +76,29 @@ def text_batches(pa: Any, path: Path, names: ColumnNames) -> Iterator[Any]:
             yield pa.Table.from_batches([batch])
 
 
-def _of_json(pa: Any, path: Path, text: bytes) -> Any:
-    """Return JSON lines as a table; text that looks like a time, of which pyarrow would make one, stays text."""
+def _of_json(pa: Any, path: Path, text: bytes, ids: Iterable[Any]) -> Any:
+    """Return JSON lines as a table; text that looks like a time stays text.
+
+    Raises `InputError` if identifiers are integers beyond 64 bits, which become floats.
+    """
     import pyarrow.json
 
+    # pyarrow makes times of text, two of which may be one
     objects, options = _objects(path, text), pyarrow.json.ReadOptions(block_size=2 * _BLOCK)
     table = pyarrow.json.read_json(pa.BufferReader(objects), options)
-    times = pa.schema([(f.name, pa.string()) for f in table.schema if pa.types.is_temporal(f.type)])
-    if not len(times):
-        return table
-    as_text = pyarrow.json.ParseOptions(explicit_schema=times)
-    return pyarrow.json.read_json(pa.BufferReader(objects), options, as_text).select(table.column_names)
-
-
-def _check_exact(path: Path, name: str, column: Any) -> None:
-    """Raise `InputError` if identifiers are integers that a float, which pyarrow makes of them, cannot hold."""
-    if str(column.type) != "double":
-        return
-    for row, cell in enumerate(column.to_pylist()):
-        if cell is not None and abs(cell) >= 2.0**53:
+    if times := [(field.name, pa.string()) for field in table.schema if pa.types.is_temporal(field.type)]:
+        as_text = pyarrow.json.ParseOptions(explicit_schema=pa.schema(times))
+        again = pyarrow.json.read_json(pa.BufferReader(objects), options, as_text)
+        table = again.select(table.column_names)
+    for name in {*ids}.intersection(table.column_names):
+        if not pa.types.is_floating(table.schema.field(name).type):
+            continue
+        if (largest := pa.compute.max(pa.compute.abs(table[name])).as_py() or 0.0) >= 2.0**53:
             raise InputError(
-                f"{row_places(path)(row)}: the identifier {cell:.0f} in the column {name!r} is rounded, since it "
-                "is not an integer of 64 bits; text is needed. Write it in quotes."
+                f"{path}: the column {name!r} holds {largest:.0f}, which is rounded; names must be text or "
+                "integers of 64 bits. Write them in quotes."
             )
+    return table
 
 
 def _of_csv(pa: Any, path: Path, types: dict[Any, Any]) -> Any:
@@ -126,7 +124,15 @@ def _csv_options(pa: Any, path: Path, types: dict[Any, Any]) -> tuple[Any, Any, 
 
 
 def _objects(path: Path, text: bytes) -> bytes:
-    """Return JSON lines; `InputError` for content that crashes pyarrow: a `null`, or deeply nested lists."""
+    """Return JSON lines; `InputError` for content that crashes pyarrow: a `null`, or deeply nested lists.
+
+    Text that is not UTF-8 is rejected too, which pyarrow does not check.
+    """
+    try:
+        text.decode()
+    except UnicodeDecodeError as error:
+        line = text.count(b"\n", 0, error.start) + 1
+        raise InputError(f"{path}:{line}: the text is not UTF-8, which is needed. {TO_UTF8}") from None
     for place, line in enumerate(text.split(b"\n"), start=1):
         if line.lstrip()[:1] not in (b"", b"{"):
             raise InputError(

@@ -131,7 +131,8 @@ def of_frame(
     that begins with ``call``.
     """
     place = place or f"{what}, row {{}}".format
-    columns = dict(zip(("query", "document", value, "subtopic"), _columns(frame, value, what, names, call)))
+    kinds = "query", "document", value, "subtopic"
+    columns = dict(zip(kinds, _columns(frame, value, what, names, call), strict=True))
     numbers = array_of(columns.pop(value)).ravel()
     cells = {kind: cells_of(column) for kind, column in columns.items() if column is not None}
     n_rows = [len(cells["query"]), len(cells["document"]), numbers.size]
@@ -150,9 +151,7 @@ def of_frame(
     texts = {kind: list(map(identifier_text, of)) for kind, of in cells.items()}
     documents, repeated = grouped(texts["query"], texts["document"], column, texts.get("subtopic"), place)
     known = {problem.line for problem in problems}
-    raise_problems(
-        what, problems + bad + [one for one in repeated if one.line not in known], place=place
-    )
+    raise_problems(what, problems + bad + [one for one in repeated if one.line not in known], place=place)
     for kind, of in texts.items():
         check_identifiers(of, kind, place)
     return documents
@@ -257,17 +256,18 @@ def _n_columns(path: Path, value: str, counts: Int64Array, where: Int64Array) ->
     Raises `InputError` if judgments are given in place of a run, or the other way round.
     """
     most = np.bincount(counts)
-    usual = int(counts[np.argmax(most[counts] == most.max())])
+    equal = counts[most[counts] == most.max()].tolist()
+    usual = next((n for n in equal if (n == 6) == (value == "score")), equal[0])
     wanted = 6 if value == "score" else 3 if usual == 3 else 4
     if (wanted, usual) not in ((4, 6), (6, 4), (6, 3)):
         return wanted
     given, needed = ("a run", "judgments") if wanted == 4 else ("judgments", "a run")
-    fix = "Swap the two files."
+    fix = "Swap the two files." if wanted == 4 else "Swap the two files, or give a run."
     if usual == 3:
         given += " and in rankings of MS MARCO"
         fix = (
             "Swap the two files, or write a ranking as a run: "
-            f"`awk '{{print $1, \"Q0\", $2, $3, -$3, \"run\"}}' {path} > NEW.run`."
+            f'`awk \'{{print $1, "Q0", $2, $3, -$3, "run"}}\' {path} > NEW.run`.'
         )
     line = where[np.argmax(counts == usual)]
     raise InputError(

@@ -131,9 +131,9 @@ class Run:
         tag : str
             Name of the system.
         qid, doc_id, score : str or int, optional
-            Names of the columns. Default: the first that exists of qid, query_id, q_id, topic, query; of
-            docno, doc_id, docid, document, doc; and of score, sim. So frames of PyTerrier, ir_datasets,
-            ir_measures, ranx and trec_eval need no names.
+            Names of the columns. Default: the first that exists of qid, query_id, q_id, query-id, topic,
+            query; of docno, doc_id, docid, corpus-id, document, doc; and of score, sim. So frames of
+            PyTerrier, ir_datasets, ir_measures, ranx, BEIR and trec_eval need no names.
 
         Raises
         ------
