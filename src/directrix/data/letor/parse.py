@@ -27,6 +27,7 @@ from directrix.data.files import (
     stream_blocks,
 )
 from directrix.data.memory import check_left, check_room
+from directrix.data.sparse import prefers_csr
 from directrix.errors import InputError
 from directrix.threads import run_chunks
 from directrix.types import Array, Float64Array, Int64Array
@@ -143,8 +144,6 @@ def problem_of(line: int, code: int, token: bytes, dtype: str) -> Problem:
     what, *remedies = _TEXTS[code]
     return Problem(line, what.format(token=shown, dtype=dtype), *remedies)
 
-
-_CELLS_PER_ENTRY = 8  # above it sparse=None chooses CSR
 
 _HARD_NUMBERS = 4096  # room at first; more is made where it does not suffice
 _FLOAT32_LIMIT = 3.4028235677973362e38  # doubles above it round to infinity
@@ -362,7 +361,7 @@ def _n_lines(text: bytes) -> int:
 
 def _is_thin(n_docs: int, width: int, n_entries: int, *, sparse: bool | None) -> bool:
     """Return whether features become CSR."""
-    return n_docs * width > _CELLS_PER_ENTRY * n_entries > 0 if sparse is None else sparse
+    return prefers_csr(n_docs, width, n_entries) if sparse is None else sparse
 
 
 def _without_gaps(dense: Array, blocks: list[Block], starts: list[int]) -> Array:
