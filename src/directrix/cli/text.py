@@ -455,6 +455,7 @@ def _columns_of(path: Path, candidates: Run) -> list[Run]:
     import pyarrow.types as types
 
     from directrix.data.columns import DOC, QUERY, SCORES, find
+    from directrix.data.files import short_name
     from directrix.data.tables.files import table_of
     from directrix.data.tables.text import row_places
     from directrix.data.trec.documents import of_frame
@@ -477,7 +478,7 @@ def _columns_of(path: Path, candidates: Run) -> list[Run]:
     rows = {key: table[name].to_pylist() for key, name in keys.items()} | {"score": range(table.num_rows)}
     call, named_so = "directrix.data.Run.from_frame(frame", {key: key for key in rows}
     documents = of_frame(rows, "score", str(path), named_so, call, row_places(path))
-    in_table = Run(path.name, *documents[:4])
+    in_table = Run(short_name(path), *documents[:4])
     check_overlap(candidates, in_table)
     place = dict(zip(_keys(in_table), in_table.scores.astype(np.int64), strict=True))
     aligned = np.array([place.get(key, -1) for key in _keys(candidates)], dtype=np.int64)

@@ -94,7 +94,11 @@ def read_responses(
                 try:
                     qid, found = _response(line)
                 except InputError as error:
-                    problems.append(Problem(number, str(error).removesuffix("."), "Write one response of an engine per line."))
+                    problems.append(
+                        Problem(
+                            number, str(error).removesuffix("."), "Write one response of an engine per line."
+                        )
+                    )
                 else:
                     qids += [qid] * len(found)
                     documents += found

@@ -62,7 +62,7 @@ def check_overlap(run: Run, other: Qrels | Run) -> None:
                 f"{what} None would count as relevant; both must write identifiers alike. Give files of one "
                 "collection; tables read 007 as the number 7 unless the column is text."
             )
-        shown = f"{column_list(run.doc_ids, 3)} against {column_list(other.doc_ids, 3)}"
+        shown = " against ".join(column_list(dict.fromkeys(part.doc_ids), 3) for part in (run, other))
         warn(f"{what} Check that both are of one collection ({shown}).", stacklevel=3)
 
 
