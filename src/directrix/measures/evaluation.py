@@ -214,8 +214,9 @@ def _of_arrays(scores: Any, labels: Any, qid: Any, qptr: Any, group: Any, doc_id
                 f"{name} is a table or dict with {', '.join(map(str, names[:4]))}; one number per document "
                 "is needed. For tables of a run and of judgments type evaluate(..., run=run, qrels=qrels)."
             )
-        if group is not None:  # of whose sizes the first dimension is not the sum
-            check_flat(np.atleast_1d(as_array(given, name)), name)
+        array = given if hasattr(given, "ndim") else as_array(given, name)
+        if array.ndim > 1:  # before sizes of queries are compared with the first dimension
+            check_flat(array, name)
     check_length(_length(labels), _length(scores), "labels", "scores")
     rows, boundaries, query_ids = rows_by_query(qid, group, _length(scores), "scores", qptr)
     if not np.array_equal(rows, np.arange(len(rows))):

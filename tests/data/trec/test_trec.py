@@ -83,7 +83,7 @@ def runs_and_qrels(queries, docs, judged, known):
          r"qrels; the others do not count. Identifiers .* zeros, capitals or .0: 2, such as 001 and 1"),
         (["1", "2.0", "Q3"], "d", ["1", "2", "q3"], "d", r"1 of 3 .* 2, such as 2.0 and 2"),
         ("12345", "d", "5678", "d", r"1 of 5 queries of the run 'A' are in the qrels; the others"),
-        ("12", "ab", "12", "cd", r"0 of 4 documents .* among the 4 of the qrels .* one collection \(a, b against c, d\)"),
+        ("12", "ab", "12", "cd", r"0 of 4 documents .* the 4 of the qrels .* \(a, b against c, d\)"),
         ("1", [f"d{i}" for i in range(100)], "1", ["d7", *(f"x{i}" for i in range(39))],
          r"1 of 100 documents of the run 'A' are among the 40 of the qrels"),
         ("1", "a", "12", "b", r"0 of 1 documents .* one collection"),
