@@ -571,6 +571,8 @@ def query_classes(path: Path) -> dict[str, str]:
 
 
 def _classes_of_table(path: Path, known: list[str], query: str) -> dict[str, str]:
+    from directrix.data.checks import is_empty
+    from directrix.data.grouping import identifier_text
     from directrix.data.tables.files import table_of
 
     others = [name for name in known if name != query]
@@ -581,9 +583,12 @@ def _classes_of_table(path: Path, known: list[str], query: str) -> dict[str, str
     table = table_of(path, ColumnNames(categorical=tuple(named)))
     of_query: dict[str, str] = {}
     for key, value in zip(*(table.column(name).to_pylist() for name in (query, *named)), strict=True):
-        if value is not None and of_query.setdefault(str(key), str(value)) != str(value):
+        if is_empty(value):
+            continue
+        query, segment = identifier_text(key), identifier_text(value)
+        if of_query.setdefault(query, segment) != segment:
             raise InputError(
-                f"{path}: query {key} has the segments {of_query[str(key)]} and {value}; each query has one."
+                f"{path}: query {query} has the segments {of_query[query]} and {segment}; each query has one."
             )
     return of_query
 

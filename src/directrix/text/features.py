@@ -89,15 +89,16 @@ class TextFeatures:
             labels += [max(known.get(doc, 0.0), 0.0) for doc in of_query]
             docs.append(of_query)
             names.append(name)
+        features = np.concatenate(blocks)
         return Queries(
-            np.concatenate(blocks),
+            features,
             np.array(labels),
             np.append(0, np.cumsum([len(block) for block in blocks])).astype(np.int64),
             tuple(names),
             np.concatenate(docs),
             tuple(self.sources),
             np.arange(len(labels)),
-            missing="nan" if np.isnan(blocks).any() else "error",
+            missing="nan" if np.isnan(features).any() else "error",
         )
 
     def _of_query(self, name: str, docs: Array) -> Array:
