@@ -18,7 +18,7 @@ from directrix.cli.show import remark, save_report, show
 from directrix.errors import InputError, amount
 
 if TYPE_CHECKING:
-    from directrix.cli.rankings import JudgedRanking
+    from directrix.cli.rankings import JudgedRanking, Topics
     from directrix.experiments.significance.comparisons import Comparisons
     from directrix.measures.convention import Convention
     from directrix.measures.evaluation import ConventionEvaluations, Evaluation
@@ -48,6 +48,14 @@ class Correction(StrEnum):
 
 
 _ALL = "all"
+_AllJudged = Annotated[
+    bool,
+    Option(
+        "--all-judged",
+        help="Count every judged query of the qrels, with an empty ranking for those that a run lacks, as "
+        "trec_eval does by -c.",
+    ),
+]
 
 
 def evaluate_command(
@@ -73,6 +81,7 @@ def evaluate_command(
     intervals: Annotated[
         bool, Option("--intervals", help="Print 95 % intervals of the means, by the bootstrap over queries.")
     ] = False,
+    all_judged: _AllJudged = False,
     system_names: options.NamesOption = None,
     reading: RankedData,
     cluster: options.ClusterOption = None,
@@ -89,9 +98,10 @@ def evaluate_command(
         tool = None if all_tools else options.convention_named(convention)
         if per_query and by is not None:
             raise InputError("--per-query prints queries and --by prints segments; give one of the two.")
-    judged = judged_rankings(data, rankings, reading, system_names)
+    topics: Topics = "judged" if all_judged else "own"
+    judged = judged_rankings(data, rankings, reading, system_names, topics)
     segments = None if by is None else _segments(by, judged)
-    if len({ranking.ranked for ranking in judged}) > 1:
+    if len({frozenset(ranking.query_ids) for ranking in judged}) > 1:
         counts = ", ".join(f"{ranking.name} {len(ranking.ranked)}" for ranking in judged)
         remark(
             f"note: these are means over different queries ({counts}); `directrix compare` takes those that "
@@ -258,6 +268,7 @@ def compare_command(
     against: _Against = None,
     alpha: Annotated[float, Option(help="Significance level; intervals have confidence 1 - alpha.")] = 0.05,
     common_queries: _CommonQueries = False,
+    all_judged: _AllJudged = False,
     require_gain: _RequiredGain = None,
     report: options.ReportOption = None,
     seed: options.SeedOption = 0,
@@ -283,11 +294,12 @@ def compare_command(
         check_system_names(system_names, rankings)
         names = options.measure_names(measures, default=("nDCG@10",))
         _check_gain(require_gain, against, names)
+        if common_queries and all_judged:
+            raise InputError("--common-queries and --all-judged choose other queries; give one of the two.")
         tool = options.convention_named(convention)
     check_writable(report, data, *rankings)
-    judged = judged_rankings(
-        data, rankings, reading, system_names, topics="common" if common_queries else "any"
-    )
+    topics: Topics = "common" if common_queries else "judged" if all_judged else "any"
+    judged = judged_rankings(data, rankings, reading, system_names, topics)
     with options.usage():
         files = dict(zip(map(str, rankings), (ranking.name for ranking in judged), strict=True))
         chosen = _against(against, files)
@@ -389,6 +401,7 @@ def _gains(measure: str, comparison: Comparisons, least: float) -> dict[str, boo
 def _counts(judged: list[JudgedRanking], *, is_common: bool) -> dict[str, int]:
     """Return the number of topics of each run, with a remark where one lacks some."""
     every = frozenset[str]().union(*(ranking.ranked for ranking in judged))
+    every = every if is_common else every.union(judged[0].query_ids)
     what = "do not count for any run" if is_common else "count as if it had retrieved nothing"
     for ranking in judged:
         if lacking := len(every) - len(ranking.ranked):

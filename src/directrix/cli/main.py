@@ -39,6 +39,7 @@ from directrix.errors import InputError, MissingExtra
 from directrix.registry import COMMANDS
 
 _WITHOUT_NUMBERS = ("methods_command", "doctor_command")
+_COLUMN = re.compile(r"--[a-z-]+-columns?")
 _OUTPUTS = ("output", "report", "thresholds", "page", "test_output", "against")  # the last is an input
 
 # the system takes the memory back at once; to collect garbage first is a sixth of the time of a short command
@@ -180,6 +181,7 @@ def _prepared(command: Callable[..., None]) -> Callable[..., None]:
             options = {field.name: (hints[field.name], field.default) for field in fields(group)}
         parameters += [_parameter(key, kind, default) for key, (kind, default) in options.items()]
     parameters.append(_parameter("threads", ThreadsOption, None))
+    names = {parameter.name for parameter in parameters}
 
     @functools.wraps(command)
     def run(*, threads: int | None, **given: Any) -> None:
@@ -192,7 +194,19 @@ def _prepared(command: Callable[..., None]) -> Callable[..., None]:
         for name, group in groups.items():
             given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
         with _on_cluster(given.get("cluster")), _standard_input(given) as replaced:
-            command(**replaced)
+            try:
+                command(**replaced)
+            except InputError as error:  # raised where it is not known which command reads the table
+                lacks = [
+                    name
+                    for name in _COLUMN.findall(message_of(error))
+                    if name[2:].replace("-", "_") not in names
+                ]
+                if not lacks:
+                    raise
+                _fail(
+                    re.sub(rf"Type {lacks[0]} NAME(,OTHER)?\.", "Rename it in the table.", message_of(error))
+                )
 
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in parameters}

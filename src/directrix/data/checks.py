@@ -331,15 +331,20 @@ def is_empty(value: Any) -> bool:
     return is_missing(value) or bool(value == "")
 
 
+def check_flat(array: Array, what: str) -> None:
+    """Raise `InputError` unless an array has one dimension."""
+    if array.ndim != 1:
+        raise InputError(
+            f"{what} has shape {array.shape}; one dimension is needed. Type numpy.ravel({what})."
+        )
+
+
 def _numbers(values: Any, what: str) -> Array:
     """Return an array of real numbers with one dimension."""
     array = as_array(values, what)
     if array.dtype.kind == "O" or array.size == 0:
         array = as_floats(array, what)
-    if array.ndim != 1:
-        raise InputError(
-            f"{what} has shape {array.shape}; one dimension is needed. Type numpy.ravel({what})."
-        )
+    check_flat(array, what)
     if array.dtype.kind not in "fiub":
         raise InputError(
             f"{what} has dtype {array.dtype} (first value {array[0].item()!r}); numbers are needed. "

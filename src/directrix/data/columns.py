@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from directrix.errors import NO_ITEMS, InputError, short_text
 
-QUERY = ("qid", "query_id", "q_id", "topic", "query")
-DOC = ("docno", "doc_id", "docid", "document", "doc")
+QUERY = ("qid", "query_id", "q_id", "query-id", "topic", "query")
+DOC = ("docno", "doc_id", "docid", "corpus-id", "document", "doc")
 SCORES = ("score", "sim")
 LABELS = ("label", "relevance", "rel", "grade")
 SUBTOPICS = ("subtopic", "subtopic_id", "iteration", "iter")
@@ -25,7 +25,7 @@ KNOWN: dict[str, tuple[str, ...]] = {
     **{"item": ("item", "item_id", "product_id"), "event": ("event", "event_type", "action")},
     **{"propensity": ("propensity",), "examination": ("examination",)},
 }
-"""Names in PyTerrier, ir_datasets, ir_measures, ranx, trec_eval and click logs, in the order of search."""
+"""Names in PyTerrier, ir_datasets, ir_measures, ranx, BEIR and click logs, in the order of search."""
 
 INDEX = re.compile(r"(__index_level_\d+__|Unnamed: \d+)?")
 """Names of a column in which pandas stores its index: in Parquet, and in CSV, where reading it names it."""

@@ -20,6 +20,7 @@ from directrix.data.checks import (
     unmasked,
 )
 from directrix.data.columns import ColumnNames, column_list, feature_label, roles_of
+from directrix.data.grouping import plain_identifier
 from directrix.data.sparse import cell_of, entries
 from directrix.errors import NO_ITEMS, InputError
 from directrix.types import Array, Float64Array, is_sparse
@@ -196,15 +197,20 @@ def arrays_of_queries(frame: Any, names: ColumnNames) -> dict[str, Any]:
     given = names.features or ("features",) * ("features" in roles.features)
     lists = _as_lists(coded[given[0]]) if len(given) == 1 else None
     X = matrix_of(coded, "the frame") if lists is None else lists
-    qid = of[roles.qid]
     return {
         "X": X,
         "y": np.zeros(len(X)) if roles.label is None else array_of(of[roles.label]),
-        "qid": qid.to_list() if hasattr(qid, "to_list") else qid,
-        "doc_ids": None if roles.doc_id is None else cells_of(of[roles.doc_id]),
+        "qid": _identifiers(of[roles.qid]),
+        "doc_ids": None if roles.doc_id is None else _identifiers(of[roles.doc_id]),
         "feature_names": roles.features if lists is None else None,
         "categories": by_column(names_of_categories, roles.features),
     }
+
+
+def _identifiers(column: Any) -> Any:
+    if isinstance(column, np.ndarray) and column.dtype.kind not in "fSO":
+        return column
+    return list(map(plain_identifier, cells_of(column)))
 
 
 def _as_lists(column: Any) -> Array | None:

@@ -13,6 +13,11 @@ from directrix.data.memory import check_room
 from directrix.types import Array, Float64Array, is_sparse
 
 
+def prefers_csr(n_docs: int, n_features: int, n_entries: int) -> bool:
+    """Return whether readers choose CSR: less than one feature in eight is written."""
+    return n_docs * n_features > 8 * n_entries > 0
+
+
 @dataclass(frozen=True, eq=False)
 class ScaledCsr:
     """CSR features whose absent entries have one value per column.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from directrix.data.checks import as_array, check_length
+from directrix.data.checks import as_array, check_flat, check_length
 from directrix.data.frames import names_of
 from directrix.data.grouping import rows_by_query
 from directrix.data.trec.join import Judged, join_trec, qrels_of, run_of, unmatched
@@ -214,6 +214,9 @@ def _of_arrays(scores: Any, labels: Any, qid: Any, qptr: Any, group: Any, doc_id
                 f"{name} is a table or dict with {', '.join(map(str, names[:4]))}; one number per document "
                 "is needed. For tables of a run and of judgments type evaluate(..., run=run, qrels=qrels)."
             )
+        array = given if hasattr(given, "ndim") else as_array(given, name)
+        if array.ndim > 1:  # before sizes of queries are compared with the first dimension
+            check_flat(array, name)
     check_length(_length(labels), _length(scores), "labels", "scores")
     rows, boundaries, query_ids = rows_by_query(qid, group, _length(scores), "scores", qptr)
     if not np.array_equal(rows, np.arange(len(rows))):

@@ -322,8 +322,9 @@ class Index(Corpus):
             left out, as are relevant documents that are not candidates, which measures of the result do not
             count. Default: all labels are 0.
         runs : Runs, optional
-            Scores of other systems, as features ``run.TAG``. A document that a run lacks gets the lowest
-            score of the run for the query, or 0 if there is none.
+            Scores of other systems, as features ``run.TAG``. A document that a run lacks was not retrieved,
+            and gets the lowest score of the run for the query, or 0 if there is none. A score that is NaN
+            stays missing.
         names : sequence of str, optional
             Names of the features to compute, in this order. Default: all.
         progress : function, optional

@@ -13,7 +13,7 @@ import numpy as np
 
 from directrix.data.files import replacing
 from directrix.data.formats import ARROW
-from directrix.data.grouping import object_array
+from directrix.data.grouping import identifier_text, object_array
 from directrix.data.interactions.build import Interactions
 from directrix.data.letor.write import is_integer
 from directrix.data.queries import Queries
@@ -113,7 +113,7 @@ class _Sink:
         rows = np.concatenate(features)
         columns = [self._qids(np.concatenate(qids)), pa.array(np.concatenate(labels))]
         if "docid" in self._schema.names:
-            texts = [None if d is None else str(d) for d in np.concatenate(docs)]
+            texts = [None if d is None else identifier_text(d) for d in np.concatenate(docs)]
             columns.append(pa.array(texts, pa.string()))
         columns.append(pa.FixedSizeListArray.from_arrays(pa.array(rows.reshape(-1)), rows.shape[1]))
         batch = pa.record_batch(columns, schema=self._schema)
