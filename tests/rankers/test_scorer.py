@@ -101,11 +101,15 @@ def test_the_order_is_that_of_predict(reload, kind, scale):
             np.testing.assert_array_equal(found, order)
 
 
+@pytest.mark.parametrize("rule", ["error", "nan"])
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("kind", MODELS)
-def test_missing_values_are_taken_or_refused_as_by_predict(reload, kind, scale):
-    ranker = MODELS[kind](scale=scale).fit_queries(Q)
-    scorer = reload(ranker)
+def test_missing_values_are_taken_or_refused_as_by_predict(reload, kind, scale, rule):
+    ranker = MODELS[kind](scale=scale)
+    with_gaps = Q.features.copy()
+    with_gaps[::7] = np.nan
+    given = with_gaps if rule == "nan" and ranker.takes_missing else Q.features
+    scorer = reload(ranker.fit(given, Q.labels, group=np.diff(Q.qptr)))
     try:
         order, _ = expected(ranker, GAPS)
     except InputError:
@@ -152,6 +156,7 @@ TREES = dx.BoostedRanker(n_trees=5, num_leaves=4, min_data_in_leaf=2)
 @pytest.mark.parametrize("kinds", ["abc", (1, 2, 30), ("01", "1.0", "x")])
 def test_categories_are_coded_as_by_predict(reload, kinds):
     frame, y = shops(kinds)
+    frame.loc[frame.index % 11 == 0, ["price", "shop"]] = None
     ranker = clone(TREES).fit(frame, y, qid=np.arange(120) // 6)
     scorer = reload(ranker)
     rows = [[0, kinds[2]], [np.nan, kinds[1]], [2, None], [3, ""], [4, kinds[0]], [5, str(kinds[1])]]

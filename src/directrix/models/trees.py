@@ -215,6 +215,11 @@ class Trees:
         return tuple(np.unique(self.feature[self.decision & CATEGORICAL != 0]).tolist())
 
     @cached_property
+    def without_side(self) -> tuple[int, ...]:
+        """Columns that splits test without a side for missing values, which then count as 0."""
+        return tuple(np.unique(self.feature[self.decision & (CATEGORICAL | ZERO | NAN) == 0]).tolist())
+
+    @cached_property
     def used(self) -> Used:
         """The columns that splits test."""
         features = np.unique(self.feature)

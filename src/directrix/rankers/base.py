@@ -13,20 +13,22 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from directrix.data.checks import is_missing, reject_masked, unmasked
+from directrix.data.checks import as_floats, check_missing, is_missing, reject_masked, unmasked
 from directrix.data.frames import (
     Categories,
+    are_dicts,
     by_column,
     cells_of,
     collected,
     columns_of,
+    columns_of_rows,
     encoded,
     is_dict,
     is_frame,
     matrix_of,
 )
 from directrix.data.grouping import require_queries
-from directrix.data.queries import Queries, need_data
+from directrix.data.queries import Queries, filled, need_data
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.calibration import Calibration, Kind, sampling_weights
@@ -214,13 +216,15 @@ class Ranker(BaseEstimator, ABC):
         require_queries(qid, group, len(y), prefix)
         return self._queries(X, y, qid, group, categories)
 
-    def _queries(self, X: Any, y: Any, qid: Any, group: Any, categories: Any) -> Queries:
+    def _queries(self, X: Any, y: Any, qid: Any, group: Any, categories: Any, missing: Any = None) -> Queries:
         """Group checked rows by query; ``categories`` are their names by the name of the column."""
         known = getattr(self, "feature_names_in_", None)
         names = None if known is None else known.tolist()
         q = Queries.from_arrays(X, y, qid=qid, group=group, feature_names=names, missing="nan")
-        # the caller gave no rule for missing values, so whether there are any decides
-        return replace(q, categories=by_column(categories, names or ()), missing="error")
+        # without a rule of the caller, that of the model decides, or in training whether any are missing
+        rule = "error" if missing is None else missing
+        check_missing(rule)
+        return filled(replace(q, categories=by_column(categories, names or ()), missing=rule))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002 - as in scikit-learn
         """Return the constructor's parameters, and with ``deep`` those of surrogate and trainer.
@@ -280,7 +284,9 @@ class Ranker(BaseEstimator, ABC):
         """
         self._validate_params()
 
-    def predict(self, X: Any, qid: Any = None, *, group: Any = None) -> Float64Array:
+    def predict(
+        self, X: Any, qid: Any = None, *, group: Any = None, missing: str | None = None
+    ) -> Float64Array:
         """Return the score of every row, in the order of the rows; higher is better.
 
         Parameters
@@ -289,6 +295,9 @@ class Ranker(BaseEstimator, ABC):
             Features.
         qid, group : optional
             Query of every row, or sizes of queries; needed only with a scale by query.
+        missing : {"nan", "zero"}, optional
+            How missing values (NaN) count if the training data had none: as trees and scales take them, or as
+            0. Default: an error.
 
         Returns
         -------
@@ -299,7 +308,7 @@ class Ranker(BaseEstimator, ABC):
         ------
         InputError
             If the features are scaled by query and neither qid nor group is given, or a feature is infinite,
-            or missing and the ranker takes no missing values.
+            or missing where none was missing in training.
         """
         check_is_fitted(self)
         scale = getattr(self, "scale_", None)
@@ -308,13 +317,9 @@ class Ranker(BaseEstimator, ABC):
                 f"predict got rows without their queries, but scale={scale.kind!r} needs to know them; "
                 "type predict(X, qid=qid), or predict(X, group=[len(X)]) for the rows of one query."
             )
-        return self._row_scores(X, qid, group)
-
-    def _row_scores(self, X: Any, qid: Any = None, group: Any = None) -> Float64Array:
-        """Scores of rows; without their queries they are of one."""
         X, categories = _coded_rows(self, X, reset=False)
-        qid = np.zeros(X.shape[0]) if qid is None and group is None else qid
-        q = self._queries(X, np.zeros(X.shape[0]), qid, group, categories)
+        qid = np.zeros(X.shape[0]) if qid is None and group is None else qid  # of one query
+        q = self._queries(X, np.zeros(X.shape[0]), qid, group, categories, missing)
         return q.restore(self.predict_queries(q))
 
     @abstractmethod
@@ -537,6 +542,8 @@ _ROWS: dict[str, Any] = {
 
 def _coded_rows(ranker: Any, X: Any, *labels: Any, reset: bool) -> tuple[Any, dict[str, tuple[str, ...]]]:
     """Return `_checked_rows`, and the names of the categories of the columns that have any."""
+    if are_dicts(X):
+        X = columns_of_rows(X, () if reset else getattr(ranker, "feature_names_in_", ()))
     X, names = encoded(X, () if reset else _texts_of_categories(ranker, X))
     return _checked_rows(ranker, X, *labels, reset=reset), names
 
@@ -565,6 +572,8 @@ def _checked_rows(ranker: Any, X: Any, *labels: Any, reset: bool) -> Any:
     if getattr(getattr(X, "dtype", None), "names", None):
         raise InputError(f"X has records of dtype {X.dtype}; one number in each cell is needed.")
     X = unmasked(X)
+    if isinstance(X, list | tuple):  # None and pandas.NA are missing, as in frames
+        X = as_floats(X, "X", "a row of numbers per document")
     if not is_dict(X):
         try:
             return validate_data(ranker, collected(X), *labels, reset=reset, **settings)
