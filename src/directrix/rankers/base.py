@@ -44,6 +44,7 @@ from directrix.rankers.inputs import (
     warn_of_labels,
 )
 from directrix.rankers.means import mean_of, query_means
+from directrix.rankers.record import check_own, check_readable
 from directrix.rankers.saved import SavedModel
 from directrix.types import Callback, Data, Float64Array
 
@@ -409,16 +410,26 @@ class Ranker(BaseEstimator, ABC):
         Raises `InputError` as ``predict`` does, or if ``calibrate`` was not called after ``fit``.
         """
         check_is_fitted(self)
-        return self.saved_model().probabilities(self.predict(X, qid, group=group))
+        return self.trained()._content().probabilities(self.predict(X, qid, group=group))
 
     def trained(self) -> Any:
         """The ranker that computes the scores: itself, or the one that an `AutoRanker` chose."""
         return self
 
     def saved_model(self) -> SavedModel:
-        """Return the fitted model as a value, the content of its file; see `SavedModel`."""
-        model: SavedModel = self.trained().saved_model()
+        """Return the fitted model as a value, the content of its file; see `SavedModel`.
+
+        Raises `InputError` for a subclass of the user, which may compute other scores than its model.
+        """
+        ranker = self.trained()
+        for one in (self, ranker):
+            check_own(one)
+        model: SavedModel = ranker._content()
         return model
+
+    def _content(self) -> SavedModel:
+        """The model of a ranker that computes scores itself, also of a user's class."""
+        raise NotImplementedError(f"{type(self).__name__} must define _content, or trained")
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a JSON file, atomically; `directrix.load` reads it back.
@@ -428,9 +439,14 @@ class Ranker(BaseEstimator, ABC):
         Raises
         ------
         InputError
-            If the file cannot be written, or the model holds a number that is not finite.
+            If the file cannot be written, the model holds a number that is not finite, or the ranker, its
+            measure, surrogate or trainer is of a class that would be read back as another one.
         """
-        self.saved_model().save(path)
+        saved, ranker = self.saved_model(), self.trained()
+        members = zip(getattr(ranker, "members_", ()), saved.members, strict=True)
+        for one, part in ((ranker, saved), *members):
+            check_readable(one, part)
+        saved.save(path)
 
     @property
     def evals_result_(self) -> dict[str, dict[str, list[float]]]:
