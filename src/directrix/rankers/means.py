@@ -18,6 +18,8 @@ from directrix.measures.base import RankingMeasure, check_gains
 from directrix.models.rows import scores_of
 from directrix.types import Float64Array, Measure, Model
 
+_SAME = 1e-12  # values of a measure that differ by less are rounded otherwise
+
 
 def mean_over_queries(values: Float64Array, weights: Float64Array | None = None) -> float:
     """Mean over the queries for which the measure is defined; NaN if there are none."""
@@ -62,6 +64,20 @@ def mean_evaluator(measure: Measure, q: Queries) -> Callable[[Float64Array], flo
     """Mean of a measure over queries as a function of scores; see `evaluator_of`."""
     values = evaluator_of(measure, q)
     return lambda scores: mean_over_queries(values(scores))
+
+
+def can_choose(measure: Measure, valid: Any) -> bool:
+    """Whether a measure has other values for other rankings of validation queries, or none at all.
+
+    Otherwise it cannot choose among steps: no label differs, none is relevant, or all documents are within
+    the cut-off.
+    """
+    q = valid.judged()
+    values = evaluator_of(measure, q)
+    rows = np.arange(float(q.n_docs))
+    first, *others = (np.nan_to_num(values(scores)) for scores in (q.labels, -q.labels, rows, -rows))
+    differs = any((np.abs(first - other) > _SAME).any() for other in others)
+    return differs or bool(np.isnan(values(rows)).all())
 
 
 def spread_within_queries(scores: Float64Array, q: Queries) -> float:

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
+import numpy as np
 from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -17,9 +18,10 @@ from directrix.measures.base import RankingMeasure
 from directrix.rankers.base import Ranker
 from directrix.rankers.bounds import CONSTRAINTS, to_entries
 from directrix.rankers.inputs import Training, check_reached, measure_of, surrogate_of
+from directrix.rankers.means import can_choose
 from directrix.rankers.record import last_smoothing, training_record
 from directrix.rankers.saved import AnyModel, SavedModel
-from directrix.rankers.scoring import check_names
+from directrix.rankers.scoring import check_names, scores_by
 from directrix.types import Float64Array, Result
 
 
@@ -42,6 +44,9 @@ SHARED_CONSTRAINTS: dict[str, list[Any]] = {
 """Constraints that scikit-learn checks, of the parameters that all of these rankers have."""
 
 
+_FEW_QUERIES = 64
+
+
 class StoredRanker(Ranker):
     """Base of the rankers that a model file can hold.
 
@@ -56,6 +61,9 @@ class StoredRanker(Ranker):
     """Parameters in the model file, in addition to surrogate and random_state."""
     takes_nan: ClassVar[bool] = False
     """Whether the model itself takes missing values, without a scale."""
+
+    _remedy: ClassVar[str] = ""
+    """Further advice if a trained ranker ranks nothing."""
 
     surrogate: Any
     scale: Any
@@ -86,6 +94,14 @@ class StoredRanker(Ranker):
         q, valid, surrogate = training.queries, training.valid, self._surrogate()
         measure = self._measure_of(surrogate) if training.measure is None else training.measure
         check_reached(measure, q)
+        if valid is not None and not can_choose(measure, valid):
+            warn(
+                f"{measure.name} has the same value for every ranking of the validation queries, so it cannot "
+                "choose a step: they are left out, and the last step is kept. Give queries with "
+                "documents of different labels (eval_set, valid, --valid); check their qid or group.",
+                stacklevel=4,
+            )
+            valid = None
         scale = fit_scale(self.scale, q.features)
         data, judged = (one if one is None or scale is None else one.scaled(scale) for one in (q, valid))
         scaled = replace(training, queries=data, valid=judged, measure=measure, scale=scale)
@@ -100,7 +116,26 @@ class StoredRanker(Ranker):
         self.missing_ = "zero" if q.missing == "zero" else "nan" if is_kept else "error"
         if result.status == "not_finite":
             warn(f"training ended early: {result.message}.", NotConverged, stacklevel=4)
+        elif not self._ranks(data):
+            warn(
+                "the trained ranker gives all documents of a query the same score, so it ranks nothing "
+                f"({result.message.rstrip('.')}). Give features that differ within queries{self._remedy}.",
+                stacklevel=4,
+            )
         return self
+
+    def _ranks(self, data: Any) -> bool:
+        """Whether some documents of a training query have different scores; data in shards are not read."""
+        if data.held == "shards" or getattr(self, "max_iter", 1) == 0:
+            return True
+        model, params = self._fitted_model()
+        some = data.take(np.arange(min(data.n_queries, _FEW_QUERIES)))  # nearly always enough
+        for q in (some, data):
+            scores = scores_by(model, params, q)
+            first = q.qptr[:-1][np.diff(q.qptr) > 0]
+            if (np.minimum.reduceat(scores, first) < np.maximum.reduceat(scores, first)).any():
+                return True
+        return False
 
     def parameter_to_save(self, name: str) -> Any:
         """Return a constructor parameter as the model file stores it, or the value that ``fit`` used."""
