@@ -118,7 +118,8 @@ class Ranker(BaseEstimator, ABC):
             Weight of each query in the mean over queries that training maximizes. By query id: in a dict, or
             in the index of a pandas Series, as groupby returns it.
         eval_set : (X, y) or [(X, y)], optional
-            Validation queries: the iteration that is best on them is kept.
+            Validation queries: the iteration that is best on them is kept. If the measure has the same value
+            for every ranking of them, a warning says so, and the last iteration is kept.
         eval_qid, eval_group : optional
             Their ``qid`` or ``group``; one of the two is needed with an ``eval_set``.
         measure : measure or str, optional
@@ -146,6 +147,12 @@ class Ranker(BaseEstimator, ABC):
             values, or if the method does not support ``sample_weight``.
         ValueError
             From scikit-learn, for non-numeric input and labels that are not finite.
+
+        Warns
+        -----
+        UserWarning
+            If the validation queries cannot choose an iteration, or all documents of a training query get the
+            same score.
         """
         q = self._grouped(X, y, qid, group, reset=not self._continues())
         warn_of_labels(q)

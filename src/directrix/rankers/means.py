@@ -13,6 +13,7 @@ from directrix.data.queries import Queries
 from directrix.data.shards.queries import ShardedQueries
 from directrix.data.shards.task import OpenShard, Question, check_code
 from directrix.data.stored import blocks
+from directrix.errors import InputError
 from directrix.fingerprint import fingerprint
 from directrix.measures.base import RankingMeasure, check_gains
 from directrix.models.rows import scores_of
@@ -78,6 +79,16 @@ def can_choose(measure: Measure, valid: Any) -> bool:
     first, *others = (np.nan_to_num(values(scores)) for scores in (q.labels, -q.labels, rows, -rows))
     differs = any((np.abs(first - other) > _SAME).any() for other in others)
     return differs or bool(np.isnan(values(rows)).all())
+
+
+def check_choice(measure: Measure, valid: Any, name: str) -> None:
+    """Raise `InputError` unless a measure can choose a step on the validation queries that ``name`` gives."""
+    if not can_choose(measure, valid):
+        raise InputError(
+            f"{name}: {getattr(measure, 'name', measure)} has the same value for every ranking of the "
+            "validation queries and cannot choose a step. Give queries with documents of different labels, and "
+            "check their group."
+        )
 
 
 def spread_within_queries(scores: Float64Array, q: Queries) -> float:

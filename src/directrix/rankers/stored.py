@@ -96,9 +96,9 @@ class StoredRanker(Ranker):
         check_reached(measure, q)
         if valid is not None and not can_choose(measure, valid):
             warn(
-                f"{measure.name} has the same value for every ranking of the validation queries, so it cannot "
-                "choose a step: they are left out, and the last step is kept. Give queries with "
-                "documents of different labels (eval_set, valid, --valid); check their qid or group.",
+                f"{measure.name} has the same value for every ranking of the validation queries and cannot "
+                "choose a step: they are left out, and the last step is kept. Give eval_set (valid, --valid) "
+                "queries with documents of different labels, and check their qid or group.",
                 stacklevel=4,
             )
             valid = None
@@ -125,8 +125,8 @@ class StoredRanker(Ranker):
         return self
 
     def _ranks(self, data: Any) -> bool:
-        """Whether some documents of a training query have different scores; data in shards are not read."""
-        if data.held == "shards" or getattr(self, "max_iter", 1) == 0:
+        """Whether some documents of a training query have different scores; data on disk are not read."""
+        if data.held != "memory" or getattr(self, "max_iter", 1) == 0:
             return True
         model, params = self._fitted_model()
         some = data.take(np.arange(min(data.n_queries, _FEW_QUERIES)))  # nearly always enough
