@@ -21,7 +21,7 @@ from directrix.data.checks import (
 )
 from directrix.data.columns import ColumnNames, column_list, feature_label, roles_of
 from directrix.data.sparse import cell_of, entries
-from directrix.errors import NO_ITEMS, InputError, short_text
+from directrix.errors import NO_ITEMS, InputError, first_repeated, short_text
 from directrix.types import Array, Float64Array, is_sparse
 
 Categories = tuple[tuple[str, ...] | None, ...]
@@ -30,10 +30,14 @@ Categories = tuple[tuple[str, ...] | None, ...]
 
 def name_of(value: Any) -> str:
     """Return the name of a category; equal numbers, such as 1, 1.0 and True, share one name."""
-    if isinstance(value, Number | np.bool_):
-        with suppress(TypeError, ValueError, OverflowError):  # complex numbers, infinities
+    if isinstance(value, Number | np.bool_) and not isinstance(value, complex | np.complexfloating):
+        with suppress(TypeError, ValueError, OverflowError):  # infinities
             whole = int(value)  # type: ignore[arg-type]
             return str(whole) if whole == value else str(value)
+        if isinstance(value, int):  # with more digits than Python prints
+            return hex(value)
+    elif isinstance(value, Collection) and not isinstance(value, str | bytes):
+        raise InputError(f"a cell of categories is {short_text(value)}; it must be one word or number.")
     return str(value)
 
 
@@ -256,7 +260,7 @@ def _narwhals(values: Any, what: str = "the frame") -> Any:
         return None
     except narwhals.exceptions.DuplicateError:
         names = list(values.columns)
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = first_repeated(names)
         raise InputError(
             f"{what}: {names.count(twice)} columns have the name {twice!r}; one is needed. Rename or leave "
             "out the others."

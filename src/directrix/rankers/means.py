@@ -86,8 +86,8 @@ def check_choice(measure: Measure, valid: Any, name: str) -> None:
     if not can_choose(measure, valid):
         raise InputError(
             f"{name}: {getattr(measure, 'name', measure)} has the same value for every ranking of the "
-            "validation queries and cannot choose a step. Give queries with documents of different labels, and "
-            "check their group."
+            "validation queries and cannot choose a step. Give queries with documents of different labels, "
+            "and check their group."
         )
 
 

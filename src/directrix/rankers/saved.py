@@ -34,7 +34,7 @@ from directrix.data.checks import MISSING
 from directrix.data.files import open_compressed, path_of, readable, replacing
 from directrix.data.frames import Categories, categories_from
 from directrix.data.scale import RAW, Scale, ScaleUnion, fills_missing, kinds_of, scale_from_json
-from directrix.errors import InputError
+from directrix.errors import InputError, first_repeated, short_text
 from directrix.models.linear import LinearModel
 from directrix.models.mlp import Activation, MLPModel
 from directrix.models.stumps import StumpModel, check_count
@@ -472,8 +472,7 @@ def _parse(path: Path) -> Any:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     entries = dict(pairs)
     if len(entries) != len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"the key {next(n for n in names if names.count(n) > 1)!r} appears twice")
+        raise ValueError(f"the key {short_text(first_repeated(name for name, _ in pairs))} appears twice")
     return entries
 
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from numbers import Real
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -220,12 +220,12 @@ class Scorer:
     def _check_names(self, label: str, unseen: Array, column: int) -> None:
         """Raise `InputError` for a number where all categories are words: it is a code of other data."""
         names = (self._saved.categories or ())[column] or ()
-        number = next((x for x in unseen if isinstance(x, Real) and not isinstance(x, bool)), None)
+        number = next((x for x in unseen if isinstance(x, Number) and not isinstance(x, bool)), None)
         if number is not None and all(math.isnan(to_number(name)) for name in names):
             raise InputError(
-                f"{label} holds the number {number:g}; the model was trained on names of categories in it, "
-                f"e.g. {', '.join(map(short_text, names[:3]))}. Give names; for `Queries`, whose features "
-                "hold codes, type directrix.load(path).predict_queries(q)."
+                f"{label} holds the number {short_text(number)}; the model was trained on names of categories "
+                f"in it, e.g. {', '.join(map(short_text, names[:3]))}. Give names; for `Queries`, whose "
+                "features hold codes, type directrix.load(path).predict_queries(q)."
             )
 
     def _check(self, X: Array, scores: Float64Array | None = None) -> None:
