@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Hashable, Iterable
 from functools import partial
+from typing import Any
 
 NO_ITEMS = (TypeError, NotImplementedError)
 """Errors of ``list`` for a value that it cannot read; some memoryviews raise the latter."""
@@ -71,6 +73,12 @@ def short_text(value: object, limit: int = 60) -> str:
         text = f"a {kind}"
     text = " ".join(map(str.strip, text.splitlines()))  # arrays and frames have several
     return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def first_repeated(values: Iterable[Hashable]) -> Any:
+    """Return the first value that occurred before, or None, in one pass also over many values."""
+    seen = set[Hashable]()
+    return next((value for value in values if value in seen or seen.add(value)), None)  # type: ignore[func-returns-value]
 
 
 def amount(n: int, things: str) -> str:

@@ -401,7 +401,9 @@ class ModelData(Columns):
                     f"{how.value}{rest}"
                 )
         names = self._with_features(self.names_for(models, path), models, path)
-        return read_file(path, missing=how.value, columns=replace(names, has_labels=has_labels))
+        q = read_file(path, missing=how.value, columns=replace(names, has_labels=has_labels))
+        # that of the model is no decision about features that were never missing in its training
+        return q if self.missing is how or how is Missing.zero else replace(q, missing=Missing.error.value)
 
     def matched(self, q: Queries, saved: SavedModel, path: Path, model: Path) -> Queries:
         """Return the data of ``path`` with the features of the ``model``; see `same_features`."""

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from directrix.errors import NO_ITEMS, InputError, short_text
+from directrix.errors import NO_ITEMS, InputError, first_repeated, short_text
 
 QUERY = ("qid", "query_id", "q_id", "query-id", "topic", "query")
 DOC = ("docno", "doc_id", "docid", "corpus-id", "document", "doc")
@@ -204,7 +204,7 @@ def feature_names(names: Iterable[object] | None, n_features: int) -> tuple[str,
             "Leave it out to number them."
         )
     if len(set(texts)) < len(texts):
-        twice = next(name for name in texts if texts.count(name) > 1)
+        twice = first_repeated(texts)
         first = texts.index(twice)
         raise InputError(
             f"feature_names: {twice!r} names columns {first} and {texts.index(twice, first + 1)}; each name "

@@ -80,6 +80,12 @@ def entries(X: Any) -> Array:
     return arrays_of(X)[0]
 
 
+def columns_of_entries(X: Any, chosen: Array) -> Array:
+    """Return the columns of some of the `entries`, by their positions."""
+    columns: Array = X.indices[chosen] if entries(X).ndim == 1 else chosen % X.shape[1]
+    return columns
+
+
 def cell_of(X: Any, entry: int) -> tuple[int, int]:
     """Return row and column of one of the `entries`."""
     if entries(X).ndim == 1:

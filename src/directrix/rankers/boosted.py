@@ -149,6 +149,7 @@ class BoostedRanker(StoredRanker):
 
     model_type: ClassVar[str] = "trees"
     takes_nan: ClassVar[bool] = True
+    _remedy: ClassVar[str] = ", more documents, or a smaller min_data_in_leaf"
     saved_parameters: ClassVar[tuple[str, ...]] = (
         *("n_trees", "learning_rate", "num_leaves", "min_data_in_leaf", "subsample", "feature_fraction"),
         *("n_bags", "l2", "max_bin", "scale", "patience", "anneal", "lightgbm_params", "monotone"),
