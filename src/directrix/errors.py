@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Iterable
 from functools import partial
 
 NO_ITEMS = (TypeError, NotImplementedError)
@@ -77,6 +78,12 @@ def amount(n: int, things: str) -> str:
     """Return a number and its noun, given in the plural: "1 query", "2,000 queries"."""
     thing = f"{things[:-3]}y" if things.endswith("ies") else things[:-1]
     return f"{n:,} {thing if n == 1 else things}"
+
+
+def in_words(names: Iterable[str]) -> str:
+    """Return names as in a sentence: ``A, B and C``."""
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 EXTRAS = ("arrow", "dask", "export", "plot", "pyterrier", "text", "torch")

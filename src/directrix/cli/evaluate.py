@@ -185,7 +185,7 @@ def _row(
     for part in row.get("segments", [row]):
         if lacking := [name for name, ends in part.get("intervals", {}).items() if ends is None]:
             where = f"segment {part['segment']} of {system}" if "segment" in part else system
-            remark(f"note: no interval of {', '.join(lacking)} for {where}: fewer than two defined queries")
+            remark(f"note: no interval of {', '.join(lacking)} for {where}: needs six queries, not all equal")
     for name, count in values.skipped.items():
         if count:
             remark(f"note: {name} is undefined for {amount(count, 'queries')} of {system}")
@@ -241,8 +241,8 @@ _CommonQueries = Annotated[
 _RequiredGain = Annotated[
     float | None,
     options.option(
-        help="Exit with 3 unless the interval of the gain over --against is at or above this number, for "
-        "every other ranking."
+        help="Exit with 3 unless the interval of the gain over --against is above this number, for every "
+        "other ranking."
     ),
 ]
 
@@ -312,7 +312,7 @@ def compare_command(
         lambda: comparison_report(
             results,
             values,
-            judged[0].query_ids,
+            judged={ranking.name: ranking.judged for ranking in judged},
             data=str(data),
             convention=convention_name,
             command=context.obj,
@@ -376,11 +376,10 @@ def _gains(measure: str, comparison: Comparisons, least: float) -> dict[str, boo
     """Say for every pair in a sentence whether the gain of its first system is shown."""
     gains = {}
     for pair in comparison.pairs:
-        low, high = pair.interval
-        is_shown = low >= least  # NaN, with too few queries, is not
+        is_shown = pair.interval[0] > least
         text = (
             f"gain of {pair.first} over {pair.second}: {measure} {pair.difference:+.4f}, "
-            f"{100 * (1 - comparison.alpha):g} % interval [{low:.4f}, {high:.4f}]; a gain of {least:g} is "
+            f"{100 * (1 - comparison.alpha):g} % {pair.interval_text}; a gain of {least:g} is "
         )
         gains[text + ("shown" if is_shown else "not shown")] = is_shown
     return gains
