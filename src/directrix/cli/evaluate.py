@@ -276,7 +276,6 @@ def compare_command(
     """
     from directrix.cli.rankings import check_system_names, judged_rankings
     from directrix.experiments.significance.comparisons import checked_correction
-    from directrix.reports.compare import comparison_report
 
     with options.usage():
         _check(list(map(str, rankings)), alpha)
@@ -307,9 +306,10 @@ def compare_command(
     gains = {} if require_gain is None else _gains(names[0], results[names[0]], require_gain)
     for text in gains:
         remark(text)
-    save_report(
-        report,
-        lambda: comparison_report(
+    if report is not None:
+        from directrix.reports.compare import comparison_report
+
+        page = comparison_report(
             results,
             values,
             judged={ranking.name: ranking.judged for ranking in judged},
@@ -317,8 +317,8 @@ def compare_command(
             convention=convention_name,
             command=context.obj,
             remarks=tuple(gains),
-        ),
-    )
+        )
+        save_report(report, lambda: page)
     if not all(gains.values()):
         raise typer.Exit(options.NOT_SHOWN)
 

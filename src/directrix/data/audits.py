@@ -38,7 +38,7 @@ class FileAudit:
     queries_without_relevant: int
     """Queries whose labels are all 0: most measures cannot distinguish rankings of them."""
     queries_all_relevant: int
-    """Queries whose labels are all 1 or more: AP and other measures of binary labels are 1 for any ranking."""
+    """Queries whose labels are all 1 or more: AP and some other measures are 1 for any ranking of them."""
     queries_with_one_label: int
     """Queries whose labels are all the same: nothing can be learned from them."""
     constant_features: tuple[int | str, ...]
@@ -242,15 +242,15 @@ def _remarks(file: FileAudit) -> list[str]:
             f"{file.name}: {file.queries_without_relevant} of {file.n_queries} queries have no relevant "
             "document; tools differ in how they count them (the convention's `empty`)."
         )
-    if 0 < file.queries_all_relevant and file.queries_with_one_label < file.n_queries:
-        out.append(
-            f"{file.name}: {file.queries_all_relevant} of {file.n_queries} queries have no irrelevant document; "
-            "AP and other measures of binary labels are 1 for any ranking of them."
-        )
     if file.perfect_features:
         out.append(
             f"{file.name}: features in the order of the labels in every query: "
             f"{column_list(file.perfect_features, 10)}; leave out what is known only when the label is."
+        )
+    if file.queries_all_relevant and file.queries_with_one_label < file.n_queries:
+        out.append(
+            f"{file.name}: {file.queries_all_relevant} of {file.n_queries} queries have no irrelevant "
+            "document; AP and other measures of binary labels are 1 for any ranking of them."
         )
     if file.repeated_documents:
         out.append(

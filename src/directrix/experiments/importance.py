@@ -86,7 +86,7 @@ class Importance:
         the first of many are the most important ones by chance too.
         """
         joint = 1.0 - 0.05 / max(1, len(self.ranked))
-        best = [self.names[j] for j in self.ranked[:3] if self.interval(j, confidence=joint)[0] > 0.0]
+        best = [self.names[j] for j in self.shown(3) if self.interval(j, confidence=joint)[0] > 0.0]
         if best:
             return f"most important: {', '.join(best)}"
         return f"no feature has an importance that is more than chance on {amount(self.n_queries, 'queries')}"
