@@ -87,6 +87,12 @@ def amount(n: int, things: str) -> str:
     return f"{n:,} {thing if n == 1 else things}"
 
 
+def in_words(names: Iterable[str]) -> str:
+    """Return names as in a sentence: ``A, B and C``."""
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
+
+
 EXTRAS = ("arrow", "dask", "export", "plot", "pyterrier", "text", "torch")
 """Groups of optional packages; ``all`` is all of them."""
 

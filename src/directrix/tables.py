@@ -202,8 +202,8 @@ class Table:
         return [f"{name} {head}".strip() for name, head in zip(over, self.columns, strict=True)]
 
     def shown(self, value: Value) -> str:
-        """Return the text of a cell: floats rounded; None as "-", or empty in a plain table."""
-        if value is None:
+        """Return the text of a cell: floats rounded; None and infinities "-", or empty in a plain table."""
+        if value is None or value in (math.inf, -math.inf):
             return "-" if self.title else ""
         if isinstance(value, PValue) and value < 10.0**-self.digits:
             return f"< .{1:0{self.digits}d}"

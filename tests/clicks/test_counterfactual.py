@@ -93,7 +93,7 @@ def test_a_comparison_is_paired_by_query():
     apart = np.hypot(*(np.diff(one.interval)[0] for one in (a, b)))
     assert np.diff(pair.interval)[0] < 0.5 * apart
     assert result.compare("same", "old", "ips").p == 1.0
-    assert result.compare("same", "old", "ips").interval == (0.0, 0.0)
+    assert np.isnan(result.compare("same", "old", "ips").interval).all()
     assert "Differences of CTR@3" in str(result)
     assert json.loads(json.dumps(result.to_dict()))["estimates"][0]["estimator"] == "naive"
     with rejects(InputError):
@@ -155,6 +155,55 @@ def test_documents_that_the_log_never_shows_are_counted_and_doubted():
         evaluated(simulated(3), {"new": unseen}, "DCG@2", ["ips"])
     with rejects(InputError):  # no session has this list
         evaluated(simulated(3), -TARGET, "CTR@3", ["whole-list"])
+
+
+def test_what_a_model_alone_predicts_is_doubted_too():
+    """Half of the new list was never shown, so the doubly robust value there is that of the model."""
+    q = dx.Queries.from_arrays(
+        np.tile(np.eye(6)[:, :5], (N, 1)),
+        np.zeros(6 * N),
+        qid=np.repeat(list(map(str, FEATURES.query_ids)), 6),
+        doc_ids=[*(f"d{i}" for i in range(5)), "x"] * N,
+    )
+    given = {"features": q, "propensities": [THETA, np.zeros(4)], "model": np.tile([*MEAN, 0.9], N)}
+    estimators = ["ips", "doubly-robust"]
+    rankers = {"new": np.tile([1.0, 0, 0, 0, 0, 2.0], N), "old": np.tile([2.0, 1.0, 0, 0, 0, -1.0], N)}
+    with (
+        pytest.warns(UserWarning, match="decide the sign .* Interleave the rankers"),
+        pytest.warns(UserWarning, match="new by doubly-robust: 50% .* is predicted by a model"),
+    ):
+        result = dx.clicks.evaluate(simulated(3), rankers, "P@2", estimators=estimators, **given)
+    assert result.estimate("old", "doubly-robust").doubts == ()
+
+
+@pytest.mark.parametrize(("n_differ", "is_shown"), [(0, False), (4, False), (6, True)])
+def test_few_queries_that_differ_show_nothing(n_differ, is_shown):
+    """Rankers that differ in some queries: p is at least that of as many equal signs."""
+    changed = np.tile(TARGET, (N, 1))
+    changed[:n_differ] = TARGET[::-1]
+    rankers = {"old": np.tile(TARGET, N), "new": changed.ravel()}
+    pair = evaluated(simulated(2), rankers, estimators=["doubly-robust"]).compare(
+        "new", "old", "doubly-robust"
+    )
+    assert pair.p >= min(1.0, 2 / 2**n_differ)
+    if not is_shown and n_differ:
+        assert pair.interval[0] <= 0.0 <= pair.interval[1]
+
+
+def test_queries_with_the_same_value_tell_no_variance():
+    clicks = {
+        "session": [1, 2],
+        "query": ["q", "r"],
+        "doc": ["a", "b"],
+        "position": [1, 1],
+        "clicked": [1, 1],
+    }
+    rankers = {"new": {"q": {"a": 1.0}, "r": {"b": 1.0}}}
+    with pytest.warns(UserWarning, match="only 2 queries"):
+        result = dx.clicks.evaluate(dx.clicks.Log.from_frame(clicks), rankers, "CTR@1", propensities=[1.0])
+    one = result.estimate("new", "ips")
+    assert "all queries have the same value" in one.doubts
+    assert np.isnan(one.interval).all()
 
 
 def test_the_effective_sample_is_that_of_the_factors_of_clicks():

@@ -195,7 +195,7 @@ def _row(
     for part in row.get("segments", [row]):
         if lacking := [name for name, ends in part.get("intervals", {}).items() if ends is None]:
             where = f"segment {part['segment']} of {system}" if "segment" in part else system
-            remark(f"note: no interval of {', '.join(lacking)} for {where}: fewer than two defined queries")
+            remark(f"note: no interval of {', '.join(lacking)} for {where}: needs six queries, not all equal")
     for name, count in values.skipped.items():
         if count:
             remark(f"note: {name} is undefined for {amount(count, 'queries')} of {system}")
@@ -251,8 +251,8 @@ _CommonQueries = Annotated[
 _RequiredGain = Annotated[
     float | None,
     options.option(
-        help="Exit with 3 unless the interval of the gain over --against is at or above this number, for "
-        "every other ranking."
+        help="Exit with 3 unless the interval of the gain over --against is above this number, for every "
+        "other ranking."
     ),
 ]
 
@@ -287,7 +287,6 @@ def compare_command(
     """
     from directrix.cli.rankings import check_system_names, judged_rankings
     from directrix.experiments.significance.comparisons import checked_correction
-    from directrix.reports.compare import comparison_report
 
     with options.usage():
         _check(list(map(str, rankings)), alpha)
@@ -319,18 +318,19 @@ def compare_command(
     gains = {} if require_gain is None else _gains(names[0], results[names[0]], require_gain)
     for text in gains:
         remark(text)
-    save_report(
-        report,
-        lambda: comparison_report(
+    if report is not None:
+        from directrix.reports.compare import comparison_report
+
+        page = comparison_report(
             results,
             values,
-            judged[0].query_ids,
+            judged={ranking.name: ranking.judged for ranking in judged},
             data=str(data),
             convention=convention_name,
             command=context.obj,
             remarks=tuple(gains),
-        ),
-    )
+        )
+        save_report(report, lambda: page)
     if not all(gains.values()):
         raise typer.Exit(options.NOT_SHOWN)
 
@@ -388,11 +388,10 @@ def _gains(measure: str, comparison: Comparisons, least: float) -> dict[str, boo
     """Say for every pair in a sentence whether the gain of its first system is shown."""
     gains = {}
     for pair in comparison.pairs:
-        low, high = pair.interval
-        is_shown = low >= least  # NaN, with too few queries, is not
+        is_shown = pair.interval[0] > least
         text = (
             f"gain of {pair.first} over {pair.second}: {measure} {pair.difference:+.4f}, "
-            f"{100 * (1 - comparison.alpha):g} % interval [{low:.4f}, {high:.4f}]; a gain of {least:g} is "
+            f"{100 * (1 - comparison.alpha):g} % {pair.interval_text}; a gain of {least:g} is "
         )
         gains[text + ("shown" if is_shown else "not shown")] = is_shown
     return gains

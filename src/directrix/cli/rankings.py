@@ -22,7 +22,7 @@ from directrix.data.files import Problem, open_data, raise_problems, readable, s
 from directrix.data.formats import QRELS, content_of, is_documents_table
 from directrix.data.grouping import identifier_text
 from directrix.data.shards.context import is_on_cluster
-from directrix.data.trec.join import join_trec, unmatched
+from directrix.data.trec.join import Judged, join_trec, unmatched
 from directrix.data.trec.runs import Qrels, Run, document_names, read_trec_qrels, read_trec_run
 from directrix.errors import InputError
 from directrix.rankers.saved import SavedModel
@@ -53,6 +53,12 @@ class JudgedRanking(NamedTuple):
     arrays: dict[str, Any]
     ranked: frozenset[str]
     """The queries that the ranking itself has; additional queries of other rankings are empty here."""
+
+    @property
+    def judged(self) -> Judged:
+        """The ranking as a run with its judgments; ``doc_ids`` are None if the data have none."""
+        run: Judged | None = self.arrays.get("run")
+        return run or Judged(**self.arrays, query_ids=self.query_ids, judgments=self.arrays["labels"])
 
 
 Topics = Literal["own", "any", "common", "judged"]

@@ -84,7 +84,7 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     -----
     UserWarning
         If an interval is unreliable: few queries, one with most of the variance, a small effective sample, or
-        documents that were never shown, with gain 0 except in "doubly-robust".
+        documents that were never shown, whose gain is 0, or in "doubly-robust" that of a model.
 
     Notes
     -----

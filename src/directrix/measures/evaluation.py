@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,7 +20,7 @@ from directrix.measures.convention import conventions
 from directrix.measures.names import listed, measure
 from directrix.measures.precision import unreached
 from directrix.measures.prepared import IdsNeeded, Prepared
-from directrix.measures.sampled import check_sampling, estimates_for_full_lists, note_of
+from directrix.measures.sampled import are_told, check_sampling, estimates_for_full_lists, note_of
 from directrix.measures.segments import segments_of
 from directrix.types import Array, Float64Array, Int64Array
 
@@ -45,8 +46,8 @@ class Evaluation(dict[str, Any]):
     >>> result = evaluate("AP", scores, labels, qid=qid, by=of_query, intervals=True)
     >>> dict(result.segments)
     {'long': {'AP': 0.5}, 'short': {'AP': 1.0}}
-    >>> result.segments["long"].intervals, result.segments["short"].intervals
-    ({'AP': (0.5, 0.5)}, {'AP': None})
+    >>> result.segments["long"].intervals, result.segments["short"].intervals  # too few queries
+    ({'AP': None}, {'AP': None})
     """
 
     mean: dict[str, float]
@@ -57,14 +58,16 @@ class Evaluation(dict[str, Any]):
     """The queries, in the order of the arrays that ``per_query=True`` gives."""
     intervals: dict[str, tuple[float, float] | None]
     """With ``intervals=True``, the 95 % interval of ``mean`` by the BCa bootstrap over the queries that the
-    measure did not skip (10,000 samples, seed 0), as in `compare`; both ends are the mean if all values are
-    equal, and there is none for fewer than two queries."""
+    measure did not skip (10,000 samples, seed 0), as in `compare`. There is none for fewer than six queries,
+    nor if all values are equal: neither tells how far the mean of other queries may be."""
     note: str
     """With ``sampling=``, a note on values of lists with sampled negatives; else ""."""
     corrected: dict[str, float]
     """With ``sampling=``, for each measure an estimate of its `mean` for full lists; else empty. A document
     stands for 1 / probability documents with its score, so estimated ranks are unbiased (Krichene & Rendle
-    2020, doi:10.1145/3394486.3403226); measures keep a bias, which decreases with more negatives."""
+    2020, doi:10.1145/3394486.3403226); measures keep a bias, which decreases with more negatives. It is NaN
+    where the draw tells ranks too coarsely for the measure, so that the mean bias is above a quarter of the
+    value: nDCG@10 needs half of the negatives, Success@100 a tenth, and the ROC area any number."""
     segments: dict[Hashable, Evaluation]
     """With ``by=``, the same for the queries of each segment, sorted by name of the segment."""
 
@@ -164,8 +167,11 @@ def _correct(
     """Add the note and the estimates for full lists."""
     probability = check_sampling(sampling, len(data.scores))[... if data.rows is None else data.rows]
     values = estimates_for_full_lists(chosen, data.scores, data.labels, data.qptr, probability)
-    result.note = note_of(probability)
-    result.corrected = {n: m.summary(v) for n, m, v in zip(names, chosen, values, strict=True)}
+    told = dict(zip(names, are_told(chosen, data.labels, data.qptr, probability), strict=True))
+    result.note = note_of(probability, [name for name in names if not told[name]])
+    result.corrected = {
+        n: m.summary(v) if told[n] else math.nan for n, m, v in zip(names, chosen, values, strict=True)
+    }
 
 
 def _values(
@@ -270,9 +276,10 @@ def _summary(
 def _interval(measure: RankingMeasure, values: Float64Array) -> tuple[float, float] | None:
     """Return the interval of the summary of a measure, which grows with the mean."""
     defined = values[~np.isnan(values)]
-    if len(defined) < 2:
+    ends = mean_interval(defined)
+    if ends[0] == -np.inf:
         return None
-    low, high = (measure.summary(np.full(len(defined), end)) for end in mean_interval(defined))
+    low, high = (measure.summary(np.full(len(defined), end)) for end in ends)
     return low, high
 
 

@@ -16,10 +16,12 @@ from directrix.data.stored import blocks
 from directrix.errors import InputError
 from directrix.fingerprint import fingerprint
 from directrix.measures.base import RankingMeasure, check_gains
+from directrix.measures.bootstrap import equal_signs_p
 from directrix.models.rows import scores_of
 from directrix.types import Float64Array, Measure, Model
 
 _SAME = 1e-12  # values of a measure that differ by less are rounded otherwise
+_ROUNDING = 1e-12  # relative deviation of equal values, whose mean is rounded
 
 
 def mean_over_queries(values: Float64Array, weights: Float64Array | None = None) -> float:
@@ -32,11 +34,19 @@ def mean_over_queries(values: Float64Array, weights: Float64Array | None = None)
 
 
 def mean_and_error(values: Float64Array) -> tuple[float, float]:
-    """Mean of the values that are defined, and its standard error, which is 0 for fewer than two of them."""
+    """Mean of the values that are defined, and its standard error.
+
+    The error is NaN for fewer than two values. It is also NaN for up to five equal ones that are not 0: two
+    standard errors stand for p = .05, and p of five equal signs is .06.
+    """
     values = values[~np.isnan(values)]
     if len(values) < 2:
-        return (float(values[0]) if len(values) else 0.0), 0.0
-    return float(values.mean()), float(values.std(ddof=1) / len(values) ** 0.5)
+        return (float(values[0]) if len(values) else 0.0), math.nan
+    mean, deviation = float(values.mean()), float(values.std(ddof=1))
+    is_equal = mean and deviation <= _ROUNDING * abs(mean)
+    return mean, math.nan if is_equal and equal_signs_p(len(values)) > 0.05 else deviation / len(
+        values
+    ) ** 0.5
 
 
 def values_of(measure: Measure, scores: Float64Array, q: Queries) -> Float64Array:

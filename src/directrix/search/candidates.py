@@ -117,9 +117,8 @@ class Candidate:
 
     @property
     def error(self) -> float:
-        """Standard error of ``valid`` over the validation queries; NaN for fewer than two of them."""
-        n_defined = np.count_nonzero(~np.isnan(self.values))
-        return math.nan if n_defined < 2 else mean_and_error(self.values)[1]
+        """Standard error of ``valid`` over the validation queries; NaN where they do not tell it."""
+        return mean_and_error(self.values)[1] or math.nan
 
     @property
     def needs_queries(self) -> bool:

@@ -60,7 +60,7 @@ def preferred(candidates: Sequence[Candidate], *, simple: bool = False) -> Candi
     for name in dict.fromkeys(c.name for c in sorted(able, key=lambda c: c.place)) if simple else ():
         of_method = leaders[name]
         behind, error = difference(best, of_method)
-        if behind <= error and math.isnan(of_method.valid) == math.isnan(best.valid):
+        if not behind > error and math.isnan(of_method.valid) == math.isnan(best.valid):
             return of_method
     return best
 
@@ -117,7 +117,7 @@ def blend(tried: Sequence[Candidate], folds: Sequence[Fold], measure: RankingMea
 def is_tied(candidate: Candidate, best: Candidate) -> bool:
     """Whether a candidate is behind the best by at most two standard errors, query by query."""
     behind, error = difference(best, candidate)
-    return behind <= _ERRORS * error
+    return not behind > _ERRORS * error  # true of an unknown error
 
 
 def choice(

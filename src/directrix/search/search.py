@@ -529,7 +529,7 @@ def _record(ranker: Any, values: Float64Array, selection: str, n_candidates: int
             "on": selection,
             "queries": defined,
             "value": value if defined else None,
-            "error": error if defined > 1 else None,
+            "error": None if math.isnan(error) else error or None,
             "candidates": n_candidates,
         },
     }

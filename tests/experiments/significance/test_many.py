@@ -92,10 +92,14 @@ def test_a_random_p_of_many_systems_is_never_zero():
     assert randomized_tukey(y, n_resamples=99).p[0, 2] == 1 / 100
 
 
-def test_systems_without_scatter_differ_or_are_the_same():
+def test_systems_without_scatter_differ_by_the_number_of_queries():
     y = np.arange(6.0)[:, None] + np.array([0.0, 0.3, 0.3])
-    np.testing.assert_array_equal(tukey(y).p, [[1, 0, 0], [0, 1, 1], [0, 1, 1]])
-    assert tukey(y).least == 0.0
+    p = 3 * 2 / 2**6  # that of six equal signs, for each of three pairs
+    np.testing.assert_allclose(tukey(y).p, [[1, p, p], [p, 1, 1], [p, 1, 1]], rtol=1e-12)
+    assert tukey(y).least == np.inf
+    assert tukey(y[:2]).p[0, 1] == 1.0
+    same = y[:, [1, 2]]
+    assert tukey(same).least == randomized_tukey(same, n_resamples=99).least == np.inf
 
 
 def test_queries_that_a_system_lacks_do_not_count():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from directrix.data.checks import as_floats
 from directrix.data.frames import columns_of
-from directrix.errors import InputError, amount
+from directrix.errors import InputError, amount, in_words
 from directrix.experiments.significance.family import (
     Tukey,
     adjust,
@@ -76,7 +76,8 @@ class Pair:
     difference : float
         Mean of first minus second, in units of the measure.
     interval : (float, float)
-        Confidence interval of the difference, at confidence 1 - alpha.
+        Confidence interval of the difference, at confidence 1 - alpha; (-inf, inf) where the differences tell
+        none: all are the same, or they are too few.
     p, adjusted : float
         Two-sided p-value, without and with adjustment for the number of pairs.
     differs : bool
@@ -104,6 +105,14 @@ class Pair:
     effect: float
     detectable: float
     n: int
+
+    @property
+    def interval_text(self) -> str:
+        """The interval in brackets, or why there is none."""
+        if math.isfinite(sum(self.interval)):
+            return "interval [{:.4f}, {:.4f}]".format(*self.interval)
+        why = "with the same difference" if self.detectable == math.inf else "too few for it"
+        return f"interval unknown: {amount(self.n, 'queries')} {why}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result in JSON types; values that are not finite are None."""
@@ -197,7 +206,7 @@ class Comparisons:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result in JSON types; values that are not finite are None."""
-        fixed = ("test", "correction", "interval", "against", "alpha", "seed", "n_queries")
+        fixed = "test", "correction", "interval", "against", "alpha", "seed", "n_queries"
         systems = [
             {
                 "name": name,
@@ -326,12 +335,10 @@ def _pairs(comparison: Comparisons, measure: str) -> Table:
 
 
 def _row(pair: Pair) -> tuple[Value, ...]:
-    low, high = pair.interval
-    is_finite = math.isfinite(low) and math.isfinite(high)
     return (
         f"{pair.first} - {pair.second}",
         pair.difference,
-        f"[{low:.4f}, {high:.4f}]" if is_finite else None,
+        "[{:.4f}, {:.4f}]".format(*pair.interval) if math.isfinite(sum(pair.interval)) else None,
         PValue(pair.p),
         PValue(pair.adjusted),
         f"{pair.wins}/{pair.ties}/{pair.losses}",
@@ -516,9 +523,8 @@ def _table(per_query: Mapping[str, Any]) -> dict[str, Float64Array]:
             "the series have different indexes, in their queries or the order of these; values are paired by "
             "position. Type b.reindex(a.index), or give arrays."
         )
-    sizes = {name: len(values) for name, values in table.items()}
-    if len(set(sizes.values())) > 1:
-        shown = ", ".join(f"{name} {size}" for name, size in sizes.items())
+    if len(set(map(len, table.values()))) > 1:
+        shown = ", ".join(f"{name} {len(values)}" for name, values in table.items())
         raise InputError(
             f"the systems have different numbers of values ({shown}); one per query is needed, in the same "
             "order of queries. Give NaN where a system has no value."
@@ -533,12 +539,6 @@ def _table(per_query: Mapping[str, Any]) -> dict[str, Float64Array]:
 def takes_all_pairs(test: str) -> bool:
     """Whether a test adjusts p for all pairs of systems by itself."""
     return test in _FAMILY
-
-
-def in_words(names: Iterable[str]) -> str:
-    """Return names as in a sentence: ``A, B and C``."""
-    *others, last = names
-    return f"{', '.join(others)} and {last}" if others else last
 
 
 def checked_correction(test: str, correction: str | None, against: str | None) -> str | None:
