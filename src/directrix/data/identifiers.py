@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
 from directrix.data.checks import is_empty
 from directrix.data.frames import array_of, cells_of
-from directrix.data.grouping import check_identifiers
+from directrix.data.grouping import check_identifiers, object_array
 from directrix.errors import InputError
 from directrix.types import Int64Array
 
@@ -29,7 +30,8 @@ class Numbering:
             self._register(cells, column, place)
             rows: Int64Array = self._numbers(cells)[coded.indices.to_numpy(zero_copy_only=False)]
             return rows
-        values = array_of(column)
+        # NumPy would make 7 of a list text if another is text, and round integers beyond 64 bits
+        values = object_array(column) if isinstance(column, list | tuple) else array_of(column)
         if values.dtype.kind in "iufbUM" and values.ndim == 1:
             distinct, first, codes = np.unique(values, return_index=True, return_inverse=True)
             cells = distinct.tolist()
@@ -67,6 +69,19 @@ class Numbering:
         """The identifiers by number, as text."""
         return tuple(self._of_text)
 
+    @property
+    def identifiers(self) -> tuple[Any, ...]:
+        """The identifiers by number: integers if all were given as such, else text."""
+        first: dict[int, Any] = {}
+        for cell, number in self._of_cell.items():
+            first.setdefault(number, cell)
+        return tuple(map(int, first.values())) if all(map(_is_whole, first.values())) else self.names
+
+
+def _is_whole(cell: Any) -> bool:
+    is_number = isinstance(cell, Real) and not isinstance(cell, bool)
+    return is_number and (isinstance(cell, Integral) or float(cell).is_integer())
+
 
 def _text(cell: Any) -> str:
-    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
+    return str(int(cell)) if _is_whole(cell) else str(cell)
