@@ -8,15 +8,12 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from tests.data.interactions.test_build import DAY, documents, make_events
+from tests.data.interactions.test_build import COUNTED, DAY, documents, make_events
 from tests.messages import rejects
 
 import directrix as dx
 
-pytestmark = [  # the first lists have no items from before them
-    pytest.mark.filterwarnings(f"ignore:.* {text}")
-    for text in ("had no event before the decision", "hold only later steps", "follow a list of their user")
-]
+pytestmark = [pytest.mark.filterwarnings(f"ignore:.* {text}") for text in COUNTED]
 
 EVENTS = {
     "user": ["ann", "bob", "ann", "bob", "ann"],
@@ -184,7 +181,6 @@ def test_grades_of_any_kind():
     assert [max(items.values())[0] for items in documents(q).values()] == [0.0, 4.0, 3.0, 2.0]
 
 
-@pytest.mark.filterwarnings("ignore:.* have a label from after it")
 def test_splits():
     q = dx.data.from_interactions(make_events(n=300), by="day", negatives=5)
     at = 2.5 * DAY
