@@ -94,7 +94,7 @@ def interactions_command(
     output: Annotated[Path, option("--output", "-o", help="Parquet or Arrow file to write.")],
     by: Annotated[
         Literal["day", "session", "user"],
-        Option(help="A query is a user and a day (UTC), a session, or a user."),
+        Option(help="A query is a user and a day from midnight UTC, a session, or a user."),
     ] = "day",
     grade: Annotated[
         list[str] | None,
@@ -182,10 +182,12 @@ def _parts(
         )
     if split is None:
         return (q,)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # they were shown above
-        later = make() if is_drawn else q
-    return q.split(split)[0], later.split(split)[1]
+    parts = q.split(split)
+    if is_drawn:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # they were shown above
+            return parts[0], make().split(split)[1]
+    return parts
 
 
 def _grades(texts: list[str] | None) -> dict[str, float] | None:

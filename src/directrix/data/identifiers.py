@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from directrix.data.checks import is_empty
 from directrix.data.frames import array_of, cells_of
-from directrix.data.grouping import check_identifiers, identifier_text, object_array
+from directrix.data.grouping import check_identifiers, identifier_text, object_array, plain_identifier
 from directrix.errors import InputError
 from directrix.types import Int64Array
 
@@ -33,7 +34,8 @@ class Numbering:
                 self._register(cells, column, place)
                 rows: Int64Array = self._numbers(cells)[coded.indices.to_numpy(zero_copy_only=False)]
                 return rows
-        values = array_of(column)
+        # NumPy would make 7 of a list text if another is text, and round integers beyond 64 bits
+        values = object_array(column) if isinstance(column, list | tuple) else array_of(column)
         if values.dtype.kind == "M":  # nanoseconds would be integers
             values = object_array(values.astype("datetime64[us]").tolist())
         if values.dtype.kind in "iufbU" and values.ndim == 1:
@@ -72,3 +74,13 @@ class Numbering:
     def names(self) -> tuple[str, ...]:
         """The identifiers by number, as text."""
         return tuple(self._of_text)
+
+    @property
+    def identifiers(self) -> tuple[Any, ...]:
+        """The identifiers by number: integers if all were given as such, else text."""
+        first: dict[int, Any] = {}
+        for cell, number in self._of_cell.items():
+            first.setdefault(number, cell)
+        plain = [plain_identifier(cell) for cell in first.values()]
+        is_whole = all(isinstance(one, Integral) and not isinstance(one, bool) for one in plain)
+        return tuple(map(int, plain)) if is_whole else self.names
