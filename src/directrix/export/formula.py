@@ -267,7 +267,7 @@ def _folded_trees(trees: Trees, inputs: Sequence[Input], n_features: int) -> Sum
     A model without trees becomes a leaf of 0, because programs reject an empty list of trees.
     """
     if not trees.n_trees:
-        leaf = {"leaf": np.zeros(1), "count": np.zeros(1, np.uint32), "n_leaves": np.ones(1, np.int64)}
+        leaf = {"leaf": np.zeros(1), "count": np.ones(1, np.uint32), "n_leaves": np.ones(1, np.int64)}
         trees = replace(trees, **leaf)
     feature, threshold, decision = trees.feature.copy(), trees.threshold.copy(), trees.decision.copy()
     for number, one in enumerate(inputs):

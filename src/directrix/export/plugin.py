@@ -16,7 +16,7 @@ import numpy as np
 
 from directrix.errors import InputError
 from directrix.export.formula import Formula, Linear
-from directrix.export.target import ExportTarget, Version, sends_missing
+from directrix.export.target import ExportTarget, Version, sends_missing, titled
 from directrix.export.trees import Below, Node, TreeSplit, nested, nodes_of, sum_in_float32, tree_scores
 from directrix.models.trees import Trees
 from directrix.types import Array, Float64Array
@@ -41,7 +41,6 @@ def of_version(name: str, version: Version | None) -> ExportTarget:
         # versions of the plugin are 1.x, and 1.5.9 is the first for Elasticsearch 8.11
         since = (1, 5, 9) if version is not None and version < (2,) else (8, 11)
         known = None if version is None else rules[version >= since]
-    numbers = "" if version is None else f" {'.'.join(map(str, version))}"
     rules = rules if known is None else [known]
 
     def note(formula: Formula) -> str:
@@ -50,7 +49,7 @@ def of_version(name: str, version: Version | None) -> ExportTarget:
         return f"the file is for {product}'s plugin from {first} on; older ones read a missing feature as 0"
 
     return ExportTarget(
-        f"the learning-to-rank plugin of {product}{numbers}",
+        titled(f"the learning-to-rank plugin of {product}", version),
         partial(_write, is_arranged=_NO in rules),
         partial(_read, rules=rules),
         "a reader of the plugin's JSON",

@@ -12,7 +12,7 @@ import numpy as np
 
 from directrix.errors import InputError
 from directrix.export.formula import Formula, Linear, Network
-from directrix.export.target import ANY_MODEL, ExportTarget, Version, sends_missing
+from directrix.export.target import ANY_MODEL, ExportTarget, Version, sends_missing, titled
 from directrix.export.trees import TreeSplit, nested, nodes_of, sum_in_float32, tree_scores
 from directrix.models.trees import Trees
 from directrix.types import Array, Float64Array
@@ -28,7 +28,6 @@ _FIRST = 9, 2
 
 def of_version(_: str, version: Version | None) -> ExportTarget:
     """Return the target for a version; None for all."""
-    numbers = "" if version is None else f" {'.'.join(map(str, version))}"
 
     def note(formula: Formula) -> str:
         if not isinstance(formula.model, Trees) or not sends_missing(formula.model):
@@ -39,7 +38,7 @@ def of_version(_: str, version: Version | None) -> ExportTarget:
         )
 
     return ExportTarget(
-        f"Solr{numbers}'s JSON",
+        titled("Solr", version),
         _write,
         _read,
         "a reader of Solr's JSON",

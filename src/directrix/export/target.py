@@ -157,7 +157,7 @@ def target(text: str) -> ExportTarget:
         raise InputError(f"to={short_text(text)}: there is no such target; type one of {', '.join(TARGETS)}.")
     module = import_module(f"directrix.{TARGETS[name]}")
     if colon and not hasattr(module, "of_version"):
-        raise InputError(f"to={short_text(text)}: {name} has the same files for all versions; type {name}.")
+        raise InputError(f"to={short_text(text)}: the files of {name} suit all versions; type {name}.")
     if colon and not re.fullmatch(r"\d{1,4}(\.\d{1,4})*", numbers, re.ASCII):
         raise InputError(
             f"to={short_text(text)}: a version is numbers with points; type e.g. {name} or opensearch:3.5."
@@ -168,6 +168,11 @@ def target(text: str) -> ExportTarget:
         else module.TARGET
     )
     return found
+
+
+def titled(title: str, version: Version | None) -> str:
+    """Return a title with a version, if there is one."""
+    return title if version is None else f"{title} {'.'.join(map(str, version))}"
 
 
 def version_of(package: str) -> str | None:
