@@ -109,6 +109,16 @@ class ExportTarget:
             for one in part.inputs
         )
 
+    def check_filled(self, formula: Formula) -> None:
+        """Raise `InputError` if missing features of data count otherwise in the program."""
+        if self.fills(formula):
+            raise InputError(
+                f"the data have missing features, which {self.title} reads as 0, and the model as the mean "
+                f"of the training data; choose {ANY_MODEL}.",
+                python='Or read missing features as 0 in training, too: Queries with missing="zero".',
+                shell="Or read missing features as 0 in training, too: directrix train --missing zero.",
+            )
+
     def is_single_for(self, formula: Formula) -> bool:
         """Whether the program uses float32 for this formula."""
         return self.is_single or self.rounds(formula)

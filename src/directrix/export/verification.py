@@ -17,7 +17,7 @@ from directrix.data.queries import Queries, need_queries
 from directrix.data.sparse import dense
 from directrix.errors import InputError, short_text
 from directrix.export.formula import Formula, Linear, formula_of
-from directrix.export.target import ANY_MODEL, ExportTarget, target
+from directrix.export.target import ExportTarget, target
 from directrix.export.trees import float32_below
 from directrix.models.trees import Trees
 from directrix.rankers.scoring import matched
@@ -179,11 +179,8 @@ def verify(
     takes_missing = trained.takes_missing or trained.missing_ == "zero"
     drawn = _drawn(formula, chosen, missing=takes_missing and not chosen.fills(formula))
     parts = [drawn] if check is None else [drawn, _doubled(check, formula)]
-    if chosen.fills(formula) and np.isnan(parts[-1].features).any():
-        raise InputError(
-            f"the data have missing features, which {chosen.title} reads as 0, and the model as the mean of "
-            f"the training data; choose {ANY_MODEL}."
-        )
+    if np.isnan(parts[-1].features).any():
+        chosen.check_filled(formula)
     constant = 0.0 if chosen.keeps_constant else _constant(formula)
     compared = [_compare(content, chosen, formula, ranker, q, constant) for q in parts]
     differences, rounded, other_order = zip(*compared, strict=True)
