@@ -84,7 +84,11 @@ def _write(formula: Formula, *, is_arranged: bool) -> bytes:
 
         trees = nodes_of(model)
         if is_arranged:
-            trees = [*map(_arranged, trees)]
+            room, arranged = _GROWTH * sum(map(len, trees)), []
+            for nodes in trees:
+                arranged.append(_arranged(nodes, room))
+                room -= len(arranged[-1])
+            trees = arranged
         definition = [_numbered(root) for root in nested(trees, lambda v: {"leaf": v}, split)]
     text = json.dumps(definition, allow_nan=False)
     if len(text) > _LONGEST:
@@ -96,14 +100,14 @@ def _write(formula: Formula, *, is_arranged: bool) -> bytes:
     return json.dumps(body).encode()
 
 
-def _arranged(nodes: list[Node]) -> list[Node]:
+def _arranged(nodes: list[Node], room: int) -> list[Node]:
     """Return a tree that scores the same where a missing feature always goes right.
 
     If it should go left, a second split on the right side separates missing features, for which the left
     side is repeated. Below it, no other split needs this for the same feature. The largest float32, and
     infinity, count as missing.
     """
-    most, found = _GROWTH * len(nodes), list[Node]()
+    found = list[Node]()
     # number of a node, features known to be there and to be missing, place and side of its parent
     waiting: list[tuple[int, frozenset[int], frozenset[int], int, str]]
     waiting = [(0, frozenset(), frozenset(), -1, "")]
@@ -133,11 +137,11 @@ def _arranged(nodes: list[Node]) -> list[Node]:
             waiting.append((node.right, known | feature, missing, place, "left"))
         else:
             waiting.append((node.right, known, missing, place, "right"))
-        if len(found) > most:
+        if len(found) > room:
             raise InputError(
-                "OpenSearch 3.2 to 3.7 send missing features to one side alone, and a tree of this model "
-                f"would need more than {_GROWTH} times as many splits there; train fewer leaves, e.g. "
-                "num_leaves=15, or choose --to opensearch:3.8 for that version and later ones."
+                "OpenSearch 3.2 to 3.7 send missing features to one side alone, and this model would need "
+                f"more than {_GROWTH} times as many splits there; train fewer leaves, e.g. num_leaves=15, or "
+                "choose --to opensearch:3.8 for that version and later ones."
             )
     return found
 
