@@ -115,11 +115,11 @@ class ExportTarget:
         )
 
     def check_filled(self, formula: Formula) -> None:
-        """Raise `InputError` if missing features of data count otherwise in the program."""
+        """Raise `InputError` if missing features count otherwise in the program."""
         if self.fills(formula):
             raise InputError(
-                f"the data have missing features, which {self.title} reads as 0, and the model as the mean "
-                f"of the training data; choose {ANY_MODEL}.",
+                f"{self.title} reads missing features as 0, and the model as the mean of the training data; "
+                f"choose {ANY_MODEL}.",
                 python='Or read missing features as 0 in training, too: Queries with missing="zero".',
                 shell="Or read missing features as 0 in training, too: directrix train --missing zero.",
             )
