@@ -10,7 +10,6 @@ from typing import ClassVar
 import numpy as np
 
 from directrix.export.formula import Formula, Input, Linear, Network, Summand
-from directrix.export.trees import TreeSplit, nested
 from directrix.models.trees import Trees
 from directrix.rankers.calibration import SHARE, Calibration
 from directrix.types import Array
@@ -48,24 +47,18 @@ class Language(ABC):
         return repr(float(value))
 
     @abstractmethod
-    def goes_left(self, split: TreeSplit) -> str:
-        """Return the condition under which a row goes left."""
+    def trees(self, model: Trees) -> list[str]:
+        """Return each tree as an expression."""
 
     def choice(self, condition: str, yes: str, no: str) -> str:
         """Return one of two values."""
         return self.CHOICE.format(condition, yes, no)
 
-    def trees(self, model: Trees) -> list[str]:
-        """Return each tree as an expression."""
-        return nested(
-            model, self.number, lambda split, left, right: self.choice(self.goes_left(split), left, right)
-        )
-
     def score(self) -> tuple[Steps, str]:
         """Return the columns that the score needs, and the score."""
         steps: Steps = []
         terms = [self._part(part, f"{n}", steps) for n, part in enumerate(self.formula.parts, start=1)]
-        return steps, self.sum(terms)
+        return steps, self.sum(terms if len(terms) == 1 else [f"({term})" for term in terms])
 
     def probability(self, one: Calibration, score: str) -> str:
         """Return the expression of the calibrated probability, given that of the score."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -92,28 +93,29 @@ def _categories(trees: list[dict[str, str]]) -> tuple[tuple[int, ...], ...]:
     return tuple(found)
 
 
-def written(trees: Any, counts: tuple[Array, Array]) -> str:
+def written(trees: Any, counts: tuple[Array, Array], means: Array, names: Sequence[str] | None = None) -> str:
     """Return `Trees` as the text of a LightGBM model.
 
-    ``counts``, the numbers of rows at every split and every leaf, are needed by LightGBM's contributions.
+    ``counts``, the numbers of rows at every split and every leaf, are needed by LightGBM's contributions;
+    ``means`` are the mean values below every split.
     """
     ptr, count = trees.split_ptr.tolist(), trees.n_features
-    blocks = [_block(trees, number, counts, *bounds) for number, bounds in enumerate(pairwise(ptr))]
+    blocks = [_block(trees, number, counts, means, *bounds) for number, bounds in enumerate(pairwise(ptr))]
     header = {
         "version": "v4",
         "num_class": 1,
         "num_tree_per_iteration": 1,
         "label_index": 0,
         "max_feature_idx": count - 1,
-        "feature_names": " ".join(f"Column_{f}" for f in range(count)),
-        "feature_infos": " ".join(_infos(trees)),
+        "feature_names": " ".join(names or [f"Column_{f}" for f in range(count)]),
+        "feature_infos": " ".join(["none"] * count),  # ranges of the training data, which are not kept
         "tree_sizes": " ".join(str(len(block)) for block in blocks),
     }
     head = "".join(f"{name}={value}\n" for name, value in header.items())
     return f"tree\n{head}\n{''.join(blocks)}end of trees\n"
 
 
-def _block(trees: Any, number: int, counts: tuple[Array, Array], first: int, last: int) -> str:
+def _block(trees: Any, number: int, counts: tuple[Array, Array], means: Array, first: int, last: int) -> str:
     """Return the text of the tree with the splits from ``first`` to ``last``."""
     splits, leaves = slice(first, last), slice(first + number, last + number + 1)
     threshold, sets = trees.threshold[splits].copy(), []
@@ -131,6 +133,7 @@ def _block(trees: Any, number: int, counts: tuple[Array, Array], first: int, las
         "right_child": trees.right[splits],
         "leaf_value": trees.leaf[leaves],
         "leaf_count": counts[1][leaves],
+        "internal_value": means[splits],
         "internal_count": counts[0][splits],
     }
     if sets:
@@ -150,12 +153,3 @@ def _block(trees: Any, number: int, counts: tuple[Array, Array], first: int, las
         f"{name}={' '.join(map(str, np.atleast_1d(values).tolist()))}\n" for name, values in lines.items()
     )
     return f"Tree={number}\n{''.join(texts)}\n\n"
-
-
-def _infos(trees: Any) -> list[str]:
-    """Return LightGBM's information on every feature, which scores do not use: none, or a range."""
-    infos = ["none"] * trees.n_features
-    for f in np.unique(trees.feature).tolist():
-        values = trees.threshold[(trees.feature == f) & (trees.decision & 1 == 0)].tolist()
-        infos[f] = f"[{min(values, default=0.0)}:{max(values, default=1.0)}]"
-    return infos

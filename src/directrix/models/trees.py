@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,7 +14,7 @@ from directrix.data.memory import check_room
 from directrix.errors import InputError, MissingExtra
 from directrix.models.lightgbm_text import CATEGORICAL, LEFT, NAN, ZERO, parse_trees, written
 from directrix.models.rows import read_only
-from directrix.models.walks import Used, counts_from, walked
+from directrix.models.walks import Used, counts_from, means_from, walked
 from directrix.schema import check
 from directrix.threads import get_threads
 from directrix.types import Array, Float64Array
@@ -178,9 +178,13 @@ class Trees:
         lists = {name: getattr(self, name).tolist() for name in _LISTS}
         return {"n_features": self.n_features, **lists, "categories": list(map(list, self.categories))}
 
-    def to_lightgbm(self) -> str:
-        """Return a model in LightGBM's text format, with the same scores and with contributions."""
-        return written(self, counts_from(self, np.maximum(self.count, 1)))
+    def to_lightgbm(self, names: Sequence[str] | None = None) -> str:
+        """Return a model in LightGBM's text format, with the same scores and with contributions.
+
+        Names of features must not contain blanks or the characters ``[]{}",:``.
+        """
+        counts = counts_from(self, np.maximum(self.count, 1))
+        return written(self, counts, means_from(self, counts), names)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Trees) and self.to_json() == other.to_json()
