@@ -123,8 +123,8 @@ def index_command(
 ) -> None:
     """Index documents for the commands candidates, text-features and rerank.
 
-    A word is a run of letters, digits and underscores, in lower case. If documents have several fields, an
-    additional one, called all, joins them.
+    Words follow the rules of Unicode (UAX #29), and their case is folded. If documents have several fields,
+    an additional one, called all, joins them.
     """
     from directrix.data.files import open_data, readable
     from directrix.text.analysis import STOP_WORDS
@@ -134,7 +134,7 @@ def index_command(
     stops: tuple[str, ...] = STOP_WORDS
     if stop_words is not None:
         with readable(stop_words), open_data(stop_words) as file:
-            stops = tuple(dict.fromkeys(file.read().decode("utf-8", "replace").lower().split()))
+            stops = tuple(file.read().decode("utf-8", "replace").split())
     with progress_bar("documents") as report:
         built = Index.build(
             documents,
