@@ -1,7 +1,6 @@
 """``directrix index``, ``candidates``, ``text-features`` and ``rerank``: from documents to a better list."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -192,11 +191,11 @@ def test_an_empty_cell_is_a_missing_value(here, tmp_path):
 
 def test_scores_of_a_run_that_are_missing_stay_missing(here):
     index, candidates = Index.load(here / "docs.index"), dx.read_trec_run(here / "bm25.run")
-    scores = candidates.scores.copy()
-    scores[1] = np.nan
-    other = replace(candidates, tag="other", scores=scores)
-    q = index.features(here / "queries.tsv", candidates, runs=[other], names=["run.other"])
-    np.testing.assert_array_equal(q.features[:, 0], scores.astype(np.float32))
+    other = dx.data.Run("other", ("0",), [0, 2], candidates.doc_ids[:2], [5.0, np.nan])
+    with pytest.warns(UserWarning, match="1 of 30 queries"):
+        q = index.features(here / "queries.tsv", candidates, runs=[other], names=["run.other"])
+    found = q.features[q.qptr[0] : q.qptr[2], 0]
+    np.testing.assert_array_equal(found, [5.0, np.nan, *[5.0] * (q.qptr[1] - 2), *[0.0] * np.diff(q.qptr)[1]])
 
 
 @pytest.mark.parametrize("option", ["--with", "--run", "--qrels"])
@@ -213,4 +212,4 @@ def test_messages_name_no_option_that_the_command_lacks(here, tmp_path, option):
     )
     text = refused(*command, option, tmp_path / "products.csv")
     assert f"{tmp_path}/products.csv: there is no column qid" in text
-    assert text.endswith("the columns are product_id, price. Rename it in the table.")
+    assert text.endswith("the columns are product_id, price. Name it so in the file, or add it.")

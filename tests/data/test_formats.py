@@ -110,6 +110,9 @@ CONTENTS = {
     "2790 Q0 Report,_1992 1 17.5 t\n2790 Q0 Other 2 3.5 t\n": "run",
     "2790 Q0 Other 1 3.5 bm25,k1=0.9\n": "run",
     "1 Q0 a 1 0,5 t\n": "run",  # the reader says that this is no number
+    "1 Q0 a,b 1 inf t\n": "run",
+    "1 Q0 a,b 1 2 t x\n": "run",
+    "1 0 a,b nan\n": "qrels",
     "1 Q0 a 1 high,up t\n2 Q0 b 1 2 t\n2 Q0 c 2 1 t\n": "run",
     "2790 0 Report,_1992 1\n2790 0 Other 0\n": "qrels",
     "q 0 #tag 1\n": "qrels",

@@ -205,7 +205,11 @@ def _prepared(command: Callable[..., None]) -> Callable[..., None]:
                 if not lacks:
                     raise
                 _fail(
-                    re.sub(rf"Type {lacks[0]} NAME(,OTHER)?\.", "Rename it in the table.", message_of(error))
+                    re.sub(
+                        rf"Type {lacks[0]} NAME(,OTHER)?\.",
+                        "Name it so in the file, or add it.",
+                        message_of(error),
+                    )
                 )
 
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]

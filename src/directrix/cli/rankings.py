@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -264,7 +264,7 @@ def _judged_runs(names: list[str], runs: list[Run], qrels: Qrels, topics: Topics
 _ALL_JUDGED = "; --all-judged counts the others as empty rankings"
 
 
-def note_unmatched(name: str, runs: Iterable[Run], judged: Sequence[str], remedy: str = "") -> None:
+def note_unmatched(name: str, runs: Iterable[Run], judged: Collection[str], remedy: str = "") -> None:
     """Print how many queries of the runs are not judged, and how many judged queries no run has."""
     ranked = {query for run in runs for query in run.query_ids}
     if text := unmatched(name, ranked, judged):

@@ -223,6 +223,8 @@ def _content_of_line(line: str) -> str:
         return "letor"
     if len(words) == 1 and math.isfinite(to_number(words[0])):
         return "scores"
+    if len(words) > 4 and words[1] == "Q0":
+        return "run"
     if len(words) not in (3, 4, 5, 6) or not _is_value(words[4 if len(words) > 4 else -1]):
         return ""
     if len(words) < 5:
@@ -231,8 +233,12 @@ def _content_of_line(line: str) -> str:
 
 
 def _is_value(word: str) -> bool:
-    """Whether a word stands where a number does, also one with a decimal comma, which readers reject."""
-    return math.isfinite(to_number(word.replace(",", ".", 1)))
+    """Whether a word stands where a number does, also one that readers reject, such as 0,5 and inf."""
+    try:
+        float(word.replace(",", ".", 1))
+    except ValueError:
+        return False
+    return True
 
 
 def table_files(folder: Path) -> list[Path]:

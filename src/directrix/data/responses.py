@@ -107,7 +107,7 @@ def read_responses(
     return q if qrels is None else labeled(q, qrels)
 
 
-def _queries(path: Path, qids: list[int | str], documents: list[_Document], missing: str) -> Queries:
+def _queries(path: Path, qids: list[int | str], documents: list[_Document], missing: Any) -> Queries:
     tensors = {name for _, row in documents for name, value in row.items() if isinstance(value, dict | list)}
     if tensors:
         shown = ", ".join(sorted(tensors))

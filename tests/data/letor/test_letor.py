@@ -277,10 +277,10 @@ def test_sizes_of_queries_are_in_a_file_next_to_it(tmp_path, ending):
 @pytest.mark.parametrize(
     ("ending", "said"),
     [
-        (".weight", "without the weights .*file.txt.weight: `directrix train` reads them"),
-        (".position", "without the positions .*file.txt.position: learn from clicks"),
-        (".init", "without the initial scores"),
-        (".base_margin", "without the initial scores"),
+        (".weight", "without the weights in file.txt.weight. `directrix train` reads weights"),
+        (".position", "without the positions in file.txt.position"),
+        (".init", "without the scores in file.txt.init"),
+        (".base_margin", "without the scores in file.txt.base_margin"),
     ],
 )
 def test_other_files_next_to_it_are_named(tmp_path, ending, said):

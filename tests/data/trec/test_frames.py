@@ -194,3 +194,9 @@ def test_all_problems_of_a_table_come_in_one_message_with_their_lines(tmp_path):
     assert "a.csv:7: the query is missing" in text
     assert "a.csv:8: the document is missing" in text
     assert "a.csv:9: the label is 'high'; a finite number is needed" in text
+
+
+def test_semicolons_between_columns_are_named(tmp_path):
+    (tmp_path / "a.csv").write_text("qid;docno;label\n1;a,b;1\n")
+    with pytest.raises(dx.InputError, match="columns are separated by ';'"):
+        dx.read_trec_qrels(tmp_path / "a.csv")

@@ -188,21 +188,18 @@ def side_file(path: Path) -> Path | None:
     return side
 
 
-_CLICKS = "learn from clicks at positions by `directrix clicks train LOG`"
-_SCORES = "no method starts from given scores"
-_NEIGHBORS = {
-    ".weight": ("weights", "`directrix train` reads them, and `fit` takes them as sample_weight"),
-    ".position": ("positions", _CLICKS),
-    ".init": ("initial scores", _SCORES),
-    ".base_margin": ("initial scores", _SCORES),
-}
-"""Files next to data in which LightGBM and XGBoost find more, by the endings that follow the name."""
+_NEIGHBORS = {".weight": "weights", ".position": "positions", ".init": "scores", ".base_margin": "scores"}
+"""What LightGBM and XGBoost read from files next to data, by the endings that follow the name."""
 
 
 def _warn_of_neighbors(path: Path) -> None:
-    for ending, (what, remedy) in _NEIGHBORS.items():
+    for ending, what in _NEIGHBORS.items():
         if path.with_name(side := path.name + ending).is_file():
-            warn(f"{path} is read without the {what} of the file {side}: {remedy}.", stacklevel=3)
+            warn(
+                f"{path} is read without the {what} in {side}. `directrix train` reads weights, `fit` takes "
+                "them as sample_weight, and `directrix clicks train` learns from positions of clicks.",
+                stacklevel=3,
+            )
 
 
 def side_weights(path: Path) -> Float64Array | None:

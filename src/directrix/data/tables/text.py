@@ -131,8 +131,8 @@ def _objects(path: Path, text: bytes) -> bytes:
     try:
         text.decode()
     except UnicodeDecodeError as error:
-        line = text.count(b"\n", 0, error.start) + 1
-        raise InputError(f"{path}:{line}: the text is not UTF-8, which is needed. {TO_UTF8}") from None
+        number = text.count(b"\n", 0, error.start) + 1
+        raise InputError(f"{path}:{number}: the text is not UTF-8, which is needed. {TO_UTF8}") from None
     for place, line in enumerate(text.split(b"\n"), start=1):
         if line.lstrip()[:1] not in (b"", b"{"):
             raise InputError(

@@ -108,9 +108,11 @@ def _by_subtopic(
 
 def read_document_table(path: Path, value: str, call: str, names: Mapping[str, Hashable | None]) -> Documents:
     """Read a table of runs or judgments; see `of_frame`."""
-    from directrix.data.tables.files import table_of
+    from directrix.data.tables.files import column_names, table_of
     from directrix.data.tables.text import row_places
 
+    if len(known := column_names(path)) == 1:  # perhaps of other separators, with which rows have no columns
+        find(known, "qid", names["qid"], str(path), call)
     texts = tuple(filter(None, (names.get("subtopic"), *SUBTOPICS)))
     given = ColumnNames(qid=names["qid"], doc_id=names["doc_id"], categorical=texts)
     return of_frame(table_of(path, given), value, str(path), names, call, row_places(path))
