@@ -123,7 +123,7 @@ def paired_t(first: Any, second: Any) -> Significance:
     if error > 0.0:
         p = 2.0 * stdtr(len(gaps) - 1, -abs(gaps.mean()) / error)
     if error == 0.0 or (gaps == 0.0).any():
-        p = max(p, equal_signs_p(np.count_nonzero(gaps)))
+        p = max(p, equal_signs_p(int(np.count_nonzero(gaps))))
     return Significance.of(p, gaps)
 
 
@@ -316,7 +316,7 @@ def t_interval(first: Any, second: Any, *, confidence: float = 0.95) -> tuple[fl
 
 def as_tested(gaps: Float64Array, low: float, high: float, confidence: float) -> tuple[float, float]:
     """Extend an interval to 0 if some pairs are equal, and the signs of the others cannot exclude it."""
-    if (gaps == 0.0).any() and equal_signs_p(np.count_nonzero(gaps)) >= 1.0 - confidence:
+    if (gaps == 0.0).any() and equal_signs_p(int(np.count_nonzero(gaps))) >= 1.0 - confidence:
         return min(low, 0.0), max(high, 0.0)
     return low, high
 
