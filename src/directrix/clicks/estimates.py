@@ -216,10 +216,9 @@ def estimate_of(
         doubts.append(f"the effective sample is {effective:.0f} impressions")
     interval, _ = _interval(sums.value, influence, n_queries, alpha, shift)
     is_narrow = unshown * abs(sums.value) > (interval[1] - interval[0]) / 4.0  # next to what may be missing
-    if name == "doubly-robust" and unshown > _MANY_UNSHOWN:
-        doubts.append(f"{unshown:.0%} of what it would show was never shown, and is predicted by a model")
-    elif name != "doubly-robust" and (unshown > _MANY_UNSHOWN or is_narrow):
-        doubts.append(f"{unshown:.0%} of what it would show was never shown")
+    model = ", and is predicted by a model" if name == "doubly-robust" else ""
+    if unshown > _MANY_UNSHOWN or (is_narrow and not model):
+        doubts.append(f"{unshown:.0%} of what it would show was never shown{model}")
     return Estimate(ranker, name, sums.value, interval, effective, unshown, tuple(doubts))
 
 
@@ -240,9 +239,7 @@ def _interval(
 
     The interval is NaN for one query, and for queries with the same value, which tell no variance.
     """
-    if n_queries < 2:
-        return (math.nan, math.nan), math.nan
-    if math.sqrt(float(influence @ influence)) <= _ROUNDING * abs(value):
-        return (math.nan, math.nan), float(value == 0.0)
+    if n_queries < 2 or math.sqrt(float(influence @ influence)) <= _ROUNDING * abs(value):
+        return (math.nan, math.nan), math.nan if n_queries < 2 else float(value == 0.0)
     error = math.hypot(math.sqrt(float(influence @ influence) * n_queries / (n_queries - 1)), shift)
     return student_interval(value, error, n_queries - 1, alpha)

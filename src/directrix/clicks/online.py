@@ -46,12 +46,12 @@ class Contrast:
         Values of the rankers; NaN without sessions to divide by.
     difference, error : float
         First minus second (half of that for shares of wins), and its standard error by the delta method; NaN
-        if all users have the same difference, and so tell no variance.
+        if all users have the same difference.
     interval : (float, float)
-        Interval of the difference with confidence 1 - alpha; NaN where the users tell no variance, and for
-        the bootstrap of fewer than six users. It contains 0 where no p-value could be below alpha.
+        Interval of the difference with confidence 1 - alpha; NaN for that, and for fewer than six users by
+        the bootstrap.
     p : float
-        Two-sided p-value; at least the probability of the observed exchange of the users whose values differ.
+        Two-sided p-value; at least twice the chance of the observed values, if users were exchanged.
     n_sessions, n_users : int
     alpha : float
     """
@@ -367,21 +367,18 @@ def _least_p(sums: Float64Array) -> float:
 
     For users of both rankers, these are exchanged; users of one ranker are assigned to it at random.
     """
+    from scipy.special import gammaln
+
     values = _ratios(sums)
     is_of = ~np.isnan(values)
     differs = int((np.abs(values[:, 0] - values[:, 1]) > _EQUAL).sum())
     single = is_of.sum(axis=1) == 1
     of_single, is_first = np.nansum(values[single], axis=1), is_of[single, 0]
-    kinds, counts = np.unique(np.round(of_single, 9), return_counts=True)
-    usual = np.round(of_single, 9) == (kinds[counts.argmax()] if len(kinds) else 0.0)
-    chance = _log_ways(is_first[usual]) - _log_ways(is_first) - differs * math.log(2.0)
-    return min(1.0, 2.0 * math.exp(chance))
-
-
-def _log_ways(is_first: Array) -> float:
-    """Return the logarithm of the number of orders of ones and zeros."""
-    a, n = int(is_first.sum()), len(is_first)
-    return math.lgamma(n + 1) - math.lgamma(a + 1) - math.lgamma(n - a + 1)
+    _, kind, counts = np.unique(np.round(of_single, 9), return_inverse=True, return_counts=True)
+    usual = kind == (counts.argmax() if len(counts) else 0)
+    a, n = (np.array([of(is_first[usual]), of(is_first)]) for of in (np.sum, len))
+    usual_ways, ways = gammaln(n + 1) - gammaln(a + 1) - gammaln(n - a + 1)  # logarithms
+    return min(1.0, 2.0 * math.exp(usual_ways - ways - differs * math.log(2.0)))
 
 
 def _ratios(sums: Array) -> Float64Array:

@@ -37,7 +37,7 @@ class Importance:
         Names of all features; "feature 1", ... if they have none.
     mean, error : float64 (n_features,)
         The importance, in units of the measure, and its standard error over queries; NaN for features that
-        were not examined, and the error for one query, or where all queries have the same importance.
+        were not examined, and the error where the queries do not tell it.
     n_queries, n_docs : int
         Size of the queries that were used.
     values : float64 (n_queries,)
@@ -71,19 +71,15 @@ class Importance:
     def interval(
         self, column: int, queries: Any = slice(None), *, confidence: float = 0.95
     ) -> tuple[float, float]:
-        """Return the interval of Student's t of the importance of a column, over some of the queries.
-
-        It is unbounded for one query, and where the falls of all queries are the same.
-        """
+        """Return the `t_interval` of the importance of a column, over some of the queries."""
         falls = self.falls[column, queries]
         return t_interval(falls, np.zeros_like(falls), confidence=confidence)
 
     @property
     def headline(self) -> str:
-        """The names of up to three features that are important by more than chance, in a sentence.
+        """Sentence with up to three features that are important by more than chance.
 
-        Their intervals are above 0 after Bonferroni's correction for the number of examined features, since
-        the first of many are the most important ones by chance too.
+        Their intervals are above 0 after Bonferroni's correction for the number of examined features.
         """
         joint = 1.0 - 0.05 / max(1, len(self.ranked))
         best = [self.names[j] for j in self.shown(3) if self.interval(j, confidence=joint)[0] > 0.0]
@@ -100,15 +96,12 @@ class Importance:
         n_used = len(self.shown(len(self.names)))
         notes = [
             "importance: how far the measure falls when the values of the feature are shuffled within every "
-            "query; low, high: 95 % interval over queries, for each feature alone."
+            "query; low, high: 95 % interval over queries, for each feature alone; - if they do not tell it."
         ]
         if n_used < len(self.ranked):
             notes.append(f"{len(self.ranked) - n_used} of {len(self.ranked)} features make no difference.")
         if self.n_queries < self.n_given:
-            notes.append(
-                f"Measured on {self.n_queries} of {self.n_given} queries, drawn at random to save time; "
-                "on the others the measure may be higher or lower."
-            )
+            notes.append(f"Measured on {self.n_queries} of {self.n_given} queries, drawn at random.")
         if len(self.ranked) < len(self.names):
             notes.append(f"Examined: the {len(self.ranked)} of {len(self.names)} that move the scores most.")
         sizes = f"{amount(self.n_queries, 'queries')}, {amount(self.n_docs, 'documents')}"

@@ -110,10 +110,9 @@ class Fusion:
             return "your best run alone; no combination is used"
         gain = next(row.over_best_run for row in self.rows if row.method == self.method)
         shown = "shown" if gain.differs and gain.difference > 0.0 else "not shown"
-        low, high = gain.interval
         return (
-            f"{self.method}, {shown} to beat your best run (tested gain {gain.difference:.4f}, 95 % interval "
-            f"{low:.4f} to {high:.4f}, p = {gain.p:.3f})"
+            f"{self.method}, {shown} to beat your best run (tested gain {gain.difference:.4f}, 95 % "
+            f"{gain.interval_text}, p = {gain.p:.3f})"
         )
 
     def tables(self) -> tuple[Table, ...]:

@@ -37,7 +37,7 @@ def mean_interval(
 ) -> tuple[float, float]:
     """Return the BCa bootstrap interval of the mean of finite values.
 
-    It is unbounded if all values are about equal, or if there are fewer than 6 at confidence .95: see
+    It is unbounded for about equal values, or too few: see
     `directrix.experiments.significance.bootstrap_interval`, also for the method. Raises `InputError` if all
     sampled means are on one side of the mean.
     """

@@ -22,27 +22,24 @@ _MOST_RANKS = 500
 _BIAS = 0.25  # mean absolute bias over ranks, relative to the mean value
 
 
-def note_of(probability: Float64Array, unknown: Sequence[str]) -> str:
-    """Return the note that tables show below values of lists with sampled negatives; "" without any.
-
-    ``unknown`` are the measures without an estimate for full lists.
-    """
+def note_of(probability: Float64Array, untold: Sequence[str]) -> str:
+    """Return the note below values of lists with sampled negatives, also on measures without an estimate."""
     is_drawn = probability < 1.0
     if not is_drawn.any():
         return ""
     limits = dict.fromkeys(f"{x:.2g}" for x in (probability.min(), probability[is_drawn].max()))
-    return (
+    note = (
         f"{is_drawn.mean():.0%} of the documents are negatives that were drawn, with probability "
         f"{' to '.join(limits)}: the values are those of the short "
         "lists. They are higher than for all candidates and may order rankers differently; do not compare "
         "them with values of full lists, or of other draws."
-        + (
-            f" There is no estimate of {', '.join(unknown)} for all candidates: a drawn negative stands for "
-            f"up to {1.0 / probability.min():.3g}, so the ranks near the top cannot be told apart."
-            if unknown
-            else ""
-        )
     )
+    if untold:
+        note += (
+            f" There is no estimate of {', '.join(untold)} for all candidates: a drawn negative stands for "
+            f"up to {1.0 / probability.min():.3g}, so the ranks near the top cannot be told apart."
+        )
+    return note
 
 
 def check_sampling(sampling: Any, n_docs: int) -> Float64Array:

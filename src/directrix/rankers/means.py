@@ -36,8 +36,7 @@ def mean_over_queries(values: Float64Array, weights: Float64Array | None = None)
 def mean_and_error(values: Float64Array) -> tuple[float, float]:
     """Mean of the values that are defined, and its standard error.
 
-    The error is NaN for fewer than two values. It is also NaN for up to five equal ones that are not 0: two
-    standard errors stand for p = .05, and p of five equal signs is .06.
+    The error is NaN for fewer than two values, and for up to five equal ones: their signs have p > .05.
     """
     values = values[~np.isnan(values)]
     if len(values) < 2:

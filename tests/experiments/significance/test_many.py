@@ -9,7 +9,7 @@ from statsmodels.stats.anova import AnovaRM
 from statsmodels.stats.multitest import multipletests
 
 from directrix.errors import InputError
-from directrix.experiments.significance import adjust, letters, paired_t, randomized_tukey, tukey
+from directrix.experiments.significance import adjust, compare, letters, paired_t, randomized_tukey, tukey
 
 CLOSE = {"rtol": 1e-10, "atol": 0}
 
@@ -100,6 +100,18 @@ def test_systems_without_scatter_differ_by_the_number_of_queries():
     assert tukey(y[:2]).p[0, 1] == 1.0
     same = y[:, [1, 2]]
     assert tukey(same).least == randomized_tukey(same, n_resamples=99).least == np.inf
+
+
+@pytest.mark.parametrize(("n_differ", "is_shown"), [(5, False), (6, True)])
+def test_few_queries_that_differ_show_nothing(n_differ, is_shown):
+    """As in the paired t-test, also next to a system that varies little."""
+    y = np.repeat(np.random.default_rng(0).random((100, 1)), 2, axis=1)
+    y[:n_differ, 0] += 0.5
+    p = paired_t(y[:, 0], y[:, 1]).p
+    np.testing.assert_allclose(tukey(y).p[0, 1], p, rtol=1e-4)
+    (pair,) = compare({"a": y[:, 0], "b": y[:, 1]}, test="tukey").pairs
+    assert pair.differs == (pair.interval[0] > 0.0) == is_shown
+    assert tukey(np.column_stack([y, y[:, 1]])).p[0, 2] >= 2 / 2**n_differ
 
 
 def test_queries_that_a_system_lacks_do_not_count():

@@ -24,6 +24,7 @@ from directrix.experiments.significance.family import (
 )
 from directrix.experiments.significance.pairs import (
     Significance,
+    as_tested,
     bootstrap_interval,
     detectable,
     effect_size,
@@ -320,15 +321,15 @@ def _systems(comparison: Comparisons, measure: str) -> Table:
 
 
 def _pairs(comparison: Comparisons, measure: str) -> Table:
-    confidence = f"{100 * (1 - comparison.alpha):g} %"
+    interval = f"{100 * (1 - comparison.alpha):g} % interval"
     return Table(
         title=f"Differences of {measure}",
-        columns=("pair", "difference", f"{confidence} interval", "p", "adjusted", "W/T/L", "d"),
+        columns=("pair", "difference", interval, "p", "adjusted", "W/T/L", "d"),
         rows=tuple(map(_row, comparison.pairs)),
         notes=(
-            f"Intervals {_INTERVALS[comparison.interval]}. d: Cohen's d, the mean difference over the "
-            "standard deviation of the differences. W/T/L: queries on which the first is higher, equal, "
-            "lower.",
+            f"Intervals {_INTERVALS[comparison.interval]}; - if all are equal, or too few. d: Cohen's "
+            "d, the mean difference over their standard deviation. W/T/L: queries on which the first is "
+            "higher, equal, lower.",
         ),
         digits=4,
     )
@@ -358,11 +359,10 @@ def _unit(comparison: Comparisons) -> list[str]:
 
 
 def _undefined(comparison: Comparisons) -> list[str]:
-    if not comparison.undefined:
-        return []
     counts = ", ".join(f"{name} {count}" for name, count in comparison.undefined.items())
     where = "for all systems" if comparison.correction == "tukey" else "for the pair"
-    return [f"Queries without a value: {counts}; a query counts where it is defined {where}."]
+    note = f"Queries without a value: {counts}; a query counts where it is defined {where}."
+    return [note] if counts else []
 
 
 def compare(
@@ -500,8 +500,8 @@ def _interval(
     kind: str, a: Float64Array, b: Float64Array, alpha: float, seed: int, family: Tukey | None
 ) -> tuple[float, float]:
     if family is not None:
-        mean = float(gaps_of(a, b).mean())
-        return mean - family.least, mean + family.least
+        gaps = gaps_of(a, b)
+        return as_tested(gaps, gaps.mean() - family.least, gaps.mean() + family.least, 1.0 - alpha)
     if kind == "t":
         return t_interval(a, b, confidence=1.0 - alpha)
     return bootstrap_interval(a, b, confidence=1.0 - alpha, seed=seed)

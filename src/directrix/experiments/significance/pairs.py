@@ -123,7 +123,7 @@ def paired_t(first: Any, second: Any) -> Significance:
     if error > 0.0:
         p = 2.0 * stdtr(len(gaps) - 1, -abs(gaps.mean()) / error)
     if error == 0.0 or (gaps == 0.0).any():
-        p = max(p, equal_signs_p(np.count_nonzero(gaps)))
+        p = max(p, equal_signs_p(int(np.count_nonzero(gaps))))
     return Significance.of(p, gaps)
 
 
@@ -311,12 +311,12 @@ def t_interval(first: Any, second: Any, *, confidence: float = 0.95) -> tuple[fl
     if n < 2 or scatter(gaps) == 0.0:
         return -np.inf, np.inf
     half = float(stdtrit(n - 1, (1.0 + confidence) / 2.0) * scatter(gaps) / np.sqrt(n))
-    return _as_tested(gaps, mean - half, mean + half, confidence)
+    return as_tested(gaps, mean - half, mean + half, confidence)
 
 
-def _as_tested(gaps: Float64Array, low: float, high: float, confidence: float) -> tuple[float, float]:
+def as_tested(gaps: Float64Array, low: float, high: float, confidence: float) -> tuple[float, float]:
     """Extend an interval to 0 if some pairs are equal, and the signs of the others cannot exclude it."""
-    if (gaps == 0.0).any() and equal_signs_p(np.count_nonzero(gaps)) >= 1.0 - confidence:
+    if (gaps == 0.0).any() and equal_signs_p(int(np.count_nonzero(gaps))) >= 1.0 - confidence:
         return min(low, 0.0), max(high, 0.0)
     return low, high
 
@@ -370,7 +370,7 @@ def bootstrap_interval(
     check_resampling(seed, n_resamples)
     values = gaps_of(first, second)
     low, high = mean_interval(values, confidence=confidence, n_resamples=n_resamples, seed=seed)
-    return _as_tested(values, low, high, confidence)
+    return as_tested(values, low, high, confidence)
 
 
 def effect_size(first: Any, second: Any) -> float:
