@@ -1,6 +1,7 @@
 """Counterfactual evaluation: intervals, doubts, comparisons, and what is refused."""
 
 import json
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -253,3 +254,37 @@ def test_input_of_no_use_is_refused():
         of = options.pop("of", log)
         with rejects(InputError):
             evaluated(of, **options)
+
+
+@pytest.mark.parametrize("measure", ["nDCG(gain=linear)@2", "RR", "ROCArea", "AP"])
+def test_biased_measures_count_documents_that_the_log_never_shows(measure):
+    """As `evaluate` does with the gains as judgments: they stand at their ranks."""
+    log = dx.clicks.Log.from_frame(
+        {"query": ["q"] * 3, "doc": list("abc"), "position": [1, 2, 3], "clicked": [1, 0, 0]}
+    )
+    runs = {"new": {"q": {"x": 4.0, "a": 3.0, "y": 2.0, "b": 1.0}}, "old": {"q": {"a": 2.0, "b": 1.0}}}
+    with warnings.catch_warnings(action="ignore"):
+        result = dx.clicks.evaluate(log, runs, measure, biased=True, estimators=["naive"])
+    for name, run in runs.items():
+        expected = dx.evaluate(measure, run=run, qrels={"q": {"a": 1, "b": 0, "c": 0}})[measure]
+        np.testing.assert_allclose(result.estimate(name, "naive").value, expected, rtol=1e-12, atol=0)
+
+
+def test_counts_of_many_queries_and_one_deep_position_take_little_memory():
+    n = 3000
+    frame = {
+        "query": [f"q{i}" for i in range(n)],
+        "doc": ["d"] * n,
+        "position": [1] * n,
+        "clicked": [1, 0, 0] * (n // 3),
+    }
+    deep = {"query": ["q0"], "doc": ["e"], "position": [2**15 - 1], "clicked": [1]}
+    log = dx.clicks.Log.from_frame({key: frame[key] + deep[key] for key in frame})
+    rankers = {"one": {query: {"d": 1.0} for query in frame["query"]}}
+    tracemalloc.start()
+    with warnings.catch_warnings(action="ignore"):
+        result = dx.clicks.evaluate(log, rankers, "DCG@1", estimators=["naive"])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1e8
+    assert result.n_sessions == n

@@ -7,6 +7,7 @@ import directrix as dx
 from directrix.clicks import position_bias
 from directrix.clicks.log import Log
 from directrix.clicks.simulation import EXAMINATION
+from directrix.data import memory
 from tests.messages import rejects
 
 TRUE = np.array(EXAMINATION[:4]) / EXAMINATION[0]
@@ -299,3 +300,16 @@ def test_intervals_cover_the_truth(method, eta):
         covered.append((low <= TRUE**eta) & (TRUE**eta <= high))
     share = np.mean(covered, axis=0)[1:].mean()
     assert 0.90 <= share <= 0.99, share
+
+
+@pytest.mark.parametrize("method", ["all-pairs", "trust"])
+def test_sums_that_do_not_fit_into_memory_are_rejected(method, monkeypatch):
+    """Their number grows with queries times positions, or pairs of positions."""
+    q, _ = dx.data.make_linear(3000, 40, 3, seed=0)
+    log = dx.clicks.simulate(q, q.labels, n_sessions=60_000, policy="shuffle", n_positions=40, eta=0.0)
+    monkeypatch.setattr(memory, "available_memory", lambda: 1 << 20)
+    monkeypatch.setattr(memory, "_NOT_ASKED", 1 << 20)
+    with pytest.raises(
+        dx.InputError, match=r"by position would take .* Type propensities.log, n_positions=10"
+    ):
+        dx.clicks.propensities(log, method)

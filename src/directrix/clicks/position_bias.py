@@ -12,6 +12,7 @@ from scipy.special import expit
 from directrix.clicks.expectation import GroupCounts, maximize, one_pass
 from directrix.clicks.log import ALL_CLICKED, Log, moves
 from directrix.clicks.sessions import Cells, Pairs
+from directrix.data.memory import check_room
 from directrix.data.queries import Queries, need_queries
 from directrix.data.sparse import dense
 from directrix.errors import InputError, MissingExtra, amount, warn
@@ -33,6 +34,7 @@ _FEWEST = 6  # queries: intervals from fewer are too narrow, as in `mean_interva
 _CLEAR = 4.0  # standard errors: these of few queries are too low
 _ROUNDING = 1e-9  # of sums over queries
 _INFINITE = 1e300  # between infinite numbers, quantiles are NaN
+_FEWER_POSITIONS = {"python": "Type propensities(log, n_positions=10).", "shell": "Type --positions 10."}
 _Weights = Float64Array  # number of times that each query counts
 
 
@@ -268,7 +270,15 @@ def _estimator(method: str, cells: Cells, pairs: Pairs, k: int, features: Querie
     if method == "regression-em":
         return _Regression(cells, pairs, k, features)
     moved = _Moved.of(cells, pairs, k)
-    links = [(i, j) for i in range(k) for j in range(i + 1, k) if (moved.n[:, i] * moved.n[:, j] > 0).any()]
+    is_shown = moved.n > 0
+    links = [
+        (i, j)
+        for i in range(k)
+        for j in i + 1 + np.flatnonzero(is_shown[is_shown[:, i], i + 1 :].any(axis=0))
+    ]
+    # of all-pairs there are three sums by query for each link, and of the others five for each position
+    n_sums = 3 * len(links) if method == "all-pairs" else 5 * k
+    check_room(16 * n_queries * n_sums, f"sums of {n_queries:,} queries by position", **_FEWER_POSITIONS)
     if method == "em":
         _check_connected(k, links)
         return _PositionBased(cells, pairs, k)
@@ -368,6 +378,7 @@ class _Moved(NamedTuple):
     def of(cls, cells: Cells, pairs: Pairs, k: int) -> _Moved:
         moved = Cells(*(of[moves(cells)] for of in cells))
         known, row = np.unique(moved.pair, return_inverse=True)
+        check_room(32 * k * len(known), f"counts of {len(known):,} documents by position", **_FEWER_POSITIONS)
         n, c = (of.reshape(-1, k) for of in moved.sums(row * k + moved.position - 1, k * len(known)))
         return cls(pairs.query[known], n, c)
 

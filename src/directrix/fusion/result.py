@@ -45,7 +45,8 @@ class Fusion:
     of_class: dict[str, Combination]
     """Combinations by class of query; "" for queries of no class."""
     interval: tuple[float, float] | None
-    """Range of the second of two linear or RRF weights in which all values are optimal in sample."""
+    """Range of the second of two linear or RRF weights in which all values are optimal in sample; None if it
+    is one point."""
     rows: tuple[Row, ...]
     """Every method."""
     runs: dict[str, float]
@@ -146,7 +147,7 @@ class Fusion:
             second = self.names[1]
             notes.append(
                 f"Every weight of {second} between {low:.4f} and {high:.4f} gives the same value in "
-                "sample; an exact search over all weights found no higher one."
+                "sample; an exact search over all intervals of weights found no higher one."
             )
         methods = Table(
             f"{self.measure} of combinations",

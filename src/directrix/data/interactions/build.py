@@ -13,7 +13,7 @@ from directrix.data.checks import IF_MISSING, check_missing, check_positions, fr
 from directrix.data.columns import feature_names
 from directrix.data.frames import check_cells
 from directrix.data.grouping import object_array, rows_of, run_starts
-from directrix.data.interactions.candidates import CandidateRows, Catalog, of_lists, popular, uniform
+from directrix.data.interactions.candidates import FEWER, CandidateRows, Catalog, of_lists, popular, uniform
 from directrix.data.interactions.history import History, history_names
 from directrix.data.interactions.lists import (
     CandidateTable,
@@ -359,8 +359,7 @@ def _pool(
         positive = positive.take(np.flatnonzero(is_there))
         if m is None:
             n = int(sizes.sum())
-            fix = {"python": "Type negatives=20.", "shell": "Type --negatives 20."}
-            check_room(40 * n, f"{n:,} candidates", **fix)
+            check_room(40 * n, f"{n:,} candidates", **FEWER)
         if sampling == "popularity":
             if m is None:
                 raise InputError(
