@@ -47,13 +47,12 @@ def raise_problems(path: object, problems: Sequence[Problem], n_problems: int | 
     n = len(problems) if n_problems is None else n_problems
     shown = sorted(problems)[:_SHOWN]
     lines = [f"{path}:{problem.line}: {problem.what}" for problem in shown]
-    text, gap = f"{lines[0]}.", ""
-    if n > 1:
-        more = [f"... and {n - len(shown):,} more"] if n > len(shown) else []
-        text, gap = "\n  ".join([f"{path}: {n:,} lines cannot be used:", *lines, *more]), "\n"
     python = " ".join(dict.fromkeys(problem.remedy for problem in shown))
     shell = " ".join(dict.fromkeys(problem.shell or problem.remedy for problem in shown))
-    raise InputError(text, python=gap + python, shell=gap + shell)
+    if n == 1:
+        raise InputError(f"{lines[0]}.", python=python, shell=shell)
+    lines += [f"... and {n - len(shown):,} more"] if n > len(shown) else []
+    raise InputError(f"{path}: {n:,} lines cannot be used:", python=python, shell=shell, lines=lines)
 
 
 def raise_line_problems(path: Path, problems: Sequence[Problem], n_problems: int | None = None) -> None:

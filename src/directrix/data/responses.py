@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from directrix.data.columns import QUERY
 from directrix.data.files import Problem, open_data, path_of, raise_problems, readable, to_number
 from directrix.data.queries import Queries, filled
 from directrix.errors import InputError, short_text, warn
+from directrix.parsing import json_of
 
 _Document = tuple[str, dict[str, Any]]
 """Identifier of a document, and its features; None for one without a value."""
@@ -127,7 +127,7 @@ def _queries(path: Path, qids: list[int | str], documents: list[_Document], miss
 def _response(line: bytes) -> tuple[int | str, list[_Document]]:
     """Return query and documents of one response; raise `InputError` for anything else."""
     try:
-        content = json.loads(line)
+        content = json_of(line)
         engine = next(name for name in _ENGINES if isinstance(content.get(name), dict))
         qid = next((content[name] for name in QUERY if name in content), None)
         if qid is None:
