@@ -80,6 +80,8 @@ class _Commands(TyperGroup):
         now = sys.stdout if sys.stdout is sys.__stdout__ else None  # one that a caller redirected stays
         if now is not None and isinstance(now.buffer, io.RawIOBase):
             sys.stdout = open(1, "w", encoding=now.encoding, errors=now.errors, closefd=False)  # noqa: SIM115
+        if now is not None:  # help and tables on terminals of few characters; `echo` checks exact results
+            sys.stdout.reconfigure(errors="backslashreplace")
         try:
             with stoppable():
                 return super().main(*args, **settings)
@@ -137,7 +139,7 @@ def _unnamed_place() -> str:
 
 
 def _fail(message: str) -> None:
-    remark(f"error: {message}")
+    remark(*f"error: {message}".split("\n"))
     raise typer.Exit(1) from None
 
 

@@ -203,6 +203,7 @@ def feature_names(names: Iterable[object] | None, n_features: int) -> tuple[str,
             f"feature_names has {len(texts)} names for {n_features} columns of X; one per column is needed. "
             "Leave it out to number them."
         )
+    check_names(texts, "feature_names")
     if len(set(texts)) < len(texts):
         twice = first_repeated(texts)
         first = texts.index(twice)
@@ -211,6 +212,15 @@ def feature_names(names: Iterable[object] | None, n_features: int) -> tuple[str,
             "may occur once. Rename one, or leave out feature_names to number them."
         )
     return texts
+
+
+def check_names(names: Iterable[str], what: str) -> None:
+    """Raise `InputError` for a name with half of a character, which no file and no terminal can hold."""
+    for name in names:
+        if not name.isascii() and any("\ud800" <= letter <= "\udfff" for letter in name):
+            raise InputError(
+                f"{what}: {short_text(name)} has half of a character (a lone surrogate). Rename it."
+            )
 
 
 def feature_label(column: int, names: Sequence[Any] | None = None) -> str:

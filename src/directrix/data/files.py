@@ -54,14 +54,13 @@ def raise_problems(
     shown = sorted(problems)[:_SHOWN]
     places = [f"{path}:{line}" if place is None else place(line) for line, *_ in shown]
     lines = [f"{where}: {problem.what}" for where, problem in zip(places, shown, strict=True)]
-    text, gap = f"{lines[0]}.", ""
-    if n > 1:
-        more = [f"... and {n - len(shown):,} more"] if n > len(shown) else []
-        what = "lines" if place is None else "rows"
-        text, gap = "\n  ".join([f"{path}: {n:,} {what} cannot be used:", *lines, *more]), "\n"
     python = " ".join(dict.fromkeys(problem.remedy for problem in shown))
     shell = " ".join(dict.fromkeys(problem.shell or problem.remedy for problem in shown))
-    raise InputError(text, python=gap + python, shell=gap + shell)
+    if n == 1:
+        raise InputError(f"{lines[0]}.", python=python, shell=shell)
+    lines += [f"... and {n - len(shown):,} more"] if n > len(shown) else []
+    what = "lines" if place is None else "rows"
+    raise InputError(f"{path}: {n:,} {what} cannot be used:", python=python, shell=shell, lines=lines)
 
 
 def raise_line_problems(path: Path, problems: Sequence[Problem], n_problems: int | None = None) -> None:

@@ -19,7 +19,7 @@ from directrix.data.checks import (
     is_empty,
     unmasked,
 )
-from directrix.data.columns import ColumnNames, column_list, feature_label, roles_of
+from directrix.data.columns import ColumnNames, check_names, column_list, feature_label, roles_of
 from directrix.data.grouping import plain_identifier
 from directrix.data.sparse import cell_of, entries
 from directrix.errors import NO_ITEMS, InputError, first_repeated, short_text
@@ -78,6 +78,8 @@ def _are_names(row: Any) -> bool:
 
 def by_column(names: Mapping[Any, tuple[str, ...]], columns: Sequence[Any]) -> Categories | None:
     """Return the names of categories for columns in their order; None if no column has any."""
+    for column, categories in names.items():
+        check_names(categories, f"the categories of {column!r}")
     return tuple(names.get(column) for column in columns) if names else None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from array import array
@@ -20,6 +19,7 @@ from directrix.data.memory import check_room
 from directrix.data.queries import Queries
 from directrix.data.sparse import prefers_csr
 from directrix.errors import InputError, short_text, warn
+from directrix.parsing import json_of
 
 _LARGEST = int(np.finfo(np.float64).max)
 _Document = tuple[str, dict[str, Any]]
@@ -158,7 +158,7 @@ def _matrix(path: Path, documents: list[_Document], names: list[str], missing: s
 def _response(line: bytes) -> tuple[int | str, list[_Document]]:
     """Return query and documents of one response; raise `InputError` for anything else."""
     try:
-        content = json.loads(line)
+        content = json_of(line)
         engine = next(name for name in _ENGINES if isinstance(content.get(name), dict))
         qid = next((content[name] for name in QUERY if name in content), None)
         if qid is None:

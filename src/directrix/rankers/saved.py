@@ -39,6 +39,7 @@ from directrix.models.linear import LinearModel
 from directrix.models.mlp import Activation, MLPModel
 from directrix.models.stumps import StumpModel, check_count
 from directrix.models.trees import TREES, Trees
+from directrix.parsing import json_of
 from directrix.rankers.calibration import Calibration
 from directrix.schema import check
 from directrix.types import Array, Float64Array, Status
@@ -459,13 +460,13 @@ def _parse(path: Path) -> Any:
     checks: dict[str, Any] = {"parse_float": _float, "parse_int": _int} if _LARGE.search(content) else {}
     try:
         text = content.decode("utf-8-sig")
-        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, **checks)
+        return json_of(text, object_pairs_hook=_unique, parse_constant=_no_constant, **checks)
     except json.JSONDecodeError as error:
         raise InputError(
             f"{path}:{error.lineno}: is not JSON ({error.msg}, column {error.colno}); it may have been cut "
             f"off or overwritten. {_HINT}"
         ) from error
-    except (UnicodeDecodeError, RecursionError, ValueError) as error:
+    except ValueError as error:
         raise InputError(f"{path}: is not a JSON model file ({error}). {_HINT}") from error
 
 

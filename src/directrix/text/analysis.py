@@ -66,7 +66,7 @@ def _pattern() -> re.Pattern[str]:
     letter = r"[^\W\d_]"
     in_letters = rf"['.\xb7\u055f\u2024\u2027\ufe52\uff0e](?={letter})(?<={letter}.|[{marks}].)"
     in_number = r"['.,;\u060c\u066b\u066c\u2024\u2044\ufe50\ufe52\uff0c\uff0e](?=\d)(?<=\d.)"
-    in_hebrew = "\"(?=[\u05d0-\u05ea])(?<=[\u0591-\u05f2].)"
+    in_hebrew = '"(?=[\u05d0-\u05ea])(?<=[\u0591-\u05f2].)'
     return re.compile(rf"\w{run}(?:(?:{in_letters}|{in_number}|{in_hebrew}){run})*+")
 
 

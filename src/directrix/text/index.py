@@ -12,12 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from directrix.data.columns import check_names
 from directrix.data.files import path_of, readable, replacing
-from directrix.data.grouping import object_array
+from directrix.data.grouping import check_identifiers, object_array
 from directrix.data.queries import Queries
 from directrix.data.trec.runs import Run
 from directrix.errors import InputError, MissingExtra
 from directrix.parameters import whole
+from directrix.parsing import json_of
 from directrix.schema import check
 from directrix.text.analysis import STOP_WORDS, check_analyzer, words_of
 from directrix.text.corpus import Corpus, numbered
@@ -35,7 +37,7 @@ _TEXTS = {
 }
 _IDS, _OFFSETS = "<i4", "<i8"
 _DAMAGE = (
-    *(zipfile.BadZipFile, KeyError, TypeError, ValueError, OverflowError, EOFError, RecursionError),
+    *(zipfile.BadZipFile, KeyError, TypeError, ValueError, OverflowError, EOFError),
     RuntimeError,  # of zipfile, for entries that are encrypted or of unknown kinds
 )
 
@@ -52,11 +54,12 @@ def _parts(archive: zipfile.ZipFile, size: int) -> dict[str, Any]:
     if sum(entry.file_size for entry in archive.infolist()) > size:
         # they overlap, and would take more memory than the file has bytes
         raise ValueError("its parts are larger than the file")
-    texts = {name: json.loads(archive.read(f"{name}.json")) for name in _TEXTS}
+    texts = {name: json_of(archive.read(f"{name}.json")) for name in _TEXTS}
     if isinstance(texts["header"], dict) and texts["header"].get("format") in _EARLIER:
         raise ValueError("its words were found by the rules of an earlier version")
     check(texts, _TEXTS)
     header, doc_ids, words = texts.values()
+    check_identifiers(doc_ids, "document", "number {}".format)
     fields = {}
     for number, name in enumerate(header["fields"]):
         ids = _array(archive, f"ids_{number}", _IDS)
@@ -192,6 +195,7 @@ class Index(Corpus):
             raise InputError(f"analyzers={names!r}; one or more different ones are needed, e.g. ['none'].")
         chosen = None if fields is None else tuple(fields)
         parts = numbered(iter_documents(documents, id_column), chosen, progress)
+        check_names(parts["fields"], "fields")
         stops = tuple(dict.fromkeys(words_of(" ".join(map(str, stop_words)))))
         return cls(**parts, analyzers=names, stop_words=stops)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import json
 import os
 import re
 from collections import Counter
@@ -29,6 +28,7 @@ from directrix.data.tables.text import (
     text_batches,
 )
 from directrix.errors import InputError, MissingExtra
+from directrix.parsing import json_of
 
 
 def import_arrow() -> Any:
@@ -166,8 +166,8 @@ def layout_of(schema: Any, path: Path, names: ColumnNames, cells: Any = None) ->
         )
     n, metadata = kind.list_size, schema.metadata or {}
     try:
-        in_file = _names_from(json.loads(metadata[FEATURE_NAMES]), n) if FEATURE_NAMES in metadata else None
-        categories = categories_from(json.loads(metadata[CATEGORIES]), n) if CATEGORIES in metadata else None
+        in_file = _names_from(json_of(metadata[FEATURE_NAMES]), n) if FEATURE_NAMES in metadata else None
+        categories = categories_from(json_of(metadata[CATEGORIES]), n) if CATEGORIES in metadata else None
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: its metadata do not fit its features ({error}); write it again.") from None
     return Layout(in_file, n, *of, given[0], _dtype([kind.value_type]), stored=categories, width=n)
