@@ -105,7 +105,7 @@ def test_a_name_is_public_in_one_place():
 
 def test_the_public_names_stay_few():
     assert len(directrix.__all__) <= 78
-    assert sum(map(len, NAMESPACES.values())) <= 79
+    assert sum(map(len, NAMESPACES.values())) <= 80
 
 
 def test_names_are_listed_before_they_are_used():

@@ -50,11 +50,12 @@ def test_a_measure_of_your_own_keeps_the_laws():
         lambda k, **below: dx.SoftNDCG(k=k, **below),
     ],
 )
-def test_cut_offs_pull_from_any_rank_and_the_papers_form_does_not(cut, k):
-    assert "pulls_at_ties" in cut(k).properties
-    assert not list(pulls_at_ties(cut(k), np.random.default_rng(0)))
-    assert "pulls_at_ties" not in cut(k, below=0.0).properties
-    assert list(pulls_at_ties(cut(k, below=0.0), np.random.default_rng(0)))
+def test_the_papers_form_of_a_cut_off_does_not_pull_at_ties_and_a_share_of_the_discount_does(cut, k):
+    assert "pulls_at_ties" not in cut(k).properties
+    assert list(pulls_at_ties(cut(k), np.random.default_rng(0)))
+    for pulling in (cut(k, below=0.9), cut(k).with_share(0.9), cut(k).with_share(0.3)):
+        assert "pulls_at_ties" in pulling.properties
+        check_surrogate(pulling)
 
 
 def test_every_surrogate_is_tested():
