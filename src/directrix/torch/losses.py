@@ -88,7 +88,9 @@ class Loss:
         value = surrogate_values(scores, grades, form, self._number)
         counts = has_documents(form).to(value.device)
         total, n_queries = value.where(counts, 0.0).sum(), counts.sum()
-        return -total * _per_query_of_all(n_queries.to(value.dtype)) if self.distributed else -total / n_queries
+        return (
+            -total * _per_query_of_all(n_queries.to(value.dtype)) if self.distributed else -total / n_queries
+        )
 
     def is_native(self, device: Any) -> bool:
         """Whether PyTorch's own operations compute losses of scores on this device."""
