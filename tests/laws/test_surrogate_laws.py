@@ -134,8 +134,8 @@ def test_too_small_a_slope_at_ties_is_reported_with_the_required_one(share):
     """Raising the document adds (2 x 3)^2 = 36; the slope is 2 x 6, and .01 x 36 / 10 is required."""
     found = next(pulls_at_ties(_Margin(2.0, share), np.random.default_rng(0)))
     assert found == (
-        f"10 documents with equal scores: the only relevant one is raised by {12 * share:.1e}, and raising it "
-        "adds 3.6e+01 to the value; at least 3.6e-02 is needed"
+        f"10 documents with equal scores: the only relevant one is raised by {12 * share:.1e}, and raising "
+        "it adds 3.6e+01 to the value; at least 3.6e-02 is needed"
     )
 
 
