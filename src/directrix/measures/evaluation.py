@@ -5,7 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    Literal,
+    NamedTuple,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    overload,
+)
 
 import numpy as np
 
@@ -36,7 +47,11 @@ _REMEDY = (
 _NO_IDS = "ties are broken by document id, some documents tie, and they have no ids"
 
 
-class Evaluation(dict[str, Any]):
+V = TypeVar("V")
+"""Value of a measure: a mean, or an array with ``per_query=True``."""
+
+
+class Evaluation(dict[str, V], Generic[V]):
     """Result of `evaluate`: a dict from the names of the measures to their values.
 
     Examples
@@ -68,17 +83,53 @@ class Evaluation(dict[str, Any]):
     2020, doi:10.1145/3394486.3403226); measures keep a bias, which decreases with more negatives. It is NaN
     where the draw tells ranks too coarsely for the measure, so that the mean bias is above a quarter of the
     value: nDCG@10 needs half of the negatives, Success@100 a tenth, and the ROC area any number."""
-    segments: dict[Hashable, Evaluation]
+    segments: dict[Hashable, Evaluation[V]]
     """With ``by=``, the same for the queries of each segment, sorted by name of the segment."""
 
 
-class ConventionEvaluations(dict[str, Evaluation]):
+class ConventionEvaluations(dict[str, Evaluation[Any]]):
     """Result of `evaluate_conventions`: a dict from the names of the conventions to `Evaluation`."""
 
     left_out: dict[str, dict[str, str]]
     """For a convention, the measures that were not evaluated, and why."""
 
 
+class _Ranking(TypedDict, total=False):
+    """Arguments by name of `evaluate` that do not change the type of its result."""
+
+    run: Any
+    qrels: Any
+    qid: Any
+    qptr: Any
+    group: Any
+    doc_ids: Any
+    convention: str | Convention | None
+    by: Any
+    intervals: bool
+    sampling: Any
+
+
+_Measures: TypeAlias = "str | RankingMeasure | Iterable[str | RankingMeasure]"
+
+
+@overload
+def evaluate(
+    measures: _Measures,
+    scores: Any = None,
+    labels: Any = None,
+    *,
+    per_query: Literal[False] = False,
+    **ranking: Unpack[_Ranking],
+) -> Evaluation[float]: ...
+@overload
+def evaluate(
+    measures: _Measures,
+    scores: Any = None,
+    labels: Any = None,
+    *,
+    per_query: bool,
+    **ranking: Unpack[_Ranking],
+) -> Evaluation[Any]: ...
 def evaluate(  # noqa: PLR0913 - all but the first three are optional and by name
     measures: str | RankingMeasure | Iterable[str | RankingMeasure],
     scores: Any = None,
@@ -95,7 +146,7 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     by: Any = None,
     intervals: bool = False,
     sampling: Any = None,
-) -> Evaluation:
+) -> Evaluation[Any]:
     """Evaluate a ranking with one or more measures.
 
     Parameters
@@ -162,7 +213,7 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
 
 
 def _correct(
-    result: Evaluation, names: list[str], chosen: list[RankingMeasure], data: _Data, sampling: Any
+    result: Evaluation[Any], names: list[str], chosen: list[RankingMeasure], data: _Data, sampling: Any
 ) -> None:
     """Add the note and the estimates for full lists."""
     probability = check_sampling(sampling, len(data.scores))[... if data.rows is None else data.rows]
@@ -262,10 +313,10 @@ def _summary(
     *,
     per_query: bool,
     intervals: bool,
-) -> Evaluation:
+) -> Evaluation[Any]:
     """Return one number per measure, or the values themselves."""
     mean = {name: m.summary(value) for name, (m, value) in by_name.items()}
-    result = Evaluation({name: value for name, (_, value) in by_name.items()} if per_query else mean)
+    result = Evaluation[Any]({name: value for name, (_, value) in by_name.items()} if per_query else mean)
     result.mean, result.query_ids, result.segments = mean, query_ids, {}
     result.skipped = {name: int(np.isnan(value).sum()) for name, (_, value) in by_name.items()}
     result.note, result.corrected = "", {}

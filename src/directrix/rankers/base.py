@@ -56,7 +56,7 @@ class Ranker(BaseEstimator, ABC):
     """
 
     measure_: RankingMeasure
-    calibration_: Calibration | None = None
+    calibration_: Calibration = None  # type: ignore[assignment]  # None before `calibrate`
     holds: ClassVar[frozenset[str]] = frozenset({"memory"})
     """Where its training features may be stored; see `directrix.types.Data`."""
 
@@ -408,7 +408,7 @@ class Ranker(BaseEstimator, ABC):
         need_data(q, "calibrate")
         warn_if_trained_on(q, fitted.training_, stacklevel=2)
         scores, weights = self.predict_queries(q), sampling_weights(q)
-        fitted.calibration_ = Calibration.fit(scores, q.labels, kind, rel, weights)
+        self.calibration_ = fitted.calibration_ = Calibration.fit(scores, q.labels, kind, rel, weights)
         return self
 
     def predict_probability(self, X: Any, qid: Any = None, *, group: Any = None) -> Float64Array:
@@ -496,7 +496,7 @@ class Ranker(BaseEstimator, ABC):
     def _name_features(self, q: Queries) -> None:
         """Keep number, names and categories of the features; forget names and calibration of the last fit."""
         self.n_features_in_, self.categories_ = q.n_features, q.categories
-        self.calibration_ = None
+        vars(self).pop("calibration_", None)
         if q.feature_names is not None:
             self.feature_names_in_ = np.array(q.feature_names, dtype=object)
         elif hasattr(self, "feature_names_in_"):

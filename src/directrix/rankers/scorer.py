@@ -223,9 +223,9 @@ class Scorer:
         number = next((x for x in unseen if isinstance(x, Number) and not isinstance(x, bool)), None)
         if number is not None and all(math.isnan(to_number(name)) for name in names):
             raise InputError(
-                f"{label} holds the number {short_text(number)}; the model was trained on names of categories "
-                f"in it, e.g. {', '.join(map(short_text, names[:3]))}. Give names; for `Queries`, whose "
-                "features hold codes, type directrix.load(path).predict_queries(q)."
+                f"{label} holds the number {short_text(number)}; the model was trained on names of "
+                f"categories in it, e.g. {', '.join(map(short_text, names[:3]))}. Give names; for `Queries`, "
+                "whose features hold codes, type directrix.load(path).predict_queries(q)."
             )
 
     def _check(self, X: Array, scores: Float64Array | None = None) -> None:

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from functools import partial
 from importlib.util import find_spec
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
 from directrix.errors import InputError, MissingExtra
 from directrix.measures.names import measure as parse_measure
 from directrix.surrogates.names import surrogate as as_surrogate
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Backend = Literal["auto", "kernels", "torch"]
 
@@ -45,7 +48,7 @@ class Loss:
 
     def __call__(
         self, scores: Any, labels: Any, *, lengths: Any = None, mask: Any = None, qptr: Any = None
-    ) -> Any:
+    ) -> Tensor:
         r"""Minus the mean over queries with documents of the surrogate, :math:`-\frac{1}{n}\sum_q S_q`.
 
         Parameters
@@ -210,7 +213,7 @@ class TensorMeasure:
 
     def __call__(
         self, scores: Any, labels: Any, *, lengths: Any = None, mask: Any = None, qptr: Any = None
-    ) -> Any:
+    ) -> Tensor:
         """Return values (n_queries,) of the measure, float64 on the CPU; arguments as for `Loss`.
 
         NaN marks queries that the measure skips, and those without documents.
