@@ -1,24 +1,70 @@
-"""Elastic's own inference: an ensemble of trees in double precision."""
+"""Elasticsearch's own learning to rank: an ensemble of trees in double precision.
+
+From 8.15 on, a query computes each feature; before, a field of the document of the same name could be one.
+"""
 
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from directrix.data.columns import column_list
+from directrix.errors import InputError
 from directrix.export.formula import Formula
-from directrix.export.target import ExportTarget
+from directrix.export.target import ExportTarget, Version, titled
 from directrix.export.trees import Node, nodes_of, tree_scores
 from directrix.models.trees import Trees
 from directrix.types import Array, Float64Array
 
+_FIRST = 8, 15
+"""First version that rejects names of fields and needs queries."""
 
-def _write(formula: Formula) -> bytes:
+
+def of_version(_: str, version: Version | None) -> ExportTarget:
+    """Return the target for a version; None for the newest."""
+    has_fields = version is not None and version < _FIRST
+    return ExportTarget(
+        titled("the learning to rank of Elasticsearch", version),
+        partial(_write, has_fields=has_fields),
+        _read,
+        "a reader of Elasticsearch's JSON",
+        models=(Trees,),
+        takes_queries=True,
+        has_contributions=True,
+        note=(lambda formula: "") if has_fields else _note,
+    )
+
+
+def _note(formula: Formula) -> str:
+    lacking = [name for name in map(formula.name, _features(formula)) if name not in (formula.queries or {})]
+    if not lacking:
+        return ""
+    return (
+        "Elasticsearch rejects empty queries; fill those of feature_extractors in the file, or give queries "
+        f"for {column_list(lacking)}"
+    )
+
+
+def _features(formula: Formula) -> list[int]:
+    """Return the features that need a query; at least one."""
+    return formula.used or [0]
+
+
+def _write(formula: Formula, *, has_fields: bool) -> bytes:
     """Return the body of ``PUT _ml/trained_models/NAME``, for a ``learning_to_rank`` rescorer."""
-    names, kind = formula.all_names, {"target_type": "regression"}
+    places, kind = {f: n for n, f in enumerate(_features(formula))}, {"target_type": "regression"}
+    names, queries = [*map(formula.name, places)], formula.queries or {}
     models = [
-        {"tree": {"feature_names": names, "tree_structure": [*map(_node, range(len(tree)), tree)], **kind}}
+        {
+            "tree": {
+                "feature_names": names,
+                "tree_structure": [_node(place, node, places) for place, node in enumerate(tree)],
+                **kind,
+            }
+        }
         for tree in nodes_of(formula.model)
     ]
     ensemble = {
@@ -27,20 +73,27 @@ def _write(formula: Formula) -> bytes:
         "aggregate_output": {"weighted_sum": {"weights": [1.0] * len(models)}},
         **kind,
     }
+    # an empty query is an error there, and a feature without one would be missing for all documents
+    extractors = [
+        {"query_extractor": {"feature_name": name, "query": queries.get(name, {})}}
+        for name in names
+        if name in queries or not has_fields
+    ]
     body = {
-        "input": {"field_names": names},
-        "inference_config": {"learning_to_rank": {}},
+        **({"input": {"field_names": names}} if has_fields else {}),
+        "inference_config": {"learning_to_rank": {"feature_extractors": extractors} if extractors else {}},
         "definition": {"trained_model": {"ensemble": ensemble}},
     }
-    return json.dumps(body).encode()
+    return json.dumps(body, allow_nan=False).encode()
 
 
-def _node(place: int, node: Node) -> dict[str, Any]:
+def _node(place: int, node: Node, places: dict[int, int]) -> dict[str, Any]:
+    number = {"node_index": place, "number_samples": node.count}
     if node.split is None:
-        return {"node_index": place, "leaf_value": node.value}
+        return {**number, "leaf_value": node.value}
     return {
-        "node_index": place,
-        "split_feature": node.split.feature,
+        **number,
+        "split_feature": places[node.split.feature],
         "threshold": node.split.threshold,
         "decision_type": "lte",
         "default_left": node.split.missing_left,
@@ -50,22 +103,22 @@ def _node(place: int, node: Node) -> dict[str, Any]:
 
 
 def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
-    """Scores as Elastic's inference computes them."""
+    """Scores as Elasticsearch computes them."""
     ensemble = json.loads(content)["definition"]["trained_model"]["ensemble"]
     weights = ensemble["aggregate_output"]["weighted_sum"]["weights"]
+    places = [formula.all_names.index(name) for name in ensemble["feature_names"]]
     roots = [(model["tree"]["tree_structure"], 0) for model in ensemble["trained_models"]]
+    if not roots:
+        raise InputError("Elasticsearch rejects an ensemble without trees.")
 
     def step(at: Any, rows: Array) -> Any:
         nodes, place = at
         node = nodes[place]
         if "left_child" not in node:
             return node["leaf_value"]
-        values, threshold = X[rows, node["split_feature"]], node["threshold"]
+        values, threshold = X[rows, places[node["split_feature"]]], node["threshold"]
         below = values <= threshold if node["decision_type"] == "lte" else values < threshold
         is_left = np.where(np.isnan(values), node["default_left"], below)
         return is_left, (nodes, node["left_child"]), (nodes, node["right_child"])
 
     return tree_scores(zip(weights, roots, strict=True), len(X), step)
-
-
-TARGET = ExportTarget("Elastic's inference", _write, _read, "a reader of Elastic's JSON", models=(Trees,))

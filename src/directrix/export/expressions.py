@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from directrix.export.formula import Formula, Input, Linear, Network, Summand
-from directrix.export.trees import TreeSplit, nested
+from directrix.export.trees import TreeSplit, nested, nodes_of
 from directrix.models.trees import Trees
 from directrix.rankers.calibration import SHARE, Calibration
 from directrix.types import Array
@@ -48,8 +48,8 @@ class Language(ABC):
         return repr(float(value))
 
     @abstractmethod
-    def goes_left(self, split: TreeSplit) -> str:
-        """Return the condition under which a row goes left."""
+    def branch(self, split: TreeSplit, left: Any, right: Any) -> Any:
+        """Return a split with its two sides."""
 
     def choice(self, condition: str, yes: str, no: str) -> str:
         """Return one of two values."""
@@ -57,9 +57,7 @@ class Language(ABC):
 
     def trees(self, model: Trees) -> list[str]:
         """Return each tree as an expression."""
-        return nested(
-            model, self.number, lambda split, left, right: self.choice(self.goes_left(split), left, right)
-        )
+        return nested(nodes_of(model), self.number, self.branch)
 
     def score(self) -> tuple[Steps, str]:
         """Return the columns that the score needs, and the score."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -96,13 +96,17 @@ class Summand(NamedTuple):
 
 
 class Formula(NamedTuple):
-    """The score of a document: the sum of parts."""
+    """The score of a document: the sum of parts.
+
+    ``queries`` has queries of an engine that compute features, by the names of the features.
+    """
 
     parts: tuple[Summand, ...]
     n_features: int
     names: tuple[str, ...] | None
     categories: Categories | None
     calibration: Calibration | None = None
+    queries: Mapping[str, Any] | None = None
 
     @property
     def model(self) -> Any:
@@ -258,7 +262,13 @@ def _unscaled(one: Input) -> Input:
 
 
 def _folded_trees(trees: Trees, inputs: Sequence[Input], n_features: int) -> Summand:
-    """Move the scales, which keep the order of values, into thresholds and decisions."""
+    """Move the scales, which keep the order of values, into thresholds and decisions.
+
+    A model without trees becomes a leaf of 0, because programs reject an empty list of trees.
+    """
+    if not trees.n_trees:
+        leaf = {"leaf": np.zeros(1), "count": np.ones(1, np.uint32), "n_leaves": np.ones(1, np.int64)}
+        trees = replace(trees, **leaf)
     feature, threshold, decision = trees.feature.copy(), trees.threshold.copy(), trees.decision.copy()
     for number, one in enumerate(inputs):
         own = np.flatnonzero(trees.feature == number)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import re
+from typing import Any
+
 import numpy as np
 
+from directrix.data.frames import name_of
 from directrix.errors import InputError
 from directrix.export.formula import Formula
 from directrix.export.target import ExportTarget, version_of
@@ -16,10 +21,36 @@ _TOLERANCE = 1e-9
 _VERSION = version_of("lightgbm")
 
 
+_REJECTED = re.compile(r"""[][{}",:\s]""")
+"""Characters that separate names in LightGBM's text, or that it rejects in names."""
+
+
 def _write(formula: Formula) -> bytes:
     """Return the text that ``lightgbm.Booster(model_file=...)`` reads."""
-    text: str = formula.model.to_lightgbm()
-    return text.encode()
+    names = None if _rejected(formula) is not None else formula.names
+    known = [_of_pandas(one) for one in formula.categories or () if one is not None]
+    text: str = formula.model.to_lightgbm(names)
+    return f"{text}\npandas_categorical:{json.dumps(known)}\n".encode()
+
+
+def _rejected(formula: Formula) -> str | None:
+    """Return a name of a feature that LightGBM's text cannot hold, if there is one."""
+    return next((name for name in formula.names or () if not name or _REJECTED.search(name)), None)
+
+
+def _of_pandas(names: tuple[str, ...]) -> list[Any]:
+    """Return the categories of a column of pandas: numbers if the names of all of them are numbers."""
+    try:
+        numbers = [float(name) for name in names]
+    except ValueError:
+        return [*names]
+    whole = [int(x) if x.is_integer() else x for x in numbers]
+    return whole if tuple(map(name_of, whole)) == names else [*names]
+
+
+def _note(formula: Formula) -> str:
+    lost = _rejected(formula)
+    return "" if lost is None else f"the features have no names there, since LightGBM rejects {lost!r}"
 
 
 def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
@@ -45,4 +76,5 @@ TARGET = ExportTarget(
     models=(Trees,),
     takes_categories=True,
     has_contributions=True,
+    note=_note,
 )

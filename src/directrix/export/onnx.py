@@ -159,9 +159,6 @@ def _trees(graph: _Graph, trees: Trees) -> str:
         node_ids += range(len(rows))
         leaf_trees += [number] * (len(nodes) // 2 + 1)
         leaf_nodes += range(len(nodes) // 2, len(nodes))
-    if not tree_ids:
-        of_rows = graph("Mul", graph.double(graph("IsNaN", "features")), np.array(0.0))  # never NaN itself
-        return graph("ReduceSum", of_rows, np.array([1]), keepdims=1)
     scores = graph(
         "TreeEnsembleRegressor",
         "features",

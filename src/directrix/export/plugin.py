@@ -1,21 +1,67 @@
-"""The learning-to-rank plugin of Elasticsearch and OpenSearch: linear models, and trees as XGBoost dumps."""
+"""The learning-to-rank plugin of Elasticsearch and OpenSearch: linear models, and trees as XGBoost dumps.
+
+Versions differ in what a missing feature is, a feature whose query does not match. In a linear model it is 0.
+In trees it is 0 in old versions; it goes to the child that the split names in new ones; and OpenSearch 3.2 to
+3.7 always send it to the child "no".
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from directrix.errors import InputError
 from directrix.export.formula import Formula, Linear
-from directrix.export.target import ExportTarget
-from directrix.export.trees import TreeSplit, float32_above, nested, sum_in_float32, tree_scores
+from directrix.export.target import ExportTarget, Version, sends_missing, titled
+from directrix.export.trees import Below, Node, TreeSplit, nested, nodes_of, sum_in_float32, tree_scores
 from directrix.models.trees import Trees
 from directrix.types import Array, Float64Array
 
+_ZERO, _NO, _NAMED = "zero", "no", "named"
+"""What versions do with a missing feature in trees, in the order of the versions."""
 
-def _write(formula: Formula) -> bytes:
+_GROWTH = 20
+"""How many times as many nodes trees may have after they were arranged."""
+
+_LAST = float(np.nextafter(np.finfo(np.float32).max, np.float32(0.0)))
+"""Threshold of a split that separates numbers, on its left, from a missing feature."""
+
+
+def of_version(name: str, version: Version | None) -> ExportTarget:
+    """Return the target for a version of OpenSearch, or of Elasticsearch or its plugin; None for all."""
+    if name == "opensearch":
+        product, first, rules = "OpenSearch", "3.2", [_ZERO, _NO, _NAMED]
+        known = None if version is None else rules[(version >= (3, 2)) + (version >= (3, 8))]
+    else:
+        product, first, rules = "Elasticsearch", "1.5.9", [_ZERO, _NAMED]
+        # versions of the plugin are 1.x, and 1.5.9 is the first for Elasticsearch 8.11
+        since = (1, 5, 9) if version is not None and version < (2,) else (8, 11)
+        known = None if version is None else rules[version >= since]
+    rules = rules if known is None else [known]
+
+    def note(formula: Formula) -> str:
+        if known is not None or not isinstance(formula.model, Trees) or not sends_missing(formula.model):
+            return ""
+        return f"the file is for {product}'s plugin from {first} on; older ones read a missing feature as 0"
+
+    return ExportTarget(
+        titled(f"the learning-to-rank plugin of {product}", version),
+        partial(_write, is_arranged=_NO in rules),
+        partial(_read, rules=rules),
+        "a reader of the plugin's JSON",
+        models=(Linear, Trees),
+        is_single=True,
+        takes_missing=() if rules == [_ZERO] else (Trees,),
+        keeps_constant=False,
+        note=note,
+    )
+
+
+def _write(formula: Formula, *, is_arranged: bool) -> bytes:
     """Return the body of ``POST _ltr/_featureset/NAME/_createmodel``."""
     model = formula.model
     if isinstance(model, Linear):
@@ -25,16 +71,66 @@ def _write(formula: Formula) -> bytes:
         kind = "model/xgboost+json"
 
         def split(one: TreeSplit, left: Any, right: Any) -> Any:
+            below = Below.of(one, np.float32)
             return {
                 "split": formula.name(one.feature),
-                "split_condition": float32_above(one.threshold),
-                "zero_left": one.zero_left,
-                "children": [left, right],
+                "split_condition": below.limit,
+                "missing": one.missing_left != below.is_swapped,
+                "children": [*below.sides(left, right)],
             }
 
-        definition = [_numbered(root) for root in nested(model, lambda v: {"leaf": v}, split)]
+        trees = nodes_of(model)
+        if is_arranged:
+            trees = [*map(_arranged, trees)]
+        definition = [_numbered(root) for root in nested(trees, lambda v: {"leaf": v}, split)]
     body = {"model": {"name": "directrix", "model": {"type": kind, "definition": json.dumps(definition)}}}
     return json.dumps(body).encode()
+
+
+def _arranged(nodes: list[Node]) -> list[Node]:
+    """Return a tree that scores the same where a missing feature always goes right.
+
+    If it should go left, a second split on the right side separates missing features, for which the left
+    side is repeated. Below it, no other split needs this for the same feature. The largest float32, and
+    infinity, count as missing.
+    """
+    most, found = _GROWTH * len(nodes), list[Node]()
+    # number of a node, features known to be there and to be missing, place and side of its parent
+    waiting: list[tuple[int, frozenset[int], frozenset[int], int, str]]
+    waiting = [(0, frozenset(), frozenset(), -1, "")]
+
+    def add(node: Node, parent: int, side: str) -> int:
+        found.append(node)
+        if side:
+            found[parent] = found[parent]._replace(**{side: len(found) - 1})
+        return len(found) - 1
+
+    while waiting:
+        number, known, missing, parent, side = waiting.pop()
+        node = nodes[number]
+        while (split := node.split) is not None and split.feature in missing:
+            node = nodes[node.left if split.missing_left else node.right]
+        if split is None:
+            add(node, parent, side)
+            continue
+        inner = split._replace(threshold=min(split.threshold, _LAST))
+        place = add(node._replace(split=inner), parent, side)
+        feature = frozenset([split.feature])
+        waiting.append((node.left, known | feature, missing, place, "left"))
+        if split.missing_left and split.feature not in known:
+            test = TreeSplit(split.feature, _LAST, None, missing_left=False)
+            place = add(Node(test), place, "right")
+            waiting.append((node.left, known, missing | feature, place, "right"))
+            waiting.append((node.right, known | feature, missing, place, "left"))
+        else:
+            waiting.append((node.right, known, missing, place, "right"))
+        if len(found) > most:
+            raise InputError(
+                "OpenSearch 3.2 to 3.7 send missing features to one side alone, and a tree of this model "
+                f"would need more than {_GROWTH} times as many splits there; train fewer leaves, e.g. "
+                "num_leaves=15, or choose --to opensearch:3.8 for that version and later ones."
+            )
+    return found
 
 
 def _numbered(root: dict[str, Any]) -> dict[str, Any]:
@@ -49,40 +145,37 @@ def _numbered(root: dict[str, Any]) -> dict[str, Any]:
             child["nodeid"] = count
             waiting.append((child, depth + 1))
         yes, no = (child["nodeid"] for child in node["children"])
-        # newer versions of the plugin take 0 for missing: it must go where 0 goes
-        node |= {"depth": depth, "yes": yes, "no": no, "missing": yes if node.pop("zero_left") else no}
+        node |= {"depth": depth, "yes": yes, "no": no, "missing": yes if node["missing"] else no}
     return root
 
 
-def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
-    """Scores as the plugin computes them, in float32, with zeros taken for missing as its new versions do."""
+def _read(content: bytes, formula: Formula, X: Array, *, rules: Sequence[str]) -> Float64Array:
+    """Scores as the plugin computes them, in float32; NaN where versions differ."""
     model = json.loads(content)["model"]["model"]
-    names, rows = formula.all_names, np.nan_to_num(X.astype(np.float32), nan=0.0)
-    definition = json.loads(model["definition"])
+    names, rows = formula.all_names, X.astype(np.float32)
+    definition, zeros = json.loads(model["definition"]), np.nan_to_num(rows, nan=0.0)
     if model["type"] == "model/linear":
         places = [names.index(name) for name in definition]
-        return sum_in_float32(rows[:, places] * np.array([*definition.values()], np.float32))
+        return sum_in_float32(zeros[:, places] * np.array([*definition.values()], np.float32))
 
-    def step(node: Any, own: Array) -> Any:
-        if "leaf" in node:
-            return node["leaf"]
-        left, right = node["children"]
-        if (left["nodeid"], right["nodeid"]) != (node["yes"], node["no"]):
-            raise InputError(f"the plugin rejects node {node['nodeid']}: yes and no are not its children.")
-        values = rows[own, names.index(node["split"])]
-        below = np.float32(node["split_condition"]) > values
-        return np.where(values == 0.0, node["missing"] == node["yes"], below), left, right
+    def scores(rule: str) -> Float64Array:
+        def step(node: Any, own: Array) -> Any:
+            if "leaf" in node:
+                return node["leaf"]
+            left, right = node["children"]
+            if (left["nodeid"], right["nodeid"]) != (node["yes"], node["no"]):
+                raise InputError(
+                    f"the plugin rejects node {node['nodeid']}: yes and no are not its children."
+                )
+            values = (zeros if rule == _ZERO else rows)[own, names.index(node["split"])]
+            below = np.float32(node["split_condition"]) > values
+            is_named = np.isnan(values) & (rule == _NAMED)
+            return np.where(is_named, node["missing"] == node["yes"], below), left, right
 
-    return tree_scores(((1.0, root) for root in definition), len(X), step, np.float32)
+        return tree_scores(((1.0, root) for root in definition), len(X), step, np.float32)
 
-
-TARGET = ExportTarget(
-    "the learning-to-rank plugin's JSON",
-    _write,
-    _read,
-    "a reader of the plugin's JSON",
-    models=(Linear, Trees),
-    is_single=True,
-    takes_missing=False,
-    keeps_constant=False,
-)
+    if not definition:
+        raise InputError("the plugin rejects a model without trees.")
+    # where a missing feature counts 0, a row of zeros shows what versions do that read it as 0
+    first, *others = [scores(rule) for rule in rules if rule != _ZERO or len(rules) == 1]
+    return np.where(np.all([one == first for one in others], axis=0), first, np.nan) if others else first

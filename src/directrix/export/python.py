@@ -17,7 +17,7 @@ from directrix.errors import InputError
 from directrix.export import portable
 from directrix.export.formula import Formula, Input, Linear, Network, Summand
 from directrix.export.target import ExportTarget
-from directrix.export.trees import nested
+from directrix.export.trees import nested, nodes_of
 from directrix.rankers.calibration import SHARE
 from directrix.types import Array, Float64Array
 
@@ -55,7 +55,7 @@ def _part(part: Summand) -> tuple[Any, ...]:
         ]
         linear = [] if model.linear is None else [model.linear.weights.tolist(), model.linear.constant]
         return "network", inputs, layers, model.last.tolist(), linear, model.activation
-    roots: list[Any] = nested(model, float, lambda split, left, right: (*split, left, right))
+    roots: list[Any] = nested(nodes_of(model), float, lambda split, left, right: (*split, left, right))
     return "trees", None, roots
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.export.formula import Formula, Linear
 from directrix.export.target import ExportTarget
-from directrix.export.trees import TreeSplit, nested, tree_scores
+from directrix.export.trees import TreeSplit, nested, nodes_of, tree_scores
 from directrix.models.trees import Trees
 from directrix.types import Array, Float64Array
 
@@ -22,7 +22,7 @@ def _write(formula: Formula) -> bytes:
     if isinstance(model, Linear):
         pairs = " ".join(f"{f + 1}:{model.weights[f].item()!r}" for f in range(formula.n_features))
         return f"## Coordinate Ascent\n## Restart = 1\n\n{pairs}\n".encode()
-    roots = nested(model, lambda value: f"<output> {value!r} </output>\n", _split)
+    roots = nested(nodes_of(model), lambda value: f"<output> {value!r} </output>\n", _split)
     trees = "".join(
         f'<tree id="{n}" weight="1.0">\n<split>\n{root}</split>\n</tree>\n'
         for n, root in enumerate(roots, start=1)
@@ -69,6 +69,6 @@ TARGET = ExportTarget(
     "a reader of RankLib's text",
     models=(Linear, Trees),
     is_single=True,
-    takes_missing=False,
+    takes_missing=(),
     keeps_constant=False,
 )

@@ -1,4 +1,7 @@
-"""Solr's JSON for its model store: linear models, trees, networks."""
+"""Solr's JSON for its model store: linear models, trees, networks.
+
+A missing feature is 0. From 9.2 on, trees may name the side of a missing one, if its default value is NaN.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,43 @@ import numpy as np
 
 from directrix.errors import InputError
 from directrix.export.formula import Formula, Linear, Network
-from directrix.export.target import ANY_MODEL, ExportTarget
-from directrix.export.trees import TreeSplit, nested, sum_in_float32, tree_scores
+from directrix.export.target import ANY_MODEL, ExportTarget, Version, sends_missing, titled
+from directrix.export.trees import TreeSplit, nested, nodes_of, sum_in_float32, tree_scores
 from directrix.models.trees import Trees
 from directrix.types import Array, Float64Array
 
 _CLASS = "org.apache.solr.ltr.model."
 _SLACK = np.float32(1e-6)
 """Number that Solr adds to every threshold."""
+
+
+_FIRST = 9, 2
+"""First version in which trees name the side of missing features."""
+
+
+def of_version(_: str, version: Version | None) -> ExportTarget:
+    """Return the target for a version; None for all."""
+
+    def note(formula: Formula) -> str:
+        if not isinstance(formula.model, Trees) or not sends_missing(formula.model):
+            return ""
+        return (
+            "the file is for Solr from 9.2 on; every feature that may be missing needs the parameter "
+            '"defaultValue": "NaN" in the feature store'
+        )
+
+    return ExportTarget(
+        titled("Solr", version),
+        _write,
+        _read,
+        "a reader of Solr's JSON",
+        models=(Linear, Network, Trees),
+        is_single=True,
+        takes_missing=() if version is not None and version < _FIRST else (Trees,),
+        keeps_constant=False,
+        held=held,
+        note=note,
+    )
 
 
 def _write(formula: Formula) -> bytes:
@@ -29,14 +61,18 @@ def _write(formula: Formula) -> bytes:
     elif isinstance(model, Network):
         name, params = "NeuralNetworkModel", {"layers": _layers(model, features)}
     else:
+        names_side = sends_missing(model)
 
         def split(one: TreeSplit, left: Any, right: Any) -> Any:
             name, threshold = formula.name(one.feature), str(_before_slack(np.float32(one.threshold)))
-            return {"feature": name, "threshold": threshold, "left": left, "right": right}
+            side = {"missing": "left" if one.missing_left else "right"} if names_side else {}
+            return {"feature": name, "threshold": threshold, **side, "left": left, "right": right}
 
-        roots = nested(model, lambda value: {"value": repr(value)}, split)
+        roots = nested(nodes_of(model), lambda value: {"value": repr(value)}, split)
         name = "MultipleAdditiveTreesModel"
-        params = {"trees": [{"weight": "1", "root": one} for one in roots]}
+        # older versions reject these two keys
+        params = {"isNullSameAsZero": False} if names_side else {}
+        params["trees"] = [{"weight": "1", "root": one} for one in roots]
     listed = [{"name": formula.name(f)} for f in features]
     content = {"class": _CLASS + name, "name": "directrix", "features": listed, "params": params}
     return json.dumps(content, indent=1).encode()
@@ -74,8 +110,10 @@ def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
     model = json.loads(content)
     names = [one["name"] for one in model["features"]]
     places = [formula.all_names.index(name) for name in names]
-    rows = np.nan_to_num(X[:, places].astype(np.float32), nan=0.0)
+    rows = X[:, places].astype(np.float32)
     kind, params = model["class"].removeprefix(_CLASS), model["params"]
+    if params.get("isNullSameAsZero", True):
+        rows = np.nan_to_num(rows, nan=0.0)
     if kind == "LinearModel":
         weights = np.array([params["weights"][name] for name in names], np.float32)
         return sum_in_float32(rows * weights)
@@ -91,20 +129,9 @@ def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
         if "feature" not in node:
             return float(node["value"])
         threshold = np.float32(node["threshold"]) + _SLACK
-        return rows[own, names.index(node["feature"])] <= threshold, node["left"], node["right"]
+        values = rows[own, names.index(node["feature"])]
+        is_left = (values <= threshold) | (np.isnan(values) & (node.get("missing") == "left"))
+        return is_left, node["left"], node["right"]
 
     trees = ((tree["weight"], tree["root"]) for tree in params["trees"])
     return tree_scores(trees, len(X), step, np.float32)
-
-
-TARGET = ExportTarget(
-    "Solr's JSON",
-    _write,
-    _read,
-    "a reader of Solr's JSON",
-    models=(Linear, Network, Trees),
-    is_single=True,
-    takes_missing=False,
-    keeps_constant=False,
-    held=held,
-)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -17,6 +18,9 @@ from directrix.types import Array, Float64Array
 
 ANY_MODEL = "onnx, vespa, sql or python"
 """Targets that take every model without scales by query."""
+
+Version = tuple[int, ...]
+"""Numbers of a version: (3, 5) for 3.5."""
 
 _KINDS: dict[Any, str] = {Linear: "a linear model", Network: "a network", Trees: "trees"}
 
@@ -34,17 +38,19 @@ class ExportTarget:
     read : callable
         Function from the content, the formula and features (n_rows, n_features) to scores float64 (n_rows,).
         Its reader uses only the names of the features from the formula. For a calibrated model the result has
-        two columns: scores and probabilities.
+        two columns: scores and probabilities. A score is NaN if versions of the program disagree on it.
     reader : str or None
         Name and version of that reader; None if it is not installed.
     models : tuple of types
         The supported types of models, if it supports only one model of unscaled features; () for any formula.
     is_single : bool
         Whether the program uses float32 for features and scores.
-    takes_missing : bool
-        Whether the program supports missing features; else it reads them as 0.
+    takes_missing : tuple of types
+        The types of models for which the program supports missing features; in others it reads them as 0.
     takes_categories : bool
         Whether splits by categories can be written.
+    takes_queries : bool
+        Whether the file holds the queries that compute the features.
     has_contributions : bool
         Whether the program also gives contributions of features, for which it needs the counts of leaves.
     keeps_constant : bool
@@ -53,6 +59,8 @@ class ExportTarget:
         Whether the file also gives the probabilities of a calibrated model.
     held : callable, optional
         Function from thresholds to those that the program will use, if they can differ in the last digit.
+    note : callable, optional
+        Function from the formula to what users must know of its file, in one sentence; "" if nothing.
     """
 
     title: str
@@ -61,12 +69,14 @@ class ExportTarget:
     reader: str | None
     models: tuple[type, ...] = ()
     is_single: bool = False
-    takes_missing: bool = True
+    takes_missing: tuple[type, ...] = (Linear, Network, Trees)
     takes_categories: bool = False
+    takes_queries: bool = False
     has_contributions: bool = False
     keeps_constant: bool = True
     keeps_calibration: bool = False
     held: Callable[[Array], Array] = lambda thresholds: thresholds
+    note: Callable[[Formula], str] = lambda formula: ""
 
     def content(self, formula: Formula) -> bytes:
         """Return the content of the file; `InputError` if the format does not support the formula."""
@@ -79,11 +89,24 @@ class ExportTarget:
             )
         if self.models:
             self._check_model(formula)
+        return self.write(self.prepared(formula))
+
+    def fills(self, formula: Formula) -> bool:
+        """Whether the program reads a missing feature as 0, and the model as another number."""
+        return any(
+            one.missing not in (None, 0.0)
+            for part in formula.parts
+            if not isinstance(part.model, self.takes_missing)
+            for one in part.inputs
+        )
+
+    def prepared(self, formula: Formula) -> Formula:
+        """Return a formula with the precision of the target."""
         parts = [
             part._replace(model=self._prepared(part.model)) if isinstance(part.model, Trees) else part
             for part in formula.parts
         ]
-        return self.write(formula._replace(parts=tuple(parts)))
+        return formula._replace(parts=tuple(parts))
 
     def _check_model(self, formula: Formula) -> None:
         """Raise `InputError` unless the formula is one model that the target takes, of plain features."""
@@ -109,7 +132,7 @@ class ExportTarget:
             raise InputError(
                 f"{self.title} has no categories here; choose --to onnx, lightgbm, python or sql."
             )
-        if not self.takes_missing and any(one.missing_left != one.zero_left for one in splits_of(trees)):
+        if Trees not in self.takes_missing and sends_missing(trees):
             raise InputError(
                 f"{self.title} reads missing features as 0, and these trees send them another way; choose "
                 "--to lightgbm, xgboost, onnx, elastic, vespa, sql or python.",
@@ -119,12 +142,37 @@ class ExportTarget:
         return in_float32(trees) if self.is_single else trees
 
 
-def target(name: str) -> ExportTarget:
-    """Return a target by name; raise `InputError` for an unknown name."""
+def sends_missing(trees: Trees) -> bool:
+    """Whether any split sends a missing feature to another side than 0."""
+    return any(one.missing_left != one.zero_left for one in splits_of(trees))
+
+
+def target(text: str) -> ExportTarget:
+    """Return a target by its name, and a version if its files differ between versions: "opensearch:3.5".
+
+    Raises `InputError` for an unknown name, and a version that is not one, or makes no difference.
+    """
+    name, colon, numbers = text.partition(":")
     if name not in TARGETS:
-        raise InputError(f"to={short_text(name)}: there is no such target; type one of {', '.join(TARGETS)}.")
-    found: ExportTarget = import_module(f"directrix.{TARGETS[name]}").TARGET
+        raise InputError(f"to={short_text(text)}: there is no such target; type one of {', '.join(TARGETS)}.")
+    module = import_module(f"directrix.{TARGETS[name]}")
+    if colon and not hasattr(module, "of_version"):
+        raise InputError(f"to={short_text(text)}: the files of {name} suit all versions; type {name}.")
+    if colon and not re.fullmatch(r"\d{1,4}(\.\d{1,4})*", numbers, re.ASCII):
+        raise InputError(
+            f"to={short_text(text)}: a version is numbers with points; type e.g. {name} or opensearch:3.5."
+        )
+    found: ExportTarget = (
+        module.of_version(name, tuple(map(int, numbers.split("."))) if colon else None)
+        if hasattr(module, "of_version")
+        else module.TARGET
+    )
     return found
+
+
+def titled(title: str, version: Version | None) -> str:
+    """Return a title with a version, if there is one."""
+    return title if version is None else f"{title} {'.'.join(map(str, version))}"
 
 
 def version_of(package: str) -> str | None:

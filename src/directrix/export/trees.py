@@ -12,6 +12,7 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.models.lightgbm_text import CATEGORICAL, LEFT, NAN, ZERO
 from directrix.models.trees import Trees
+from directrix.models.walks import counts_from
 from directrix.types import Array, Float64Array
 
 T = TypeVar("T")
@@ -37,12 +38,40 @@ class TreeSplit(NamedTuple):
 
 
 class Node(NamedTuple):
-    """A split with the places of its children, or a leaf with its value."""
+    """A split with the places of its children, or a leaf.
+
+    ``value`` is that of a leaf, or the mean over the ``count`` training documents that reach a split.
+    """
 
     split: TreeSplit | None
     left: int = -1
     right: int = -1
     value: float = 0.0
+    count: int = 1
+    gain: float = 0.0
+
+
+class Below(NamedTuple):
+    """A split for programs that test ``x < limit``: the limit, and which sides of the split are the sides.
+
+    The float above the largest one is infinity, which JSON lacks. The sides of such a split are swapped
+    then, and no number is below the limit.
+    """
+
+    limit: float
+    is_swapped: bool
+
+    @classmethod
+    def of(cls, split: TreeSplit, kind: Any = np.float64) -> Below:
+        """Return the condition for a split whose threshold is a number of this kind."""
+        largest = np.finfo(kind).max
+        if split.threshold >= largest:
+            return cls(-float(largest), is_swapped=True)
+        return cls(float(np.nextafter(kind(split.threshold), kind(np.inf))), is_swapped=False)
+
+    def sides(self, left: T, right: T) -> tuple[T, T]:
+        """Return what belongs to the values below the limit, and to the others."""
+        return (right, left) if self.is_swapped else (left, right)
 
 
 def splits_of(trees: Trees) -> list[TreeSplit]:
@@ -69,8 +98,13 @@ def splits_of(trees: Trees) -> list[TreeSplit]:
 
 
 def nodes_of(trees: Trees) -> list[list[Node]]:
-    """Return the nodes of every tree: its splits in their order, children after parents, then its leaves."""
-    splits, leaves = splits_of(trees), trees.leaf.tolist()
+    """Return the nodes of every tree: its splits in their order, children after parents, then its leaves.
+
+    Leaves without a count, as those of stumps, count one document each.
+    """
+    splits, leaves, gains = splits_of(trees), trees.leaf.tolist(), trees.gain.tolist()
+    above, below = counts_from(trees, np.maximum(trees.count, 1))
+    counts, of_leaves = above.tolist(), below.tolist()
     found = []
     for number, (first, last) in enumerate(pairwise(trees.split_ptr.tolist())):
         count = last - first
@@ -79,19 +113,27 @@ def nodes_of(trees: Trees) -> list[list[Node]]:
             np.where(side[first:last] >= 0, side[first:last], count - 1 - side[first:last]).tolist()
             for side in (trees.left.astype(np.int64), trees.right.astype(np.int64))
         )
-        nodes = [Node(splits[first + n], left[n], right[n]) for n in range(count)]
-        values = leaves[first + number : last + number + 1]
-        found.append([*nodes, *(Node(None, value=value) for value in values)])
+        own = slice(first + number, last + number + 1)
+        ends = [Node(None, value=v, count=n) for v, n in zip(leaves[own], of_leaves[own], strict=True)]
+        nodes = [Node(None)] * count + ends
+        for n in reversed(range(count)):
+            sides = nodes[left[n]], nodes[right[n]]
+            mean = sum(side.count / counts[first + n] * side.value for side in sides)
+            place = first + n
+            nodes[n] = Node(splits[place], left[n], right[n], mean, counts[place], gains[place])
+        found.append(nodes)
     return found
 
 
-def nested(trees: Trees, leaf: Callable[[float], T], split: Callable[[TreeSplit, T, T], T]) -> list[T]:
-    """Build every tree from its leaves up: ``split`` gets a split and the results of its two children.
+def nested(
+    trees: Iterable[list[Node]], leaf: Callable[[float], T], split: Callable[[TreeSplit, T, T], T]
+) -> list[T]:
+    """Build every tree of `nodes_of` from its leaves up: ``split`` gets a split and those of its children.
 
     Raises `InputError` if a tree has more than `DEEPEST` levels.
     """
     roots = []
-    for number, nodes in enumerate(nodes_of(trees), start=1):
+    for number, nodes in enumerate(trees, start=1):
         built: dict[int, T] = {}
         depth = dict.fromkeys(range(len(nodes)), 0)
         for place, node in enumerate(nodes):
@@ -136,7 +178,7 @@ def tree_scores(
 
 def sum_in_float32(terms: Array) -> Float64Array:
     """Return the sums of rows of float32 (n_rows, n_terms), one term after another, as in Java."""
-    return np.cumsum(terms, axis=1, dtype=np.float32)[:, -1].astype(np.float64)
+    return np.cumsum(np.pad(terms, ((0, 0), (1, 0))), axis=1, dtype=np.float32)[:, -1].astype(np.float64)
 
 
 def in_float32(trees: Trees) -> Trees:
@@ -151,11 +193,8 @@ def in_float32(trees: Trees) -> Trees:
 
 
 def float32_below(values: Float64Array) -> Float64Array:
-    """The largest float32 that is at most each value."""
+    """The largest float32 that is at most each value; the lowest of all for values below them."""
     near = np.clip(values, *_RANGE).astype(np.float32)
-    return np.where(near > values, np.nextafter(near, np.float32(-np.inf)), near).astype(np.float64)
-
-
-def float32_above(value: float) -> float:
-    """The smallest float32 above one."""
-    return float(np.nextafter(np.float32(value), np.float32(np.inf)))
+    with np.errstate(over="ignore"):
+        lower = np.where(near > values, np.nextafter(near, np.float32(-np.inf)), near)
+    return np.maximum(lower, _RANGE[0]).astype(np.float64)

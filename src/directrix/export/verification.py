@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from directrix.data.columns import column_list
 from directrix.data.files import check_replaceable, replacing
 from directrix.data.queries import Queries, need_queries
 from directrix.data.sparse import dense
-from directrix.errors import InputError
+from directrix.errors import InputError, short_text
 from directrix.export.formula import Formula, Linear, formula_of
 from directrix.export.target import ANY_MODEL, ExportTarget, target
 from directrix.export.trees import float32_below
@@ -73,7 +75,12 @@ class Verification:
 
 
 def export(
-    ranker: Any, path: str | os.PathLike[str], *, to: str, check: Queries | None = None
+    ranker: Any,
+    path: str | os.PathLike[str],
+    *,
+    to: str,
+    check: Queries | None = None,
+    queries: Mapping[str, Any] | None = None,
 ) -> Verification:
     """Write a fitted ranker in the format of another program, after verifying its scores.
 
@@ -86,9 +93,14 @@ def export(
         The file to write; an existing one is replaced.
     to : str
         Name of a target, such as "onnx", "lightgbm", "solr", "sql" or "python"; the how-to guide "Export a
-        model to an engine" and the message for an unknown name list all.
+        model to an engine" and the message for an unknown name list all. A version may follow, as in
+        "opensearch:3.5", for engines whose versions differ; without one, the file is for the versions that
+        its note names, or for all.
     check : Queries, optional
         Data whose scores are compared, in addition to 2,000 random rows.
+    queries : mapping from feature to query, optional
+        For "elastic": queries of Elasticsearch that compute the features, such as
+        ``{"title": {"match": {"title": "{{query}}"}}}``.
 
     Returns
     -------
@@ -99,7 +111,8 @@ def export(
     ------
     InputError
         If the format does not support the model (the message names one that does), features are scaled by
-        query, or the scores differ by more than rounding. Nothing is written then.
+        query, queries are given for other features or for another format, or the scores differ by more than
+        rounding. Nothing is written then.
     MissingExtra
         For "onnx" without the package onnx.
 
@@ -118,11 +131,31 @@ def export(
         need_queries(check, "export")
     check_replaceable(place)
     formula = formula_of(ranker)
+    if queries is not None:
+        formula = formula._replace(queries=_checked_queries(queries, chosen, formula))
     content = chosen.content(formula)
     verified = verify(content, chosen, formula, ranker, check)
     with replacing(place) as file:
         file.write(content)
     return verified
+
+
+def _checked_queries(queries: Any, chosen: ExportTarget, formula: Formula) -> Mapping[str, Any]:
+    if not chosen.takes_queries:
+        raise InputError(
+            f"{chosen.title} has no queries of features; leave out queries, or choose --to elastic."
+        )
+    if not isinstance(queries, Mapping) or not all(isinstance(one, Mapping) for one in queries.values()):
+        raise InputError(
+            f"queries must be a query by feature, got {short_text(queries)}; type e.g. "
+            '{"title": {"match": {"title": "{{query}}"}}}.'
+        )
+    if unknown := sorted(map(str, queries.keys() - set(formula.all_names))):
+        raise InputError(
+            f"queries has {column_list(unknown)}, and the features of the model are "
+            f"{column_list(formula.all_names)}; name these."
+        )
+    return queries
 
 
 def verify(
@@ -144,9 +177,9 @@ def verify(
         return Verification(None, 0, 0, 0.0, 0, 0, note)
     trained = ranker.trained()
     takes_missing = trained.takes_missing or trained.missing_ == "zero"
-    drawn = _drawn(formula, chosen, missing=takes_missing and (chosen.takes_missing or not _fills(formula)))
+    drawn = _drawn(formula, chosen, missing=takes_missing and not chosen.fills(formula))
     parts = [drawn] if check is None else [drawn, _doubled(check, formula)]
-    if _fills(formula) and not chosen.takes_missing and np.isnan(parts[-1].features).any():
+    if chosen.fills(formula) and np.isnan(parts[-1].features).any():
         raise InputError(
             f"the data have missing features, which {chosen.title} reads as 0, and the model as the mean of "
             f"the training data; choose {ANY_MODEL}."
@@ -223,7 +256,7 @@ def _sizes(formula: Formula, X: Array, ours: Float64Array) -> Float64Array:
                 sizes += weight * np.abs(np.where(np.isnan(column), one.missing or 0.0, column))
         elif isinstance(model, Trees):
             first = np.append(0, np.cumsum(model.n_leaves))[:-1]
-            sizes += np.maximum.reduceat(np.abs(model.leaf), first).sum() if len(first) else 0.0
+            sizes += np.maximum.reduceat(np.abs(model.leaf), first).sum()
         else:
             sizes += np.abs(ours).max(initial=0.0)
     return np.maximum(sizes, 1e-300)
@@ -233,20 +266,15 @@ def _constant(formula: Formula) -> float:
     return sum(part.model.constant for part in formula.parts if isinstance(part.model, Linear))
 
 
-def _fills(formula: Formula) -> bool:
-    """Whether a missing feature counts as some number other than 0."""
-    return any(one.missing not in (None, 0.0) for part in formula.parts for one in part.inputs)
-
-
 def _note(chosen: ExportTarget, formula: Formula) -> str:
     """Return what the user must know of the file."""
-    notes = []
+    notes = [*filter(None, [chosen.note(formula)])]
     if not chosen.keeps_constant and (constant := _constant(formula)):
         notes.append(
             f"scores there are {'lower' if constant > 0 else 'higher'} by {abs(constant):.6g}: no order "
             "depends on it"
         )
-    if not chosen.takes_missing and _fills(formula):
+    if chosen.fills(formula):
         notes.append(
             "a missing feature counts 0 there, and the model takes the mean of the training data for it"
         )
@@ -284,7 +312,8 @@ def _drawn(formula: Formula, chosen: ExportTarget, *, missing: bool) -> Queries:
             [numbers[numbers == held], below, above, np.zeros(1 + len(numbers) // 10, kind)]
         )
         pool[np.abs(pool) <= _LIGHTGBM_ZERO] = 0.0
-        X[:, feature] = rng.choice(pool[np.isfinite(pool)], n_rows).astype(np.float64)
+        # the ends of the range stand for a missing feature in some files
+        X[:, feature] = rng.choice(pool[np.abs(pool) < np.finfo(kind).max], n_rows).astype(np.float64)
     if missing:
         X[rng.random(X.shape) < 0.05] = np.nan
     qid = np.arange(n_rows) // _PER_QUERY

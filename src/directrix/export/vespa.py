@@ -12,11 +12,20 @@ from directrix.errors import InputError
 from directrix.export.expressions import Language
 from directrix.export.formula import Formula
 from directrix.export.target import ExportTarget
-from directrix.export.trees import TreeSplit
+from directrix.export.trees import Below, TreeSplit
 from directrix.types import Array, Float64Array
 
 _NAME = re.compile(r"[A-Za-z_]\w*(\([\w., ]*\))?(\.\w+)*", re.ASCII)
-_TOKEN = re.compile(r"\s*(?:(\d[\w.]*(?:(?<=[eE])[-+]\d+)?)|([A-Za-z_]\w*)|(<=|==|[-+*/()!<>,.]))", re.ASCII)
+_TOKEN = re.compile(
+    r"\s*(?:(\d[\w.]*(?:(?<=[eE])[-+]\d+)?)|([A-Za-z_]\w*)|(<=|>=|==|[-+*/()!<>,.]))", re.ASCII
+)
+_COMPARISONS: dict[str, Any] = {
+    "<=": np.less_equal,
+    "<": np.less,
+    ">": np.greater,
+    ">=": np.greater_equal,
+    "==": np.equal,
+}
 
 
 @dataclass(frozen=True)
@@ -41,10 +50,13 @@ class Vespa(Language):
         """Return a function of the profile."""
         return f"{name}()"
 
-    def goes_left(self, split: TreeSplit) -> str:
-        """Return a comparison that is false for NaN."""
-        feature, threshold = self.feature(split.feature), self.number(split.threshold)
-        return f"!({feature} > {threshold})" if split.missing_left else f"{feature} <= {threshold}"
+    def branch(self, split: TreeSplit, left: str, right: str) -> str:
+        """Return a comparison by which Vespa recognizes trees, and the sides; < and >= are false for NaN."""
+        below = Below.of(split)
+        feature, limit = self.feature(split.feature), self.number(below.limit)
+        is_missing_below = split.missing_left != below.is_swapped
+        condition = f"!({feature} >= {limit})" if is_missing_below else f"{feature} < {limit}"
+        return self.choice(condition, *below.sides(left, right))
 
 
 def _write(formula: Formula) -> bytes:
@@ -137,10 +149,9 @@ class _Expression:
             return found
         left = self._sum()
         operator = self._next()
-        self._need(operator if operator in ("<=", "<", ">", "==") else "a comparison")
+        self._need(operator if operator in _COMPARISONS else "a comparison")
         right = self._sum()
-        compare = {"<=": np.less_equal, "<": np.less, ">": np.greater, "==": np.equal}[operator]
-        return compare(left, right)
+        return _COMPARISONS[operator](left, right)
 
     def _atom(self) -> Any:
         if self._next("-"):

@@ -10,7 +10,7 @@ import numpy as np
 
 from directrix.export.formula import Formula
 from directrix.export.target import ExportTarget, version_of
-from directrix.export.trees import Node, float32_above, nodes_of
+from directrix.export.trees import Below, Node, nodes_of
 from directrix.models.trees import Trees
 from directrix.types import Array, Float64Array
 
@@ -50,7 +50,7 @@ def _write(formula: Formula) -> bytes:
         },
     }
     # XGBoost takes an escape such as \u00e9 for six letters
-    return json.dumps(content, ensure_ascii=False).encode()
+    return json.dumps(content, ensure_ascii=False, allow_nan=False).encode()
 
 
 def _names(formula: Formula) -> list[str]:
@@ -62,16 +62,17 @@ def _names(formula: Formula) -> list[str]:
 def _tree(nodes: list[Node], number: int, n_features: int) -> dict[str, Any]:
     """Return a tree, level by level, so that the right child comes after the left."""
     order, parents = [0], [_NO_PARENT]
-    rows = []
+    rows: list[tuple[Any, ...]] = []
     for place, node in enumerate(map(nodes.__getitem__, order)):  # order grows
-        if node.split is None:
-            rows.append((-1, -1, node.value, 0, False))
+        if (split := node.split) is None:
+            rows.append((-1, -1, node.value, 0, 0, node))
             continue
-        threshold = float32_above(node.split.threshold)
-        rows.append((len(order), len(order) + 1, threshold, node.split.feature, node.split.missing_left))
-        order += [node.left, node.right]
+        below = Below.of(split, np.float32)
+        is_missing_below = int(split.missing_left != below.is_swapped)
+        rows.append((len(order), len(order) + 1, below.limit, split.feature, is_missing_below, node))
+        order += below.sides(node.left, node.right)
         parents += [place, place]
-    left, right, conditions, features, missing_left = map(list, zip(*rows, strict=True))
+    left, right, conditions, features, missing_below, found = map(list, zip(*rows, strict=True))
     count = len(rows)
     return {
         "id": number,
@@ -87,10 +88,10 @@ def _tree(nodes: list[Node], number: int, n_features: int) -> dict[str, Any]:
         "split_conditions": conditions,
         "split_indices": features,
         "split_type": [0] * count,
-        "default_left": [int(one) for one in missing_left],
-        "base_weights": [0.0] * count,
-        "loss_changes": [0.0] * count,
-        "sum_hessian": [1.0] * count,
+        "default_left": missing_below,
+        "base_weights": [node.value for node in found],
+        "loss_changes": [node.gain for node in found],
+        "sum_hessian": [float(node.count) for node in found],
         **{f"categories{part}": [] for part in ("", "_nodes", "_segments", "_sizes")},
     }
 
@@ -107,4 +108,18 @@ def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
     return scores
 
 
-TARGET = ExportTarget("XGBoost's JSON", _write, _read, version_of("xgboost"), models=(Trees,), is_single=True)
+def _note(formula: Formula) -> str:
+    lost = next(filter(_REJECTED.search, formula.names or ()), None)
+    return "" if lost is None else f"the features have no names there, since XGBoost rejects {lost!r}"
+
+
+TARGET = ExportTarget(
+    "XGBoost's JSON",
+    _write,
+    _read,
+    version_of("xgboost"),
+    models=(Trees,),
+    is_single=True,
+    has_contributions=True,
+    note=_note,
+)

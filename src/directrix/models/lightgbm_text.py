@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -90,7 +91,7 @@ def _categories(trees: list[dict[str, str]]) -> tuple[tuple[int, ...], ...]:
     return tuple(found)
 
 
-def written(trees: Any, counts: tuple[Array, Array]) -> str:
+def written(trees: Any, counts: tuple[Array, Array], names: Sequence[str] | None = None) -> str:
     """Return `Trees` as the text of a LightGBM model.
 
     ``counts``, the numbers of rows at every split and every leaf, are needed by LightGBM's contributions.
@@ -103,8 +104,8 @@ def written(trees: Any, counts: tuple[Array, Array]) -> str:
         "num_tree_per_iteration": 1,
         "label_index": 0,
         "max_feature_idx": count - 1,
-        "feature_names": " ".join(f"Column_{f}" for f in range(count)),
-        "feature_infos": " ".join(_infos(trees)),
+        "feature_names": " ".join(names or [f"Column_{f}" for f in range(count)]),
+        "feature_infos": " ".join(["none"] * count),  # ranges of the training data, which are not kept
         "tree_sizes": " ".join(str(len(block)) for block in blocks),
     }
     head = "".join(f"{name}={value}\n" for name, value in header.items())
@@ -143,12 +144,3 @@ def _block(trees: Any, number: int, counts: tuple[Array, Array], first: int, las
         f"{name}={' '.join(map(str, np.atleast_1d(values).tolist()))}\n" for name, values in lines.items()
     )
     return f"Tree={number}\n{''.join(texts)}\n\n"
-
-
-def _infos(trees: Any) -> list[str]:
-    """Return LightGBM's information on every feature, which scores do not use: none, or a range."""
-    infos = ["none"] * trees.n_features
-    for f in np.unique(trees.feature).tolist():
-        values = trees.threshold[(trees.feature == f) & (trees.decision & 1 == 0)].tolist()
-        infos[f] = f"[{min(values, default=0.0)}:{max(values, default=1.0)}]"
-    return infos

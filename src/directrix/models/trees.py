@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -171,9 +171,12 @@ class Trees:
         lists = {name: getattr(self, name).tolist() for name in _LISTS}
         return {"n_features": self.n_features, **lists, "categories": list(map(list, self.categories))}
 
-    def to_lightgbm(self) -> str:
-        """Return a model in LightGBM's text format, with the same scores and with contributions."""
-        return written(self, counts_from(self, np.maximum(self.count, 1)))
+    def to_lightgbm(self, names: Sequence[str] | None = None) -> str:
+        """Return a model in LightGBM's text format, with the same scores and with contributions.
+
+        Names of features must not contain blanks or the characters ``[]{}",:``.
+        """
+        return written(self, counts_from(self, np.maximum(self.count, 1)), names)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Trees) and self.to_json() == other.to_json()
