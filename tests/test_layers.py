@@ -30,6 +30,7 @@ LAYERS = [
 LAYERS += [
     "trainers",
     "rankers",
+    "export",
     "clicks",
     "search",
     "experiments",
@@ -41,7 +42,6 @@ LAYERS += [
     "reconciliation",
     "papers",
     "interop",
-    "export",
     "cli",
     "__main__",
 ]

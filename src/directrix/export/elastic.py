@@ -14,7 +14,7 @@ import numpy as np
 from directrix.data.columns import column_list
 from directrix.errors import InputError
 from directrix.export.formula import Formula
-from directrix.export.target import ExportTarget, Version, titled
+from directrix.export.target import ExportTarget, Version, last, titled
 from directrix.export.trees import Node, nodes_of, tree_scores
 from directrix.models.trees import Trees
 from directrix.types import Array, Float64Array
@@ -25,7 +25,7 @@ _FIRST = 8, 15
 
 def of_version(_: str, version: Version | None) -> ExportTarget:
     """Return the target for a version; None for the newest."""
-    has_fields = version is not None and version < _FIRST
+    has_fields = version is not None and last(version) < _FIRST
     return ExportTarget(
         titled("the learning to rank of Elasticsearch", version),
         partial(_write, has_fields=has_fields),

@@ -5,12 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from directrix.export.formula import Formula, Input, Linear, Network, Summand
-from directrix.export.trees import TreeSplit, nested, nodes_of
 from directrix.models.trees import Trees
 from directrix.rankers.calibration import SHARE, Calibration
 from directrix.types import Array
@@ -48,22 +47,18 @@ class Language(ABC):
         return repr(float(value))
 
     @abstractmethod
-    def branch(self, split: TreeSplit, left: Any, right: Any) -> Any:
-        """Return a split with its two sides."""
+    def trees(self, model: Trees) -> list[str]:
+        """Return each tree as an expression."""
 
     def choice(self, condition: str, yes: str, no: str) -> str:
         """Return one of two values."""
         return self.CHOICE.format(condition, yes, no)
 
-    def trees(self, model: Trees) -> list[str]:
-        """Return each tree as an expression."""
-        return nested(nodes_of(model), self.number, self.branch)
-
     def score(self) -> tuple[Steps, str]:
         """Return the columns that the score needs, and the score."""
         steps: Steps = []
         terms = [self._part(part, f"{n}", steps) for n, part in enumerate(self.formula.parts, start=1)]
-        return steps, self.sum(terms)
+        return steps, self.sum(terms if len(terms) == 1 else [f"({term})" for term in terms])
 
     def probability(self, one: Calibration, score: str) -> str:
         """Return the expression of the calibrated probability, given that of the score."""

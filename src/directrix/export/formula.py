@@ -147,7 +147,11 @@ def formula_of(ranker: Any) -> Formula:
     InputError
         If features are scaled by query: the score of a document then depends on the others.
     """
-    saved = ranker.saved_model()
+    return formula_from(ranker.saved_model())
+
+
+def formula_from(saved: SavedModel) -> Formula:
+    """Return the formula of a saved model; see `formula_of`."""
     parts = _added_up(folded(_part(part), saved.n_features) for part in saved.parts)
     return Formula(parts, saved.n_features, saved.names, saved.categories, saved.calibration)
 

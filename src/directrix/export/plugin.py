@@ -16,7 +16,7 @@ import numpy as np
 
 from directrix.errors import InputError
 from directrix.export.formula import Formula, Linear
-from directrix.export.target import ExportTarget, Version, sends_missing, titled
+from directrix.export.target import ExportTarget, Version, last, sends_missing, titled
 from directrix.export.trees import Below, Node, TreeSplit, nested, nodes_of, sum_in_float32, tree_scores
 from directrix.models.trees import Trees
 from directrix.types import Array, Float64Array
@@ -27,6 +27,9 @@ _ZERO, _NO, _NAMED = "zero", "no", "named"
 _GROWTH = 20
 """How many times as many nodes trees may have after they were arranged."""
 
+_LONGEST = 50_000_000
+"""Characters that a text may have in JSON for the engines."""
+
 _LAST = float(np.nextafter(np.finfo(np.float32).max, np.float32(0.0)))
 """Threshold of a split that separates numbers, on its left, from a missing feature."""
 
@@ -34,19 +37,19 @@ _LAST = float(np.nextafter(np.finfo(np.float32).max, np.float32(0.0)))
 def of_version(name: str, version: Version | None) -> ExportTarget:
     """Return the target for a version of OpenSearch, or of Elasticsearch or its plugin; None for all."""
     if name == "opensearch":
-        product, first, rules = "OpenSearch", "3.2", [_ZERO, _NO, _NAMED]
-        known = None if version is None else rules[(version >= (3, 2)) + (version >= (3, 8))]
+        product, first, rules, since = "OpenSearch", "3.2", [_ZERO, _NO, _NAMED], [(3, 2), (3, 8)]
     else:
         product, first, rules = "Elasticsearch", "1.5.9", [_ZERO, _NAMED]
         # versions of the plugin are 1.x, and 1.5.9 is the first for Elasticsearch 8.11
-        since = (1, 5, 9) if version is not None and version < (2,) else (8, 11)
-        known = None if version is None else rules[version >= since]
-    rules = rules if known is None else [known]
+        since = [(1, 5, 9)] if version is not None and version < (2,) else [(8, 11)]
+    if version is not None:
+        oldest, newest = (sum(one >= start for start in since) for one in (version, last(version)))
+        rules = rules[oldest : newest + 1]
 
     def note(formula: Formula) -> str:
-        if known is not None or not isinstance(formula.model, Trees) or not sends_missing(formula.model):
-            return ""
-        return f"the file is for {product}'s plugin from {first} on; older ones read a missing feature as 0"
+        is_for_some = isinstance(formula.model, Trees) and sends_missing(formula.model) and _ZERO in rules
+        old = f"the file is for {product}'s plugin from {first} on; older ones read a missing feature as 0"
+        return old if is_for_some else ""
 
     return ExportTarget(
         titled(f"the learning-to-rank plugin of {product}", version),
@@ -83,7 +86,13 @@ def _write(formula: Formula, *, is_arranged: bool) -> bytes:
         if is_arranged:
             trees = [*map(_arranged, trees)]
         definition = [_numbered(root) for root in nested(trees, lambda v: {"leaf": v}, split)]
-    body = {"model": {"name": "directrix", "model": {"type": kind, "definition": json.dumps(definition)}}}
+    text = json.dumps(definition, allow_nan=False)
+    if len(text) > _LONGEST:
+        raise InputError(
+            f"the plugin takes definitions of {_LONGEST:,} characters, and this model has {len(text):,}; "
+            "train fewer trees or leaves."
+        )
+    body = {"model": {"name": "directrix", "model": {"type": kind, "definition": text}}}
     return json.dumps(body).encode()
 
 

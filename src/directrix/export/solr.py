@@ -12,7 +12,7 @@ import numpy as np
 
 from directrix.errors import InputError
 from directrix.export.formula import Formula, Linear, Network
-from directrix.export.target import ANY_MODEL, ExportTarget, Version, sends_missing, titled
+from directrix.export.target import ANY_MODEL, ExportTarget, Version, last, sends_missing, titled
 from directrix.export.trees import TreeSplit, nested, nodes_of, sum_in_float32, tree_scores
 from directrix.models.trees import Trees
 from directrix.types import Array, Float64Array
@@ -44,7 +44,7 @@ def of_version(_: str, version: Version | None) -> ExportTarget:
         "a reader of Solr's JSON",
         models=(Linear, Network, Trees),
         is_single=True,
-        takes_missing=() if version is not None and version < _FIRST else (Trees,),
+        takes_missing=() if version is not None and last(version) < _FIRST else (Trees,),
         keeps_constant=False,
         held=held,
         note=note,

@@ -64,17 +64,19 @@ class Sql(Language):
         """Return a constant of double precision."""
         return float_text(value)
 
-    def branch(self, split: TreeSplit, left: _Case, right: _Case) -> _Case:
-        """Return one CASE whose deeper side comes last, because SQLite nests at most 20 of them."""
-        is_left_first = left.depth <= right.depth
-        first, last = (left, right) if is_left_first else (right, left)
-        branch = f"WHEN {self._goes(split, left=is_left_first)} THEN {first.text}"
-        return _Case(max(first.depth + 1, last.depth), [branch, *last.branches], last.otherwise)
-
     def trees(self, model: Trees) -> list[str]:
-        """Return each tree as a CASE."""
-        cases = nested(nodes_of(model), lambda value: _Case(0, [], self.number(value)), self.branch)
-        return [case.text for case in cases]
+        """Return trees whose deeper side comes last in one CASE, because SQLite nests at most 20 of them."""
+
+        def leaf(value: float) -> _Case:
+            return _Case(0, [], self.number(value))
+
+        def split(one: TreeSplit, left: _Case, right: _Case) -> _Case:
+            is_left_first = left.depth <= right.depth
+            first, last = (left, right) if is_left_first else (right, left)
+            branch = f"WHEN {self._goes(one, left=is_left_first)} THEN {first.text}"
+            return _Case(max(first.depth + 1, last.depth), [branch, *last.branches], last.otherwise)
+
+        return [case.text for case in nested(nodes_of(model), leaf, split)]
 
     def _goes(self, split: TreeSplit, *, left: bool) -> str:
         """Return a comparison, or a list of categories, by name if they have names."""

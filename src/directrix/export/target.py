@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -59,6 +60,8 @@ class ExportTarget:
         Whether the file also gives the probabilities of a calibrated model.
     held : callable, optional
         Function from thresholds to those that the program will use, if they can differ in the last digit.
+    rounds : callable, optional
+        Function from the formula to whether the program uses float32 for it, if that depends on its size.
     note : callable, optional
         Function from the formula to what users must know of its file, in one sentence; "" if nothing.
     """
@@ -76,6 +79,7 @@ class ExportTarget:
     keeps_constant: bool = True
     keeps_calibration: bool = False
     held: Callable[[Array], Array] = lambda thresholds: thresholds
+    rounds: Callable[[Formula], bool] = lambda formula: False
     note: Callable[[Formula], str] = lambda formula: ""
 
     def content(self, formula: Formula) -> bytes:
@@ -89,7 +93,12 @@ class ExportTarget:
             )
         if self.models:
             self._check_model(formula)
-        return self.write(self.prepared(formula))
+        is_single, parts = self.is_single_for(formula), list(formula.parts)
+        for place, part in enumerate(parts):
+            if isinstance(part.model, Trees):
+                self._check_trees(part.model)
+                parts[place] = part._replace(model=in_float32(part.model) if is_single else part.model)
+        return self.write(formula._replace(parts=tuple(parts)))
 
     def fills(self, formula: Formula) -> bool:
         """Whether the program reads a missing feature as 0, and the model as another number."""
@@ -100,13 +109,19 @@ class ExportTarget:
             for one in part.inputs
         )
 
-    def prepared(self, formula: Formula) -> Formula:
-        """Return a formula with the precision of the target."""
-        parts = [
-            part._replace(model=self._prepared(part.model)) if isinstance(part.model, Trees) else part
-            for part in formula.parts
-        ]
-        return formula._replace(parts=tuple(parts))
+    def check_filled(self, formula: Formula) -> None:
+        """Raise `InputError` if missing features of data count otherwise in the program."""
+        if self.fills(formula):
+            raise InputError(
+                f"the data have missing features, which {self.title} reads as 0, and the model as the mean "
+                f"of the training data; choose {ANY_MODEL}.",
+                python='Or read missing features as 0 in training, too: Queries with missing="zero".',
+                shell="Or read missing features as 0 in training, too: directrix train --missing zero.",
+            )
+
+    def is_single_for(self, formula: Formula) -> bool:
+        """Whether the program uses float32 for this formula."""
+        return self.is_single or self.rounds(formula)
 
     def _check_model(self, formula: Formula) -> None:
         """Raise `InputError` unless the formula is one model that the target takes, of plain features."""
@@ -126,8 +141,8 @@ class ExportTarget:
             f"train such a model, e.g. the method {method}."
         )
 
-    def _prepared(self, trees: Trees) -> Trees:
-        """Return trees that the target can carry, with its precision."""
+    def _check_trees(self, trees: Trees) -> None:
+        """Raise `InputError` unless the target can carry the trees."""
         if trees.categories and not self.takes_categories:
             raise InputError(
                 f"{self.title} has no categories here; choose --to onnx, lightgbm, python or sql."
@@ -139,7 +154,6 @@ class ExportTarget:
                 python='Or read missing features as 0 in training, too: Queries with missing="zero".',
                 shell="Or read missing features as 0 in training, too: directrix train --missing zero.",
             )
-        return in_float32(trees) if self.is_single else trees
 
 
 def sends_missing(trees: Trees) -> bool:
@@ -168,6 +182,11 @@ def target(text: str) -> ExportTarget:
         else module.TARGET
     )
     return found
+
+
+def last(version: Version) -> Version:
+    """Return a version after all that a version stands for: 3 stands for 3.0 to 3.9 and more."""
+    return *version, sys.maxsize
 
 
 def titled(title: str, version: Version | None) -> str:

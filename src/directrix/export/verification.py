@@ -17,7 +17,7 @@ from directrix.data.queries import Queries, need_queries
 from directrix.data.sparse import dense
 from directrix.errors import InputError, short_text
 from directrix.export.formula import Formula, Linear, formula_of
-from directrix.export.target import ANY_MODEL, ExportTarget, target
+from directrix.export.target import ExportTarget, target
 from directrix.export.trees import float32_below
 from directrix.models.trees import Trees
 from directrix.rankers.scoring import matched
@@ -179,11 +179,8 @@ def verify(
     takes_missing = trained.takes_missing or trained.missing_ == "zero"
     drawn = _drawn(formula, chosen, missing=takes_missing and not chosen.fills(formula))
     parts = [drawn] if check is None else [drawn, _doubled(check, formula)]
-    if chosen.fills(formula) and np.isnan(parts[-1].features).any():
-        raise InputError(
-            f"the data have missing features, which {chosen.title} reads as 0, and the model as the mean of "
-            f"the training data; choose {ANY_MODEL}."
-        )
+    if np.isnan(parts[-1].features).any():
+        chosen.check_filled(formula)
     constant = 0.0 if chosen.keeps_constant else _constant(formula)
     compared = [_compare(content, chosen, formula, ranker, q, constant) for q in parts]
     differences, rounded, other_order = zip(*compared, strict=True)
@@ -202,19 +199,19 @@ def _compare(
     content: bytes, chosen: ExportTarget, formula: Formula, ranker: Any, q: Queries, constant: float
 ) -> tuple[float, int, int]:
     """Return the largest difference, rows that rounded features explain, and queries in another order."""
-    ours = ranker.predict_queries(q)
-    theirs = chosen.read(content, formula, q.features)
+    ours, is_single = ranker.predict_queries(q), chosen.is_single_for(formula)
+    single = replace(q, features=q.features.astype(np.float32).astype(np.float64)) if is_single else q
+    theirs = chosen.read(content, formula, single.features)
     if formula.calibration is not None:
         theirs, probabilities = theirs.T
         expected = formula.calibration(theirs)  # of their scores: rounding may matter more for a steep curve
         bad = ~(np.abs(probabilities - expected) <= _TOLERANCE[False])
         _check(chosen, "probabilities", bad, expected, probabilities)
     theirs = theirs + constant
-    limit = _TOLERANCE[chosen.is_single] * _sizes(formula, q.features, ours)
+    limit = _TOLERANCE[is_single] * _sizes(formula, q.features, ours)
     bad = ~(np.abs(theirs - ours) <= limit)
     n_rounded = 0
-    if bad.any() and chosen.is_single:
-        single = replace(q, features=q.features.astype(np.float32).astype(np.float64))
+    if bad.any() and is_single:
         rounded = ranker.predict_queries(single)
         explained = bad & (np.abs(theirs - rounded) <= limit)
         n_rounded, bad = int(explained.sum()), bad & ~explained
@@ -298,12 +295,13 @@ def _drawn(formula: Formula, chosen: ExportTarget, *, missing: bool) -> Queries:
     rng = np.random.default_rng(0)
     n_rows = max(_PER_QUERY, min(_ROWS, _CELLS // formula.n_features))
     X = np.zeros((n_rows, formula.n_features))
-    kind = np.float32 if chosen.is_single else np.float64
+    is_single = chosen.is_single_for(formula)
+    kind = np.float32 if is_single else np.float64
     for feature, values in _values(formula).items():
         if (codes := _codes(formula, feature)) is not None:
             X[:, feature] = rng.choice(codes, n_rows)
             continue
-        numbers = (float32_below(values) if chosen.is_single else values).astype(kind)
+        numbers = (float32_below(values) if is_single else values).astype(kind)
         held = chosen.held(numbers)
         with np.errstate(over="ignore"):
             below = np.nextafter(np.minimum(numbers, held), kind(-np.inf))

@@ -12,13 +12,18 @@ from directrix.errors import InputError
 from directrix.export.expressions import Language
 from directrix.export.formula import Formula
 from directrix.export.target import ExportTarget
-from directrix.export.trees import Below, TreeSplit
+from directrix.export.trees import Below, Node, TreeSplit, nested, nodes_of
+from directrix.models.trees import Trees
+from directrix.models.walks import ways
 from directrix.types import Array, Float64Array
 
 _NAME = re.compile(r"[A-Za-z_]\w*(\([\w., ]*\))?(\.\w+)*", re.ASCII)
 _TOKEN = re.compile(
     r"\s*(?:(\d[\w.]*(?:(?<=[eE])[-+]\d+)?)|([A-Za-z_]\w*)|(<=|>=|==|[-+*/()!<>,.]))", re.ASCII
 )
+_LEAVES, _PATH, _MOST_LEAVES = 12, 2500.0, 25_000
+"""Leaves of a tree, mean steps down all trees, and leaves of all, above which Vespa rounds to float32."""
+
 _COMPARISONS: dict[str, Any] = {
     "<=": np.less_equal,
     "<": np.less,
@@ -50,13 +55,38 @@ class Vespa(Language):
         """Return a function of the profile."""
         return f"{name}()"
 
-    def branch(self, split: TreeSplit, left: str, right: str) -> str:
-        """Return a comparison by which Vespa recognizes trees, and the sides; < and >= are false for NaN."""
-        below = Below.of(split)
-        feature, limit = self.feature(split.feature), self.number(below.limit)
-        is_missing_below = split.missing_left != below.is_swapped
-        condition = f"!({feature} >= {limit})" if is_missing_below else f"{feature} < {limit}"
-        return self.choice(condition, *below.sides(left, right))
+    def trees(self, model: Trees) -> list[str]:
+        """Return trees in the form that Vespa recognizes: ``<`` and ``!(>=)``, which are false for NaN.
+
+        A tree of one leaf is a number, which would end the sum of trees, so another tree takes its value.
+        """
+        kind: Any = np.float32 if _is_rounded(model) else np.float64
+
+        def branch(split: TreeSplit, left: str, right: str) -> str:
+            below = Below.of(split, kind)
+            feature, limit = self.feature(split.feature), self.number(below.limit)
+            is_missing_below = split.missing_left != below.is_swapped
+            condition = f"!({feature} >= {limit})" if is_missing_below else f"{feature} < {limit}"
+            return self.choice(condition, *below.sides(left, right))
+
+        nodes = nodes_of(model)
+        rest = sum(tree[0].value for tree in nodes if tree[0].split is None)
+        *others, last = [tree for tree in nodes if tree[0].split is not None] or [[Node(None)]]
+        last = [node._replace(value=node.value + rest) if node.split is None else node for node in last]
+        return nested([*others, last], self.number, branch)
+
+
+def _is_rounded(trees: Trees) -> bool:
+    """Whether Vespa rounds thresholds and leaves to float32, as it does in large forests."""
+    _, leaf = ways(trees)
+    first = np.append(0, np.cumsum(trees.n_leaves))[:-1]
+    depths = np.add.reduceat(np.bincount(leaf, minlength=len(trees.leaf)), first)
+    path = float((depths / trees.n_leaves).sum())
+    return bool(trees.n_leaves.sum() > _MOST_LEAVES or (trees.n_leaves.max() > _LEAVES and path > _PATH))
+
+
+def _rounds(formula: Formula) -> bool:
+    return any(isinstance(part.model, Trees) and _is_rounded(part.model) for part in formula.parts)
 
 
 def _write(formula: Formula) -> bytes:
@@ -185,5 +215,10 @@ class _Expression:
 
 
 TARGET = ExportTarget(
-    "a Vespa rank profile", _write, _read, "a reader of Vespa's expressions", keeps_calibration=True
+    "a Vespa rank profile",
+    _write,
+    _read,
+    "a reader of Vespa's expressions",
+    keeps_calibration=True,
+    rounds=_rounds,
 )

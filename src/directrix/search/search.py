@@ -15,6 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 from directrix.data.checks import check_unrepeated, weights_of
 from directrix.data.queries import Queries
 from directrix.errors import InputError
+from directrix.export.engine import checker
+from directrix.export.target import target as export_target
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.base import Ranker
 from directrix.rankers.ensemble import EnsembleRanker
@@ -105,6 +107,9 @@ class AutoRanker(Ranker):
         with a time budget.
     random_state : int, RandomState or None
         Seed of the folds and of stochastic trainers; None is 0.
+    engine : str, optional
+        A target of `directrix.export`, with a version if its versions differ, such as "opensearch:3.5". Only
+        methods that can be exported to it are tried, without an ensemble if it takes only single models.
 
     Attributes
     ----------
@@ -151,6 +156,7 @@ class AutoRanker(Ranker):
         "simple": ["boolean"],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
+        "engine": [str, None],
     }
 
     measure: RankingMeasure | str = "nDCG@10"
@@ -165,6 +171,7 @@ class AutoRanker(Ranker):
     simple: bool = False
     n_jobs: int | None = None
     random_state: Any = None
+    engine: str | None = None
 
     def _train(self, training: Training) -> Self:
         if training.callback is not None:
@@ -237,6 +244,8 @@ class AutoRanker(Ranker):
     def _plan(self, measure: RankingMeasure | None = None) -> _Plan:
         """List the candidates for a measure, by default the ranker's, and check every setting."""
         goal = goal_of(self.measure if measure is None else measure)
+        if self.engine is not None:
+            export_target(self.engine)
         method = method_named(self.method) if isinstance(self.method, str) else self.method
         candidates, unable = candidates_of(method, goal, self.settings, self.models)
         for candidate in candidates:
@@ -278,6 +287,11 @@ class AutoRanker(Ranker):
             reason: _absent(plan.candidates, candidates),
             "compare numbers, and some features are categories": _absent(candidates, able),
         }
+        takes_ensembles = True
+        if self.engine is not None:
+            kept, engine = _exportable(able, self.engine, q), export_target(self.engine)
+            unable[f"cannot be exported to {engine.title}"] = _absent(able, kept)
+            able, takes_ensembles = kept, not engine.models
         parts, selection = search_folds(q, valid, weights, self.folds, seed)
         for part in () if is_sharded else (parts[0].train, parts[0].valid):
             check_measurable(measure, part)
@@ -286,7 +300,7 @@ class AutoRanker(Ranker):
         race = Race(able, parts, measure, clock, n_jobs=n_jobs, is_costly=is_sharded)
         tried, used, compiling = tuple(race.run()), clock.used, clock.compiling
         several = not is_sharded and len({c.name for c in able}) > 1
-        may_blend = several and not self.single and not self.simple
+        may_blend = several and takes_ensembles and not self.single and not self.simple
         best, mixed = choice(tried, parts, measure, may_blend=may_blend, simple=self.simple)
         is_refitted = valid is None and parts[0].train is not q
         late: tuple[str, ...] = ()
@@ -468,6 +482,20 @@ def _weighing(candidates: Sequence[Candidate], weights: Weights) -> Sequence[Can
 def _splitting(candidates: Sequence[Candidate]) -> Sequence[Candidate]:
     """Remove candidates that compare categories as numbers if others split sets of them."""
     return [c for c in candidates if c.ranker().takes_categories] or candidates
+
+
+def _exportable(candidates: Sequence[Candidate], engine: str, q: Any) -> Sequence[Candidate]:
+    """Return candidates whose models can be exported; raise the first `InputError` if there is none."""
+    check, kept, errors = checker(engine, q), [], []
+    for candidate in candidates:
+        try:
+            check(candidate.ranker())
+            kept.append(candidate)
+        except InputError as error:
+            errors.append(error)
+    if not kept:
+        raise errors[0]
+    return kept
 
 
 def _trainable_on_shards(candidates: Sequence[Candidate]) -> list[Candidate]:

@@ -1,0 +1,95 @@
+"""`checker`: whether a ranker can be exported to an engine, known before it is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from directrix.data.frames import Categories
+from directrix.data.scale import fit_scale
+from directrix.export.formula import formula_from
+from directrix.export.target import target
+from directrix.models.lightgbm_text import CATEGORICAL, LEFT, NAN, ZERO
+from directrix.models.linear import LinearModel
+from directrix.models.mlp import MLPModel
+from directrix.models.stumps import StumpModel
+from directrix.models.trees import Trees
+from directrix.rankers.saved import AnyModel, SavedModel
+from directrix.rankers.scoring import missing_values
+from directrix.types import Float64Array
+
+_MOST = 1000
+"""Columns that the trees of a check split, since names are alike and formats limit columns in use."""
+
+
+def checker(engine: str, q: Any) -> Callable[[Any], None]:
+    """Return a function that raises `InputError` for a ranker whose model of these data cannot be exported.
+
+    It writes a small model of the same kind for the engine, and keeps no file. It does not see that a trained
+    model is too large for a format.
+
+    Parameters
+    ----------
+    engine : str
+        A target, with a version if needed.
+    q : Queries or ShardedQueries
+        Training data.
+    """
+    chosen, has_missing = target(engine), q.missing == "nan" and missing_values(q) > 0
+    known: set[str] = set()
+
+    def check(ranker: Any) -> None:
+        given = vars(ranker)
+        key = str([ranker.model_type, *map(given.get, ("scale", "hidden", "residual", "lightgbm_params"))])
+        if key in known:
+            return
+        scale = fit_scale(given.get("scale"), np.vstack([np.zeros(q.n_features), np.ones(q.n_features)]))
+        n_columns = q.n_features * (1 if scale is None else scale.n_columns)
+        takes_zeros = bool((given.get("lightgbm_params") or {}).get("zero_as_missing"))
+        decision = ZERO | LEFT if takes_zeros else NAN if has_missing else 0
+        model, params = _model(ranker, n_columns, q.categories, decision)
+        of_data = q.n_features, q.feature_names, q.categories, q.missing
+        formula = formula_from(SavedModel(ranker.model_type, model, params, *of_data, scale, training={}))
+        chosen.content(formula)
+        if has_missing:
+            chosen.check_filled(formula)
+        known.add(key)
+
+    return check
+
+
+def _model(
+    ranker: Any, n_columns: int, categories: Categories | None, decision: int
+) -> tuple[AnyModel, Float64Array]:
+    """Return a small model of the kind that a ranker trains, and its parameters.
+
+    Trees have two splits for each column, at -1 and 1, or by one category.
+    """
+    if ranker.model_type == "linear":
+        return LinearModel(), np.ones(n_columns)
+    if ranker.model_type == "mlp":
+        network = MLPModel((1,) * len(ranker.hidden), ranker.activation, ranker.residual)
+        return network, np.ones(network.n_params(n_columns))
+    columns = np.repeat(np.arange(min(n_columns, _MOST)), 2)
+    n = len(columns)
+    if ranker.model_type == "stumps":
+        stumps = StumpModel([[-1.0, 1.0] if c < _MOST else [] for c in range(n_columns)])
+        return stumps, np.ones(n)
+    listed = categories or [None]
+    by_set = np.array([listed[c % len(listed)] is not None for c in columns.tolist()])
+    trees = Trees(
+        n_columns,
+        n_leaves=np.full(n, 2),
+        feature=columns.astype(np.int32),
+        threshold=np.where(by_set, 0.0, np.resize([-1.0, 1.0], n)),
+        decision=np.where(by_set, CATEGORICAL, decision).astype(np.uint8),
+        left=np.full(n, -1, np.int32),
+        right=np.full(n, -2, np.int32),
+        gain=np.zeros(n),
+        leaf=np.resize([0.0, 1.0], 2 * n),
+        count=np.ones(2 * n, np.uint32),
+        categories=((0,),) if by_set.any() else (),
+    )
+    return trees, trees.leaf
