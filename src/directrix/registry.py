@@ -121,7 +121,7 @@ COMMANDS = {
     **dict.fromkeys(("evaluate", "compare"), "evaluate"),
     "crossval": "crossval",
     **dict.fromkeys(("certify", "tendency", "describe", "explain"), "analyze"),
-    "export": "train",
+    "export": "export",
     **dict.fromkeys(("convert", "interactions", "shard", "features"), "data"),
     **dict.fromkeys(("index", "candidates", "text_features", "rerank", "fuse", "reconcile"), "text"),
     **dict.fromkeys(

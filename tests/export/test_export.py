@@ -40,13 +40,14 @@ TREES = {"stumps", "trees", "trees, quantiles", "trees, missing", "trees, catego
 PLAIN_LINES = {"linear", "linear, named", "linear, constant feature", "network, no layer"}
 ANY = {*MODELS} - {"trees, categories"}
 WITH_MISSING = {"trees, missing", "trees, quantiles", "linear, missing"}
+NO_PLUGIN = {"linear, missing", "trees, categories"}
 TAKEN = {
     "onnx": {*MODELS},
     "xgboost": TREES - {"trees, categories"},
     "lightgbm": TREES,
     "ranklib": (PLAIN_LINES | TREES) - WITH_MISSING - {"trees, categories"},
-    "solr": (PLAIN_LINES | TREES | {"network", "network, tanh"}) - WITH_MISSING - {"trees, categories"},
-    "elasticsearch": (PLAIN_LINES | TREES) - WITH_MISSING - {"trees, categories"},
+    "solr": (PLAIN_LINES | TREES | {"network", "network, tanh"}) - NO_PLUGIN,
+    "elasticsearch": (PLAIN_LINES | TREES) - NO_PLUGIN,
     "elastic": TREES - {"trees, categories"},
     "vespa": ANY,
     "sql": {*MODELS},
@@ -151,7 +152,7 @@ def test_a_planted_constant_or_weight_is_found(name, fitted):
     ("name", "text", "other"),
     [
         ("sql", b" <= ", b" < "),
-        ("vespa", b" <= ", b" < "),
+        ("vespa", b" >= ", b" > "),
         ("elastic", b'"lte"', b'"lt"'),
         ("python", b"x <= threshold", b"x < threshold"),
         ("xgboost", b'"default_left": [1', b'"default_left": [0'),

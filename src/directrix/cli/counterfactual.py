@@ -90,7 +90,7 @@ def clicks_train_command(
         check_report(report, output, log, features)
     with options.usage():
         search.ranker()
-    documents = _features(features, reading)
+    documents = _features(features, reading.for_engine(search.engine))
     name: Any = estimator  # checked there
     clicks = columns.read(log)
     n_queries = len(clicks.pairs.query_ids)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import typer
 from typer import Option
@@ -209,6 +209,17 @@ class TrainingData(Columns):
         """Read a data file into memory."""
         return read_file(path, missing=self.missing.value, columns=self.names())
 
+    def for_engine(self, engine: str | None) -> Self:
+        """Return the options with missing values read as an engine reads them, unless this is given."""
+        from directrix.export.target import target
+
+        if engine is None or self.missing is not Missing.error:
+            return self
+        chosen = target(engine)
+        if chosen.reads_zeros:
+            remark(f"note: missing features are read as 0, as in {chosen.title}")
+        return replace(self, missing=Missing.zero if chosen.reads_zeros else Missing.nan)
+
     def read_or_open(self, path: Path, *, stream: bool | None) -> Queries:
         """Read a data file into memory, or open it and leave its features on disk.
 
@@ -218,6 +229,7 @@ class TrainingData(Columns):
         """
         from directrix.data.memory import available_memory
         from directrix.data.tables.files import TableFiles
+        from directrix.rankers.scoring import missing_values
 
         if stream is False or (stream is None and not format_of(path).is_table):
             return self.read(path)
@@ -227,7 +239,7 @@ class TrainingData(Columns):
             return self.read(path)
         q = format_of(path).open(path, self.names())
         n_bytes = q.n_docs * q.n_features * q.features.dtype.itemsize
-        if self.missing is Missing.zero:
+        if self.missing is Missing.zero and missing_values(q):
             raise InputError(
                 "--missing zero cannot replace values of features that stay on disk; replace them first: "
                 f"`directrix convert {path} new.arrow --missing zero`."

@@ -1,4 +1,4 @@
-"""``directrix train``, ``predict``, ``export`` and ``methods``: from data to a model, and its scores."""
+"""``directrix train``, ``predict``, ``calibrate`` and ``methods``: from data to a model, and its scores."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from directrix.cli.reading import (
     WeightedData,
     check_model,
     check_writable,
-    load_model,
     query_classes,
     same_features,
 )
@@ -30,15 +29,11 @@ from directrix.data.columns import RECOGNIZED, ColumnNames, column_list
 from directrix.data.formats import format_of, inputs, read_file
 from directrix.data.shards.context import is_on_cluster, is_sharded
 from directrix.errors import InputError, amount, short_text
-from directrix.registry import TARGETS
 
 if TYPE_CHECKING:
     from directrix.data.queries import Queries
     from directrix.search.search import AutoRanker, SearchResult
     from directrix.types import Float64Array
-
-To = StrEnum("To", list(TARGETS))  # type: ignore[misc]  # the names are in one place
-"""Export targets of the command line."""
 
 _Report = Annotated[
     Path | None,
@@ -105,6 +100,14 @@ _Monotone = Annotated[
         "or numbers as for --nonnegative. Linear models, networks and trees are trained."
     ),
 ]
+_Engine = Annotated[
+    str | None,
+    options.option(
+        metavar="NAME[:VERSION]",
+        help="Try only what this engine can run: a format of `directrix export`, such as solr or "
+        "opensearch:3.5. Missing features are read as the engine reads them.",
+    ),
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,6 +136,7 @@ class SearchOptions:
         ),
     ] = False
     jobs: options.JobsOption = 1
+    engine: _Engine = None
 
     def ranker(self, q: Queries | None = None) -> AutoRanker:
         """Return the checked search; if data are given, features that constraints name are looked up."""
@@ -155,6 +159,7 @@ class SearchOptions:
             simple=self.simple,
             n_jobs=self.jobs,
             random_state=self.seed,
+            engine=self.engine,
         )
         ranker.check_parameters()
         return ranker
@@ -204,7 +209,7 @@ def train_command(
         return
     if resume:
         raise InputError("--resume continues a training on shards; add --cluster, or leave it out.")
-    reading = reading.weighs(train, optional=False)
+    reading = reading.for_engine(search.engine).weighs(train, optional=False)
     queries = reading.read_or_open(train, stream=stream)
     weights = reading.weights(train, queries)
     ranker, validation = search.ranker(queries), None
@@ -512,34 +517,6 @@ def _run_lines(q: Queries, scores: Float64Array, tag: str) -> str:
 
     run = Run.from_scores(q, scores, tag)
     return run_text(replace(run, doc_ids=np.array(document_names(q), dtype=object)))
-
-
-def export_command(
-    *,
-    model: options.ModelArgument,
-    output: Annotated[Path, options.argument(metavar="OUT", help="File to write.")],
-    to: Annotated[To, Option(metavar="FORMAT", help=f"One of {', '.join(TARGETS)}.")],
-    check: Annotated[
-        Path | None,
-        options.option(metavar="DATA", help=f"Data whose scores are also compared: {inputs()}."),
-    ] = None,
-    reading: ModelData,
-) -> None:
-    """Write a model in the format of another program, after verifying its scores.
-
-    The file is read back, by the program itself if it is installed, and its scores are compared with those
-    of the model on random rows and on DATA. If they differ by more than rounding, nothing is written.
-    """
-    from directrix.export.verification import export as write
-
-    check_writable(output, model, check)
-    ranker = load_model(model, check)
-    q = None if check is None else reading.read(ranker.saved_model(), check, model)
-    found = write(ranker, output, to=to.value, check=q)
-    remark(f"saved: {output} ({output.stat().st_size:,} bytes)")
-    remark(str(found))
-    if found.note:
-        remark(f"note: {found.note}")
 
 
 def methods_command(

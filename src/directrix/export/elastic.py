@@ -19,12 +19,20 @@ from directrix.export.trees import Node, nodes_of, tree_scores
 from directrix.models.trees import Trees
 from directrix.types import Array, Float64Array
 
-_FIRST = 8, 15
-"""First version that rejects names of fields and needs queries."""
+_OLDEST, _FIRST = (8, 12), (8, 15)
+"""First version with learning to rank, and the first that rejects names of fields and needs queries."""
+
+_NO_FIELD = "directrix_no_field"
+"""Name of a field for versions that need one where queries compute all features."""
 
 
 def of_version(_: str, version: Version | None) -> ExportTarget:
     """Return the target for a version; None for the newest."""
+    if version is not None and last(version) < _OLDEST:
+        raise InputError(
+            f"Elasticsearch {'.'.join(map(str, version))} has no learning to rank of its own; choose --to "
+            "elastic:8.12 or later, or --to elasticsearch, the plugin."
+        )
     has_fields = version is not None and last(version) < _FIRST
     return ExportTarget(
         titled("the learning to rank of Elasticsearch", version),
@@ -79,8 +87,10 @@ def _write(formula: Formula, *, has_fields: bool) -> bytes:
         for name in names
         if name in queries or not has_fields
     ]
+    # a field would be the value of a feature whose query does not match
+    fields = [name for name in names if name not in queries] or [_NO_FIELD]
     body = {
-        **({"input": {"field_names": names}} if has_fields else {}),
+        **({"input": {"field_names": fields}} if has_fields else {}),
         "inference_config": {"learning_to_rank": {"feature_extractors": extractors} if extractors else {}},
         "definition": {"trained_model": {"ensemble": ensemble}},
     }

@@ -30,9 +30,6 @@ _GROWTH = 20
 _LONGEST = 50_000_000
 """Characters that a text may have in JSON for the engines."""
 
-_LAST = float(np.nextafter(np.finfo(np.float32).max, np.float32(0.0)))
-"""Threshold of a split that separates numbers, on its left, from a missing feature."""
-
 
 def of_version(name: str, version: Version | None) -> ExportTarget:
     """Return the target for a version of OpenSearch, or of Elasticsearch or its plugin; None for all."""
@@ -40,6 +37,11 @@ def of_version(name: str, version: Version | None) -> ExportTarget:
         product, first, rules, since = "OpenSearch", "3.2", [_ZERO, _NO, _NAMED], [(3, 2), (3, 8)]
     else:
         product, first, rules = "Elasticsearch", "1.5.9", [_ZERO, _NAMED]
+        if version is not None and (2,) <= version < (5,):
+            raise InputError(
+                f"there is no version {'.'.join(map(str, version))} of Elasticsearch with this plugin, or of "
+                "the plugin; type e.g. elasticsearch:8.14, elasticsearch:1.5.9, or opensearch:3.5."
+            )
         # versions of the plugin are 1.x, and 1.5.9 is the first for Elasticsearch 8.11
         since = [(1, 5, 9)] if version is not None and version < (2,) else [(8, 11)]
     if version is not None:
@@ -74,17 +76,23 @@ def _write(formula: Formula, *, is_arranged: bool) -> bytes:
         kind = "model/xgboost+json"
 
         def split(one: TreeSplit, left: Any, right: Any) -> Any:
-            below = Below.of(one, np.float32)
+            # JSON has no infinity, and the plugin reads it from a text
+            is_infinite = one.threshold == np.inf
+            below = Below(np.inf, is_swapped=False) if is_infinite else Below.of(one, np.float32)
             return {
                 "split": formula.name(one.feature),
-                "split_condition": below.limit,
+                "split_condition": "Infinity" if is_infinite else below.limit,
                 "missing": one.missing_left != below.is_swapped,
                 "children": [*below.sides(left, right)],
             }
 
         trees = nodes_of(model)
         if is_arranged:
-            trees = [*map(_arranged, trees)]
+            room, arranged = _GROWTH * sum(map(len, trees)), []
+            for nodes in trees:
+                arranged.append(_arranged(nodes, room))
+                room -= len(arranged[-1])
+            trees = arranged
         definition = [_numbered(root) for root in nested(trees, lambda v: {"leaf": v}, split)]
     text = json.dumps(definition, allow_nan=False)
     if len(text) > _LONGEST:
@@ -96,14 +104,13 @@ def _write(formula: Formula, *, is_arranged: bool) -> bytes:
     return json.dumps(body).encode()
 
 
-def _arranged(nodes: list[Node]) -> list[Node]:
+def _arranged(nodes: list[Node], room: int) -> list[Node]:
     """Return a tree that scores the same where a missing feature always goes right.
 
     If it should go left, a second split on the right side separates missing features, for which the left
-    side is repeated. Below it, no other split needs this for the same feature. The largest float32, and
-    infinity, count as missing.
+    side is repeated. Below it, no other split needs this for the same feature. Infinity counts as missing.
     """
-    most, found = _GROWTH * len(nodes), list[Node]()
+    found = list[Node]()
     # number of a node, features known to be there and to be missing, place and side of its parent
     waiting: list[tuple[int, frozenset[int], frozenset[int], int, str]]
     waiting = [(0, frozenset(), frozenset(), -1, "")]
@@ -122,22 +129,23 @@ def _arranged(nodes: list[Node]) -> list[Node]:
         if split is None:
             add(node, parent, side)
             continue
-        inner = split._replace(threshold=min(split.threshold, _LAST))
+        is_last = split.threshold >= np.finfo(np.float32).max
+        inner = split._replace(threshold=np.inf if is_last else split.threshold)
         place = add(node._replace(split=inner), parent, side)
         feature = frozenset([split.feature])
         waiting.append((node.left, known | feature, missing, place, "left"))
         if split.missing_left and split.feature not in known:
-            test = TreeSplit(split.feature, _LAST, None, missing_left=False)
+            test = TreeSplit(split.feature, np.inf, None, missing_left=False)
             place = add(Node(test), place, "right")
             waiting.append((node.left, known, missing | feature, place, "right"))
             waiting.append((node.right, known | feature, missing, place, "left"))
         else:
             waiting.append((node.right, known, missing, place, "right"))
-        if len(found) > most:
+        if len(found) > room:
             raise InputError(
-                "OpenSearch 3.2 to 3.7 send missing features to one side alone, and a tree of this model "
-                f"would need more than {_GROWTH} times as many splits there; train fewer leaves, e.g. "
-                "num_leaves=15, or choose --to opensearch:3.8 for that version and later ones."
+                "OpenSearch 3.2 to 3.7 send missing features to one side alone, and this model would need "
+                f"more than {_GROWTH} times as many splits there; train fewer leaves, e.g. num_leaves=15, or "
+                "choose --to opensearch:3.8 for that version and later ones."
             )
     return found
 

@@ -22,6 +22,9 @@ _SLACK = np.float32(1e-6)
 """Number that Solr adds to every threshold."""
 
 
+_ZERO = 1.1e-35
+"""Thresholds of LightGBM that separate 0 from all other numbers are nearer to 0."""
+
 _FIRST = 9, 2
 """First version in which trees name the side of missing features."""
 
@@ -64,7 +67,8 @@ def _write(formula: Formula) -> bytes:
         names_side = sends_missing(model)
 
         def split(one: TreeSplit, left: Any, right: Any) -> Any:
-            name, threshold = formula.name(one.feature), str(_before_slack(np.float32(one.threshold)))
+            name = formula.name(one.feature)
+            threshold = str(_threshold(np.float32(one.threshold), name))
             side = {"missing": "left" if one.missing_left else "right"} if names_side else {}
             return {"feature": name, "threshold": threshold, **side, "left": left, "right": right}
 
@@ -93,10 +97,23 @@ def _layers(model: Network, features: list[int]) -> list[dict[str, Any]]:
     return [*hidden, {"matrix": [model.last.tolist()], "bias": [0.0], "activation": "identity"}]
 
 
+def _threshold(threshold: np.float32, feature: str) -> np.float32:
+    """Return what to write for a threshold; raise `InputError` if Solr's slack hides it."""
+    written = _before_slack(threshold)
+    if abs(written + _SLACK - threshold) > abs(threshold) / 4 and abs(threshold) > _ZERO:
+        raise InputError(
+            f"Solr adds {_SLACK:g} to thresholds, so it cannot compare the feature {feature!r} with "
+            f"{threshold:.3g}; multiply the feature by a large number before training, or choose --to vespa, "
+            "sql or python."
+        )
+    return written
+
+
 def _before_slack(threshold: np.float32) -> np.float32:
     """The float32 from which Solr makes the threshold by adding its slack, or one near it of its sign."""
     best = threshold - _SLACK
-    near = [best, np.nextafter(best, np.float32(-np.inf)), np.nextafter(best, np.float32(np.inf))]
+    with np.errstate(over="ignore"):
+        near = [best, np.nextafter(best, np.float32(-np.inf)), np.nextafter(best, np.float32(np.inf))]
     return min(near, key=lambda one: ((one + _SLACK >= 0) != (threshold >= 0), abs(one + _SLACK - threshold)))
 
 

@@ -100,6 +100,11 @@ class ExportTarget:
                 parts[place] = part._replace(model=in_float32(part.model) if is_single else part.model)
         return self.write(formula._replace(parts=tuple(parts)))
 
+    @property
+    def reads_zeros(self) -> bool:
+        """Whether the program reads missing features as 0 in some kind of model that it takes."""
+        return not set(self.models or _KINDS) <= set(self.takes_missing)
+
     def fills(self, formula: Formula) -> bool:
         """Whether the program reads a missing feature as 0, and the model as another number."""
         return any(
@@ -110,11 +115,11 @@ class ExportTarget:
         )
 
     def check_filled(self, formula: Formula) -> None:
-        """Raise `InputError` if missing features of data count otherwise in the program."""
+        """Raise `InputError` if missing features count otherwise in the program."""
         if self.fills(formula):
             raise InputError(
-                f"the data have missing features, which {self.title} reads as 0, and the model as the mean "
-                f"of the training data; choose {ANY_MODEL}.",
+                f"{self.title} reads missing features as 0, and the model as the mean of the training data; "
+                f"choose {ANY_MODEL}.",
                 python='Or read missing features as 0 in training, too: Queries with missing="zero".',
                 shell="Or read missing features as 0 in training, too: directrix train --missing zero.",
             )
@@ -145,7 +150,8 @@ class ExportTarget:
         """Raise `InputError` unless the target can carry the trees."""
         if trees.categories and not self.takes_categories:
             raise InputError(
-                f"{self.title} has no categories here; choose --to onnx, lightgbm, python or sql."
+                f"{self.title} has no categories here; choose --to onnx, lightgbm, python or sql, or train "
+                "without features of categories."
             )
         if Trees not in self.takes_missing and sends_missing(trees):
             raise InputError(
@@ -168,13 +174,13 @@ def target(text: str) -> ExportTarget:
     """
     name, colon, numbers = text.partition(":")
     if name not in TARGETS:
-        raise InputError(f"to={short_text(text)}: there is no such target; type one of {', '.join(TARGETS)}.")
+        raise InputError(f"there is no target {short_text(text)}; type one of {', '.join(TARGETS)}.")
     module = import_module(f"directrix.{TARGETS[name]}")
     if colon and not hasattr(module, "of_version"):
-        raise InputError(f"to={short_text(text)}: the files of {name} suit all versions; type {name}.")
+        raise InputError(f"{short_text(text)}: the files of {name} suit all versions; type {name}.")
     if colon and not re.fullmatch(r"\d{1,4}(\.\d{1,4})*", numbers, re.ASCII):
         raise InputError(
-            f"to={short_text(text)}: a version is numbers with points; type e.g. {name} or opensearch:3.5."
+            f"{short_text(text)}: a version must be numbers with points; type e.g. {name} or opensearch:3.5."
         )
     found: ExportTarget = (
         module.of_version(name, tuple(map(int, numbers.split("."))) if colon else None)

@@ -12,7 +12,7 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.models.lightgbm_text import CATEGORICAL, LEFT, NAN, ZERO
 from directrix.models.trees import Trees
-from directrix.models.walks import counts_from
+from directrix.models.walks import counts_from, means_from
 from directrix.types import Array, Float64Array
 
 T = TypeVar("T")
@@ -103,8 +103,8 @@ def nodes_of(trees: Trees) -> list[list[Node]]:
     Leaves without a count, as those of stumps, count one document each.
     """
     splits, leaves, gains = splits_of(trees), trees.leaf.tolist(), trees.gain.tolist()
-    above, below = counts_from(trees, np.maximum(trees.count, 1))
-    counts, of_leaves = above.tolist(), below.tolist()
+    of_rows = counts_from(trees, np.maximum(trees.count, 1))
+    means, counts, of_leaves = (one.tolist() for one in (means_from(trees, of_rows), *of_rows))
     found = []
     for number, (first, last) in enumerate(pairwise(trees.split_ptr.tolist())):
         count = last - first
@@ -114,13 +114,11 @@ def nodes_of(trees: Trees) -> list[list[Node]]:
             for side in (trees.left.astype(np.int64), trees.right.astype(np.int64))
         )
         own = slice(first + number, last + number + 1)
-        ends = [Node(None, value=v, count=n) for v, n in zip(leaves[own], of_leaves[own], strict=True)]
-        nodes = [Node(None)] * count + ends
-        for n in reversed(range(count)):
-            sides = nodes[left[n]], nodes[right[n]]
-            mean = sum(side.count / counts[first + n] * side.value for side in sides)
-            place = first + n
-            nodes[n] = Node(splits[place], left[n], right[n], mean, counts[place], gains[place])
+        nodes = [
+            Node(splits[n], left[n - first], right[n - first], means[n], counts[n], gains[n])
+            for n in range(first, last)
+        ]
+        nodes += [Node(None, value=v, count=n) for v, n in zip(leaves[own], of_leaves[own], strict=True)]
         found.append(nodes)
     return found
 

@@ -179,7 +179,7 @@ def verify(
     takes_missing = trained.takes_missing or trained.missing_ == "zero"
     drawn = _drawn(formula, chosen, missing=takes_missing and not chosen.fills(formula))
     parts = [drawn] if check is None else [drawn, _doubled(check, formula)]
-    if np.isnan(parts[-1].features).any():
+    if trained.training_["data"].get("missing") or np.isnan(parts[-1].features).any():
         chosen.check_filled(formula)
     constant = 0.0 if chosen.keeps_constant else _constant(formula)
     compared = [_compare(content, chosen, formula, ranker, q, constant) for q in parts]

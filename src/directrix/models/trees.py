@@ -13,7 +13,7 @@ import numpy as np
 from directrix.errors import InputError, MissingExtra
 from directrix.models.lightgbm_text import CATEGORICAL, LEFT, NAN, ZERO, parse_trees, written
 from directrix.models.rows import read_only
-from directrix.models.walks import Used, counts_from, walked
+from directrix.models.walks import Used, counts_from, means_from, walked
 from directrix.schema import check
 from directrix.threads import get_threads
 from directrix.types import Array, Float64Array
@@ -176,7 +176,8 @@ class Trees:
 
         Names of features must not contain blanks or the characters ``[]{}",:``.
         """
-        return written(self, counts_from(self, np.maximum(self.count, 1)), names)
+        counts = counts_from(self, np.maximum(self.count, 1))
+        return written(self, counts, means_from(self, counts), names)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Trees) and self.to_json() == other.to_json()

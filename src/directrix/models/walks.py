@@ -113,6 +113,14 @@ def counts_from(trees: Any, leaves: Array) -> tuple[Array, Array]:
     return np.bincount(split, leaves[leaf], len(trees.feature)).astype(np.int64), leaves
 
 
+def means_from(trees: Any, counts: tuple[Array, Array]) -> Float64Array:
+    """Return the mean value of the leaves below every split, weighted by the counts of `counts_from`."""
+    split, leaf = ways(trees)
+    sums = np.bincount(split, counts[1][leaf] * trees.leaf[leaf], len(trees.feature))
+    means: Float64Array = sums / np.maximum(counts[0], 1)
+    return means
+
+
 def _room(trees: Any, n_rows: int) -> Array:
     """An array for the number of the leaf of every row in every tree (n_rows, n_trees)."""
     is_small = trees.n_leaves.max(initial=1) <= np.iinfo(np.uint16).max + 1
