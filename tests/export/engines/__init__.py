@@ -1,1 +1,1 @@
-"""What each engine does with an exported file, by the rules of its own source: ``load(content, version, names)`` and scores."""
+"""Engines as evaluators, by the rules of their own sources: each loads an exported file and returns the scores of rows."""

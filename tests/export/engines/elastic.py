@@ -1,21 +1,21 @@
 """
 Elasticsearch's own learning to rank: `PUT _ml/trained_models/NAME`, and the rescorer `learning_to_rank`.
 
-Sources: elastic/elasticsearch at main and 8.15, below x-pack/plugin/core/src/main/java/org/elasticsearch/xpack/core/ml/inference:
-TrainedModelConfig, trainedmodel/LearningToRankConfig, trainedmodel/ltr/QueryExtractorBuilder, trainedmodel/ensemble,
-trainedmodel/tree, trainedmodel/inference; and x-pack/plugin/ml, inference/ltr.
+Sources: elastic/elasticsearch at main and 8.15. The classes that comments name are below x-pack/plugin/core, in the
+package xpack.core.ml.inference, and its packages trainedmodel.ltr, ensemble, tree and inference; the rescorer is in
+x-pack/plugin/ml, package xpack.ml.inference.ltr.
 """
 
 import numpy as np
 
 from .rules import Split, keys, leaf_of, number, parsed, require, single
 
-VERSIONS = ("8.12", "8.14", "8.15", "9.0")
+VERSIONS = ("8.14", "8.15")
 OPERATORS = {"gt": np.greater, "gte": np.greater_equal, "lt": np.less, "lte": np.less_equal}
 
 
 def load(content, version, names):
-    """The scores of rows; ``names`` are those of the fields, before 8.15, or of the queries."""
+    """The scores of rows; ``names`` are those of the queries, and before 8.15 of fields, too."""
     body = parsed(content)
     # TrainedModelConfig.STRICT_PARSER, and what validate(forCreation) calls illegal to set
     keys(
@@ -30,11 +30,13 @@ def load(content, version, names):
     if "input" in body:
         keys(body["input"], required=("field_names",), of="input")
         fields = body["input"]["field_names"]
-    if version in ("8.12", "8.14"):
+    if version == "8.14":
         # TrainedModelConfig.Builder.validate: the fields are needed, and are read as features of their names
         require(fields, "[input.field_names] must not be empty")
-        require(all(part for field in fields for part in field.split(".")), "[input.field_names] has an empty part")
-        require(not set(fields) & extracted, "Duplicate feature extractors found")
+        require(
+            all(part for field in fields for part in field.split(".")),
+            "[input.field_names] has an empty part",
+        )
     else:
         # LearningToRankConfig.validateTrainedModelInput, since 8.15 (pull request 109437)
         require(not fields, "cannot specify [input.field_names] for a model of type [learning_to_rank]")
@@ -55,7 +57,10 @@ def extractors(config):
         extractor = one["query_extractor"]
         keys(extractor, required=("feature_name", "query"), optional=("default_score",), of="query_extractor")
         require(isinstance(extractor["feature_name"], str), "[feature_name] is no string")
-        require(number(extractor.get("default_score", 0.0), "default_score") >= 0, "default_score must be positive")
+        require(
+            number(extractor.get("default_score", 0.0), "default_score") >= 0,
+            "default_score must be positive",
+        )
         query = extractor["query"]
         # QueryProvider: a query is an object of one clause
         require(isinstance(query, dict) and len(query) == 1, "Inference config query is not parsable")
@@ -65,7 +70,7 @@ def extractors(config):
 
 
 def ensemble(definition, known):
-    """TrainedModelDefinition, Ensemble (strict) and EnsembleInferenceModel: a sum of doubles, rounded to float32."""
+    """Sum doubles and round to float32: TrainedModelDefinition, Ensemble (strict), EnsembleInferenceModel."""
     keys(definition, required=("trained_model",), optional=("preprocessors",), of="definition")
     require(not definition.get("preprocessors"), "the evaluator has no preprocessors")
     keys(definition["trained_model"], required=("ensemble",), of="trained_model")
@@ -85,22 +90,26 @@ def ensemble(definition, known):
         keys(model["aggregate_output"], required=("weighted_sum",), of="aggregate_output")
         keys(model["aggregate_output"]["weighted_sum"], optional=("weights",), of="weighted_sum")
         weights = np.array(model["aggregate_output"]["weighted_sum"].get("weights", weights), float)
-        require(len(weights) == len(model["trained_models"]), "[aggregate_output] expects value array of size")
+        require(
+            len(weights) == len(model["trained_models"]), "[aggregate_output] expects value array of size"
+        )
     trees = []
     for one in model["trained_models"]:
         keys(one, required=("tree",), of="trained_models")
         trees.append(tree(one["tree"], known))
 
     def scores(X):
-        # a column of NaN for the features that nothing extracts; queries give float32, which the model reads as doubles
+        # queries give float32, which the model reads as doubles; a column of NaN is for what nothing extracts
         X = np.column_stack([np.float64(single(X)), np.full(len(X), np.nan)])
-        return single(np.sum([weight * leaf_of(one, X) for weight, one in zip(weights, trees, strict=True)], axis=0))
+        return single(
+            np.sum([weight * leaf_of(one, X) for weight, one in zip(weights, trees, strict=True)], axis=0)
+        )
 
     return scores
 
 
 def tree(found, known):
-    """Tree, TreeNode.Builder.validate, and TreeInferenceModel: its own feature_names count, not those of the ensemble."""
+    """Read a tree, whose own feature_names count: Tree, TreeNode.Builder.validate, TreeInferenceModel."""
     keys(found, required=("feature_names", "tree_structure"), optional=("target_type",), of="tree")
     require(found.get("target_type", "regression") == "regression", "target_type")
     names, nodes = found["feature_names"], found["tree_structure"]

@@ -1,9 +1,9 @@
 """
 The learning-to-rank plugins: o19s for Elasticsearch, and OpenSearch's.
 
-Sources: o19s/elasticsearch-learning-to-rank at the tags v1.5.8-es8.9.2, v1.5.9-es8.11.4 and v1.5.12-es9.0.8, and
-opensearch-project/opensearch-learning-to-rank-base at 2.19.6.0, 3.1.0.0, 3.2.0.0, 3.7.0.0 and 3.8.0.0, all below
-src/main/java/com/o19s/es/ltr.
+Sources: o19s/elasticsearch-learning-to-rank at the tags v1.5.8-es8.9.2, v1.5.9-es8.11.4, v1.5.12-es9.0.8, and
+opensearch-project/opensearch-learning-to-rank-base at 2.19.6.0, 3.1.0.0, 3.2.0.0, 3.7.0.0 and 3.8.0.0. Comments
+name files below src/main/java/com/o19s/es/ltr.
 """
 
 import numpy as np
@@ -11,30 +11,27 @@ import numpy as np
 from .rules import RefusedError, Split, keys, leaf_of, number, parsed, require, single
 
 VERSIONS = {
-    "elasticsearch": ("1.5.8", "1.5.9", "1.5.12"),
-    "opensearch": ("2.19", "3.1", "3.2", "3.7", "3.8"),
+    "elasticsearch": ("1.5.8", "1.5.9"),
+    "opensearch": ("3.1", "3.7", "3.8"),
 }
 MISSING = {
     # ranker/DenseFeatureVector: a feature whose query does not match is 0.0
     ("elasticsearch", "1.5.8"): "zero",
-    ("opensearch", "2.19"): "zero",
     ("opensearch", "3.1"): "zero",
-    # ranker/SparseFeatureVector: it is NaN; ranker/dectree/NaiveAdditiveDecisionTree: `threshold > NaN` is false
-    ("opensearch", "3.2"): "second",
+    # ranker/SparseFeatureVector, dectree/NaiveAdditiveDecisionTree: it is NaN, and `threshold > NaN` is false
     ("opensearch", "3.7"): "second",
     # ranker/dectree/NaiveAdditiveDecisionTree: NaN goes to the child that `missing` names
     ("elasticsearch", "1.5.9"): "named",
-    ("elasticsearch", "1.5.12"): "named",
     ("opensearch", "3.8"): "named",
 }
 SIGMOID = {"binary:logistic": True, "reg:logistic": True}
 NOOP = {"binary:logitraw": False, "rank:pairwise": False, "reg:linear": False}
-"""Of ranker/parser/XGBoostJsonParser.setNormalizer, those of all versions: newer ones know rank:ndcg and rank:map too."""
+"""Objectives of all versions in ranker/parser/XGBoostJsonParser.setNormalizer; newer ones know more."""
 
 
 def load(content, engine, version, names):
-    """The scores of rows, from what `POST _ltr/_featureset/SET/_createmodel` takes; ``names`` are those of the set."""
-    # rest/RestCreateModelFromSet.ParserState, Model; feature/store/StoredLtrModel.LtrModelDefinition: strict parsers
+    """Return the scores of rows by a body of `POST _ltr/_featureset/SET/_createmodel`; the set has ``names``."""
+    # strict parsers: rest/RestCreateModelFromSet.ParserState, feature/store/StoredLtrModel.LtrModelDefinition
     body = parsed(content)
     keys(body, required=("model",), optional=("validation",), of="create_model_from_set")
     keys(body["model"], required=("name", "model"), of="model")
@@ -53,7 +50,7 @@ def load(content, engine, version, names):
 
 
 def linear(definition, names):
-    """ranker/parser/LinearRankerParser, ranker/linear/LinearRanker: a sum in float32 over all features of the set."""
+    """Sum in float32 over all features of the set: ranker/parser/LinearRankerParser, linear/LinearRanker."""
     require(isinstance(definition, dict), "Expected start object")
     for name, value in definition.items():
         require(name in names, f"Feature [{name}] is unknown.")
@@ -61,7 +58,10 @@ def linear(definition, names):
     weights = [single(definition.get(name, 0.0)) for name in names]
 
     def scores(X):
-        X, total = np.nan_to_num(single(X), nan=0.0, posinf=np.inf, neginf=-np.inf), np.zeros(len(X), np.float32)
+        X, total = (
+            np.nan_to_num(single(X), nan=0.0, posinf=np.inf, neginf=-np.inf),
+            np.zeros(len(X), np.float32),
+        )
         for feature, weight in enumerate(weights):
             total += weight * X[:, feature]
         return total
@@ -70,7 +70,7 @@ def linear(definition, names):
 
 
 def xgboost(definition, engine, version, names):
-    """ranker/parser/XGBoostJsonParser.XGBoostDefinition, and ranker/dectree/NaiveAdditiveDecisionTree.score."""
+    """Sum trees in float32: parser/XGBoostJsonParser.XGBoostDefinition, NaiveAdditiveDecisionTree.score."""
     logistic = False
     if isinstance(definition, dict):
         keys(definition, required=("splits",), optional=("objective",), of="xgboost_definition")
@@ -95,7 +95,7 @@ def xgboost(definition, engine, version, names):
 
 
 def tree(root, missing, engine, names):
-    """A node by SplitParserState: `split_condition > value` is the first child."""
+    """Read a node by SplitParserState: `split_condition > value` is the first child."""
     node_keys = ("nodeid", "depth", "split", "split_condition", "no", "yes", "missing", "leaf", "children")
     keys(root, optional=node_keys, of="node")
     for name in {"nodeid", "depth", "no", "yes", "missing"} & root.keys():
@@ -106,10 +106,14 @@ def tree(root, missing, engine, names):
     for name in ("nodeid", "depth", "split", "split_condition", "no", "yes", "children"):
         require(name in root, "This split does not have all the required fields")
     children = root["children"]
-    require(isinstance(children, list) and len(children) == 2, "This split does not have all the required fields")
+    require(
+        isinstance(children, list) and len(children) == 2, "This split does not have all the required fields"
+    )
     keys(children[0], required=("nodeid",), optional=node_keys, of="node")
     keys(children[1], required=("nodeid",), optional=node_keys, of="node")
-    require([child["nodeid"] for child in children] == [root["yes"], root["no"]], "Split structure is invalid")
+    require(
+        [child["nodeid"] for child in children] == [root["yes"], root["no"]], "Split structure is invalid"
+    )
     require(root["split"] in names, f"Unknown feature [{root['split']}]")
     if missing == "named" and engine == "elasticsearch":
         # SplitParserState.toNode hands the boxed missingNodeId to an int: null is a NullPointerException

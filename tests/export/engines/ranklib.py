@@ -12,7 +12,7 @@ from .rules import RefusedError, Split, leaf_of, require, single
 
 
 def load(content, names):
-    """The scores of rows; feature 1 is the first of ``names``."""
+    """Return the scores of rows; feature 1 is the first of ``names``."""
     # learning/RankerFactory.loadRankerFromFile: the file is ASCII, and its first line names the ranker
     try:
         text = content.decode("ascii")
@@ -29,7 +29,7 @@ def load(content, names):
 
 
 def linear(line, n_features, has_constant):
-    """learning/CoorAscent, learning/LinearRegRank: a sum of doubles; a feature that is not known is 0."""
+    """Sum doubles, where an unknown feature is 0: learning/CoorAscent, learning/LinearRegRank."""
     pairs = [pair.split(":") for pair in line.split()]
     require(all(len(pair) == 2 for pair in pairs), "no pairs of feature and weight")
     weights = {int(feature): float(weight) for feature, weight in pairs}
@@ -46,12 +46,12 @@ def linear(line, n_features, has_constant):
 
 
 def known(X):
-    """learning/DataPoint, DenseDataPoint.getFeatureValue: floats, and 0 where there is none."""
+    """Return floats, and 0 where there is none: learning/DataPoint, DenseDataPoint.getFeatureValue."""
     return np.float64(np.nan_to_num(single(X), nan=0.0, posinf=np.inf, neginf=-np.inf))
 
 
 def ensemble(xml, n_features):
-    """learning/tree/Ensemble: a float that takes the double of a leaf, times the weight, tree by tree."""
+    """Add leaves, as doubles times the weight, to a float: learning/tree/Ensemble."""
     try:
         document = minidom.parseString(xml)
     except ExpatError as error:
@@ -71,13 +71,17 @@ def ensemble(xml, n_features):
 
 
 def split(node, n_features):
-    """Ensemble.create: children are taken by position, so that white space between two tags on a line is a child."""
+    """Read a split by Ensemble.create: by position, so that white space between two tags of a line is a child."""
     require(node is not None and node.firstChild is not None, "a split without children")
     first = node.firstChild
 
     def floats(element):
-        text = element.firstChild.data.strip()
-        require(re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?Infinity|NaN", text), f"no float: {text!r}")
+        require(element.firstChild is not None, "no number")
+        text = getattr(element.firstChild, "data", "").strip()
+        require(
+            re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?Infinity|NaN", text),
+            f"no float: {text!r}",
+        )
         return float(single(float(text)))
 
     if first.nodeName.lower() != "feature":

@@ -1,4 +1,4 @@
-"""What the evaluators share: strict JSON, float32 and decision trees."""
+"""Strict JSON, float32 and decision trees: the parts that the evaluators share."""
 
 import json
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 DEEPEST, LONGEST = 1000, 50_000_000
-"""Jackson's limits of nesting and of strings; Elasticsearch and OpenSearch keep the first, and raise the second to this."""
+"""Limits of nesting and of strings in Elasticsearch and OpenSearch, which read JSON with Jackson."""
 
 
 class RefusedError(Exception):
@@ -20,16 +20,17 @@ def require(condition, message):
 
 
 def single(values):
-    """To float32, where a large number becomes infinite."""
+    """Convert to float32, where a large number becomes infinite."""
     with np.errstate(over="ignore"):
         return np.float32(values)
 
 
 def parsed(text):
     """
-    JSON as Jackson reads it for Elasticsearch and OpenSearch.
+    Read JSON as Jackson does for Elasticsearch and OpenSearch.
 
-    JsonXContentImpl (elasticsearch main, libs/x-content): STRICT_DUPLICATE_DETECTION is on, ALLOW_NON_NUMERIC_NUMBERS is not.
+    JsonXContentImpl (elasticsearch main, libs/x-content) sets STRICT_DUPLICATE_DETECTION, and not
+    ALLOW_NON_NUMERIC_NUMBERS.
     """
 
     def unique(pairs):
@@ -50,13 +51,15 @@ def parsed(text):
         level += 1
         require(level <= DEEPEST, "nested too deeply")
         require(all(len(one) <= LONGEST for one in todo if isinstance(one, str)), "a string is too long")
-        groups = [one.values() if isinstance(one, dict) else one for one in todo if isinstance(one, dict | list)]
+        groups = [
+            one.values() if isinstance(one, dict) else one for one in todo if isinstance(one, dict | list)
+        ]
         todo = [child for group in groups for child in group]
     return found
 
 
 def keys(found, *, required=(), optional=(), of):
-    """Reject what a strict ObjectParser rejects: another kind of value, unknown keys, and keys that are not there."""
+    """Reject another kind of value, unknown keys and missing keys, as a strict ObjectParser does."""
     require(isinstance(found, dict), f"[{of}] is no object")
     for name in found:
         require(name in required or name in optional, f"[{of}] unknown field [{name}]")
@@ -65,7 +68,7 @@ def keys(found, *, required=(), optional=(), of):
 
 
 def number(value, of):
-    """As ``declareFloat`` and ``declareDouble`` take it: a number, or a string that Java reads as one."""
+    """Take a number, or a string that Java reads as one, as ``declareFloat`` and ``declareDouble`` do."""
     require(isinstance(value, int | float | str) and not isinstance(value, bool), f"[{of}] is no number")
     try:
         return float(value)
@@ -75,7 +78,7 @@ def number(value, of):
 
 @dataclass(frozen=True)
 class Split:
-    """A node: ``goes_left`` of the values of a feature, and a child that is a split or the value of a leaf."""
+    """A split sends values of a feature to one of two children: splits, or values of leaves."""
 
     feature: int
     goes_left: Callable
@@ -84,7 +87,7 @@ class Split:
 
 
 def leaf_of(node, X):
-    """The value of the leaf that each row reaches."""
+    """Return the value of the leaf that each row reaches."""
     found = np.empty(len(X))
     todo = [(node, np.arange(len(X)))]
     while todo:

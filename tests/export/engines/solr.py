@@ -1,8 +1,8 @@
 """
 Solr's learning-to-rank module: `PUT /schema/model-store`.
 
-Sources: apache/solr at main and at the tag releases/solr/9.2.0, below solr/modules/ltr/src/java/org/apache/solr/ltr: model,
-LTRScoringQuery, feature/Feature; SolrPluginUtils.invokeSetters of solr/core; and noggit's JSONParser of solr/solrj.
+Sources: apache/solr at main, and before and after SOLR-16596, which is in 9.2. Comments name classes below
+solr/modules/ltr/src/java/org/apache/solr/ltr; SolrPluginUtils is in solr/core, and the JSON parser in solr/solrj.
 """
 
 import json
@@ -11,8 +11,7 @@ import numpy as np
 
 from .rules import RefusedError, Split, leaf_of, require, single
 
-VERSIONS = ("8.11", "9.1", "9.2", "10.0")
-FROM_9_2 = {"9.2", "10.0"}  # SOLR-16596: `missing` and `isNullSameAsZero`
+VERSIONS = ("9.1", "9.2")  # SOLR-16596 of 9.2 has `missing` and `isNullSameAsZero`
 SLACK = np.float32(1e-6)  # MultipleAdditiveTreesModel.RegressionTreeNode.NODE_SPLIT_SLACK
 CLASSES = "org.apache.solr.ltr.model."
 ACTIVATIONS = {  # NeuralNetworkModel.DefaultLayer.setActivation
@@ -25,8 +24,8 @@ ACTIVATIONS = {  # NeuralNetworkModel.DefaultLayer.setActivation
 
 
 def load(content, version, names, *, default=0.0):
-    """The scores of rows; ``names`` are those of the feature store, and ``default`` its value of a missing feature."""
-    require(np.isfinite(default) or version in FROM_9_2, "Feature.setDefaultValue is of 9.2")
+    """Return the scores of rows; the feature store has ``names``, and ``default`` for a missing feature."""
+    require(np.isfinite(default) or version == "9.2", "Feature.setDefaultValue is of 9.2")
 
     def refuse(literal):
         raise RefusedError(f"{literal} is not JSON")
@@ -55,7 +54,7 @@ def load(content, version, names, *, default=0.0):
         raise RefusedError(f"the evaluator has no class {kind!r}")
 
     def by_names(X):
-        # LTRScoringQuery.ModelWeight.makeNormalizedFeaturesAndScore: the default of a feature that has no value
+        # LTRScoringQuery.ModelWeight.makeNormalizedFeaturesAndScore: the default where there is no value
         X = single(X)[:, columns]
         return scores(np.where(np.isnan(X), np.float32(default), X))
 
@@ -63,13 +62,13 @@ def load(content, version, names, *, default=0.0):
 
 
 def setters(found, known):
-    """SolrPluginUtils.invokeSetters: all keys have setters."""
+    """Require setters of all keys: SolrPluginUtils.invokeSetters."""
     for name in found:
         require(name in known, f"No setter corrresponding to '{name}'")
 
 
 def linear(params, used):
-    """LinearModel: float32 weights of all features, and a sum in float32."""
+    """Sum in float32, with weights of all features: LinearModel."""
     setters(params, ("weights",))
     weights = params.get("weights", {})
     for name in used:
@@ -85,14 +84,14 @@ def linear(params, used):
 
 
 def floats(value, of):
-    """A setter of float or String is found for no Double or Long, so a number has to be a string."""
+    """Take a string: the setters of float and String take no Double or Long."""
     require(isinstance(value, str), f"argument type mismatch of {of}")
     return single(float(value))
 
 
 def trees(params, version, used):
-    """MultipleAdditiveTreesModel: float32 weights times leaves, summed in float32."""
-    setters(params, ("trees", "isNullSameAsZero") if version in FROM_9_2 else ("trees",))
+    """Sum weights times leaves in float32: MultipleAdditiveTreesModel."""
+    setters(params, ("trees", "isNullSameAsZero") if version == "9.2" else ("trees",))
     null_is_zero = params.get("isNullSameAsZero", True)
     require(isinstance(null_is_zero, bool), "argument type mismatch of isNullSameAsZero")
     require(isinstance(params.get("trees"), list), "no trees declared for model")
@@ -112,11 +111,14 @@ def trees(params, version, used):
 
 
 def node(found, version, used, null_is_zero):
-    """RegressionTreeNode, validateNode, scoreNode and scoreNodeWithNullSupport."""
+    """Read a node: RegressionTreeNode, validateNode, scoreNode and scoreNodeWithNullSupport."""
     known = ("value", "feature", "threshold", "left", "right")
-    setters(found, (*known, "missing") if version in FROM_9_2 else known)
+    setters(found, (*known, "missing") if version == "9.2" else known)
     if "feature" not in found:
-        require("left" not in found and "right" not in found, "MultipleAdditiveTreesModel tree node is leaf with left")
+        require(
+            "left" not in found and "right" not in found,
+            "MultipleAdditiveTreesModel tree node is leaf with left",
+        )
         return floats(found.get("value", "0"), "value")
     for name in ("threshold", "left", "right"):
         require(name in found, f"MultipleAdditiveTreesModel tree node is missing {name}")
@@ -135,14 +137,17 @@ def node(found, version, used, null_is_zero):
 
 
 def network(params, n_inputs):
-    """NeuralNetworkModel: layers in float32, one product after another."""
+    """Compute layers in float32, one product after another: NeuralNetworkModel."""
     setters(params, ("layers",))
     layers = []
     for layer in params.get("layers", []):
         setters(layer, ("matrix", "bias", "activation"))
         matrix, bias = layer["matrix"], layer["bias"]
         # List<List<Double>>: a number without a point is a Long, and the cast fails
-        require(all(isinstance(value, float) for row in [*matrix, bias] for value in row), "Long cannot be cast to Double")
+        require(
+            all(isinstance(value, float) for row in [*matrix, bias] for value in row),
+            "Long cannot be cast to Double",
+        )
         require({len(row) for row in matrix} == {n_inputs}, "Dimension mismatch")
         require(len(bias) == len(matrix), "Dimension mismatch")
         require(layer.get("activation") in ACTIVATIONS, "Invalid activation function")

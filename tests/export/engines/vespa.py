@@ -1,9 +1,9 @@
 """
 Vespa's rank profiles, as its content nodes evaluate them.
 
-Sources: vespa-engine/vespa at master (2026-08-22): config-model SchemaParser.jj, searchlib RankingExpressionParser.jj, and
-eval/src/vespa/eval/eval: function.cpp (the parser), basic_nodes.cpp and operator_nodes.h (what a tree is), gbdt.cpp,
-vm_forest.cpp and fast_forest.cpp (forests), llvm/llvm_wrapper.cpp; searchlib features/rankingexpressionfeature.cpp.
+Sources: vespa-engine/vespa at master (2026-08-22): SchemaParser.jj of config-model, RankingExpressionParser.jj and
+features/rankingexpressionfeature.cpp of searchlib, and of eval/src/vespa/eval/eval: function.cpp (the parser),
+basic_nodes.cpp and operator_nodes.h (trees), gbdt.cpp, vm_forest.cpp and fast_forest.cpp (forests), llvm/.
 """
 
 import re
@@ -68,7 +68,7 @@ class Symbol:
 
 @dataclass(frozen=True)
 class Call:
-    """A function, an operator, or a sum of any number of terms, ``sum``."""
+    """A call is one of a function or an operator, or a ``sum`` of any number of terms."""
 
     name: str
     children: tuple
@@ -83,7 +83,7 @@ class If:
 
 
 def if_node(condition, yes, no):
-    """basic_nodes.cpp If::If: only `symbol < number` and `!(symbol >= number)` of numbers and trees are trees."""
+    """Return an If, which is a tree for `symbol < number` and `!(symbol >= number)`: basic_nodes.cpp If::If."""
 
     def compares(node, operator):
         return (
@@ -96,7 +96,9 @@ def if_node(condition, yes, no):
     is_tree = compares(condition, "<") or (
         isinstance(condition, Call) and condition.name == "!" and compares(condition.children[0], ">=")
     )
-    return If(condition, yes, no, is_tree and all(isinstance(child, Number) or tree(child) for child in (yes, no)))
+    return If(
+        condition, yes, no, is_tree and all(isinstance(child, Number) or tree(child) for child in (yes, no))
+    )
 
 
 def tree(node):
@@ -104,12 +106,16 @@ def tree(node):
 
 
 def forest(node):
-    """operator_nodes.h Add::check_forest: sums of trees; the terms of ``sum`` are added from left to right."""
-    return isinstance(node, Call) and node.name == "sum" and all(tree(one) or forest(one) for one in node.children)
+    """Tell sums of trees, which add from left to right: operator_nodes.h Add::check_forest."""
+    return (
+        isinstance(node, Call)
+        and node.name == "sum"
+        and all(tree(one) or forest(one) for one in node.children)
+    )
 
 
 class Parser:
-    """function.cpp parse_expression: operators by priority, and `-` and `!` bind to a value."""
+    """A parser takes operators by priority, and binds `-` and `!` to a value: function.cpp parse_expression."""
 
     def __init__(self, text, functions, names):
         self.tokens, self.functions, self.names = [], functions, names
@@ -190,7 +196,7 @@ class Parser:
         return tuple(found)
 
     def symbol(self, name):
-        """A rank feature with arguments and an output, or a function of the profile."""
+        """Read a rank feature with arguments and an output, or a function of the profile."""
         if self.peek()[1] == "(":
             depth, text = 0, ""
             while not text or depth:
@@ -210,17 +216,22 @@ class Parser:
 
 def load(content, names, *, fast_forest=False):
     """
-    The scores of rows, each feature under its name in ``names``; NaN is a missing feature.
+    Return the scores of rows, each feature under its name in ``names``; NaN is a missing feature.
 
     ``fast_forest`` is the rank property `vespa.eval.use_fast_forest`.
     """
     text = content.decode("utf-8")
-    profile = re.match(r"\s*rank-profile\s+[\w-]+\s*(?:inherits\s+[\w-]+\s*)?\{(?P<items>.*)\}\s*$", text, re.DOTALL)
+    profile = re.match(
+        r"\s*rank-profile\s+[\w-]+\s*(?:inherits\s+[\w-]+\s*)?\{(?P<items>.*)\}\s*$", text, re.DOTALL
+    )
     require(profile, "no rank profile")
     items = profile["items"]
     matches = {match["name"]: match for match in FUNCTION.finditer(items)}
     phases = [match for match in PHASE.finditer(items)]
-    require(not re.sub(r"\s", "", PHASE.sub("", FUNCTION.sub("", items))), "an item that is neither function nor phase")
+    require(
+        not re.sub(r"\s", "", PHASE.sub("", FUNCTION.sub("", items))),
+        "an item that is neither function nor phase",
+    )
     require(len(phases) == 1, "no phase, or more than one")
     parsed = {
         name: Parser(match["line"] or match["braces"], matches, names).whole()
@@ -244,7 +255,7 @@ def load(content, names, *, fast_forest=False):
 
 
 def forests(node):
-    """The number of trees of each forest, and 1 for a tree that belongs to none."""
+    """Return the number of trees of each forest, and 1 for a tree that belongs to none."""
     if tree(node):
         return [1]
     if forest(node):
@@ -254,17 +265,20 @@ def forests(node):
     if not isinstance(node, Call):
         return []
     if node.name == "sum" and (first := leading(node)):
-        return [len(trees_of(first)), *(size for one in node.children[len(first.children) :] for size in forests(one))]
+        return [
+            len(trees_of(first)),
+            *(size for one in node.children[len(first.children) :] for size in forests(one)),
+        ]
     return [size for one in node.children for size in forests(one)]
 
 
 def trees_of(node):
-    """gbdt.cpp extract_trees"""
+    """Return the trees of a forest: gbdt.cpp extract_trees."""
     return [node] if tree(node) else [found for one in node.children for found in trees_of(one)]
 
 
 def leading(node):
-    """The longest forest at the beginning of a sum: `tree + tree + 0.3` is a forest and a number."""
+    """Return the longest forest that begins a sum: `tree + tree + 0.3` is a forest and a number."""
     count = 0
     while count < len(node.children) and (tree(node.children[count]) or forest(node.children[count])):
         count += 1
@@ -272,7 +286,7 @@ def leading(node):
 
 
 def evaluated(root, value_of, n, fast_forest):
-    """The values of an expression in double precision, but for optimized forests."""
+    """Return the values of an expression, in double precision but for optimized forests."""
 
     def value(node):
         if isinstance(node, Number):
@@ -283,7 +297,7 @@ def evaluated(root, value_of, n, fast_forest):
             return np.where(value(node.condition) != 0, value(node.yes), value(node.no))
         if node.name == "sum":
             first = leading(node)
-            if first is not None and (fast_forest and first == root or optimized(trees_of(first))):
+            if first is not None and ((fast_forest and first == root) or optimized(trees_of(first))):
                 total = of_forest(first, value_of, n, single if fast_forest and first == root else np.float64)
                 rest = node.children[len(first.children) :]
             else:
@@ -303,7 +317,7 @@ def evaluated(root, value_of, n, fast_forest):
 
 
 def optimized(trees):
-    """gbdt.cpp Optimize::select_best: large forests run in VMForest."""
+    """Tell the large forests, which run in VMForest: gbdt.cpp Optimize::select_best."""
     depths = [list(leaf_depths(one)) for one in trees]
     paths = sum(np.mean(one) for one in depths)
     sizes = [len(one) for one in depths]
@@ -319,7 +333,7 @@ def leaf_depths(node, depth=0):
 
 
 def of_forest(node, value_of, n, of_feature):
-    """vm_forest.cpp and fast_forest.cpp: thresholds and leaves are floats; the latter casts features to float, too."""
+    """Score with floats as thresholds and leaves, by vm_forest.cpp; fast_forest.cpp casts features, too."""
     trees = trees_of(node)
     used = []
 
@@ -339,5 +353,9 @@ def of_forest(node, value_of, n, of_feature):
         )
 
     roots = [built(one) for one in trees]
-    X = np.column_stack([np.float64(of_feature(value_of(name))) for name in used]) if used else np.empty((n, 0))
+    X = (
+        np.column_stack([np.float64(of_feature(value_of(name))) for name in used])
+        if used
+        else np.empty((n, 0))
+    )
     return np.sum([leaf_of(root, X) for root in roots], axis=0)
