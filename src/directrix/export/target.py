@@ -180,7 +180,8 @@ def target(text: str) -> ExportTarget:
         raise InputError(f"{short_text(text)}: the files of {name} suit all versions; type {name}.")
     if colon and not re.fullmatch(r"\d{1,4}(\.\d{1,4})*", numbers, re.ASCII):
         raise InputError(
-            f"{short_text(text)}: a version must be numbers with points; type e.g. {name} or opensearch:3.5."
+            f"a version must be numbers with points, got {short_text(text)}; type e.g. {name} or "
+            "opensearch:3.5."
         )
     found: ExportTarget = (
         module.of_version(name, tuple(map(int, numbers.split("."))) if colon else None)
