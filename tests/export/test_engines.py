@@ -107,7 +107,7 @@ def thresholds(ranker):
 
 
 def rows(ranker, q):
-    """Return rows of the data in float32, and rows of thresholds, their neighbors, and zeros of both signs."""
+    """Return rows of the data in float32, and rows of thresholds, their neighbors and zeros of both signs."""
     rng = np.random.default_rng(1)
     with np.errstate(over="ignore"):
         near = np.float32(thresholds(ranker)[:2000])

@@ -1,8 +1,8 @@
 """
 Elasticsearch's own learning to rank: `PUT _ml/trained_models/NAME`, and the rescorer `learning_to_rank`.
 
-Sources: elastic/elasticsearch at main and 8.15. The classes that comments name are below x-pack/plugin/core, in the
-package xpack.core.ml.inference, and its packages trainedmodel.ltr, ensemble, tree and inference; the rescorer is in
+Sources: elastic/elasticsearch at main and 8.15. Comments name classes of x-pack/plugin/core, in the package
+xpack.core.ml.inference and its packages trainedmodel.ltr, ensemble, tree and inference. The rescorer is in
 x-pack/plugin/ml, package xpack.ml.inference.ltr.
 """
 

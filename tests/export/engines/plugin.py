@@ -2,8 +2,8 @@
 The learning-to-rank plugins: o19s for Elasticsearch, and OpenSearch's.
 
 Sources: o19s/elasticsearch-learning-to-rank at the tags v1.5.8-es8.9.2, v1.5.9-es8.11.4, v1.5.12-es9.0.8, and
-opensearch-project/opensearch-learning-to-rank-base at 2.19.6.0, 3.1.0.0, 3.2.0.0, 3.7.0.0 and 3.8.0.0. Comments
-name files below src/main/java/com/o19s/es/ltr.
+opensearch-project/opensearch-learning-to-rank-base at 2.19.6.0, 3.1.0.0, 3.2.0.0, 3.7.0.0 and 3.8.0.0.
+Comments name files below src/main/java/com/o19s/es/ltr.
 """
 
 import numpy as np
@@ -30,7 +30,7 @@ NOOP = {"binary:logitraw": False, "rank:pairwise": False, "reg:linear": False}
 
 
 def load(content, engine, version, names):
-    """Return the scores of rows by a body of `POST _ltr/_featureset/SET/_createmodel`; the set has ``names``."""
+    """Return the scores of rows by a body of `_ltr/_featureset/SET/_createmodel`; the set has ``names``."""
     # strict parsers: rest/RestCreateModelFromSet.ParserState, feature/store/StoredLtrModel.LtrModelDefinition
     body = parsed(content)
     keys(body, required=("model",), optional=("validation",), of="create_model_from_set")

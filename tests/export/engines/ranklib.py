@@ -71,7 +71,7 @@ def ensemble(xml, n_features):
 
 
 def split(node, n_features):
-    """Read a split by Ensemble.create: by position, so that white space between two tags of a line is a child."""
+    """Read children by position, where white space between two tags of a line is one: Ensemble.create."""
     require(node is not None and node.firstChild is not None, "a split without children")
     first = node.firstChild
 

@@ -2,7 +2,7 @@
 Solr's learning-to-rank module: `PUT /schema/model-store`.
 
 Sources: apache/solr at main, and before and after SOLR-16596, which is in 9.2. Comments name classes below
-solr/modules/ltr/src/java/org/apache/solr/ltr; SolrPluginUtils is in solr/core, and the JSON parser in solr/solrj.
+solr/modules/ltr/src/java/org/apache/solr/ltr. SolrPluginUtils is in solr/core, the JSON parser in solr/solrj.
 """
 
 import json

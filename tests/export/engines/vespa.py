@@ -1,9 +1,9 @@
 """
 Vespa's rank profiles, as its content nodes evaluate them.
 
-Sources: vespa-engine/vespa at master (2026-08-22): SchemaParser.jj of config-model, RankingExpressionParser.jj and
-features/rankingexpressionfeature.cpp of searchlib, and of eval/src/vespa/eval/eval: function.cpp (the parser),
-basic_nodes.cpp and operator_nodes.h (trees), gbdt.cpp, vm_forest.cpp and fast_forest.cpp (forests), llvm/.
+Sources: vespa-engine/vespa at master (2026-08-22): of config-model SchemaParser.jj; of searchlib
+RankingExpressionParser.jj and features/rankingexpressionfeature.cpp; of eval/src/vespa/eval/eval function.cpp
+(a parser), basic_nodes.cpp and operator_nodes.h (trees), gbdt.cpp, vm_forest.cpp, fast_forest.cpp, and llvm/.
 """
 
 import re
@@ -16,6 +16,7 @@ from .rules import Split, leaf_of, require, single
 # SchemaParser.jj: an expression on the line, or in braces
 EXPRESSION = r"expression\s*(?::(?P<line>[^{}\n]*)(?:\n|$)|\{(?P<braces>[^{}]*)\})"
 FUNCTION = re.compile(rf"function\s+(?:inline\s+)?(?P<name>\w+)\s*\(\s*\)\s*\{{\s*{EXPRESSION}\s*\}}")
+FEATURES = re.compile(r"(?:summary|match)-features\s*:[^}\n]*\n")
 PHASE = re.compile(rf"(?P<phase>first|second|global)-phase\s*\{{\s*{EXPRESSION}\s*\}}")
 TOKEN = re.compile(
     r"\s*(?:(?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)(?![\w.])"
@@ -83,7 +84,7 @@ class If:
 
 
 def if_node(condition, yes, no):
-    """Return an If, which is a tree for `symbol < number` and `!(symbol >= number)`: basic_nodes.cpp If::If."""
+    """Return an If: a tree for `symbol < number` and `!(symbol >= number)`, by basic_nodes.cpp If::If."""
 
     def compares(node, operator):
         return (
@@ -115,7 +116,7 @@ def forest(node):
 
 
 class Parser:
-    """A parser takes operators by priority, and binds `-` and `!` to a value: function.cpp parse_expression."""
+    """A parser takes operators by priority, and binds `-` and `!` to values: function.cpp."""
 
     def __init__(self, text, functions, names):
         self.tokens, self.functions, self.names = [], functions, names
@@ -228,10 +229,8 @@ def load(content, names, *, fast_forest=False):
     items = profile["items"]
     matches = {match["name"]: match for match in FUNCTION.finditer(items)}
     phases = [match for match in PHASE.finditer(items)]
-    require(
-        not re.sub(r"\s", "", PHASE.sub("", FUNCTION.sub("", items))),
-        "an item that is neither function nor phase",
-    )
+    rest = FEATURES.sub("", PHASE.sub("", FUNCTION.sub("", items)))
+    require(not rest.strip(), f"an item that is no function, phase or list of features: {rest.strip()!r}")
     require(len(phases) == 1, "no phase, or more than one")
     parsed = {
         name: Parser(match["line"] or match["braces"], matches, names).whole()
