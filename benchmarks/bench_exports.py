@@ -96,7 +96,6 @@ def main():
     options = parser.parse_args()
     data = options.data
     warnings.simplefilter("ignore")
-    names = [name for name in TARGETS if name != "opensearch"]  # the same file
     for collection in ("OHSUMED", "MQ2008"):
         train, _, test = map(dx.read_letor, dx.data.letor_folds(data / "letor" / collection)[0])
         print(f"\n{collection}, fold 1, {test.n_queries} test queries\n")
@@ -109,7 +108,7 @@ def main():
                     if found := by_ranklib(ranker, options.ranklib, test, folder):
                         print(f"{name}: {found}")
                     continue
-                for target in names:
+                for target in TARGETS:
                     text, reader = cell(ranker, target, test, Path(folder, "model"))
                     rows.setdefault(target, []).append(text)
                     readers[target] = reader or readers.get(target)
@@ -117,7 +116,7 @@ def main():
             continue
         print(f"| format | read by | {' | '.join(MODELS)} |")
         print("|---" * (2 + len(MODELS)) + "|")
-        for target in names:
+        for target in TARGETS:
             print(f"| `{target}` | {readers[target]} | {' | '.join(rows[target])} |")
 
 

@@ -98,7 +98,7 @@ def _write(formula: Formula, *, has_fields: bool) -> bytes:
 
 
 def _node(place: int, node: Node, places: dict[int, int]) -> dict[str, Any]:
-    number = {"node_index": place, "number_samples": node.count}
+    number = {"node_index": place, "number_samples": node.n_docs}
     if node.split is None:
         return {**number, "leaf_value": node.value}
     return {

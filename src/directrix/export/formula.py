@@ -271,8 +271,8 @@ def _folded_trees(trees: Trees, inputs: Sequence[Input], n_features: int) -> Sum
     A model without trees becomes a leaf of 0, because programs reject an empty list of trees.
     """
     if not trees.n_trees:
-        leaf = {"leaf": np.zeros(1), "count": np.ones(1, np.uint32), "n_leaves": np.ones(1, np.int64)}
-        trees = replace(trees, **leaf)
+        ones = np.ones(1, np.int64)
+        trees = replace(trees, n_leaves=ones, leaf=np.zeros(1), count=ones.astype(np.uint32))
     feature, threshold, decision = trees.feature.copy(), trees.threshold.copy(), trees.decision.copy()
     for number, one in enumerate(inputs):
         own = np.flatnonzero(trees.feature == number)

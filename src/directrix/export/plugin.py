@@ -34,7 +34,8 @@ _LONGEST = 50_000_000
 def of_version(name: str, version: Version | None) -> ExportTarget:
     """Return the target for a version of OpenSearch, or of Elasticsearch or its plugin; None for all."""
     if name == "opensearch":
-        product, first, rules, since = "OpenSearch", "3.2", [_ZERO, _NO, _NAMED], [(3, 2), (3, 8)]
+        product, first, rules = "OpenSearch", "3.2", [_ZERO, _NO, _NAMED]
+        since: list[Version] = [(3, 2), (3, 8)]
     else:
         product, first, rules = "Elasticsearch", "1.5.9", [_ZERO, _NAMED]
         if version is not None and (2,) <= version < (5,):
@@ -118,7 +119,8 @@ def _arranged(nodes: list[Node], room: int) -> list[Node]:
     def add(node: Node, parent: int, side: str) -> int:
         found.append(node)
         if side:
-            found[parent] = found[parent]._replace(**{side: len(found) - 1})
+            here = {side: len(found) - 1}
+            found[parent] = Node(**{**found[parent]._asdict(), **here})
         return len(found) - 1
 
     while waiting:

@@ -40,14 +40,14 @@ class TreeSplit(NamedTuple):
 class Node(NamedTuple):
     """A split with the places of its children, or a leaf.
 
-    ``value`` is that of a leaf, or the mean over the ``count`` training documents that reach a split.
+    ``value`` is that of a leaf, or the mean over the ``n_docs`` training documents that reach a split.
     """
 
     split: TreeSplit | None
     left: int = -1
     right: int = -1
     value: float = 0.0
-    count: int = 1
+    n_docs: int = 1
     gain: float = 0.0
 
 
@@ -118,7 +118,7 @@ def nodes_of(trees: Trees) -> list[list[Node]]:
             Node(splits[n], left[n - first], right[n - first], means[n], counts[n], gains[n])
             for n in range(first, last)
         ]
-        nodes += [Node(None, value=v, count=n) for v, n in zip(leaves[own], of_leaves[own], strict=True)]
+        nodes += [Node(None, value=v, n_docs=n) for v, n in zip(leaves[own], of_leaves[own], strict=True)]
         found.append(nodes)
     return found
 

@@ -91,7 +91,7 @@ def _tree(nodes: list[Node], number: int, n_features: int) -> dict[str, Any]:
         "default_left": missing_below,
         "base_weights": [node.value for node in found],
         "loss_changes": [node.gain for node in found],
-        "sum_hessian": [float(node.count) for node in found],
+        "sum_hessian": [float(node.n_docs) for node in found],
         **{f"categories{part}": [] for part in ("", "_nodes", "_segments", "_sizes")},
     }
 

@@ -91,11 +91,16 @@ def _categories(trees: list[dict[str, str]]) -> tuple[tuple[int, ...], ...]:
     return tuple(found)
 
 
-def written(trees: Any, counts: tuple[Array, Array], means: Array, names: Sequence[str] | None = None) -> str:
+def written(
+    trees: Any,
+    counts: tuple[Array, Array],
+    means: Array | None = None,
+    names: Sequence[str] | None = None,
+) -> str:
     """Return `Trees` as the text of a LightGBM model.
 
     ``counts``, the numbers of rows at every split and every leaf, are needed by LightGBM's contributions;
-    ``means`` are the mean values below every split.
+    ``means``, the mean values of the rows at every split, by its tables and figures.
     """
     ptr, count = trees.split_ptr.tolist(), trees.n_features
     blocks = [_block(trees, number, counts, means, *bounds) for number, bounds in enumerate(pairwise(ptr))]
@@ -113,7 +118,9 @@ def written(trees: Any, counts: tuple[Array, Array], means: Array, names: Sequen
     return f"tree\n{head}\n{''.join(blocks)}end of trees\n"
 
 
-def _block(trees: Any, number: int, counts: tuple[Array, Array], means: Array, first: int, last: int) -> str:
+def _block(
+    trees: Any, number: int, counts: tuple[Array, Array], means: Array | None, first: int, last: int
+) -> str:
     """Return the text of the tree with the splits from ``first`` to ``last``."""
     splits, leaves = slice(first, last), slice(first + number, last + number + 1)
     threshold, sets = trees.threshold[splits].copy(), []
@@ -131,9 +138,10 @@ def _block(trees: Any, number: int, counts: tuple[Array, Array], means: Array, f
         "right_child": trees.right[splits],
         "leaf_value": trees.leaf[leaves],
         "leaf_count": counts[1][leaves],
-        "internal_value": means[splits],
         "internal_count": counts[0][splits],
     }
+    if means is not None:
+        lines["internal_value"] = means[splits]
     if sets:
         sizes = [max(one, default=-1) // 32 + 1 for one in sets]
         words = np.zeros(sum(sizes), dtype=np.int64)
