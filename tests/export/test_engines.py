@@ -20,7 +20,7 @@ JUDGES = {
     **plugin.VERSIONS,
     "ranklib": ("2.10",),
     "solr": solr.VERSIONS,
-    "vespa": ("8", "8, fast forest"),
+    "vespa": ("8",),
 }
 """Targets, and the versions of their engines that differ."""
 PAIRS = [(to, version) for to, versions in JUDGES.items() for version in versions]
@@ -154,7 +154,7 @@ def judge(content, to, version, names):
         null = json.loads(content)["params"].get("isNullSameAsZero", True)
         scores = solr.load(content, version, names, default=0.0 if null else np.nan)
     elif to == "vespa":
-        scores = vespa.load(content, names, fast_forest=version != "8")
+        scores = vespa.load(content, names)
     else:
         scores = plugin.load(content, to, version, names)
 
@@ -254,7 +254,7 @@ def test_the_engine_scores_as_the_ranker(to, version, case, tmp_path):
 
 
 @pytest.mark.parametrize("case", SLOW)
-@pytest.mark.parametrize("to", [to for to, versions in JUDGES.items() if len(versions) > 1 and to != "vespa"])
+@pytest.mark.parametrize("to", [to for to, versions in JUDGES.items() if len(versions) > 1])
 def test_a_file_without_a_version_suits_those_of_its_note(to, case, tmp_path):
     try:
         content, note = written(case, to, None, tmp_path / "model")
