@@ -275,24 +275,11 @@ class AutoRanker(Ranker):
         measure, seed = plan.measure, seed_of(self.random_state)
         n_jobs = 1 if self.n_jobs is None else int(self.n_jobs)
         is_sharded = q.held == "shards"
-        candidates: Sequence[Candidate] = [replace(c, seed=seed) for c in plan.candidates]
         if is_sharded:
             _check_shards(valid, (self.folds, self.time_budget, *weights, None if n_jobs == 1 else n_jobs))
-            candidates, reason = _trainable_on_shards(candidates), "do not suit data in shards"
         else:
             weights = _checked(q, valid, weights, n_jobs, self.time_budget)
-            candidates, reason = _weighing(candidates, weights), "do not support weights of documents"
-        able = candidates if q.categories is None else _splitting(candidates)
-        unable = {
-            **plan.unable,
-            reason: _absent(plan.candidates, candidates),
-            "compare numbers, and some features are categories": _absent(candidates, able),
-        }
-        takes_ensembles = True
-        if self.engine is not None:
-            kept, engine = _exportable(able, self.engine, q), export_target(self.engine)
-            unable[f"cannot be exported to {engine.title}"] = _absent(able, kept)
-            able, takes_ensembles = kept, not engine.models
+        able, unable = self._suited(plan, q, weights)
         parts, selection = search_folds(q, valid, weights, self.folds, seed)
         for part in () if is_sharded else (parts[0].train, parts[0].valid):
             check_measurable(measure, part)
@@ -301,6 +288,7 @@ class AutoRanker(Ranker):
         race = Race(able, parts, measure, clock, n_jobs=n_jobs, is_costly=is_sharded)
         tried, used, compiling = tuple(race.run()), clock.used, clock.compiling
         several = not is_sharded and len({c.name for c in able}) > 1
+        takes_ensembles = self.engine is None or not export_target(self.engine).models
         may_blend = several and takes_ensembles and not self.single and not self.simple
         best, mixed = choice(tried, parts, measure, may_blend=may_blend, simple=self.simple)
         is_refitted = valid is None and parts[0].train is not q
@@ -348,6 +336,28 @@ class AutoRanker(Ranker):
         self.ranker_, self.measure_, self.result_ = ranker, ranker.measure_, ranker.result_
         self._name_features(q)
         return self.search_
+
+    def _suited(
+        self, plan: _Plan, q: Any, weights: Weights
+    ) -> tuple[Sequence[Candidate], Mapping[str, Sequence[str]]]:
+        """Return the candidates that the data and the engine suit, and names of excluded methods by reason."""
+        able: Sequence[Candidate] = [replace(c, seed=seed_of(self.random_state)) for c in plan.candidates]
+        unable = dict(plan.unable)
+
+        def keep(kept: Sequence[Candidate], reason: str) -> None:
+            nonlocal able
+            unable[reason], able = _absent(able, kept), kept
+
+        if q.held == "shards":
+            keep(_trainable_on_shards(able), "do not suit data in shards")
+        else:
+            keep(_weighing(able, weights), "do not support weights of documents")
+        if q.categories is not None:
+            keep(_splitting(able), "compare numbers, and some features are categories")
+        if self.engine is not None:
+            title = export_target(self.engine).title
+            keep(_exportable(able, self.engine, q), f"cannot be exported to {title}")
+        return able, unable
 
     @property
     def takes_missing(self) -> bool:
