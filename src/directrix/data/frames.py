@@ -202,8 +202,8 @@ def matrix_of(frame: Any, what: str = "features") -> Array:
             python=f"Encode or drop {list(bad)}; `Queries.from_frame` takes features=[...]. If they are "
             f"categories, it and `from_interactions` take categorical={list(bad)}, and `fit` takes columns "
             "of a categorical type, e.g. X.astype({NAME: 'category'}).",
-            shell=f"Type --categorical-columns {names} if they are categories, for trees; else drop them, "
-            f"by --exclude-columns {names} where the command has it.",
+            shell=f"Type --categorical-columns {names} if they are categories, for trees; else leave them "
+            f"out of the file, or of `directrix train --exclude-columns {names}`.",
         )
     return out
 
