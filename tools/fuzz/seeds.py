@@ -233,10 +233,11 @@ def _categorical(model: Any) -> set[int]:
 
 def rows() -> list[bytes]:
     """Lists of a scorer: rows, dicts and columns."""
-    count = json.loads(with_categories())["features"]["count"]
-    row = [0.5, None, "red", 7, -1e3][:count] + [1.0] * max(count - 5, 0)
-    by_name = dict(zip([f"f{i}" for i in range(count)], row, strict=True))
-    return [json.dumps(one).encode() for one in ([row, row[::-1]], [by_name, {}], {"f0": [1, 2], "f1": []})]
+    features = json.loads(with_categories())["features"]
+    made = [[0.5 if names is None else word for names in features["categories"]] for word in ("red", None)]
+    by_name = [dict(zip(features["names"], row, strict=True)) for row in made]
+    columns = {name: [row[name] for row in by_name] for name in features["names"]}
+    return [json.dumps(one).encode() for one in (made, by_name, columns)]
 
 
 def _boosted() -> Any:
