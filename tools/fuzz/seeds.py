@@ -208,6 +208,53 @@ def ensemble() -> list[bytes]:
     return [_saved(dx.EnsembleRanker(parts))]
 
 
+def oblivious() -> list[bytes]:
+    return [_saved(dx.BoostedRanker(n_trees=3, num_leaves=4, random_state=0, patience=None))]
+
+
+def calibrated() -> list[bytes]:
+    """Models with both kinds of calibration."""
+    made = []
+    for kind in ("isotonic", "platt"):
+        model = json.loads(_saved(dx.LinearRanker(max_iter=2)))
+        steps = {"knots": [-1.0, 0.0, 2.5], "values": [0.1, 0.5, 0.5]} if kind == "isotonic" else {}
+        model["calibration"] = {
+            "slope": 2.0,
+            "intercept": -0.5,
+            "rel": 1.0,
+            "knots": [],
+            "values": [],
+        } | steps
+        made.append(json.dumps(model).encode())
+    return made
+
+
+def with_categories() -> bytes:
+    """Trees on numbers and on names of categories."""
+    model = json.loads(trees()[1])
+    count = model["features"]["count"]
+    model["features"] |= {
+        "names": [f"f{i}" for i in range(count)],
+        "categories": [["red", "blue", "7"] if i in _categorical(model) else None for i in range(count)],
+        "missing": "nan",
+    }
+    return json.dumps(model).encode()
+
+
+def _categorical(model: Any) -> set[int]:
+    splits = zip(model["model"]["decision"], model["model"]["feature"], strict=True)
+    return {feature for decision, feature in splits if decision & 1}
+
+
+def rows() -> list[bytes]:
+    """Lists of a scorer: rows, dicts and columns."""
+    features = json.loads(with_categories())["features"]
+    made = [[0.5 if names is None else word for names in features["categories"]] for word in ("red", None)]
+    by_name = [dict(zip(features["names"], row, strict=True)) for row in made]
+    columns = {name: [row[name] for row in by_name] for name in features["names"]}
+    return [json.dumps(one).encode() for one in (made, by_name, columns)]
+
+
 def _boosted() -> Any:
     return dx.BoostedRanker(n_trees=3, num_leaves=4, min_data_in_leaf=2, random_state=0, patience=None)
 

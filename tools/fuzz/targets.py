@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import tempfile
+import warnings
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -143,7 +146,27 @@ def _model(path: Path) -> Any:
     )
     with contextlib.suppress(dx.InputError):  # of categories
         dx.load_scorer(path).rank(X)
+    if ranker.calibration_ is not None:
+        ranker.predict_probability(X)
     return ranker, ranker.predict(X)
+
+
+@cache
+def _scorer() -> Any:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "model.json")
+        path.write_bytes(seeds.with_categories())
+        return dx.load_scorer(path)
+
+
+def _rows(data: bytes) -> Any:
+    try:
+        rows = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise dx.InputError(f"the rows are not JSON ({type(error).__name__}).") from None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of categories
+        return _scorer().predict(rows)
 
 
 def _text(read: Callable[[str], Any]) -> Callable[[bytes], Any]:
@@ -239,6 +262,9 @@ FILES = {
     "stumps": Target("models", seeds.stumps, of_json, _model, ".json", references.model),
     "trees": Target("models", seeds.trees, of_json, _model, ".json", references.trees, 4),
     "ensemble": Target("models", seeds.ensemble, of_json, _model, ".json", references.model, 2),
+    "calibrated": Target("models", seeds.calibrated, of_json, _model, ".json", references.model),
+    "oblivious": Target("models", seeds.oblivious, of_json, _model, ".json", references.trees, 2),
+    "rows": Target("models", seeds.rows, of_json, _rows),
 }
 TEXTS = {
     "measure": Target(

@@ -24,6 +24,7 @@ from directrix.objectives.penalty import L2, Bounds
 from directrix.rankers.base import Ranker
 from directrix.rankers.bounds import CONSTRAINTS
 from directrix.rankers.estimator import fit_context
+from directrix.rankers.habits import explaining
 from directrix.rankers.inputs import Training, training_for
 from directrix.rankers.means import mean_evaluator, mean_evaluator_on_shards
 from directrix.rankers.named_trainers import (
@@ -77,6 +78,7 @@ class GradientRanker(StoredRanker):
     """Names that ``trainer`` takes."""
     saved_parameters: ClassVar[tuple[str, ...]] = ("trainer", "l2", "scale", "start", "max_iter", "patience")
 
+    @explaining
     @fit_context(prefer_skip_nested_validation=True)
     def fit_shards(
         self,
