@@ -73,7 +73,12 @@ def test_streaming_is_chosen_by_the_memory_that_is_there(tables, tmp_path, monke
     result = run("train", tables / "train.arrow", *arguments)
     assert (result.exit_code, "features stay in" in result.stderr) == (0, True)
     succeed("train", tables / "train.arrow", "--missing", "nan", *arguments)
-    assert "convert" in refused("train", tables / "train.arrow", "--missing", "zero", *arguments)
+    succeed("train", tables / "train.arrow", "--missing", "zero", *arguments)  # none is missing
+    q = dx.data.read_arrow(tables / "train.arrow")
+    features = q.features.copy()
+    features[0, 0] = np.nan
+    dx.data.write_arrow(replace(q, features=features, missing="nan"), tmp_path / "gaps.arrow")
+    assert "convert" in refused("train", tmp_path / "gaps.arrow", "--missing", "zero", *arguments)
 
 
 def test_rows_in_any_order_are_read_unless_they_are_to_stay_in_the_file(files, tmp_path):
